@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything runs in .venv, which is made on first use and made again only when what it depends on changes.
+# PYTHON=python3.12 make test     chooses the interpreter (3.10 or newer)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALLED := $(VENV)/.installed
+PEERS := $(VENV)/.peers
+NATIVE := CMakeLists.txt $(wildcard native/*)
+SOURCES := src tests $(wildcard bench examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint format fuzz bench wheel clean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
+
+demo: $(INSTALLED) ## run the demonstration
+	$(BIN)/python examples/demo.py
+
+test: lint ## lint, type-check and test
+	@echo "== pytest"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+lint: $(INSTALLED) ## check style, format and types
+	@echo "== ruff check"
+	@$(BIN)/ruff check $(SOURCES)
+	@echo "== ruff format --check"
+	@$(BIN)/ruff format --check $(SOURCES)
+	@echo "== mypy --strict"
+	@$(BIN)/mypy
+
+format: $(INSTALLED) ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix --exit-zero $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
+	$(BIN)/python tests/fuzz/compose.py --pairs 100000
+
+bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
+	$(BIN)/python bench/layout.py
+
+wheel: $(INSTALLED) ## build a wheel into dist/
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	@ls -l dist/*.whl
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Debian keeps venv and the compiler in packages of their own. Only root can fetch them; anyone else is told.
+# A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
+$(INSTALLED): pyproject.toml $(NATIVE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "tilewright needs Python 3.10 or newer; try PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
+	@compiles() { echo 'int main() {}' | $${CXX:-c++} -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; }; \
+	missing=""; \
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
+	compiles || missing="$$missing g++"; \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "== installing Debian packages:$$missing"; \
+			{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; } \
+				|| echo "note: could not install$$missing; going on without"; \
+		else \
+			echo "note: not found:$$missing; going on without"; \
+		fi; \
+	fi; \
+	set -e; \
+	echo "== preparing $(VENV)"; \
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV); \
+	$(PIP) install --quiet 'pip>=23.1'; \
+	if compiles; then \
+		TILEWRIGHT_NATIVE=1 $(PIP) install --quiet --editable '.[dev]'; \
+	else \
+		echo "note: no C++20 compiler, so no native library"; \
+		$(PIP) install --quiet --editable '.[dev]'; \
+	fi
+	@touch $@
+
+# Without their dependencies: only their pure Python layout algebra is measured.
+$(PEERS): $(INSTALLED)
+	$(PIP) install --quiet --no-deps tensor-layouts nvidia-cutlass
+	@touch $@

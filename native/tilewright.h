@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The C ABI of the native library. Nothing else is exported.
+ *
+ * Rules for every function here: plain C types of stated width, no exception leaves, no memory is handed over,
+ * no global state. A change to an existing signature or its meaning raises TW_ABI_VERSION, and with it ABI_VERSION
+ * in src/tilewright/copy/native.py; a new function does not need to.
+ */
+#ifndef TILEWRIGHT_H
+#define TILEWRIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TW_ABI_VERSION 2
+
+#define TW_MAX_RANK 24
+#define TW_MAX_BLOCK 32
+
+#if defined(_WIN32)
+#  if defined(TW_BUILDING)
+#    define TW_EXPORT __declspec(dllexport)
+#  else
+#    define TW_EXPORT __declspec(dllimport)
+#  endif
+#else
+#  define TW_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+#  define TW_NOEXCEPT noexcept
+extern "C" {
+#else
+#  define TW_NOEXCEPT
+#endif
+
+/* What a part does. */
+enum { TW_COPY = 0, TW_FILL = 1, TW_PACK = 2, TW_UNPACK = 3 };
+
+/* Scalar types, from 0. */
+enum {
+    TW_F64, TW_F32, TW_F16, TW_BF16, TW_F8E4M3, TW_F8E5M2,
+    TW_I8, TW_I16, TW_I32, TW_I64, TW_U8, TW_U16, TW_U32, TW_U64, TW_BOOL
+};
+
+/* Block types: 16 codes of 8, 4 or 2 bits under one scale byte with an 8-bit (B) or 5-bit (A) exponent. */
+enum { TW_BFP8B = 100, TW_BFP4B, TW_BFP2B, TW_BFP8A, TW_BFP4A, TW_BFP2A };
+
+/*
+ * One part of a plan: a loop nest, outermost mode first; any order of modes is correct. Strides are in bytes and may be
+ * 0 or negative. The target elements of one call must be distinct, within a part and between its parts: parts run in
+ * no particular order. Source and target must not overlap.
+ *
+ * COPY    target element = the source element, converted (same type: the same bits).
+ * FILL    target element = fill. The source is not read.
+ * PACK    the nest enumerates blocks. The scalars at source + lane_offset[i] (float32 fill where bit i of lane_mask is
+ *         clear) become float32 and are packed: the codes go to the target address, the scale byte to the aux address,
+ *         which is in the target.
+ * UNPACK  the nest enumerates blocks. Codes are at the source address, the scale byte at the aux address, which is in
+ *         the source; the values go to target + lane_offset[i] for the lanes in lane_mask.
+ */
+typedef struct {
+    int32_t op, rank, src_type, dst_type;
+    int64_t extent[TW_MAX_RANK], src_stride[TW_MAX_RANK], dst_stride[TW_MAX_RANK], aux_stride[TW_MAX_RANK];
+    int64_t src_offset, dst_offset, aux_offset;       /* bytes */
+    int64_t lane_offset[TW_MAX_BLOCK];                /* PACK/UNPACK: byte offset of each element of a block, scalar side */
+    uint32_t lane_mask;                               /* PACK: lanes that are data; UNPACK: lanes that are written */
+    int32_t block;                                    /* elements per block: 16 for the bfp types */
+    uint8_t fill[16];                                 /* FILL: one element of dst_type; PACK: one float32 */
+    int64_t table_count;                              /* 0: no table; else the nest runs once for each entry, */
+    const int64_t *src_table, *dst_table, *aux_table; /* with these byte offsets added; aux_table may be null */
+} tw_part;
+
+/* Returns the TW_ABI_VERSION the library was built with. */
+TW_EXPORT int32_t tw_abi_version(void) TW_NOEXCEPT;
+
+/* Returns the 64-bit FNV-1a hash of count bytes. data may be null when count is 0. */
+TW_EXPORT uint64_t tw_fingerprint(const uint8_t *data, size_t count) TW_NOEXCEPT;
+
+/*
+ * Runs the parts. threads <= 0 means all cores; small jobs stay on the calling thread.
+ * Returns 0 when done, a negative number when an op, a type or a size is not supported (-1) or there was no memory for
+ * the scratch (-2); nothing is written then.
+ */
+TW_EXPORT int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
+                         int32_t threads) TW_NOEXCEPT;
+
+/* Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". */
+TW_EXPORT const char *tw_cpu_features(void) TW_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

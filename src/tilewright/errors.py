@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few exceptions of tilewright. Every message says what was wrong, with the numbers, and what would be right."""
+
+
+class TilewrightError(Exception):
+    """The root of every error that tilewright raises on purpose.
+
+    >>> issubclass(LayoutError, TilewrightError)
+    True
+    """
+
+
+class LayoutError(TilewrightError, ValueError):
+    """A shape, stride or layout that breaks a rule of the algebra.
+
+    >>> import tilewright as tw
+    >>> try:
+    ...     tw.Layout((4, 8), (1,))
+    ... except tw.LayoutError as problem:
+    ...     print(problem)
+    stride (1,) does not match shape (4, 8): a tuple of 2 modes needs a tuple of 2 strides
+    """
+
+
+class CoordinateError(LayoutError, IndexError):
+    """A coordinate outside the domain of a layout: a `LayoutError` that is also an `IndexError`.
+
+    >>> import tilewright as tw
+    >>> try:
+    ...     tw.row_major(4, 8)(4, 0)
+    ... except IndexError as problem:
+    ...     print(problem)
+    coordinate (4, 0) is outside shape (4, 8): mode 0 takes 0 to 3; L.extended(...) continues past the edge
+    """
+
+
+class FormatError(TilewrightError, ValueError):
+    """A number format that is not known, or a value, size or option that a format cannot take.
+
+    >>> from tilewright.formats import format_of
+    >>> try:
+    ...     format_of("mxfp8_e4m3").bytes_per_tile(100)
+    ... except FormatError as problem:
+    ...     print(problem)
+    mxfp8_e4m3: 100 elements are not a whole number of blocks of 32; use 96 or 128
+    """
+
+
+class TransferError(TilewrightError, RuntimeError):
+    """A copy that cannot be carried out: memory too small, shared or read-only, or no engine for it.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> try:
+    ...     tw.tilize(np.zeros((2, 2)), engine="abacus")
+    ... except tw.TransferError as problem:
+    ...     print(problem)
+    there is no engine 'abacus'; choose one of auto, native, reference
+    """
