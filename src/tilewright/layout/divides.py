@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Division: cut a layout into tiles. Every divide is one composition and a regrouping of its modes.
+
+Tiles that do not divide cover the edge and remember it: coordinates past the end are not `valid`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import LayoutError
+from .composed import ComposedLayout
+from .composing import as_function, compose
+from .construct import make_layout
+from .inverses import complement
+from .strided import Layout, make, restructure
+from .swizzle import Swizzle
+from .tuples import ceil_div, product
+
+
+def logical_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: bool = False) -> Any:
+    """Return the layout cut into (tile, rest); a tuple of tilers cuts mode by mode: ((tile, rest), (tile, rest), ...).
+
+    A tiler is an integer, a layout, None (leave the mode whole), or a tuple of these. `strided=True` raises where the
+    result is not strided, `exact=True` where the tiles do not divide.
+
+    >>> logical_divide(Layout(16), 4)
+    Layout((4, 4), (1, 4))
+    >>> ragged = logical_divide(Layout((5, 8), (1, 5)), (2, 4))
+    >>> print(ragged, ragged.valid((1, 2), 0))
+    ((2,3),(4,2)):((1,2),(5,20)) where ((1,2),(0,0))<5 False
+    """
+    layout = as_function(layout)
+    return compose(layout, _completed(layout.shape, tiler, layout), strided=strided, exact=exact)
+
+
+def _completed(shape: Any, tiler: Any, layout: Any) -> Any:
+    """Return each tiler joined with the layout of the places where its tiles start."""
+    if tiler is None:
+        return None
+    if isinstance(tiler, (tuple, list)):
+        modes = shape if isinstance(shape, tuple) else (shape,)
+        if len(tiler) > len(modes):
+            raise LayoutError(
+                f"tiler {tuple(tiler)} has more modes than {layout}, whose shape {shape} has {len(modes)}"
+            )
+        return tuple([_completed(modes[k], part, layout) for k, part in enumerate(tiler)])
+    if tiler.__class__ is int and tiler > 0:
+        count = max(1, ceil_div(product(shape), tiler))
+        return make((tiler, count), (int(tiler > 1), tiler if count > 1 else 0))
+    tile = as_function(tiler)
+    if isinstance(tile, Swizzle):
+        raise TypeError(f"a tiler is an integer, a layout or a tuple of these, got {tile!r}")
+    return make_layout(tile, complement(tile, product(shape)))
+
+
+def zipped_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: bool = False) -> Any:
+    """Return the layout cut into (all tile modes, all rest modes).
+
+    >>> zipped_divide(Layout((8, 8)), (2, 4))
+    Layout(((2, 4), (4, 2)), ((1, 8), (2, 32)))
+    """
+    return regroup(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, _zipped)
+
+
+def tiled_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: bool = False) -> Any:
+    """Return the layout cut into (all tile modes, rest, rest, ...).
+
+    >>> tiled_divide(Layout((8, 8)), (2, 4))
+    Layout(((2, 4), 4, 2), ((1, 8), 2, 32))
+    """
+    return regroup(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, _tiled)
+
+
+def flat_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: bool = False) -> Any:
+    """Return the layout cut into (tile, tile, ..., rest, rest, ...).
+
+    >>> flat_divide(Layout((8, 8)), (2, 4))
+    Layout((2, 4, 4, 2), (1, 8, 2, 32))
+    """
+    return regroup(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, _flat)
+
+
+def _zipped(tile: Any, rest: Any) -> Any:
+    return (tile, rest)
+
+
+def _tiled(tile: Any, rest: Any) -> Any:
+    return (tile, *_spread(rest))
+
+
+def _flat(tile: Any, rest: Any) -> Any:
+    return (*_spread(tile), *_spread(rest))
+
+
+def _spread(tree: Any) -> tuple[Any, ...]:
+    return tree if tree.__class__ is tuple else (tree,)
+
+
+def regroup(layout: Any, tiler: Any, arrange: Any) -> Any:
+    """Return a layout whose modes are pairs (tile, rest) with the pairs taken apart and arranged anew.
+
+    >>> regroup(Layout(((2, 4), (4, 2))), (2, 4), lambda tile, rest: (rest, tile))
+    Layout(((4, 2), (2, 4)), ((2, 32), (1, 8)))
+    """
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.outer, regroup(layout.inner, tiler, arrange))
+    return restructure(layout, lambda tree, unit: arrange(*_unzip(tree, tiler, unit)))
+
+
+def _unzip(tree: Any, tiler: Any, unit: Any) -> tuple[Any, Any]:
+    """Return (tile, rest) of a tree that was cut by tiler; a mode that was left whole has the unit as its tile."""
+    if tiler is None:
+        return unit, tree
+    if not isinstance(tiler, (tuple, list)):
+        return tree[0], tree[1]
+    pairs = [_unzip(mode, part, unit) for mode, part in zip(_spread(tree), tiler, strict=False)]
+    tiles = tuple([tile for tile, _ in pairs])
+    rests = tuple([rest for _, rest in pairs])
+    return tiles, (*rests, *_spread(tree)[len(pairs) :])
+
+
+def hier_unzip(splitter: Any, layout: Layout, tiler: Any) -> Any:
+    """Return splitter(mode, tiler) applied down the tiler, its pairs gathered into (all first modes, all second modes).
+
+    >>> hier_unzip(logical_divide, Layout((4, 8)), (2, 4))
+    Layout(((2, 4), (2, 2)), ((1, 4), (2, 16)))
+    """
+    if tiler is None:
+        return make_layout(Layout(1, 0), layout)
+    if not isinstance(tiler, (tuple, list)):
+        return splitter(layout, tiler)
+    if len(tiler) > layout.rank:
+        raise LayoutError(f"tiler {tuple(tiler)} has more modes than {layout}, which has {layout.rank}")
+    pairs = [hier_unzip(splitter, layout.mode(k), part) for k, part in enumerate(tiler)]
+    rest = [layout.mode(k) for k in range(len(tiler), layout.rank)]
+    firsts = make_layout(*[pair.mode(0) for pair in pairs])
+    return make_layout(firsts, make_layout(*[pair.mode(1) for pair in pairs], *rest))

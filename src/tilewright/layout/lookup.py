@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a place back to the index that lives there, for layouts whose inverse is not strided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import CoordinateError
+from . import bulk
+from .base import LayoutLike
+from .coords import is_array
+from .integers import as_integer
+from .strided import Layout
+from .tuples import index_strides, leaves
+
+
+class InverseLayout(LayoutLike):
+    """The exact inverse of an injective layout: from a place to the index that lives there.
+
+    Its arguments are places, negative ones too where the layout has them; a place that holds nothing is not `valid`.
+
+    >>> back = InverseLayout(Layout((2, 2), (2, 3)))
+    >>> [back(x) for x in (0, 2, 3, 5)], back.valid(4)
+    ([0, 1, 2, 3], False)
+    """
+
+    __slots__ = ("_layout", "_sorted")
+    _layout: Any
+    _sorted: tuple[Any, Any] | None
+
+    def __init__(self, layout: LayoutLike) -> None:
+        self._layout = layout
+        self._sorted = None
+
+    @property
+    def layout(self) -> Any:
+        """Return the layout that this undoes.
+
+        >>> InverseLayout(Layout((2, 2), (2, 3))).layout
+        Layout((2, 2), (2, 3))
+        """
+        return self._layout
+
+    @property
+    def shape(self) -> Any:
+        return self._layout.cosize
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Return no axes: indices are plain integers.
+
+        >>> InverseLayout(Layout((2, 2), (2, 3))).axes
+        ()
+        """
+        return ()
+
+    @property
+    def cosize(self) -> int:
+        """Return the number of indices.
+
+        >>> InverseLayout(Layout((2, 2), (2, 3))).cosize
+        4
+        """
+        return int(self._layout.size)
+
+    def mode(self, *path: int) -> InverseLayout:
+        return self
+
+    def __call__(self, *coord: Any) -> Any:
+        if len(coord) != 1:
+            raise CoordinateError(f"{self} takes one place, got {len(coord)}: {coord}")
+        place = coord[0]
+        if place is None or place.__class__ is slice:
+            return self
+        index, found = self._find(place)
+        if is_array(place):
+            if not found.all():
+                lost = int((~found).sum())
+                raise CoordinateError(f"{lost} of {found.size} places hold nothing in {self._layout}; ask valid(...)")
+        elif not found:
+            raise CoordinateError(f"place {place} holds nothing in {self._layout}; ask valid({place}) first")
+        return index
+
+    extended = __call__
+
+    def valid(self, *coord: Any) -> Any:
+        return self._find(coord[0])[1]
+
+    def _find(self, place: Any) -> tuple[Any, Any]:
+        """Return (index, found) of a place, or of an array of places."""
+        if not is_array(place):
+            place = int(as_integer(place, "a place"))
+            if isinstance(self._layout, Layout):
+                index = preimage(self._layout, place)
+                return index, index is not None
+        import numpy as np
+
+        if self._sorted is None:
+            table = np.concatenate([np.asarray(places) for _, places, _ in bulk.chunks(self._layout)])
+            order = np.argsort(table, kind="stable")
+            self._sorted = table[order], order
+        places, order = self._sorted
+        at = np.clip(np.searchsorted(places, place), 0, len(places) - 1)
+        found = places[at] == place
+        return (order[at], found) if is_array(place) else (int(order[at]), bool(found))
+
+    def _place(self, at: list[Any]) -> Any:
+        return self(at[0])
+
+    def _slice(self, coord: Any) -> Any:
+        return self
+
+    def _table(self) -> Any:
+        import numpy as np
+
+        index, found = self._find(np.arange(self.shape))
+        return np.where(found, index, -1)
+
+    def _valid_table(self) -> Any:
+        import numpy as np
+
+        return self._find(np.arange(self.shape))[1]
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._layout == other._layout) if isinstance(other, InverseLayout) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(("inverse", self._layout))
+
+    def __repr__(self) -> str:
+        return f"InverseLayout({self._layout!r})"
+
+    def __str__(self) -> str:
+        return f"inverse({self._layout})"
+
+
+def preimage(layout: Layout, place: int) -> int | None:
+    """Return an index that a strided layout sends to place, None if there is none.
+
+    >>> preimage(Layout((4, 8), (1, 5)), 37), preimage(Layout((4, 8), (1, 5)), 4)
+    (30, None)
+    """
+    index = leaves(index_strides(layout.shape))
+    modes = [
+        (d, n - 1, at) for n, d, at in zip(leaves(layout.shape), leaves(layout.stride), index, strict=True) if n != 1
+    ]
+    if any(count < 0 for _, count, _ in modes):
+        return None
+    modes = sorted([mode for mode in modes if mode[0]], key=lambda mode: -abs(mode[0]))
+    low = [0] * (len(modes) + 1)
+    high = [0] * (len(modes) + 1)
+    for i in reversed(range(len(modes))):
+        step, count, _ = modes[i]
+        low[i] = low[i + 1] + min(0, step * count)
+        high[i] = high[i + 1] + max(0, step * count)
+
+    def search(i: int, rest: int) -> int | None:
+        if i == len(modes):
+            return 0 if rest == 0 else None
+        step, count, at = modes[i]
+        # the first coordinate that leaves a rest which the smaller modes can still reach
+        first = -((high[i + 1] - rest) // step) if step > 0 else -((rest - low[i + 1]) // -step)
+        for c in range(max(0, first), count + 1):
+            left = rest - c * step
+            if not low[i + 1] <= left <= high[i + 1]:
+                break
+            found = search(i + 1, left)
+            if found is not None:
+                return int(found + c * at)
+        return None
+
+    return search(0, place - layout.offset)

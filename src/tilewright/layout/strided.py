@@ -1,0 +1,595 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Layout`: a function from coordinates to places, given by a shape and strides that nest alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product as combinations
+from math import prod
+from typing import Any, TypeAlias
+
+from ..errors import CoordinateError, LayoutError
+from . import bulk
+from .admission import Replica, admit, admit_guard, admit_replica, check_span, plain_reach
+from .axes import PLAIN, Axis, Place, axis_name
+from .base import LayoutLike
+from .coords import as_wide, is_array, leaf_coordinates, out_of_range
+from .guards import Guard, live_guards
+from .integers import DynamicInt, as_integer, is_dynamic
+from .notation import format_signed, format_tree, parse_chain
+from .selection import fixed_part, kept
+from .steps import along, check_step, merge_modes, span
+from .tuples import index_strides, leaves, map_leaves, product_each
+
+# What a layout has beside shape and strides (offset, replicas, guards), for the usual layout that has nothing else.
+_NOTHING_ELSE: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]] = (0, (), ())
+
+# Shapes that passed the checks, by identity, with the strides that they came with: the constants of a program come
+# again and again. Holding the shape keeps its id from being used anew; what is in here can never change.
+_STRIDE_OF: dict[int, Any] = {}
+_SHAPES: list[Any] = []
+_MOST_SHAPES = 4096
+_known_stride = _STRIDE_OF.get
+
+# One mode, ready for evaluation: its size, (extent, stride) of its coalesced leaves but the last, and the last stride.
+_Mode: TypeAlias = "tuple[int, list[tuple[int, Any]], Any]"
+
+
+class Layout(LayoutLike):
+    """A function from coordinates to places: `Layout(shape, stride)` with nested tuples of any depth.
+
+    Without strides the layout is compact and column-major, as in CuTe. A stride is an integer or a step along named
+    axes, such as `2048 @ addr`. `offset` is added to every place; `replicas` are copies that exist at the same time;
+    `guards` tell data from padding. Given layouts instead, it joins them as modes.
+
+    `==` and `hash` compare what is written as shape:stride+offset. What is only known about a layout (guards, and
+    which integers are dynamic) does not make it another one; `functionally_equal` looks at guards too.
+
+    >>> L = Layout((4, (2, 3)), (6, (3, 1)))
+    >>> L(1, 4), L(1, (0, 2)), L(17)
+    (8, 8, 8)
+    >>> print(L, L.size, L.cosize)
+    (4,(2,3)):(6,(3,1)) 24 24
+    >>> L(2, None)
+    Layout((2, 3), (3, 1), offset=12)
+    """
+
+    __slots__ = ("_axes", "_flat", "_modes", "_program", "_rest", "_shape", "_stride")
+    _shape: Any
+    _stride: Any
+    _rest: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]]
+    # worked out when first needed, and kept
+    _axes: tuple[str, ...]
+    _flat: tuple[list[int], list[Any]]
+    _modes: tuple[list[int], list[Any]]
+    _program: tuple[list[_Mode], list[_Mode], bool]
+
+    def __init__(
+        self, shape: Any = (), stride: Any = None, offset: Any = 0, replicas: Any = (), guards: Any = ()
+    ) -> None:
+        if _known_stride(id(shape)) is stride and stride is not None and not (offset or replicas or guards):
+            self._shape = shape
+            self._stride = stride
+            self._rest = _NOTHING_ELSE
+        else:
+            self._check_in(shape, stride, offset, replicas, guards)
+
+    def _check_in(self, shape: Any, stride: Any, offset: Any, replicas: Any, guards: Any) -> None:
+        """Check what comes from outside and take it over."""
+        if isinstance(shape, Layout):
+            given = (shape, stride, offset, replicas, guards)
+            shape, stride, offset, replicas, guards = joined_parts(
+                tuple([part for k, part in enumerate(given) if part is not (None, None, 0, (), ())[k]])
+            )
+            check_span(shape, stride)
+        elif 0 <= plain_reach(shape, stride) < 2**63:
+            _remember(shape, stride)
+        else:
+            shape, stride = admit(shape, stride)
+        if offset.__class__ is not int or offset:
+            offset = check_step(offset, "offset")
+            check_span(shape, stride, offset)
+        self._shape = shape
+        self._stride = stride
+        self._rest = (
+            offset,
+            tuple([admit_replica(replica) for replica in replicas]),
+            live_guards(shape, [admit_guard(guard, shape) for guard in guards]),
+        )
+
+    @property
+    def shape(self) -> Any:
+        return self._shape
+
+    @property
+    def stride(self) -> Any:
+        """Return the strides, nested like the shape.
+
+        >>> Layout((4, 8)).stride
+        (1, 4)
+        """
+        return self._stride
+
+    @property
+    def offset(self) -> Any:
+        """Return the place of coordinate 0.
+
+        >>> (Layout(4) + 5).offset
+        5
+        """
+        return self._rest[0]
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        """Return the copies that exist beside the first, as (count, step) pairs.
+
+        >>> from tilewright import replicate, device
+        >>> replicate(Layout(4), 2, 1 @ device).replicas
+        ((2, Place(device=1)),)
+        """
+        return self._rest[1]
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Return the bounds that tell data from padding; empty when all is data.
+
+        >>> from tilewright import pad
+        >>> pad(Layout(100), 128).guards
+        (Guard(stride=1, limit=100, offset=0),)
+        """
+        return self._rest[2]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Return the names of the axes that the strides lie on, in order of first use.
+
+        >>> from tilewright import addr, bank
+        >>> Layout((12, 100), (1 @ bank, 2048 @ addr)).axes
+        ('bank', 'addr')
+        """
+        try:
+            return self._axes
+        except AttributeError:
+            steps = [*self.flat_modes()[1], *(step for _, step in self.replicas), self.offset]
+            found = dict.fromkeys(name for step in steps if step.__class__ is Place for name in step.axes)
+            self._axes = tuple(found)
+            return self._axes
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """Return the lowest and the highest place; over named axes, of each axis.
+
+        >>> Layout((4, 8), (-1, 4)).bounds
+        (-3, 28)
+        """
+        if self.size == 0:
+            raise LayoutError(f"{self} is empty: it has no lowest and highest place")
+        extents = leaves(self._shape) + [count for count, _ in self.replicas]
+        steps = leaves(self._stride) + [step for _, step in self.replicas]
+        names = self.axes
+        if not names:
+            return span(extents, steps, self.offset)
+        ends = {name: span(extents, [along(step, name) for step in steps], along(self.offset, name)) for name in names}
+        return Place({name: low for name, (low, _) in ends.items()}), Place(
+            {name: high for name, (_, high) in ends.items()}
+        )
+
+    @property
+    def cosize(self) -> Any:
+        """Return the size of the smallest buffer that holds every place and place 0; over named axes, of each axis.
+
+        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize
+        (39, 4)
+        """
+        if self.size == 0:
+            return 0
+        low, high = self.bounds
+        if isinstance(low, Place):
+            return Place({name: high[name] + 1 - min(low[name], 0) for name in low})
+        return int(high + 1 - min(low, 0))
+
+    @property
+    def shape_known(self) -> bool:
+        """Return whether every extent is static.
+
+        >>> from tilewright import Idx
+        >>> Layout((4, 8)).shape_known, Layout((4, Idx(8))).shape_known
+        (True, False)
+        """
+        return not any(map(is_dynamic, leaves(self._shape)))
+
+    @property
+    def stride_known(self) -> bool:
+        """Return whether every stride is static.
+
+        >>> from tilewright import Idx
+        >>> Layout((Idx(4), 8)).stride_known
+        False
+        """
+        return -1 not in self.static_stride or not any(map(is_dynamic, leaves(self._stride)))
+
+    @property
+    def all_dims_known(self) -> bool:
+        """Return whether every extent and stride is static.
+
+        >>> Layout((4, 8)).all_dims_known
+        True
+        """
+        return self.shape_known and self.stride_known
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """Return the extent of each leaf, -1 where it is dynamic.
+
+        >>> from tilewright import Idx
+        >>> Layout((4, Idx(8))).static_shape[1]
+        -1
+        """
+        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self._shape)])
+
+    @property
+    def static_stride(self) -> tuple[Any, ...]:
+        """Return the stride of each leaf, -1 where it is dynamic.
+
+        >>> Layout((4, 8)).static_stride
+        (1, 4)
+        """
+        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self._stride)])
+
+    def make_dynamic(self) -> Layout:
+        """Return the same layout with every extent and stride dynamic.
+
+        >>> Layout((4, 8)).make_dynamic()
+        Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
+        """
+        return self._with(shape=map_leaves(_made_dynamic, self._shape), stride=map_leaves(_made_dynamic, self._stride))
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """Return the layout that text describes: what `str` printed, nested and with named axes.
+
+        >>> Layout.parse("(12,100):(1@bank,2048@addr)+5@bank")
+        Layout((12, 100), (Place(bank=1), Place(addr=2048)), offset=Place(bank=5))
+        """
+        terms = parse_chain(text)
+        if len(terms) != 1 or terms[0][0] != "layout":
+            raise LayoutError(f"{text!r} is not a single layout; tilewright.parse reads compositions and swizzles")
+        return layout_from_term(terms[0])
+
+    def on(self, axis: Axis | str) -> Layout:
+        """Return the coordinate along one axis, as a layout of plain integers.
+
+        >>> from tilewright import addr, bank
+        >>> Layout((12, 100), (1 @ bank, 2048 @ addr)).on(addr)
+        Layout((12, 100), (0, 2048))
+        """
+        name = axis_name(axis)
+        if name not in self.axes:
+            raise LayoutError(f"{self} has no axis {name!r}; it has {', '.join(self.axes) or 'only plain strides'}")
+        replicas = tuple([(count, along(step, name)) for count, step in self.replicas if along(step, name)])
+        return self._with(
+            stride=map_leaves(lambda step: along(step, name), self._stride),
+            offset=along(self.offset, name),
+            replicas=replicas,
+        )
+
+    def mode(self, *path: int) -> Layout:
+        """Return one mode as a layout; further numbers lead into nested modes.
+
+        >>> Layout((4, (2, 3)), (6, (3, 1))).mode(1), Layout((4, (2, 3)), (6, (3, 1))).mode(1, 0)
+        (Layout((2, 3), (3, 1)), Layout(2, 3))
+        """
+        shape, stride = self._shape, self._stride
+        guards = [(guard.stride, guard) for guard in self.guards]
+        for k in path:
+            modes = shape if shape.__class__ is tuple else (shape,)
+            k = as_integer(k, "a mode number")
+            if not -len(modes) <= k < len(modes):
+                raise CoordinateError(f"{self} has no mode {path}: shape {shape} has modes 0 to {len(modes) - 1}")
+            if shape.__class__ is tuple:
+                shape, stride = shape[k], stride[k]
+                guards = [(step[k], guard) for step, guard in guards]  # type: ignore[index]
+        kept = [Guard(step, guard.limit, guard.offset) for step, guard in guards]
+        return make(shape, stride, guards=live_guards(shape, kept))
+
+    @property
+    def modes(self) -> tuple[Layout, ...]:
+        """Return all top-level modes as layouts.
+
+        >>> Layout((4, 8)).modes
+        (Layout(4, 1), Layout(8, 4))
+        """
+        return tuple([self.mode(k) for k in range(self.rank)])
+
+    def __call__(self, *coord: Any) -> Any:
+        try:
+            program, flat, plain = self._program
+        except AttributeError:
+            program, flat, plain = self._program = _compile(self)
+        if len(coord) != len(program):
+            if len(coord) != 1 or coord[0].__class__ is not int or not program:
+                return LayoutLike.__call__(self, *coord)
+            program = flat
+        total = self._rest[0]
+        for c, (size, inner, step) in zip(coord, program, strict=True):
+            if c.__class__ is not int:
+                return LayoutLike.__call__(self, *coord)
+            if not 0 <= c < size:
+                raise out_of_range(coord if len(coord) > 1 else c, self._shape)
+            for n, d in inner:
+                total = total + c % n * d
+                c = c // n
+            total = total + c * step
+        if plain and total.__class__ is int:
+            return total
+        return self._finish(total)
+
+    def _place(self, at: list[Any]) -> Any:
+        total = self.offset
+        for c, step in zip(at, leaves(self._stride), strict=True):
+            total = total + c * step
+        return self._finish(total)
+
+    def _finish(self, total: Any) -> Any:
+        """Return a place in its public form: an int, a Place with all axes of the layout, or the set of all copies."""
+        names = self.axes
+        if names:
+            parts = total._parts if isinstance(total, Place) else {PLAIN: total} if is_array(total) or total else {}
+            total = Place._of({**dict.fromkeys(names, 0), **parts})
+        elif isinstance(total, int):
+            total = int(total)
+        if not self.replicas:
+            return total
+        steps = [[k * step for k in range(count)] for count, step in self.replicas]
+        return frozenset(total + sum(chosen, 0) for chosen in combinations(*steps))
+
+    def _slice(self, coord: Any) -> Layout:
+        shape, stride = self._shape, self._stride
+        try:
+            offset = self.offset + fixed_part(coord, shape, stride)
+        except IndexError as problem:
+            raise CoordinateError(f"slice {coord} of shape {shape}: {problem}") from None
+        kept_shape, kept_stride = kept(coord, shape), kept(coord, stride)
+        guards = [
+            Guard(kept(coord, guard.stride), guard.limit, guard.offset + fixed_part(coord, shape, guard.stride))
+            for guard in self.guards
+        ]
+        return make(kept_shape, kept_stride, offset, self.replicas, live_guards(kept_shape, guards))
+
+    def extended(self, *coord: Any) -> Any:
+        at = self._coordinate(coord)
+        return self._finish(self.offset + self._continued(at))
+
+    def _continued(self, at: Any) -> Any:
+        """Return the place of a coordinate relative to the offset; the outermost coalesced mode has no end."""
+        if at.__class__ is tuple:
+            modes = self.modes
+            if len(at) != len(modes):
+                raise LayoutError(f"coordinate {at} does not fit shape {self._shape}: it takes {len(modes)} entries")
+            return sum((mode._continued(part) for part, mode in zip(at, modes, strict=True)), 0)
+        extents, steps = self.canonical_modes()
+        if is_array(at):
+            at = as_wide(at)
+            bulk.check_reach(self, at)
+            sign = 1 if (at >= 0).all() else 2 * (at >= 0) - 1
+        else:
+            at = at if hasattr(at, "free_symbols") else as_integer(at, "a coordinate")
+            sign = -1 if isinstance(at, int) and at < 0 else 1
+        at = at * sign
+        total: Any = 0
+        for extent, step in zip(extents[:-1], steps[:-1], strict=True):
+            total = total + at % extent * step
+            at = at // extent
+        return (total + at * steps[-1]) * sign
+
+    def flat_modes(self) -> tuple[list[int], list[Any]]:
+        """Return extents and strides of all leaves; they are shared, not to be changed.
+
+        >>> Layout((4, (2, 3))).flat_modes()
+        ([4, 2, 3], [1, 4, 8])
+        """
+        try:
+            return self._flat
+        except AttributeError:
+            self._flat = leaves(self._shape), leaves(self._stride)
+            return self._flat
+
+    def canonical_modes(self) -> tuple[list[int], list[Any]]:
+        """Return extents and strides of the flattest form of the same function of the index; never empty.
+
+        >>> Layout((2, (1, 6)), (1, (7, 2))).canonical_modes()
+        ([12], [1])
+        """
+        try:
+            return self._modes
+        except AttributeError:
+            extents, steps = self.flat_modes()
+            merged, (strides,) = merge_modes(extents, [steps])
+            self._modes = merged, strides
+            return self._modes
+
+    def valid(self, *coord: Any) -> Any:
+        try:
+            at = leaf_coordinates(self._coordinate(coord), self._shape)
+        except IndexError:
+            return bulk.inside(self, coord) if any(map(is_array, leaves(coord))) else False
+        answer = bulk.all_true(at)
+        for guard in self.guards:
+            answer = answer & guard.admits(at)
+        return answer
+
+    def _table(self) -> Any:
+        return bulk.strided_table(self._shape, self._stride, self.offset, self.replicas, self.axes)
+
+    def _valid_table(self) -> Any:
+        """Return which coordinates are data, one dimension a mode; None when all are."""
+        answer: Any = None
+        for guard in self.guards:
+            value = bulk.strided_table(self._shape, guard.stride, guard.offset, (), ())
+            inside = (value >= 0) & (value < guard.limit)
+            answer = inside if answer is None else answer & inside
+        return answer
+
+    @property
+    def logical_shape(self) -> tuple[int, ...]:
+        """Return how much of each mode is data, where the padding of each mode is its own affair.
+
+        >>> from tilewright import pad
+        >>> pad(Layout((60, 90)), (64, 96)).logical_shape
+        (60, 90)
+        """
+        if not self.guards:
+            return product_each(self._shape)
+        extents = []
+        bound: set[Guard] = set()
+        for k in range(self.rank):
+            mode = self.mode(k)
+            extent = mode.size
+            index = leaves(index_strides(mode._shape))
+            for guard in self.guards:
+                step = guard.stride[k] if guard.stride.__class__ is tuple else guard.stride
+                if any(leaves(step)):
+                    live = [
+                        (n, a, b) for n, a, b in zip(leaves(mode._shape), leaves(step), index, strict=True) if n > 1
+                    ]
+                    others = sum(map(bool, leaves(guard.stride))) - sum(map(bool, leaves(step)))
+                    if guard.offset >= 0 and not others and all(a == b for _, a, b in live):
+                        extent = min(extent, max(0, guard.limit - guard.offset))
+                        bound.add(guard)
+            extents.append(extent)
+        if len(bound) != len(set(self.guards)):
+            raise LayoutError(f"{self} is padded across modes: no extent per mode describes its data; use valid(...)")
+        return tuple(extents)
+
+    def _with(self, **changes: Any) -> Layout:
+        parts = {
+            "shape": self._shape,
+            "stride": self._stride,
+            "offset": self.offset,
+            "replicas": self.replicas,
+            "guards": self.guards,
+        }
+        return make(**{**parts, **changes})
+
+    def __add__(self, step: Any) -> Layout:
+        if isinstance(step, LayoutLike):
+            return NotImplemented
+        offset = self.offset + check_step(step, "offset")
+        check_span(self._shape, self._stride, offset)
+        return self._with(offset=offset)
+
+    __radd__ = __add__
+
+    def __sub__(self, step: Any) -> Layout:
+        return self.__add__(-check_step(step, "offset"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self._shape == other._shape and self._stride == other._stride and self._rest[:2] == other._rest[:2]
+
+    def __hash__(self) -> int:
+        return hash((self._shape, self._stride, *self._rest[:2]))
+
+    def __repr__(self) -> str:
+        extra = [("offset", self.offset), ("replicas", self.replicas), ("guards", self.guards)]
+        tail = "".join(f", {name}={value!r}" for name, value in extra if value)
+        return f"Layout({self._shape!r}, {self._stride!r}{tail})"
+
+    def __str__(self) -> str:
+        text = f"{format_tree(self._shape)}:{format_tree(self._stride)}"
+        text += "".join(f"+R[{count}:{format_tree(step)}]" for count, step in self.replicas)
+        text += format_signed(self.offset) if self.offset else ""
+        return text + (" where " + " and ".join(map(str, self.guards)) if self.guards else "")
+
+
+def _remember(shape: Any, stride: Any) -> None:
+    if len(_SHAPES) >= _MOST_SHAPES:
+        _STRIDE_OF.clear()
+        _SHAPES.clear()
+    _SHAPES.append(shape)
+    _STRIDE_OF[id(shape)] = stride
+
+
+def make(
+    shape: Any, stride: Any, offset: Any = 0, replicas: tuple[Replica, ...] = (), guards: tuple[Guard, ...] = ()
+) -> Layout:
+    """Return a layout from parts already proven consistent, without checking them again.
+
+    >>> make((4, 8), (1, 4))
+    Layout((4, 8), (1, 4))
+    """
+    layout: Layout = object.__new__(Layout)
+    layout._shape = shape
+    layout._stride = stride
+    layout._rest = (offset, replicas, guards)
+    return layout
+
+
+def joined_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:
+    """Return the parts of the layout whose modes are the given layouts.
+
+    >>> joined_parts((Layout(4), Layout(8, 4)))
+    ((4, 8), (1, 4), 0, (), ())
+    """
+    for layout in layouts:
+        if not isinstance(layout, Layout):
+            raise TypeError(f"layouts can only be joined with layouts, got {type(layout).__name__} {layout!r}")
+    shapes = tuple([layout._shape for layout in layouts])
+    guards = []
+    for k, layout in enumerate(layouts):
+        for guard in layout.guards:
+            strides = [guard.stride if j == k else map_leaves(_zero, shape) for j, shape in enumerate(shapes)]
+            guards.append(Guard(tuple(strides), guard.limit, guard.offset))
+    return (
+        shapes,
+        tuple([layout._stride for layout in layouts]),
+        sum((layout.offset for layout in layouts), 0),
+        sum((layout.replicas for layout in layouts), ()),
+        tuple(guards),
+    )
+
+
+def layout_from_term(term: tuple[Any, ...]) -> Layout:
+    """Return the layout that a parsed term describes.
+
+    >>> layout_from_term(("layout", 4, 1, 0, (), ()))
+    Layout(4, 1)
+    """
+    _, shape, stride, offset, replicas, guards = term
+    return Layout(shape, stride, offset=offset, replicas=replicas, guards=tuple([Guard(*parts) for parts in guards]))
+
+
+def restructure(layout: Layout, change: Callable[[Any, Any], Any]) -> Layout:
+    """Return layout with its modes regrouped or reordered.
+
+    change(tree, unit) does it to shape, strides and guards alike; unit is what a mode of size 1 holds in that tree.
+
+    >>> restructure(Layout((4, 8)), lambda tree, unit: (tree[1], (tree[0], unit)))
+    Layout((8, (4, 1)), (4, (1, 0)))
+    """
+    guards = [Guard(change(guard.stride, 0), guard.limit, guard.offset) for guard in layout.guards]
+    return make(change(layout._shape, 1), change(layout._stride, 0), layout.offset, layout.replicas, tuple(guards))
+
+
+def _compile(layout: Layout) -> tuple[list[_Mode], list[_Mode], bool]:
+    """Return how to evaluate a layout mode by mode, how by index, and whether sums of integers are its places."""
+    shape, stride = layout._shape, layout._stride
+    if shape.__class__ is not tuple:
+        shape, stride = (shape,), (stride,)
+    modes = [_compile_mode(*merge_modes(leaves(s), [leaves(d)])) for s, d in zip(shape, stride, strict=True)]
+    extents, steps = layout.canonical_modes()
+    return modes, [_compile_mode(extents, [steps])], not layout.axes and not layout.replicas
+
+
+def _compile_mode(extents: list[int], lines: list[list[Any]]) -> _Mode:
+    steps = lines[0]
+    return prod(extents), list(zip(extents[:-1], steps[:-1], strict=True)), steps[-1]
+
+
+def _made_dynamic(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, Place) else DynamicInt(leaf)
+
+
+def _zero(_: Any) -> int:
+    return 0
