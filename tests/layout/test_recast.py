@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recasting: the same memory seen as wider or narrower elements."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilewright as tw
+from tilewright import Layout, LayoutError, addr
+
+from .reference import table, values
+from .strategies import layouts, leaves
+
+L = Layout
+FACTORS = st.sampled_from([1, 2, 3, 4, 8])
+
+
+@st.composite
+def contiguous_first(draw):
+    """Return a layout with one touching mode, and other modes that start where it and each other end."""
+    extents = draw(st.lists(st.integers(2, 6), min_size=1, max_size=3))
+    steps, step = [], 1
+    for n in extents:
+        steps.append(step)
+        step *= n + draw(st.integers(0, 2)) if step > 1 else n
+    order = draw(st.permutations(range(len(extents))))
+    return L(tuple([extents[k] for k in order]), tuple([steps[k] for k in order])) + draw(st.integers(0, 3))
+
+
+def narrow_places(places, factor):
+    """Return the places of the narrow elements that wide elements at these places consist of."""
+    return sorted(place * factor + k for place in places for k in range(factor))
+
+
+# Same memory.
+
+
+@given(contiguous_first(), FACTORS)
+def test_narrow_elements_cover_the_memory_of_the_wide_ones(layout, factor):
+    assert sorted(values(tw.downcast(layout, factor))) == narrow_places(table(layout), factor)
+
+
+@given(contiguous_first(), FACTORS)
+def test_wide_elements_cover_the_memory_of_the_narrow_ones(layout, factor):
+    narrow = tw.downcast(layout, factor)
+    wide = tw.upcast(narrow, factor)
+    assert narrow_places(values(wide), factor) == sorted(values(narrow))
+
+
+@given(st.integers(1, 40), st.integers(1, 5), FACTORS)
+def test_elements_that_do_not_fill_a_wide_one_still_need_it(n, rows, factor):
+    layout = L((n, rows), (1, 40 * factor))
+    wide = tw.upcast(layout, factor)
+    assert set(values(wide)) == {place // factor for place in values(layout)}
+    assert wide.size == tw.ceil_div(n, factor) * rows
+
+
+# Pairs.
+
+
+@given(layouts(max_size=64), FACTORS)
+def test_upcast_undoes_downcast(layout, factor):
+    assert tw.upcast(tw.downcast(layout, factor), factor) == layout
+
+
+@given(contiguous_first(), FACTORS)
+def test_downcast_undoes_upcast_where_the_factor_divides(layout, factor):
+    narrow = tw.downcast(layout, factor)
+    assert tw.downcast(tw.upcast(narrow, factor), factor) == narrow
+
+
+@given(layouts(max_size=64), FACTORS, FACTORS)
+def test_downcasting_twice_is_downcasting_by_the_product(layout, first, second):
+    assert tw.downcast(tw.downcast(layout, first), second) == tw.downcast(layout, first * second)
+
+
+@given(layouts(max_size=64))
+def test_a_factor_of_one_changes_nothing(layout):
+    assert tw.upcast(layout, 1) == tw.downcast(layout, 1) == layout
+
+
+@given(contiguous_first(), st.sampled_from([4, 8, 16]), FACTORS)
+def test_recasting_goes_by_the_widths_in_bits(layout, bits, factor):
+    narrow = tw.recast(layout, bits * factor, bits)
+    assert narrow == tw.downcast(layout, factor)
+    assert tw.recast(narrow, bits, bits * factor) == layout
+    assert tw.recast(layout, bits, bits) == layout
+
+
+# Decision 22a: only the touching mode widens, the others scale.
+
+
+@given(layouts(max_size=64), FACTORS)
+def test_downcast_widens_touching_modes_and_scales_all_others(layout, factor):
+    narrow = tw.downcast(layout, factor)
+    assert tw.congruent(narrow, layout)
+    assert narrow.offset == layout.offset * factor
+    modes = zip(leaves(layout.shape), leaves(layout.stride), leaves(narrow.shape), leaves(narrow.stride), strict=True)
+    for n, d, extent, step in modes:
+        assert (extent, step) == ((n * factor, d) if abs(d) == 1 else (n, d * factor))
+
+
+@pytest.mark.parametrize(
+    ("layout", "factor", "expected"),
+    [
+        (L((32, 32), (32, 1)), 16, L((32, 2), (2, 1))),
+        (L((4, 8), (2, 8)), 4, L((2, 8), (1, 2))),
+        (L((8, 4), (0, 1)), 4, L((8, 1), (0, 1))),
+        (L(8, -4), 4, L(8, -1)),
+        (L(8, 16), 4, L(8, 4)),
+    ],
+    ids=str,
+)
+def test_upcast_by_example(layout, factor, expected):
+    assert tw.upcast(layout, factor) == expected
+
+
+# What cannot be recast.
+
+
+@pytest.mark.parametrize(
+    ("layout", "factor", "words"),
+    [
+        (L((4, 8), (1, 6)), 4, "stride 6"),
+        (L(8) + 2, 4, "offset 2"),
+        (tw.pad(L(6), 8), 2, "padded"),
+        (tw.replicate(L(8), 2, 8), 2, "replicated"),
+        (L(8, 1 @ addr), 2, "named axes"),
+        (L(8), 0, "at least 1"),
+        (L(8), -2, "at least 1"),
+    ],
+    ids=str,
+)
+def test_a_refused_upcast_says_why(layout, factor, words):
+    with pytest.raises(LayoutError, match=words):
+        tw.upcast(layout, factor)
+
+
+def test_widths_must_divide_each_other_and_be_integers():
+    with pytest.raises(LayoutError, match="not divisible"):
+        tw.recast(L(8), 6, 4)
+    with pytest.raises(TypeError):
+        tw.recast(L(8), 8.0, 4)
+    with pytest.raises(TypeError):
+        tw.downcast(L(8), True)
