@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The block formats by name, and `format_of`, which finds any format."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from ..errors import FormatError
+from .block import BlockFormat
+from .elements import E2M1, E2M3, E3M2, E4M3, E5M2, ElementEncoding, SignMagnitude, TwosComplement
+from .scalar import SCALAR_FORMATS, ScalarFormat, find_scalar
+from .scales import FloatScale, PowerOfTwo
+
+Format: TypeAlias = ScalarFormat | BlockFormat
+
+# The exponent section is padded to 16 bytes, the L1 alignment of every chip that has these formats.
+_L1_ALIGNMENT = 16
+_EXPONENT_A = PowerOfTwo(5, 15)
+_EXPONENT_B = PowerOfTwo(8, 127)
+_E8M0 = PowerOfTwo(8, 127, nan=255)
+
+
+def _block_float(name: str, bits: int, exponent: PowerOfTwo) -> BlockFormat:
+    return BlockFormat(name, 16, SignMagnitude(bits), exponent, alignment=_L1_ALIGNMENT, aligned=True)
+
+
+def _microscaling(name: str, element: ElementEncoding) -> BlockFormat:
+    return BlockFormat(name, 32, element, _E8M0)
+
+
+bfloat8_b = _block_float("bfloat8_b", 8, _EXPONENT_B)
+bfloat4_b = _block_float("bfloat4_b", 4, _EXPONENT_B)
+bfloat2_b = _block_float("bfloat2_b", 2, _EXPONENT_B)
+bfloat8_a = _block_float("bfloat8_a", 8, _EXPONENT_A)
+bfloat4_a = _block_float("bfloat4_a", 4, _EXPONENT_A)
+bfloat2_a = _block_float("bfloat2_a", 2, _EXPONENT_A)
+mxfp8_e4m3 = _microscaling("mxfp8_e4m3", E4M3)
+mxfp8_e5m2 = _microscaling("mxfp8_e5m2", E5M2)
+mxfp6_e2m3 = _microscaling("mxfp6_e2m3", E2M3)
+mxfp6_e3m2 = _microscaling("mxfp6_e3m2", E3M2)
+mxfp4 = _microscaling("mxfp4", E2M1)
+mxint8 = _microscaling("mxint8", TwosComplement(8, 6))
+nvfp4 = BlockFormat("nvfp4", 16, E2M1, FloatScale(E4M3), tensor_scaled=True)
+
+BLOCK_FORMATS: dict[str, BlockFormat] = {
+    each.name: each
+    for each in (
+        *(bfloat8_b, bfloat4_b, bfloat2_b, bfloat8_a, bfloat4_a, bfloat2_a),
+        *(mxfp8_e4m3, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8, nvfp4),
+    )
+}
+
+_ALIASES = {"mxfp4_e2m1": "mxfp4"}
+
+
+def format_of(thing: Any) -> Format:
+    """Return the format of a name, a NumPy dtype or an array; a format is its own.
+
+    >>> import numpy as np
+    >>> format_of("bfloat8_b").bytes_per_tile(1024), format_of("bf16"), format_of(np.zeros(3))
+    (1088, format_of('bfloat16'), format_of('float64'))
+    """
+    if isinstance(thing, BlockFormat):
+        return thing
+    if isinstance(thing, str):
+        found: Format | None = find_scalar(thing) or BLOCK_FORMATS.get(_ALIASES.get(thing, thing))
+    else:
+        found = find_scalar(thing)
+        if found is None and not hasattr(thing, "dtype") and not hasattr(thing, "itemsize"):
+            raise TypeError(f"a format is a name, a NumPy dtype or an array, not {thing!r} ({type(thing).__name__})")
+    if found is None:
+        shown = repr(thing) if isinstance(thing, str) else str(getattr(thing, "dtype", thing))
+        raise FormatError(f"{shown} is not a format; use one of {', '.join([*SCALAR_FORMATS, *BLOCK_FORMATS])}")
+    return found

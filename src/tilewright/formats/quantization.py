@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quantization_error`: what a block format does to an array, block by block, and what flattens its neighbours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from .block import BlockFormat
+from .casts import Singles, to_float32
+from .catalogue import format_of
+from .rounding import Floats, Rounding, check_rounding
+
+_CHUNK = 1 << 16  # elements looked at in one go, so that a large array needs no large temporary
+
+
+@dataclass(frozen=True, slots=True)
+class WorstElement:
+    """The element with the largest error: its index in the array, its value, what is stored instead, the difference.
+
+    >>> WorstElement((0, 3), 1.1, 1.125, 0.025).index
+    (0, 3)
+    """
+
+    index: tuple[int, ...]
+    value: float
+    stored: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flattening:
+    """A block in which one large element made others zero: its index and value, and how many were lost.
+
+    `block` is the index of the block's first element.
+
+    >>> Flattening((0, 16), 3, (0, 20), 1000.0).count
+    3
+    """
+
+    block: tuple[int, ...]
+    count: int
+    index: tuple[int, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QuantizationReport:
+    """The errors of an array in a block format. Arrays have one entry per block, in the shape of the array, except that
+    the axis along which blocks lie counts blocks instead of elements.
+
+    `scales` are the scale bytes and `scale_exponents` the exponents of the scales (128 where a scale is NaN);
+    `max_abs_error` and `max_relative_error` the largest error of an element, as it is and over its own magnitude;
+    `flattened` the number of elements that became zero because of a neighbour, and `dominating` the index, along the
+    axis, of the block's largest element. `rms_error` is over the whole array and `worst` its worst element (None if
+    the array is empty). A finite number that came back as NaN or infinity has an infinite error.
+
+    >>> report = quantization_error(np.ones((2, 32)), "bfloat8_b")
+    >>> report.scale_exponents.tolist(), report.worst.error
+    ([[0, 0], [0, 0]], 0.0)
+    """
+
+    format: BlockFormat
+    shape: tuple[int, ...]
+    axis: int
+    scales: NDArray[np.uint8]
+    scale_exponents: NDArray[np.int16]
+    max_abs_error: Floats
+    max_relative_error: Floats
+    flattened: NDArray[np.int64]
+    dominating: NDArray[np.int64]
+    dominating_values: Singles
+    rms_error: float
+    worst: WorstElement | None
+
+    def flattening(self, limit: int = 10) -> tuple[Flattening, ...]:
+        """Return the blocks that lost elements to a large neighbour, those that lost most first, at most `limit`.
+
+        >>> values = np.ones((2, 32))
+        >>> values[1, 20] = 1000.0
+        >>> quantization_error(values, "bfloat8_b").flattening()
+        (Flattening(block=(1, 16), count=15, index=(1, 20), value=1000.0),)
+        """
+        counts = self.flattened.reshape(-1)
+        order = np.argsort(-counts, kind="stable")[: max(limit, 0)]
+        found = []
+        for at in order[counts[order] > 0]:
+            block = [int(i) for i in np.unravel_index(int(at), self.flattened.shape)]
+            index = block.copy()
+            index[self.axis] = int(self.dominating[tuple(block)])
+            value = float(self.dominating_values[tuple(block)])
+            block[self.axis] *= self.format.block
+            found.append(Flattening(tuple(block), int(counts[at]), tuple(index), value))
+        return tuple(found)
+
+    def summary(self, limit: int = 5) -> str:
+        """Return the report as text of at most 80 columns.
+
+        >>> values = np.ones((2, 32), dtype=np.float32)
+        >>> values[1, 20] = 1000.0
+        >>> print(quantization_error(values, "bfloat8_b").summary())
+        bfloat8_b, shape (2, 32): 4 blocks of 16 along axis 1
+        scales         2^0 to 2^9
+        rms error      0.484123
+        worst error    1 at (1, 16): 1 is stored as 0
+        worst relative 1 in the block at (1, 16)
+        flattened      15 of 64 elements, in 1 of 4 blocks
+          15 by 1000 at (1, 20), in the block at (1, 16)
+        """
+        title = f"{self.format}, shape {self.shape}: {self.scales.size} blocks of {self.format.block}"
+        lines = [title, f"  along axis {self.axis}"] if len(title) > 60 else [f"{title} along axis {self.axis}"]
+        if self.worst is not None:
+            worst, low, high = self.worst, int(self.scale_exponents.min()), int(self.scale_exponents.max())
+            blocks = f"{int(np.count_nonzero(self.flattened))} of {self.flattened.size}"
+            relative = int(np.argmax(self.max_relative_error))
+            lines += [
+                f"scales         2^{low} to 2^{high}",
+                f"rms error      {self.rms_error:g}",
+                f"worst error    {worst.error:g} at {worst.index}: {worst.value:g} is stored as {worst.stored:g}",
+                f"worst relative {self.max_relative_error.flat[relative]:g} in the block at {self._start(relative)}",
+                f"flattened      {int(self.flattened.sum())} of {math.prod(self.shape)} elements, in {blocks} blocks",
+            ]
+        for each in self.flattening(limit):
+            lines.append(f"  {each.count} by {each.value:g} at {each.index}, in the block at {each.block}")
+        return "\n".join(line if len(line) <= 80 else line[:77] + "..." for line in lines)
+
+    def __repr__(self) -> str:
+        return f"<QuantizationReport of {self.format}, shape {self.shape}, rms error {self.rms_error:g}>"
+
+    def _start(self, block: int) -> tuple[int, ...]:
+        start = [int(i) for i in np.unravel_index(block, self.scales.shape)]
+        start[self.axis] *= self.format.block
+        return tuple(start)
+
+
+def quantization_error(
+    array: Any,
+    format: Any,  # noqa: A002  (the word every reader expects)
+    axis: int = -1,
+    *,
+    rounding: Rounding = "nearest_even",
+    seed: int | None = None,
+    tensor_scale: float = 1.0,
+) -> QuantizationReport:
+    """Return what a block format does to an array whose blocks lie along `axis`.
+
+    The last axis is that of a tiled matrix with 16-wide faces and a format with blocks of 16; for a transposed tile it
+    is -2; data in any other physical order are given in that order. A last block that is not full is filled with
+    zeros. Values become float32 first, and errors are measured from there.
+
+    >>> report = quantization_error([1.0, 1.01, -0.003, 0.002], "bfloat8_b")
+    >>> report.worst
+    WorstElement(index=(1,), value=1.0099999904632568, stored=1.015625, error=0.005625009536743164)
+    >>> report.flattening()
+    (Flattening(block=(0,), count=2, index=(1,), value=1.0099999904632568),)
+    """
+    found = format_of(format)
+    if not isinstance(found, BlockFormat):
+        raise FormatError(f"quantization_error needs a block format, and {found} is not one; use cast and compare")
+    check_rounding(rounding, seed)
+    factor = found._factor(tensor_scale)
+    values = np.atleast_1d(np.asarray(array))
+    single = to_float32(values)
+    if not -values.ndim <= axis < values.ndim:
+        raise FormatError(f"axis {axis} is outside the {values.ndim} dimensions of shape {values.shape}; use -1")
+    axis %= values.ndim
+    lines = np.moveaxis(single, axis, -1)
+    length = lines.shape[-1]
+    across = -(-length // found.block)
+    if length % found.block:
+        padded = np.zeros((*lines.shape[:-1], across * found.block), dtype=np.float32)
+        padded[..., :length] = lines
+        lines = padded
+    survey = _Survey(found, lines.reshape(-1, found.block), rounding, seed, factor)
+    shape = (*lines.shape[:-1], across)
+    start = np.arange(across, dtype=np.int64) * found.block
+
+    def per_block(entries: NDArray[Any]) -> NDArray[Any]:
+        return np.moveaxis(entries.reshape(shape), -1, axis)
+
+    return QuantizationReport(
+        format=found,
+        shape=values.shape,
+        axis=axis,
+        scales=per_block(survey.scales),
+        scale_exponents=per_block(survey.exponents()),
+        max_abs_error=per_block(survey.absolute),
+        max_relative_error=per_block(survey.relative),
+        flattened=per_block(survey.flattened),
+        dominating=per_block(survey.dominating.reshape(shape) + start),
+        dominating_values=per_block(survey.dominating_values),
+        rms_error=float(np.sqrt(survey.squares / values.size)) if values.size else 0.0,
+        worst=survey.worst(shape, axis) if values.size else None,
+    )
+
+
+class _Survey:
+    """The figures of every block, gathered a bounded number of blocks at a time."""
+
+    def __init__(
+        self, format_: BlockFormat, groups: Singles, rounding: Rounding, seed: int | None, factor: float
+    ) -> None:
+        count = len(groups)
+        self.format, self.groups, self.rounding, self.seed, self.factor = format_, groups, rounding, seed, factor
+        self.scales = np.zeros(count, dtype=np.uint8)
+        self.absolute, self.relative = np.zeros(count), np.zeros(count)
+        self.flattened, self.dominating = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self.dominating_values = np.zeros(count, dtype=np.float32)
+        self.squares = 0.0
+        step = max(1, _CHUNK // format_.block)
+        for start in range(0, count, step):
+            self._look(slice(start, min(count, start + step)))
+
+    def stored(self, part: slice) -> tuple[NDArray[np.uint8], Singles]:
+        first = part.start * self.format.block
+        scales, codes = self.format._encode(self.groups[part], self.rounding, self.seed, first, self.factor)
+        return scales, self.format._decode(scales, codes, self.factor)
+
+    def _look(self, part: slice) -> None:
+        values = self.groups[part]
+        self.scales[part], stored = self.stored(part)
+        error = _difference(values, stored)
+        with np.errstate(all="ignore"):
+            magnitude = np.abs(values.astype(np.float64))
+            relative = np.where(error == 0.0, 0.0, error / magnitude)
+            self.squares += float(np.sum(error * error))
+        self.absolute[part] = error.max(axis=1)
+        self.relative[part] = np.where(np.isnan(relative), np.inf, relative).max(axis=1)
+        # NaN and infinity are the largest of all: they decide the scale, or become it.
+        size = np.where(np.isnan(magnitude), np.inf, magnitude)
+        largest = size.argmax(axis=1)
+        self.dominating[part] = largest
+        self.dominating_values[part] = values[np.arange(len(values)), largest]
+        # A number below the smallest of the format would be zero also alone: no neighbour is to blame for it.
+        alone = size >= self.format.limits.smallest * self.factor
+        self.flattened[part] = np.count_nonzero(alone & (stored == 0.0), axis=1)
+
+    def exponents(self) -> NDArray[np.int16]:
+        factors = self.format.scale.value(self.scales)
+        exponents = np.frexp(np.where(np.isfinite(factors), np.abs(factors), 0.0))[1].astype(np.int16) - 1
+        exponents = np.where(factors == 0.0, np.frexp(self.format.scale.smallest)[1] - 1, exponents)
+        return np.where(np.isnan(factors), 128, exponents).astype(np.int16)
+
+    def worst(self, shape: tuple[int, ...], axis: int) -> WorstElement:
+        block = int(np.argmax(self.absolute))
+        values = self.groups[block]
+        stored = self.stored(slice(block, block + 1))[1][0]
+        error = _difference(values, stored)
+        at = int(np.argmax(error))
+        *outer, across = (int(i) for i in np.unravel_index(block, shape))
+        index = (*outer[:axis], across * self.format.block + at, *outer[axis:])
+        return WorstElement(index, float(values[at]), float(stored[at]), float(error[at]))
+
+
+def _difference(values: Singles, stored: Singles) -> Floats:
+    """Return the magnitude of the error; none where both are NaN, infinite where one is."""
+    with np.errstate(all="ignore"):
+        error = np.abs(values.astype(np.float64) - stored.astype(np.float64))
+    same = (values == stored) | (np.isnan(values) & np.isnan(stored))
+    return np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
