@@ -9,6 +9,11 @@ for a while then slows all of them down, or none. Peers: CUTLASS pycute (in `nvi
 
 from __future__ import annotations
 
+import sys
+
+# A neighbour of this file is called copy, and so is a module of the standard library: keep this folder off the path.
+sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+
 import argparse
 import importlib
 import time

@@ -59,8 +59,18 @@ def test_elements_that_do_not_fill_a_wide_one_still_need_it(n, rows, factor):
 
 
 @given(layouts(max_size=64), FACTORS)
-def test_upcast_undoes_downcast(layout, factor):
-    assert tw.upcast(tw.downcast(layout, factor), factor) == layout
+def test_upcast_undoes_downcast_or_says_why_it_cannot(layout, factor):
+    narrow = tw.downcast(layout, factor)
+    try:
+        assert tw.upcast(narrow, factor) == layout
+    except tw.LayoutError as problem:
+        backwards = any(step == -1 for step in tw.flatten(narrow.stride))
+        shared = (
+            sum(n > 1 and abs(d) == 1 for n, d in zip(tw.flatten(narrow.shape), tw.flatten(narrow.stride), strict=True))
+            > 1
+        )
+        if not (backwards and "backwards" in str(problem)) and not (shared and "run past" in str(problem)):
+            raise
 
 
 @given(contiguous_first(), FACTORS)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import LayoutError
 from .integers import as_integer
 
-_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z", re.ASCII)
 PLAIN = ""  # the name under which a Place keeps what lies on no named axis
 
 

@@ -207,3 +207,15 @@ class LayoutLike:
 def _either(counts: set[int]) -> str:
     *most, last = sorted(counts)
     return f"{', '.join(map(str, most))} or {last}" if most else str(last)
+
+
+def require_layout(value: Any, who: str) -> Any:
+    """Return value if it is a layout, else raise a TypeError that names the function.
+
+    >>> from tilewright import Layout
+    >>> require_layout(Layout(4), "coalesce")
+    Layout(4, 1)
+    """
+    if not isinstance(value, LayoutLike):
+        raise TypeError(f"{who} takes a layout, got {type(value).__name__} {value!r}")
+    return value

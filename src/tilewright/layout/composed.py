@@ -34,6 +34,9 @@ class ComposedLayout(LayoutLike):
             raise TypeError(f"the outer function must be a layout or a Swizzle, got {type(outer).__name__} {outer!r}")
         if not isinstance(inner, LayoutLike):
             raise TypeError(f"the inner function must be a layout, got {type(inner).__name__} {inner!r}")
+        if isinstance(outer, ComposedLayout):  # nested to the right always, so that equal things are equal
+            inner = ComposedLayout(outer._inner, inner)
+            outer = outer._outer
         self._outer = outer
         self._inner = inner
 

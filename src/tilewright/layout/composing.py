@@ -17,13 +17,14 @@ from typing import Any, TypeAlias
 
 from ..errors import LayoutError
 from .base import LayoutLike
+from .bulk import chunks
 from .composed import ComposedLayout
 from .construct import make_layout, scaled
 from .guards import Guard, live_guards
 from .steps import merge_modes, span
 from .strided import Layout, make
 from .swizzle import Swizzle
-from .tuples import ceil_div, index_strides, leaves, like, map_leaves
+from .tuples import as_tree, ceil_div, index_strides, leaves, like, map_leaves
 
 # A piece of a leaf of the inner layout: its extent, its step in index space, and the digits of that step.
 _Part: TypeAlias = "tuple[int, int, list[int]]"
@@ -48,7 +49,7 @@ def compose(outer: Any, inner: Any, *, strided: bool = False, exact: bool = Fals
     >>> print(compose(Layout((3, 5), (5, 1)), Layout(6, 2)))
     (3,5):(5,1) o 6:2
     """
-    result = _compose(as_function(outer), _as_tiler(inner))
+    result = _compose(as_function(outer), _as_tiler(as_tree(inner)))
     if exact:
         _require_inside(result, outer, inner)
     if strided and not _is_strided(result):
@@ -142,23 +143,14 @@ def _stays_inside(inner: LayoutLike, outer: Layout) -> bool:
 
 
 def _require_inside(result: Any, outer: Any, inner: Any) -> None:
-    layouts = [result]
-    while layouts:
-        layout = layouts.pop()
-        if isinstance(layout, ComposedLayout):
-            layouts += [layout.outer, layout.inner]
-            if isinstance(layout.outer, Layout) and not _stays_inside(layout.inner, layout.outer):
-                table = layout._valid_table()
-                if table is not None and not table.all():
-                    raise LayoutError(
-                        f"compose: {_shown(inner)} leaves the domain of {outer}, which exact=True forbids"
-                    )
-        elif isinstance(layout, Layout) and layout.guards:
-            bounds = " and ".join(map(str, layout.guards))
-            raise LayoutError(
-                f"compose: {_shown(inner)} leaves the domain of {outer}, which exact=True forbids: the result"
-                f" {layout} is data only where {bounds}"
-            )
+    if isinstance(result, Layout):
+        inside = not result.guards
+    else:
+        inside = all(bool(valid.all()) for _, _, valid in chunks(result))
+    if not inside:
+        raise LayoutError(
+            f"compose: {_shown(inner)} leaves the domain of {outer} or its data, which exact=True forbids"
+        )
 
 
 def _shown(tiler: Any) -> str:

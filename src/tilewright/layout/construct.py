@@ -226,6 +226,8 @@ def replicate(layout: Layout, count: int, step: Any) -> Layout:
     >>> print(replicate(Layout(4, 2), 2, 1 @ device))
     4:2+R[2:1@device]
     """
+    if not isinstance(layout, Layout):
+        raise TypeError(f"only a strided layout can be replicated, got {type(layout).__name__} {layout!r}")
     number = as_integer(count, "the number of copies")
     if number < 1:
         raise LayoutError(f"cannot make {number} copies of {layout}: the number of copies must be at least 1")

@@ -12,10 +12,9 @@ from ..errors import LayoutError
 from .composed import ComposedLayout
 from .composing import as_function, compose
 from .construct import make_layout
-from .inverses import complement
+from .inverses import complement, tiles_exactly
 from .strided import Layout, make, restructure
-from .swizzle import Swizzle
-from .tuples import ceil_div, product
+from .tuples import as_tree, ceil_div, product
 
 
 def logical_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: bool = False) -> Any:
@@ -31,7 +30,7 @@ def logical_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: boo
     ((2,3),(4,2)):((1,2),(5,20)) where ((1,2),(0,0))<5 False
     """
     layout = as_function(layout)
-    return compose(layout, _completed(layout.shape, tiler, layout), strided=strided, exact=exact)
+    return compose(layout, _completed(layout.shape, as_tree(tiler), layout), strided=strided, exact=exact)
 
 
 def _completed(shape: Any, tiler: Any, layout: Any) -> Any:
@@ -49,8 +48,12 @@ def _completed(shape: Any, tiler: Any, layout: Any) -> Any:
         count = max(1, ceil_div(product(shape), tiler))
         return make((tiler, count), (int(tiler > 1), tiler if count > 1 else 0))
     tile = as_function(tiler)
-    if isinstance(tile, Swizzle):
-        raise TypeError(f"a tiler is an integer, a layout or a tuple of these, got {tile!r}")
+    if not isinstance(tile, Layout):
+        raise TypeError(f"a tiler is an integer, a strided layout or a tuple of these, got {tile!r}")
+    if tile.size == 0:
+        raise LayoutError(f"cannot cut {layout} into tiles of {tiler}: a tile needs at least one element")
+    if not tiles_exactly(tile):
+        raise LayoutError(f"cannot cut {layout} by {tile}: however it is repeated, its places leave holes")
     return make_layout(tile, complement(tile, product(shape)))
 
 

@@ -13,10 +13,13 @@ from typing import Any
 
 from ..errors import LayoutError
 from .axes import PLAIN, Axis, Place, axis_name
-from .base import LayoutLike
+from .base import LayoutLike, require_layout
+from .bulk import chunks
 from .composed import ComposedLayout
 from .composing import compose
+from .coords import idx2crd
 from .guards import Guard
+from .integers import as_integer
 from .lookup import InverseLayout
 from .properties import collision, is_injective
 from .queries import size
@@ -42,10 +45,12 @@ def complement(layout: Any, bound: Any = None) -> Layout:
     layout = layout if isinstance(layout, LayoutLike) else Layout(layout)
     if getattr(layout, "axes", ()):
         return _on_one_axis(layout, "complement", lambda plain: complement(plain, bound))
-    extents, strides, period, filled = _gaps(layout)
+    extents, strides, period, filled, _ = _gaps(layout)
     limit = layout.cosize - layout.offset if bound is None else as_tree(bound)
+    if min([as_integer(n, "the bound of a complement") for n in leaves(limit)], default=0) < 0:
+        raise LayoutError(f"complement of {layout} up to {limit}: the bound must be nonnegative")
     copies = ceil_div(product(limit) - filled, period) + 1
-    if limit.__class__ is tuple:
+    if limit.__class__ is tuple and product(limit):
         copies = max(copies, _copies_by_mode(limit, period))
     return _merged([*extents, max(1, copies)], [*strides, period])
 
@@ -58,19 +63,28 @@ def free_positions(layout: Layout, count: int) -> Layout:
     """
     if layout.axes:
         return _on_one_axis(layout, "a product", lambda plain: free_positions(plain, count))
-    extents, strides, period, _ = _gaps(layout)
+    extents, strides, period, _, _ = _gaps(layout)
     return _merged([*extents, max(1, ceil_div(count, prod(extents)))], [*strides, period])
 
 
-def _gaps(layout: Any) -> tuple[list[int], list[int], int, int]:
-    """Return the gaps between the modes of layout, as extents and strides, its period, and how far one period fills."""
+def tiles_exactly(layout: Layout) -> bool:
+    """Return whether copies of layout can fill a range without holes.
+
+    >>> tiles_exactly(Layout((2, 2), (1, 4))), tiles_exactly(Layout((2, 2), (1, 3)))
+    (True, False)
+    """
+    return _gaps(layout)[4]
+
+
+def _gaps(layout: Any) -> tuple[list[int], list[int], int, int, bool]:
+    """Return the gaps between the modes, as extents and strides, the period, how far it fills, and whether wholly."""
     if not isinstance(layout, Layout):
         raise LayoutError(f"complement of {layout}: it is not strided; take the complement before composing")
     modes = sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0])
     if modes and modes[0][0] < 0:
         raise LayoutError(f"complement of {layout}: it has the negative stride {modes[0][0]}; flip that mode first")
     if any(n == 0 for _, n in modes):
-        return [], [], 1, 1
+        return [], [], 1, 1, False
     if any(low[0] * low[1] > high[0] for low, high in pairwise(modes)):
         pair = collision(_without_broadcast(layout))
         if pair is not None:
@@ -79,17 +93,18 @@ def _gaps(layout: Any) -> tuple[list[int], list[int], int, int]:
                 f" place {layout(pair[0])}; only broadcast modes may repeat places"
             )
         reach = layout.cosize - layout.offset
-        return [], [], reach, reach
+        return [], [], reach, reach, False
     extents, strides = [], []
-    period, filled = 1, 1
+    period, filled, wholly = 1, 1, True
     for step, extent in modes:
-        gap = step // period
+        gap, rest = divmod(step, period)
+        wholly = wholly and not rest
         extents.append(gap)
         strides.append(period)
         # what the modes so far and the gap fill, before this mode spreads it
         filled = (gap - 1) * period + filled + (extent - 1) * step
         period = step * extent
-    return extents, strides, period, filled
+    return extents, strides, period, filled, wholly
 
 
 def _copies_by_mode(shape: tuple[Any, ...], block: int) -> int:
@@ -116,7 +131,7 @@ def _on_one_axis(layout: Layout, what: str, plain_form: Any) -> Layout:
 
 
 def right_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
-    """Return the largest strided layout R with layout(R(i)) == i for every i < size(R).
+    """Return the largest layout R, made of modes of layout, with layout(R(i)) == i for every i < size(R).
 
     With axes, the arguments of R are places: coordinates along those axes, in that order.
 
@@ -280,23 +295,38 @@ def _nested_left_inverse(modes: list[tuple[int, int, int]]) -> Layout:
 
 
 def _composed_inverse(layout: ComposedLayout, invert: Any) -> Any:
-    """Return the inverse of a composition: the inverse of the outer function first, then that of the inner one."""
+    """Return the inverse of a composition, looked up; of a swizzle over whole blocks, by swizzling back."""
     outer, inner = layout.outer, layout.inner
     if isinstance(outer, Swizzle):
         undone = invert(inner)
-        reach = size(undone)
-        if reach % outer.size:
-            if not is_injective(layout) or layout.size > 1 << 20:
-                raise LayoutError(
-                    f"{invert.__name__} of {layout}: the swizzle mixes places outside the layout; cover {outer.size}"
-                )
-            return InverseLayout(layout)
-        return compose(undone, ComposedLayout(outer, make(reach, 1)))
-    if isinstance(outer, Layout) and isinstance(inner, LayoutLike) and is_injective(layout):
-        return InverseLayout(layout)
-    raise LayoutError(
-        f"{invert.__name__} of {layout}: the composition is not injective, so places have no single coordinate"
-    )
+        if size(undone) % outer.size == 0:
+            return compose(undone, ComposedLayout(outer, make(size(undone), 1)))
+    if invert is right_inverse:
+        return ComposedLayout(InverseLayout(layout), make(_gapless(layout), 1))
+    if not is_injective(layout):
+        first, second = _shared_place(layout)
+        raise LayoutError(f"left_inverse of {layout}: it is not injective, coordinates {first} and {second} collide")
+    return InverseLayout(layout)
+
+
+def _shared_place(layout: ComposedLayout) -> tuple[Any, Any]:
+    """Return two coordinates of a composition that share a place."""
+    import numpy as np
+
+    places = np.concatenate([places for _, places, _ in chunks(layout)])
+    order = np.argsort(places, kind="stable")
+    twin = int(np.flatnonzero(np.diff(places[order]) == 0)[0])
+    return idx2crd(int(order[twin]), layout.shape), idx2crd(int(order[twin + 1]), layout.shape)
+
+
+def _gapless(layout: ComposedLayout) -> int:
+    """Return how many places from 0 on are all used."""
+    import numpy as np
+
+    places = np.unique(np.concatenate([places for _, places, _ in chunks(layout)]))
+    places = places[places >= 0]
+    gaps = np.flatnonzero(places != np.arange(len(places)))
+    return int(gaps[0]) if len(gaps) else len(places)
 
 
 def _inverse_over_axes(layout: Any, axes: Sequence[Axis | str] | None, invert: Any) -> Any:
@@ -365,6 +395,7 @@ def nullspace(layout: Layout) -> Layout:
     >>> nullspace(Layout((2, 4, 3), (0, 1, 0)))
     Layout((2, 3), (1, 8))
     """
+    require_layout(layout, "nullspace")
     steps = leaves(layout.stride)
     extents = leaves(layout.shape)
     index = [prod(extents[:k]) for k in range(len(extents))]

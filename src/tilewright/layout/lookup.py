@@ -29,6 +29,8 @@ class InverseLayout(LayoutLike):
     _sorted: tuple[Any, Any] | None
 
     def __init__(self, layout: LayoutLike) -> None:
+        if not isinstance(layout, LayoutLike):
+            raise TypeError(f"only layouts have an inverse, got {type(layout).__name__} {layout!r}")
         self._layout = layout
         self._sorted = None
 

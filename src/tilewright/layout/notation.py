@@ -20,7 +20,7 @@ from ..errors import LayoutError
 from .axes import Place
 from .tuples import MAX_DEPTH
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.]*)|([()\[\]{}<>:,@+-]))")
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][\w.]*)|([()\[\]{}<>:,@+-]))", re.ASCII)
 
 
 def format_tree(tree: Any) -> str:
@@ -156,7 +156,10 @@ class _Reader:
 
     def guard(self) -> tuple[Any, int, int]:
         stride = self.tree()
-        offset = self.tail()[0]
+        position = self.position()
+        offset, replicas = self.tail()
+        if replicas:
+            raise self.error(position, "'<': a bound has no replicas")
         self.expect("<")
         return stride, self.integer(), offset
 

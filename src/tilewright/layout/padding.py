@@ -11,7 +11,7 @@ from .composing import compose
 from .guards import Guard, live_guards
 from .integers import as_integer
 from .strided import Layout, make
-from .tuples import as_tree, index_strides, map_leaves, product_each
+from .tuples import as_tree, map_leaves, prefix_product, product_each
 
 
 def pad(layout: Any, shape: Any) -> Any:
@@ -50,7 +50,9 @@ def within(layout: Any, logical: Any) -> Any:
         guards = [Guard(1, extents[0])]
     else:
         zeros = [map_leaves(lambda _: 0, mode) for mode in shape]
-        guards = [Guard((*zeros[:k], index_strides(mode), *zeros[k + 1 :]), extents[k]) for k, mode in enumerate(shape)]
+        guards = [
+            Guard((*zeros[:k], prefix_product(mode), *zeros[k + 1 :]), extents[k]) for k, mode in enumerate(shape)
+        ]
     return make(shape, layout.stride, layout.offset, layout.replicas, live_guards(shape, [*layout.guards, *guards]))
 
 

@@ -9,7 +9,8 @@ from ..errors import LayoutError
 from .composed import ComposedLayout
 from .lookup import InverseLayout
 from .notation import parse_chain
-from .strided import layout_from_term
+from .properties import is_injective
+from .strided import Layout, layout_from_term
 from .swizzle import Swizzle
 
 
@@ -38,7 +39,10 @@ def _term(term: tuple[Any, ...], text: str) -> Any:
     if term[0] == "layout":
         return layout_from_term(term)
     if term[0] == "inverse":
-        return InverseLayout(_built(term[1], text))
+        inner = _built(term[1], text)
+        if isinstance(inner, Swizzle) or (isinstance(inner, Layout) and not is_injective(inner)):
+            raise LayoutError(f"cannot read {text!r}: {inner} has no inverse that looks up places")
+        return InverseLayout(inner)
     if len(term) != 4:
         raise LayoutError(f"cannot read {text!r}: a swizzle has three numbers, Sw<bits,base,shift>")
     return Swizzle(*term[1:])

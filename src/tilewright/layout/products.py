@@ -6,20 +6,21 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
+from .admission import check_span
 from .composed import ComposedLayout
 from .composing import as_function, compose
 from .construct import make_layout, make_ordered_layout
 from .divides import _flat, _tiled, _zipped, regroup
 from .inverses import free_positions
 from .strided import Layout, restructure
-from .tuples import ceil_div, product_each
+from .tuples import as_tree, ceil_div, product_each
 
 
 def logical_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
     """Return (block, copies): block repeated without collision at the positions of tiler.
 
-    A tuple of tilers repeats mode by mode. A tiler over named axes puts the copies there: `(32,32)` tiles over
-    `1 @ core.x`. `strided=True` raises where the result is not strided.
+    A tuple of tilers repeats each mode by itself; `blocked_product` repeats the whole block. A tiler over named axes
+    puts the copies there: `(32,32)` tiles over `1 @ core.x`. `strided=True` raises where the result is not strided.
 
     >>> logical_product(Layout(4), Layout(3))
     Layout((4, 3), (1, 4))
@@ -27,11 +28,11 @@ def logical_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
     >>> print(logical_product(Layout((32, 32)), Layout(8, 1 @ core.x)))
     ((32,32),8):((1,32),1@core.x)
     """
-    block = as_function(block)
+    block, tiler = as_function(block), as_tree(tiler)
     if tiler is None:
         return block
-    if isinstance(tiler, (tuple, list)):
-        return _by_mode(block, tuple(tiler), strided)
+    if isinstance(tiler, tuple):
+        return _by_mode(block, tiler, strided)
     copies = as_function(tiler)
     if isinstance(block, ComposedLayout):
         return _composed_product(block, copies, strided)
@@ -40,7 +41,10 @@ def logical_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
         if shared:
             raise LayoutError(f"{block} and {copies} both lie on {', '.join(sorted(shared))}: copies would collide")
         return make_layout(block, copies)
-    return make_layout(block, compose(free_positions(block, copies.cosize), copies, strided=strided))
+    result = make_layout(block, compose(free_positions(block, copies.cosize), copies, strided=strided))
+    if isinstance(result, Layout):
+        check_span(result.shape, result.stride, result.offset)
+    return result
 
 
 def _by_mode(block: Any, tilers: tuple[Any, ...], strided: bool) -> Any:
@@ -140,7 +144,7 @@ def tile_to_shape(block: Any, shape: Any, order: Any = None, *, exact: bool = Fa
     from .padding import within
 
     block = as_function(block)
-    wanted = product_each(shape)
+    wanted = product_each(Layout(shape).shape)
     have = product_each(block.shape)
     if len(have) != len(wanted):
         raise LayoutError(

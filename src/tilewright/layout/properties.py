@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import LayoutError
 from . import bulk
 from .axes import PLAIN, Place
-from .base import LayoutLike
+from .base import LayoutLike, require_layout
 from .steps import along
 from .strided import Layout
 from .tuples import leaves, like
@@ -21,6 +21,7 @@ def is_injective(layout: LayoutLike) -> bool:
     >>> is_injective(Layout((4, 8), (1, 5))), is_injective(Layout((4, 8), (1, 3)))
     (True, False)
     """
+    require_layout(layout, "is_injective")
     if isinstance(layout, Layout):
         if _difference(layout) is None:
             return True
@@ -35,6 +36,7 @@ def is_bijective(layout: LayoutLike) -> bool:
     >>> is_bijective(Layout((4, 8), (8, 1))), is_bijective(Layout((4, 8), (1, 5)))
     (True, False)
     """
+    require_layout(layout, "is_bijective")
     if isinstance(layout, Layout) and not layout.guards:
         if layout.axes or layout.replicas:
             return False
@@ -48,6 +50,7 @@ def is_contiguous(layout: LayoutLike) -> bool:
     >>> is_contiguous(Layout((4, 8), (8, 1)) + 64), is_contiguous(Layout(4, 2))
     (True, False)
     """
+    require_layout(layout, "is_contiguous")
     if isinstance(layout, Layout) and not layout.guards:
         if len(layout.axes) > 1 or layout.replicas:
             return False

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import LayoutError
-from .base import LayoutLike
+from .base import LayoutLike, require_layout
+from .integers import as_integer
 from .strided import Layout
 from .tuples import (
     as_tree,
@@ -37,7 +38,9 @@ def size(value: Any) -> int:
     >>> size(Layout((4, (2, 3)))), size((4, 8)), size(())
     (24, 32, 1)
     """
-    return int(product(shape_of(value))) if not hasattr(value, "source_mask") else int(value.size)
+    if hasattr(value, "source_mask"):  # a swizzle
+        return int(value.size)
+    return int(as_integer(product(shape_of(value)), "a shape"))
 
 
 def cosize(layout: Any) -> Any:
@@ -46,7 +49,7 @@ def cosize(layout: Any) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
-    return layout.cosize
+    return require_layout(layout, "cosize").cosize
 
 
 def rank(value: Any) -> int:

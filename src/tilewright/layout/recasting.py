@@ -19,6 +19,7 @@ def upcast(layout: Layout, factor: int) -> Layout:
     """
     factor = _check_factor(factor)
     extents, steps = [], []
+    inside_one = 0  # how far into a wide element the places of all modes together reach
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         size = abs(_plain(d, layout))
         if d == 0:
@@ -29,12 +30,19 @@ def upcast(layout: Layout, factor: int) -> Layout:
             steps.append(d // factor)
         elif factor % size == 0:
             inside = factor // size
+            if d < 0 and n > 1:
+                raise LayoutError(
+                    f"upcast of {layout} by {factor}: the stride {d} runs backwards inside an element; flip it"
+                )
+            inside_one += (min(n, inside) - 1) * size
             extents.append(ceil_div(n, inside))
             steps.append(1 if d > 0 else -1)
         else:
             raise LayoutError(
                 f"upcast of {layout} by {factor}: stride {d} is not divisible by it, nor it by the stride"
             )
+    if inside_one >= factor:
+        raise LayoutError(f"upcast of {layout} by {factor}: modes together run past the end of a wide element")
     offset = _plain(layout.offset, layout)
     if offset % factor:
         raise LayoutError(f"upcast of {layout} by {factor}: the offset {offset} is not divisible by it")

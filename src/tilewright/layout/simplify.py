@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
-from .base import LayoutLike
+from .base import LayoutLike, require_layout
 from .composed import ComposedLayout
 from .construct import make_layout
 from .guards import Guard
@@ -26,12 +26,13 @@ def coalesce(layout: Any, profile: Any = None) -> Any:
     >>> coalesce(Layout(((2, 2), (2, 3)), ((1, 2), (4, 8))), (1, 1))
     Layout((4, 6), (1, 4))
     """
+    require_layout(layout, "coalesce")
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, coalesce(layout.inner, profile))
     if isinstance(profile, (tuple, list)):
         if len(profile) > layout.rank:
             raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
-        return _by_mode(layout, as_tree(profile))
+        return _by_mode(layout, as_tree(profile)) if isinstance(layout.shape, tuple) else coalesce(layout)
     if layout.shape == ():
         return layout
     if not layout.guards:
@@ -82,6 +83,7 @@ def filter(layout: Any, profile: Any = None) -> Any:  # noqa: A001
     >>> filter(Layout((4, 2, 8), (1, 0, 4)))
     Layout(32, 1)
     """
+    require_layout(layout, "filter")
     if isinstance(profile, (tuple, list)):
         if len(profile) > layout.rank:
             raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
@@ -94,7 +96,7 @@ def filter(layout: Any, profile: Any = None) -> Any:  # noqa: A001
         )
     kept = [(n, d) for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True) if n != 1 and d != 0]
     shape, stride = tuple([n for n, _ in kept]), tuple([d for _, d in kept])
-    return coalesce(make(shape, stride, layout.offset, layout.replicas))
+    return coalesce(make(shape or 1, stride or 0, layout.offset, layout.replicas))
 
 
 def flatten(value: Any) -> Any:
@@ -146,6 +148,7 @@ def sort(layout: Layout) -> Layout:
     >>> sort(Layout((2, 3, 4), (12, 1, 3)))
     Layout((3, 4, 2), (1, 3, 12))
     """
+    require_layout(layout, "sort")
     if layout.depth == 0:
         return layout
     extents, steps = leaves(layout.shape), leaves(layout.stride)

@@ -368,6 +368,8 @@ class Layout(LayoutLike):
                 raise LayoutError(f"coordinate {at} does not fit shape {self._shape}: it takes {len(modes)} entries")
             return sum((mode._continued(part) for part, mode in zip(at, modes, strict=True)), 0)
         extents, steps = self.canonical_modes()
+        if 0 in extents[:-1]:
+            raise LayoutError(f"{self} is empty and has no place to continue from")
         if is_array(at):
             at = as_wide(at)
             bulk.check_reach(self, at)
@@ -557,7 +559,10 @@ def layout_from_term(term: tuple[Any, ...]) -> Layout:
     Layout(4, 1)
     """
     _, shape, stride, offset, replicas, guards = term
-    return Layout(shape, stride, offset=offset, replicas=replicas, guards=tuple([Guard(*parts) for parts in guards]))
+    try:
+        return Layout(shape, stride, offset, replicas, [Guard(*parts) for parts in guards])
+    except TypeError as problem:
+        raise LayoutError(f"cannot read {format_tree(shape)}:{format_tree(stride)}: {problem}") from None
 
 
 def restructure(layout: Layout, change: Callable[[Any, Any], Any]) -> Layout:

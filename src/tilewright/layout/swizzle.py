@@ -10,6 +10,8 @@ from ..errors import LayoutError
 from .coords import as_wide, is_array
 from .integers import as_integer
 
+MOST_BITS = 63
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Swizzle:
@@ -34,6 +36,8 @@ class Swizzle:
             object.__setattr__(self, name, int(as_integer(getattr(self, name), name)))
         if self.bits < 0 or self.base < 0:
             raise LayoutError(f"{self!r}: bits and base count bits and must be nonnegative")
+        if self.bits + self.base + abs(self.shift) > MOST_BITS:
+            raise LayoutError(f"{self!r} reaches beyond the {MOST_BITS} bits of an offset; use smaller fields")
         if abs(self.shift) < self.bits:
             raise LayoutError(
                 f"{self!r}: the two fields of {self.bits} bits overlap; |shift| must be at least {self.bits}"
@@ -59,7 +63,7 @@ class Swizzle:
 
     @property
     def size(self) -> int:
-        """Return the size of the smallest block of offsets that is mapped to itself.
+        """Return the size of a block of offsets within which the swizzle acts: each such block is mapped to itself.
 
         >>> Swizzle(3, 0, 3).size
         64
@@ -72,7 +76,12 @@ class Swizzle:
         >>> [Swizzle(1, 0, 1)(x) for x in range(4)]
         [0, 1, 3, 2]
         """
-        offset = as_wide(offset) if is_array(offset) else int(as_integer(offset, "a swizzled offset"))
+        if not is_array(offset):
+            offset = int(as_integer(offset, "a swizzled offset"))
+        elif offset.dtype.kind in "iu":
+            offset = as_wide(offset)
+        else:
+            raise TypeError(f"a swizzle takes integers, got an array of {offset.dtype}")
         source = offset & self.source_mask
         return offset ^ (source >> self.shift if self.shift >= 0 else source << -self.shift)
 

@@ -108,13 +108,17 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def as_tree(value: Any) -> Any:
+def as_tree(value: Any, depth: int = 0) -> Any:
     """Return value with every list in it turned into a tuple.
 
     >>> as_tree([2, [3, 4]])
     (2, (3, 4))
     """
-    return tuple([as_tree(branch) for branch in value]) if isinstance(value, (tuple, list)) else value
+    if not isinstance(value, (tuple, list)):
+        return value
+    if depth >= MAX_DEPTH:
+        raise LayoutError(f"a tuple nests deeper than {MAX_DEPTH} levels; flatten it")
+    return tuple([as_tree(branch, depth + 1) for branch in value])
 
 
 def is_tuple(value: object) -> bool:
@@ -277,6 +281,8 @@ def shape_div(shape: Any, divisor: Any) -> Any:
             divisor = shape_div(divisor, product(mode))
         return tuple(quotients)
     divisor = product(divisor)
+    if divisor == 0:
+        raise LayoutError(f"shape_div: cannot divide {shape} by 0")
     if shape % divisor and divisor % shape:
         raise LayoutError(f"shape_div: {shape} and {divisor} are not divisible: one must divide the other")
     return -(-shape // divisor)
