@@ -13,7 +13,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz bench wheel clean
+.PHONY: help venv demo test lint format fuzz sanitize bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -43,8 +43,18 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
 
+# The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
+SANITIZED := build/sanitize/native/_native.so
+sanitize: $(INSTALLED) ## run the native engine's tests under the address and undefined-behaviour sanitizers
+	$(BIN)/cmake -S . -B build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" >/dev/null
+	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
+	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
+		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py
+
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py
+	$(BIN)/python bench/copy.py --peers
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The door to the native library: C++ behind a plain C ABI, loaded with ctypes, never required.
 
-The library is looked for once, on first use. Set ``TILEWRIGHT_NATIVE=0`` before that to do without it.
+The library is looked for once, on first use. Set ``TILEWRIGHT_NATIVE=0`` before that to do without it, or
+``TILEWRIGHT_LIBRARY`` to the path of another build of it.
 
 >>> available() == (why_not() is None)
 True
@@ -142,11 +143,13 @@ def _load() -> _Outcome:
     if os.environ.get("TILEWRIGHT_NATIVE") == "0":
         return _Outcome(None, "the native library is disabled by TILEWRIGHT_NATIVE=0; unset the variable to use it")
     folders = _folders()
-    path = next((p for p in (Path(folder, _FILE_NAME) for folder in folders) if p.is_file()), None)
+    given = os.environ.get("TILEWRIGHT_LIBRARY")
+    candidates = [Path(given)] if given else [Path(folder, _FILE_NAME) for folder in folders]
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if path is None:
         return _Outcome(
             None,
-            f"the native library was not built: there is no {_FILE_NAME} in {' or '.join(folders)}; {_REINSTALL}",
+            f"the native library was not built: there is no {' or '.join(map(str, candidates))}; {_REINSTALL}",
         )
     try:
         library = ctypes.CDLL(str(path))

@@ -78,7 +78,7 @@ def _convert(
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Return the converted values and, if check, where one was out of range."""
     if target.kind == "bool":
-        return (_float32(values, source) if source.kind == "float" else values) != 0, None
+        return (_float64(values, source) if source.kind == "float" else values) != 0, None
     if target.kind == "float":
         return _to_float(values, source, target, check)
     if source.kind == "float":

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tw_run: checks the parts, blocks them, and shares the boxes out among threads.
+#include <new>
+
+#include "kernels.h"
+#include "stages.h"
+#include "threads.h"
+#include "tilewright.h"
+
+namespace tw {
+namespace {
+
+// Above this many target bytes, what is written would push itself out of the caches before anyone reads it.
+constexpr double stream_from = 8 << 20;
+
+struct Call {
+    const Job *jobs;
+    int count;
+    const uint8_t *src;
+    uint8_t *dst;
+    bool stream;
+    int threads;
+    double cost;
+    Scratch *scratch;
+    const Kernels *kernels;
+};
+
+int64_t clamp(double x, int64_t high) {
+    return x <= 0 ? 0 : x >= static_cast<double>(high) ? high : static_cast<int64_t>(x);
+}
+
+// Each thread takes the boxes that start in its share of the total cost, whichever parts they belong to.
+void work(void *context, int index) {
+    const Call &call = *static_cast<const Call *>(context);
+    double low = call.cost / call.threads * index, high = call.cost / call.threads * (index + 1);
+    double before = 0;
+    for (int i = 0; i < call.count; ++i) {
+        const Job &job = call.jobs[i];
+        int64_t total = job.boxes.total;
+        if (total == 0) continue;
+        double each = job.elements * static_cast<double>(job.cost) / static_cast<double>(total);
+        int64_t first = index == 0 ? 0 : clamp((low - before) / each, total);
+        int64_t last = index + 1 == call.threads ? total : clamp((high - before) / each, total);
+        run_boxes(job, first, last, call.src, call.dst, *call.kernels, call.scratch[index]);
+        before += each * static_cast<double>(total);
+    }
+    if (call.stream) call.kernels->fence();
+}
+
+}  // namespace
+
+const char *cpu_features();
+
+}  // namespace tw
+
+const char *tw_cpu_features(void) noexcept { return tw::cpu_features(); }
+
+int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst, int32_t threads) noexcept {
+    using namespace tw;
+    if (count < 0) return -1;
+    if (count == 0) return 0;
+    Job *jobs = new (std::nothrow) Job[static_cast<size_t>(count)];
+    if (!jobs) return -2;
+    Call call{jobs, count, src, dst, false, 1, 0, nullptr, &best_kernels()};
+    double written = 0;
+    int32_t result = 0;
+    for (int32_t i = 0; i < count && result == 0; ++i) {
+        if (!check_part(parts[i], jobs[i])) result = -1;
+        call.cost += jobs[i].elements * static_cast<double>(jobs[i].cost);
+        written += jobs[i].written;
+    }
+    if (result == 0 && call.cost > 0) {
+        call.stream = written >= stream_from;
+        for (int32_t i = 0; i < count; ++i) choose_route(jobs[i], dst, call.stream);
+        call.threads = worth_threads(threads, call.cost);
+        call.scratch = new (std::nothrow) Scratch[static_cast<size_t>(call.threads)];
+        if (call.scratch) {
+            on_threads(call.threads, work, &call);
+        } else {
+            result = -2;
+        }
+        delete[] call.scratch;
+    }
+    delete[] jobs;
+    return result;
+}

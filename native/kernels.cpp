@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.h"
+
+#include "bfp.h"
+#include "convert.h"
+#include "lines.h"
+#include "runs.h"
+
+namespace tw::TW_ISA {
+
+extern const Kernels kernels = {move_bits, move_lines, fence, converter, pack_blocks, unpack_blocks};
+
+}  // namespace tw::TW_ISA

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions that depend on the instruction set. The files runs.cpp, transpose.cpp, convert.cpp and bfp.cpp are
+// compiled once for each instruction set, in a namespace of its name; dispatch.cpp picks one at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "move.h"
+
+namespace tw {
+
+using ConvertRun = void (*)(const uint8_t *src, uint8_t *dst, size_t count);
+
+// Block-float codes: magnitude and sign take `bits`; `five` is the 5-bit exponent of the A kinds.
+struct BlockKind {
+    int bits;
+    bool five;
+};
+
+// Blocks of 16 contiguous float32 values to pack into contiguous codes and contiguous scales: `blocks` of them, `step`
+// bytes apart, and that `repeats` times over at the distances given.
+struct Packing {
+    BlockKind kind;
+    int64_t blocks, step;
+    int64_t repeats, values_step, codes_step, scales_step;
+    bool stream;
+};
+
+constexpr int scalar_types = TW_BOOL + 1;
+
+struct Kernels {
+    // Moves bits. `ahead` is the distance in bytes to what will be read next, 0 for nothing to prefetch.
+    void (*move)(const Move &move, const uint8_t *src, uint8_t *dst, int64_t ahead);
+    // Makes whole lines.
+    void (*lines)(const Lines &lines, const uint8_t *src, uint8_t *dst);
+    // Makes streamed stores visible before the call that follows.
+    void (*fence)();
+    // Returns the conversion of contiguous elements between two different types.
+    ConvertRun (*converter)(int src_type, int dst_type);
+    // Packs blocks.
+    void (*pack)(const Packing &packing, const uint8_t *values, uint8_t *codes, uint8_t *scales);
+    // Unpacks blocks at equal distances into 16 contiguous values each.
+    void (*unpack)(BlockKind kind, const uint8_t *codes, int64_t codes_step, const uint8_t *scales, int64_t scales_step,
+                   uint8_t *values, int64_t values_step, int64_t blocks, bool stream);
+};
+
+namespace portable { extern const Kernels kernels; }
+namespace avx2 { extern const Kernels kernels; }
+namespace avx512 { extern const Kernels kernels; }
+
+// Returns the kernels for this machine.
+const Kernels &best_kernels();
+
+}  // namespace tw

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routes.h"
+
+namespace tw {
+namespace {
+
+constexpr int64_t line = 64;
+constexpr int64_t page = 4096;
+
+int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+int scalar_size(int type) {
+    switch (type) {
+        case TW_F64: case TW_I64: case TW_U64: return 8;
+        case TW_F32: case TW_I32: case TW_U32: return 4;
+        case TW_F16: case TW_BF16: case TW_I16: case TW_U16: return 2;
+        case TW_F8E4M3: case TW_F8E5M2: case TW_I8: case TW_U8: case TW_BOOL: return 1;
+        default: return 0;
+    }
+}
+
+bool is_integer(int type) { return type >= TW_I8 && type <= TW_U64; }
+
+bool is_block(int type) { return type >= TW_BFP8B && type <= TW_BFP2A; }
+
+// Returns whether the lanes of a block are all there and next to each other.
+bool whole_blocks(const tw_part &part, int64_t size) {
+    for (int i = 0; i < lanes; ++i) {
+        if (part.lane_offset[i] != part.lane_offset[0] + i * size) return false;
+    }
+    return (part.lane_mask & 0xffff) == 0xffff;
+}
+
+// Returns how far past a line of the target every copy of the nest starts, or -1 when they differ.
+int64_t past_a_line(const Job &job, const uint8_t *dst, int64_t more) {
+    auto base = reinterpret_cast<uintptr_t>(dst) + static_cast<uintptr_t>(job.nest.dst + more);
+    const tw_part &part = *job.part;
+    if (part.table_count > 0 && part.dst_table) {
+        base += static_cast<uintptr_t>(part.dst_table[0]);
+        for (int64_t i = 1; i < part.table_count; ++i) {
+            if ((part.dst_table[i] - part.dst_table[0]) % line != 0) return -1;
+        }
+    }
+    return static_cast<int64_t>(base % line);
+}
+
+// Sorts modes by source stride, the order in which memory is prefetched.
+void sort_by_source(Mode *mode, int count) {
+    for (int i = 1; i < count; ++i) {
+        Mode m = mode[i];
+        int at = i;
+        for (; at > 0 && magnitude(m.src) < magnitude(mode[at - 1].src); --at) mode[at] = mode[at - 1];
+        mode[at] = m;
+    }
+}
+
+int64_t entries(const Job &job) { return job.part->table_count > 0 ? job.part->table_count : 1; }
+
+bool line_op(const Job &job, LineOp &op) {
+    int from = job.part->src_type, to = job.part->dst_type;
+    op = LineOp::bits;
+    if (!job.convert) return true;
+    if (from == TW_F32 && to == TW_BF16) op = LineOp::f32_to_bf16;
+    if (from == TW_F32 && to == TW_F16) op = LineOp::f32_to_f16;
+    if (from == TW_BF16 && to == TW_F32) op = LineOp::bf16_to_f32;
+    if (from == TW_F16 && to == TW_F32) op = LineOp::f16_to_f32;
+    return op != LineOp::bits;
+}
+
+// Returns whether the nest reads one stretch of the source, each byte once.
+bool reads_densely(const Nest &nest, int64_t size) {
+    Nest n = nest;
+    sort_by_source(n.mode, n.rank);
+    for (int i = 0; i < n.rank; ++i) {
+        if (n.mode[i].src != size) return false;
+        size *= n.mode[i].extent;
+    }
+    return true;
+}
+
+bool try_lines(Job &job, const uint8_t *dst, bool stream) {
+    Nest nest = job.nest;
+    Lines &lines = job.lines;
+    const int64_t in = job.src_size, out = job.dst_size;
+    if (!line_op(job, lines.op) || nest.rank == 0 || nest.mode[0].src != in || nest.mode[0].dst != out) return false;
+    Mode &run = nest.mode[0];
+    int64_t bytes = run.extent * out;
+    if (bytes % line == 0) {
+        lines.pieces = 1;
+        run = {bytes / line, line / out * in, line, 0};
+    } else {
+        // Several runs that follow each other in the target make a line.
+        bool half = bytes == 32, quarter = bytes == 16 && lines.op == LineOp::bits;
+        if ((!half && !quarter) || nest.rank < 2) return false;
+        if (half && lines.op != LineOp::bits && out != 2) return false;
+        lines.pieces = half ? 2 : 4;
+        Mode &next = nest.mode[1];
+        if (next.dst != bytes || next.extent % lines.pieces != 0) return false;
+        lines.piece_step = next.src;
+        lines.sweep = magnitude(next.src) < page && reads_densely(nest, in);
+        run = {next.extent / lines.pieces, next.src * lines.pieces, line, 0};
+        for (int i = 1; i + 1 < nest.rank; ++i) nest.mode[i] = nest.mode[i + 1];
+        --nest.rank;
+    }
+    if (stream) {
+        if (past_a_line(job, dst, 0) != 0) return false;
+        for (int i = 0; i < nest.rank; ++i) {
+            if (nest.mode[i].dst % line != 0) return false;
+        }
+    }
+    lines.stream = stream;
+    // A few lines that are neighbours in the target go together when each comes from a page of its own: that many
+    // streams are prefetched side by side. All else follows the source.
+    int grouped = 0;
+    for (int i = 0; i < nest.rank && nest.rank < max_modes; ++i) {
+        Mode m = nest.mode[i];
+        if (m.dst != line || magnitude(m.src) < page) continue;
+        int64_t group = 8 / lines.pieces;
+        while (m.extent % group != 0) --group;
+        if (group == 1) break;
+        for (int k = i; k > 0; --k) nest.mode[k] = nest.mode[k - 1];
+        nest.mode[0] = {group, m.src, m.dst, 0};
+        grouped = 1;
+        if (group < m.extent) nest.push({m.extent / group, m.src * group, m.dst * group, 0});
+        break;
+    }
+    sort_by_source(nest.mode + grouped, nest.rank - grouped);
+    job.boxes = make_strips(nest, line, entries(job));
+    job.route = Route::lines;
+    return true;
+}
+
+bool try_transpose(Job &job, const uint8_t *dst, bool stream) {
+    if (job.convert) return false;
+    Move move = make_move(job.nest, job.src_size, false, Order::by_target);
+    if (move.kind != MoveKind::transpose) return false;
+    int64_t past = 0;
+    if (stream) {
+        past = past_a_line(job, dst, 0);
+        if (past < 0 || past % move.size != 0) return false;
+        for (int i = 1; i < move.rank; ++i) {
+            if (move.mode[i].dst % line != 0) return false;
+        }
+    }
+    if (move.mode[0].extent * move.size < line || move.mode[1].extent < 8) return false;  // mostly edges
+    // Rows in pages of their own are as many streams for the prefetcher: few of them, followed for long. Rows of one
+    // page come along with each other anyway: many, so that longer stretches of the target are written.
+    const bool apart = magnitude(move.mode[0].src) >= page;
+    const int64_t rows = (!apart ? 2048 : move.size >= 4 ? line : 2 * line) / move.size;
+    const int64_t columns = (apart ? page : 512) / move.size;
+    Nest nest;
+    nest.src = move.src;
+    nest.dst = move.dst;
+    for (int i = 0; i < move.rank; ++i) nest.push(move.mode[i]);
+    sort_by_source(nest.mode, nest.rank);
+    int64_t take[max_modes], lead[max_modes];
+    for (int i = 0; i < nest.rank; ++i) {
+        const Mode &m = nest.mode[i];
+        take[i] = m.dst == move.size ? rows : m.src == move.size ? columns : 1;
+        lead[i] = take[i];
+        // The first rows only lead up to a line.
+        if (m.dst == move.size && past != 0) lead[i] = (line - past) / move.size;
+    }
+    job.boxes = make_boxes_of(nest, take, lead, entries(job));
+    job.unit = move.size;
+    job.route = Route::transpose;
+    return true;
+}
+
+bool try_pack(Job &job) {
+    const tw_part &part = *job.part;
+    const Nest &nest = job.nest;
+    if (part.src_type != TW_F32 || !whole_blocks(part, 4) || nest.rank == 0) return false;
+    const Mode &inner = nest.mode[0];
+    if (inner.dst != job.dst_size || inner.aux != 1 || inner.extent % 8 != 0) return false;
+    Nest ordered = nest;
+    ordered.src += part.lane_offset[0];
+    // As for lines: at most eight streams side by side.
+    if (magnitude(inner.src) >= page && inner.extent > 8) {
+        ordered.mode[0].extent = 8;
+        ordered.push({inner.extent / 8, inner.src * 8, inner.dst * 8, inner.aux * 8});
+    }
+    sort_by_source(ordered.mode + 1, ordered.rank - 1);
+    job.boxes = make_strips(ordered, lanes * 4, entries(job));
+    job.route = Route::pack;
+    return true;
+}
+
+bool try_unpack(Job &job, const uint8_t *dst, bool stream) {
+    const tw_part &part = *job.part;
+    if (part.dst_type != TW_F32 || !whole_blocks(part, 4)) return false;
+    if (stream) {
+        if (past_a_line(job, dst, part.lane_offset[0]) != 0) return false;
+        for (int i = 0; i < job.nest.rank; ++i) {
+            if (job.nest.mode[i].dst % line != 0) return false;
+        }
+    }
+    Nest ordered = job.nest;
+    ordered.dst += part.lane_offset[0];
+    sort_by_source(ordered.mode, ordered.rank);
+    job.boxes = make_strips(ordered, lanes * 4, entries(job));
+    job.route = Route::unpack;
+    return true;
+}
+
+bool try_short_routes(Job &job, const uint8_t *dst, bool stream) {
+    switch (job.part->op) {
+        case TW_COPY: return try_lines(job, dst, stream) || try_transpose(job, dst, stream);
+        case TW_PACK: return try_pack(job);
+        case TW_UNPACK: return try_unpack(job, dst, stream);
+        default: return false;
+    }
+}
+
+// Returns whether what is contiguous on both sides covers many lines.
+bool has_long_runs(const Job &job) {
+    if (job.part->op != TW_COPY || job.nest.rank == 0) return false;
+    const Mode &m = job.nest.mode[0];
+    return m.src == job.src_size && m.dst == job.dst_size && m.extent * job.dst_size >= 16 * line;
+}
+
+}  // namespace
+
+BlockKind block_kind(int type) {
+    int k = type - TW_BFP8B;
+    return {8 >> (k % 3), k >= 3};
+}
+
+bool check_part(const tw_part &part, Job &job) {
+    if (part.rank < 0 || part.rank > TW_MAX_RANK || part.table_count < 0) return false;
+    job.part = &part;
+    switch (part.op) {
+        case TW_COPY:
+            job.src_size = scalar_size(part.src_type);
+            job.dst_size = scalar_size(part.dst_type);
+            if (!job.src_size || !job.dst_size) return false;
+            job.convert = part.src_type != part.dst_type;
+            // Integers of one size differ only in how the bits are read.
+            if (is_integer(part.src_type) && is_integer(part.dst_type) && job.src_size == job.dst_size) {
+                job.convert = false;
+            }
+            job.unit = job.src_size > job.dst_size ? job.src_size : job.dst_size;
+            job.cost = job.src_size + job.dst_size;
+            break;
+        case TW_FILL:
+            job.dst_size = scalar_size(part.dst_type);
+            if (!job.dst_size) return false;
+            job.src_size = job.dst_size;
+            job.unit = job.cost = job.dst_size;
+            break;
+        case TW_PACK:
+            job.src_size = scalar_size(part.src_type);
+            if (!job.src_size || !is_block(part.dst_type) || part.block != lanes) return false;
+            job.dst_size = block_kind(part.dst_type).bits * 2;
+            job.unit = lanes * (job.src_size > 4 ? job.src_size : 4);
+            job.cost = lanes * job.src_size + job.dst_size;
+            break;
+        case TW_UNPACK:
+            job.dst_size = scalar_size(part.dst_type);
+            if (!job.dst_size || !is_block(part.src_type) || part.block != lanes) return false;
+            job.src_size = block_kind(part.src_type).bits * 2;
+            job.unit = lanes * (job.dst_size > 4 ? job.dst_size : 4);
+            job.cost = lanes * job.dst_size + job.src_size;
+            break;
+        default: return false;
+    }
+    job.nest = nest_of(part);
+    if (!job.nest.empty) {
+        job.elements = static_cast<double>(part.table_count > 0 ? part.table_count : 1);
+        for (int i = 0; i < job.nest.rank; ++i) job.elements *= static_cast<double>(job.nest.mode[i].extent);
+    }
+    job.written = job.elements * job.dst_size * (part.op == TW_UNPACK ? lanes : 1);
+    return true;
+}
+
+void choose_route(Job &job, const uint8_t *dst, bool stream) {
+    job.stream = stream;
+    if (!job.nest.empty) {
+        if (try_short_routes(job, dst, stream)) return;
+        // A target that does not start on a line: the short routes with ordinary stores still beat staging, which
+        // could stream only between the ends of its runs. Long runs have few ends, and are better off there.
+        if (stream && job.part->op != TW_FILL && !has_long_runs(job) && try_short_routes(job, dst, false)) {
+            job.stream = false;
+            return;
+        }
+    }
+    job.boxes = make_boxes(job.nest, job.unit, entries(job));
+}
+
+}  // namespace tw

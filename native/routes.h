@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a part gets from source to target. The short routes go directly, in the order of the source, because that is what
+// the hardware prefetches; each needs a certain inner shape. The staged route takes anything.
+#pragma once
+
+#include "boxes.h"
+#include "kernels.h"
+
+namespace tw {
+
+enum class Route {
+    lines,      // COPY: whole target lines from pieces of the source
+    transpose,  // COPY: blocks transposed in registers
+    pack,       // PACK: 16 values contiguous in the source, codes and scales contiguous in the target
+    unpack,     // UNPACK: 16 values contiguous in the target
+    staged,     // box by box through scratch memory
+};
+
+// One part of a call, checked and blocked.
+struct Job {
+    const tw_part *part = nullptr;
+    Route route = Route::staged;
+    Nest nest;                       // in normal form
+    Boxes boxes;
+    int src_size = 1, dst_size = 1;  // bytes of a scalar; of the codes of a block on the packed side
+    bool convert = false;
+    int64_t unit = 1;                // bytes of scratch for an element or block
+    int64_t cost = 1;                // bytes read and written for an element or block
+    bool stream = false;
+    Lines lines;                     // for that route: everything but the loops
+    double elements = 0;             // or blocks
+    double written = 0;              // bytes
+};
+
+constexpr int lanes = 16;
+
+BlockKind block_kind(int type);
+
+// Checks a part and fills in all but the route. Returns false when the part is not supported.
+bool check_part(const tw_part &part, Job &job);
+
+// Chooses the route and the boxes. `stream` says that the target is too large for the caches.
+void choose_route(Job &job, const uint8_t *dst, bool stream);
+
+}  // namespace tw

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stages.h"
+
+#include <cstring>
+
+namespace tw {
+namespace {
+
+// A run of this many bytes is worth a call of its own rather than collecting it with others first.
+constexpr int64_t long_run = 256;
+
+// A stretch of a block's lanes at equal distances.
+struct Stretch {
+    int first, count;
+    int64_t offset, step;
+};
+
+// Cuts the lanes of the mask into stretches. Returns how many.
+int stretches(const tw_part &part, Stretch *out) {
+    int n = 0;
+    for (int i = 0; i < lanes;) {
+        if (!(part.lane_mask >> i & 1)) {
+            ++i;
+            continue;
+        }
+        Stretch s{i, 1, part.lane_offset[i], 0};
+        for (++i; i < lanes && (part.lane_mask >> i & 1); ++i) {
+            int64_t step = part.lane_offset[i] - part.lane_offset[i - 1];
+            if (s.count > 1 && step != s.step) break;
+            s.step = step;
+            ++s.count;
+        }
+        out[n++] = s;
+    }
+    return n;
+}
+
+// Where the elements of a box are staged: in target order, densely, except that a row (what is contiguous in the
+// target) may be followed by a gap that keeps rows from falling onto each other in the cache.
+struct Staging {
+    int64_t step[max_modes] = {};  // elements
+    int64_t row = 1;          // elements
+    int64_t pitch = 1;        // elements
+    int64_t rows = 1;
+};
+
+Staging staging_of(const Nest &box, int64_t dst_size, bool gaps) {
+    Staging s;
+    int i = 0;
+    for (; i < box.rank && box.mode[i].dst == s.row * dst_size; ++i) {
+        s.step[i] = s.row;
+        s.row *= box.mode[i].extent;
+    }
+    for (int k = i; k < box.rank; ++k) s.rows *= box.mode[k].extent;
+    s.pitch = s.row;
+    if (gaps && s.rows > 1 && s.row * dst_size % 256 == 0) s.pitch += 64 / dst_size;
+    int64_t step = s.pitch;
+    for (; i < box.rank; ++i) {
+        s.step[i] = step;
+        step *= box.mode[i].extent;
+    }
+    return s;
+}
+
+// Calls visit(src, dst, staged) with the offsets of every element of modes [from, rank).
+template <class Visit>
+void for_each(const Nest &box, const Staging &staging, int from, Visit visit) {
+    int64_t at[max_modes] = {};
+    int64_t src = 0, dst = 0, aux = 0, staged = 0;
+    while (true) {
+        visit(src, dst, aux, staged);
+        int i = from;
+        for (; i < box.rank; ++i) {
+            const Mode &m = box.mode[i];
+            if (++at[i] < m.extent) {
+                src += m.src;
+                dst += m.dst;
+                aux += m.aux;
+                staged += staging.step[i];
+                break;
+            }
+            at[i] = 0;
+            src -= (m.extent - 1) * m.src;
+            dst -= (m.extent - 1) * m.dst;
+            aux -= (m.extent - 1) * m.aux;
+            staged -= (m.extent - 1) * staging.step[i];
+        }
+        if (i >= box.rank) return;  // also when there is nothing from `from` on
+    }
+}
+
+// The stages for boxes of one shape.
+struct Stages {
+    uint64_t edge = 0;
+    bool ready = false;
+    bool on_line = false;  // the target starts on a line, in every box of this shape
+    Nest box;
+    Staging staging;
+    int64_t elements = 0;  // or blocks
+    bool straight = false;    // copy: no staging at all
+    bool collected = false;   // the source is staged first
+    bool stored = false;      // the result is staged before it is stored
+    Move collect[lanes];      // from the source; one for each stretch of lanes
+    int collects = 0;
+    Move store[lanes];        // to the target
+    int stores = 0;
+    Move store_scales;
+    Lines lines;
+};
+
+class Runner {
+public:
+    Runner(const Job &job, const uint8_t *src, uint8_t *dst, const Kernels &kernels, Scratch &scratch)
+        : job_(job), part_(*job.part), src_(src), dst_(dst), stream_(job.stream), k_(kernels), scratch_(scratch) {
+        if (job.route != Route::staged) return;
+        if (part_.op == TW_FILL) {
+            for (int64_t i = 0; i + job.dst_size <= Scratch::room; i += job.dst_size) {
+                std::memcpy(scratch_.two + i, part_.fill, static_cast<size_t>(job.dst_size));
+            }
+        }
+        if (part_.op == TW_PACK) {
+            stretch_count_ = stretches(part_, stretch_);
+            std::memset(scratch_.one, 0, Scratch::room);  // lanes that are not data are converted too
+        }
+        if (part_.op == TW_UNPACK) stretch_count_ = stretches(part_, stretch_);
+        if (part_.op == TW_COPY && job.convert) convert_ = k_.converter(part_.src_type, part_.dst_type);
+        if (part_.op == TW_PACK && part_.src_type != TW_F32) convert_ = k_.converter(part_.src_type, TW_F32);
+        if (part_.op == TW_UNPACK && part_.dst_type != TW_F32) convert_ = k_.converter(TW_F32, part_.dst_type);
+    }
+
+    void run(int64_t first, int64_t last) {
+        Walk here(job_.boxes, part_, first);
+        Walk ahead = here;
+        for (int64_t i = first; i < last; ++i) {
+            const Stages &s = stages(here);
+            int64_t distance = 0;
+            if (i + 1 < last) {
+                ahead.next();
+                if (ahead.edge == here.edge) distance = ahead.src - here.src;
+            }
+            switch (job_.route) {
+                case Route::lines: k_.lines(s.lines, src_ + here.src, dst_ + here.dst); break;
+                case Route::transpose: k_.move(s.store[0], src_ + here.src, dst_ + here.dst, 0); break;
+                case Route::pack: pack_directly(s, here); break;
+                case Route::unpack: unpack_directly(s, here); break;
+                case Route::staged: staged(s, here, distance); break;
+            }
+            here.next();
+        }
+    }
+
+private:
+    const Job &job_;
+    const tw_part &part_;
+    const uint8_t *src_;
+    uint8_t *dst_;
+    bool stream_;
+    const Kernels &k_;
+    Scratch &scratch_;
+    ConvertRun convert_ = nullptr;
+    Stretch stretch_[lanes];
+    int stretch_count_ = 0;
+    Stages cache_[4];
+    Stages *latest_ = &cache_[0];
+    int turn_ = 0;
+
+    const Stages &stages(const Walk &walk) {
+        if (latest_->ready && latest_->edge == walk.edge) return *latest_;
+        for (Stages &s : cache_) {
+            if (s.ready && s.edge == walk.edge) {
+                latest_ = &s;
+                return s;
+            }
+        }
+        latest_ = &cache_[turn_++ % 4];
+        *latest_ = Stages{};
+        latest_->edge = walk.edge;
+        latest_->ready = true;
+        latest_->on_line = (reinterpret_cast<uintptr_t>(dst_) + static_cast<uintptr_t>(walk.dst)) % 64 == 0;
+        latest_->box = walk.shape();
+        prepare(*latest_);
+        return *latest_;
+    }
+
+    // Returns the nest that moves the box between the source and staged elements of `size` bytes.
+    Nest into_staging(const Nest &box, const Staging &staging, int64_t size) const {
+        Nest n = box;
+        for (int i = 0; i < n.rank; ++i) n.mode[i].dst = staging.step[i] * size;
+        return n;
+    }
+    Nest out_of_staging(const Nest &box, const Staging &staging, int64_t size) const {
+        Nest n = box;
+        for (int i = 0; i < n.rank; ++i) n.mode[i].src = staging.step[i] * size;
+        return n;
+    }
+
+    void staged(const Stages &s, const Walk &at, int64_t ahead) {
+        switch (part_.op) {
+            case TW_COPY: return copy(s, at, ahead);
+            case TW_FILL: return k_.move(s.store[0], scratch_.two, dst_ + at.dst, 0);
+            case TW_PACK: return pack(s, at, ahead);
+            default: return unpack(s, at);
+        }
+    }
+
+    void prepare(Stages &s) {
+        s.elements = s.box.count();
+        if (job_.route == Route::lines) {
+            s.lines = job_.lines;
+            fuse_in_order(s.box);
+            s.lines.rank = s.box.rank;
+            for (int i = 0; i < s.box.rank; ++i) s.lines.mode[i] = s.box.mode[i];
+            return;
+        }
+        if (job_.route == Route::transpose) {
+            s.store[0] = make_move(s.box, static_cast<int>(job_.unit), false, Order::by_source);
+            s.store[0].stream = stream_ && s.on_line && s.store[0].kind == MoveKind::transpose;
+            return;
+        }
+        if (job_.route != Route::staged) return;
+        switch (part_.op) {
+            case TW_COPY: return prepare_copy(s);
+            case TW_FILL: return prepare_fill(s);
+            case TW_PACK: return prepare_pack(s);
+            default: return prepare_unpack(s);
+        }
+    }
+
+    void pack_directly(const Stages &s, const Walk &at) {
+        const Mode none{1, 0, 0, 0};
+        const Mode &inner = s.box.mode[0];
+        const Mode &next = s.box.rank > 1 ? s.box.mode[1] : none;
+        const Packing packing{block_kind(part_.dst_type), inner.extent, inner.src, next.extent, next.src,
+                              next.dst, next.aux, stream_};
+        for_each(s.box, s.staging, 2, [&](int64_t a, int64_t d, int64_t x, int64_t) {
+            k_.pack(packing, src_ + at.src + a, dst_ + at.dst + d, dst_ + at.aux + x);
+        });
+    }
+
+    void unpack_directly(const Stages &s, const Walk &at) {
+        const BlockKind kind = block_kind(part_.src_type);
+        const Mode inner = s.box.rank > 0 ? s.box.mode[0] : Mode{1, 0, 0, 0};
+        for_each(s.box, s.staging, 1, [&](int64_t a, int64_t d, int64_t x, int64_t) {
+            k_.unpack(kind, src_ + at.src + a, inner.src, src_ + at.aux + x, inner.aux, dst_ + at.dst + d, inner.dst,
+                      inner.extent, stream_);
+        });
+    }
+
+    void prepare_fill(Stages &s) {
+        s.staging = staging_of(s.box, job_.dst_size, false);
+        s.store[0] = make_move(out_of_staging(s.box, s.staging, job_.dst_size), job_.dst_size, stream_, Order::by_target);
+    }
+
+    void prepare_copy(Stages &s) {
+        const int in = job_.src_size, out = job_.dst_size;
+        s.staging = staging_of(s.box, out, true);
+        const bool lines = stream_ && s.staging.row * out >= 64;
+        if (!job_.convert) {
+            Move direct = make_move(s.box, in, lines, lines ? Order::by_target : Order::by_source);
+            s.straight = !lines || (direct.kind == MoveKind::runs && direct.run >= long_run);
+            if (s.straight) {
+                s.store[0] = direct;
+                return;
+            }
+            s.collected = s.stored = true;
+        } else {
+            const Mode *inner = s.box.rank > 0 ? &s.box.mode[0] : nullptr;
+            bool long_runs = inner && inner->src == in && inner->dst == out && inner->extent * in >= long_run;
+            s.collected = !long_runs;
+            s.stored = lines || s.staging.row * out < long_run;
+        }
+        s.collect[0] = make_move(into_staging(s.box, s.staging, in), in, false, Order::by_source);
+        s.store[0] = make_move(out_of_staging(s.box, s.staging, out), out, lines, Order::by_target);
+    }
+
+    void copy(const Stages &s, const Walk &at, int64_t ahead) {
+        const uint8_t *src = src_ + at.src;
+        uint8_t *dst = dst_ + at.dst;
+        if (s.straight) return k_.move(s.store[0], src, dst, ahead);
+        if (s.collected) k_.move(s.collect[0], src, scratch_.one, ahead);
+        if (job_.convert) {
+            const int64_t in = job_.src_size, out = job_.dst_size;
+            if (s.collected && s.stored && s.staging.pitch == s.staging.row) {
+                convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements));
+            } else if (s.collected) {
+                int from = first_outside_row(s);
+                for_each(s.box, s.staging, from, [&](int64_t, int64_t d, int64_t, int64_t e) {
+                    convert_(scratch_.one + e * in, s.stored ? scratch_.two + e * out : dst + d,
+                             static_cast<size_t>(s.staging.row));
+                });
+            } else {
+                for_each(s.box, s.staging, 1, [&](int64_t a, int64_t d, int64_t, int64_t e) {
+                    convert_(src + a, s.stored ? scratch_.two + e * out : dst + d,
+                             static_cast<size_t>(s.box.mode[0].extent));
+                });
+            }
+        }
+        if (s.stored) k_.move(s.store[0], job_.convert ? scratch_.two : scratch_.one, dst, 0);
+    }
+
+    // Returns the first mode that is not part of a row.
+    static int first_outside_row(const Stages &s) {
+        int from = 0;
+        for (int64_t n = 1; n < s.staging.row; ++from) n *= s.box.mode[from].extent;
+        return from;
+    }
+
+    void prepare_pack(Stages &s) {
+        const int codes = job_.dst_size;
+        s.staging = staging_of(s.box, codes, false);
+        for (int i = 0; i < stretch_count_; ++i) {
+            const Stretch &t = stretch_[i];
+            Nest n = into_staging(s.box, s.staging, int64_t{lanes} * job_.src_size);
+            n.src += t.offset;
+            n.dst += t.first * int64_t{job_.src_size};
+            n.push({t.count, t.step, job_.src_size, 0});
+            s.collect[s.collects++] = make_move(n, job_.src_size, false, Order::by_source);
+        }
+        // Codes move as whole blocks; scales one byte each.
+        Nest out = out_of_staging(s.box, s.staging, codes);
+        out.push({codes, 1, 1, 0});
+        s.store[0] = make_move(out, 1, stream_, Order::by_target);
+        Nest scales = out_of_staging(s.box, s.staging, 1);
+        for (int i = 0; i < scales.rank; ++i) scales.mode[i].dst = s.box.mode[i].aux;
+        s.store_scales = make_move(scales, 1, stream_, Order::by_target);
+    }
+
+    void pack(const Stages &s, const Walk &at, int64_t ahead) {
+        for (int i = 0; i < s.collects; ++i) k_.move(s.collect[i], src_ + at.src, scratch_.one, ahead);
+        uint8_t *values = scratch_.one;
+        if (convert_) {
+            convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));
+            values = scratch_.two;
+        }
+        if ((part_.lane_mask & 0xffff) != 0xffff) {
+            for (int i = 0; i < lanes; ++i) {
+                if (part_.lane_mask >> i & 1) continue;
+                for (int64_t b = 0; b < s.elements; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
+            }
+        }
+        uint8_t *codes = scratch_.three;
+        uint8_t *scales = scratch_.three + s.elements * job_.dst_size;
+        k_.pack({block_kind(part_.dst_type), s.elements, lanes * 4, 1, 0, 0, 0, false}, values, codes, scales);
+        k_.move(s.store[0], codes, dst_ + at.dst, 0);
+        k_.move(s.store_scales, scales, dst_ + at.aux, 0);
+    }
+
+    void prepare_unpack(Stages &s) {
+        const int64_t out = job_.dst_size;
+        s.staging = staging_of(s.box, out * lanes, false);
+        for (int i = 0; i < stretch_count_; ++i) {
+            const Stretch &t = stretch_[i];
+            Nest n = out_of_staging(s.box, s.staging, lanes * out);
+            n.src += t.first * out;
+            n.dst += t.offset;
+            n.push({t.count, out, t.step, 0});
+            s.store[s.stores++] = make_move(n, static_cast<int>(out), stream_, Order::by_target);
+        }
+    }
+
+    void unpack(const Stages &s, const Walk &at) {
+        const uint8_t *codes = src_ + at.src;
+        const uint8_t *scales = src_ + at.aux;
+        const bool any = s.box.rank > 0;
+        const Mode inner = any ? s.box.mode[0] : Mode{1, 0, 0, 0};
+        const int64_t step = any ? s.staging.step[0] * lanes * 4 : 0;
+        const BlockKind kind = block_kind(part_.src_type);
+        for_each(s.box, s.staging, 1, [&](int64_t a, int64_t, int64_t x, int64_t e) {
+            k_.unpack(kind, codes + a, inner.src, scales + x, inner.aux, scratch_.one + e * lanes * 4, step,
+                      inner.extent, false);
+        });
+        const uint8_t *staged = scratch_.one;
+        if (convert_) {
+            convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));
+            staged = scratch_.two;
+        }
+        for (int i = 0; i < s.stores; ++i) k_.move(s.store[i], staged, dst_ + at.dst, 0);
+    }
+};
+
+}  // namespace
+
+void run_boxes(const Job &job, int64_t first, int64_t last, const uint8_t *src, uint8_t *dst, const Kernels &kernels,
+               Scratch &scratch) {
+    if (first < last) Runner(job, src, dst, kernels, scratch).run(first, last);
+}
+
+}  // namespace tw

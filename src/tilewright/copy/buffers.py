@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as bytes and layouts: what an engine reads and writes, and where an array's elements are in it."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, LayoutError
+from ..formats import ScalarFormat, format_of
+from ..layout import Layout
+from ..layout.strided import make
+from .placement import Placement
+
+CACHE_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """The memory of an array: its bytes from the lowest to the highest address, and the array that keeps it alive.
+
+    >>> Buffer.of(np.zeros((4, 8), dtype=np.float32)).nbytes
+    128
+    """
+
+    address: int
+    nbytes: int
+    owner: Any
+    writeable: bool
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
+        """Return the memory that an array spans.
+
+        >>> Buffer.of(np.arange(8, dtype=np.int8)[::-2]).nbytes
+        7
+        """
+        start = array.__array_interface__["data"][0]
+        if array.size == 0:
+            return cls(start, 0, array, array.flags.writeable)
+        reach = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+        low = start + sum(step for step in reach if step < 0)
+        high = start + sum(step for step in reach if step > 0) + array.itemsize
+        return cls(low, high - low, array, array.flags.writeable)
+
+    @property
+    def bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return the memory as an array of bytes, without a copy.
+
+        >>> Buffer.of(np.array([258], dtype=np.int16)).bytes.tolist()
+        [2, 1]
+        """
+        if self.nbytes == 0:
+            return np.zeros(0, dtype=np.uint8)
+        memory: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        view: np.ndarray[Any, np.dtype[np.uint8]] = np.frombuffer(memory, dtype=np.uint8)
+        view.flags.writeable = self.writeable
+        return view
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Return whether two buffers share a byte.
+
+        >>> a = np.zeros(8)
+        >>> Buffer.of(a[:5]).overlaps(Buffer.of(a[4:])), Buffer.of(a[:4]).overlaps(Buffer.of(a[4:]))
+        (True, False)
+        """
+        if not self.nbytes or not other.nbytes:
+            return False
+        return self.address < other.address + other.nbytes and other.address < self.address + self.nbytes
+
+
+def native_format(array: np.ndarray[Any, Any]) -> ScalarFormat:
+    """Return the format of an array whose bytes are in the order of this machine.
+
+    >>> native_format(np.zeros(3, dtype=np.int16)).name
+    'int16'
+    """
+    if not array.dtype.isnative:
+        raise FormatError(
+            f"{array.dtype} is not in the byte order of this machine; convert it with"
+            " array.astype(array.dtype.newbyteorder('='))"
+        )
+    element = format_of(array.dtype)
+    if not isinstance(element, ScalarFormat):
+        raise TypeError(f"arrays hold scalar formats, not {element}")
+    return element
+
+
+def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return an uninitialised array that starts at a cache line, so that whole lines can be written past the caches.
+
+    >>> aligned_empty((3, 5), np.float32).ctypes.data % 64
+    0
+    """
+    dtype = np.dtype(dtype)
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    nbytes = prod(extents) * dtype.itemsize
+    room = np.empty(nbytes + CACHE_LINE, dtype=np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    array: np.ndarray[Any, Any] = room[start : start + nbytes].view(dtype).reshape(extents)
+    return array
+
+
+def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
+    """Return where the elements of an array lie in its memory, one mode per dimension.
+
+    >>> placement_of(np.zeros((4, 8), dtype=np.int8).T).layout
+    Layout((8, 4), (1, 8))
+    """
+    element = native_format(array)
+    if any(step % array.itemsize for n, step in zip(array.shape, array.strides, strict=True) if n > 1):
+        raise LayoutError(
+            f"an array with strides {array.strides} does not step by whole elements of {array.itemsize} bytes;"
+            " copy it with np.ascontiguousarray first"
+        )
+    steps = tuple([step // array.itemsize for step in array.strides])
+    shape = array.shape
+    below = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0 and n > 1)
+    layout: Layout = make(tuple(map(int, shape)), steps, -below)
+    return Placement(layout, element, fill)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan in words: its loop nests, the bytes it reads and writes, what is filled and what is cut off."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ..formats import BlockFormat
+from ..layout.notation import format_tree
+
+if TYPE_CHECKING:
+    from .part import Part
+    from .plan import Plan
+
+
+def explain(plan: Plan) -> str:
+    """Return a description of a plan, a line for each fact and each loop.
+
+    >>> from tilewright import row_major, col_major
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> print(explain(plan_copy(Placement(row_major(4, 8), "int8"), Placement(col_major(4, 8), "int8"))))
+    copy (4,8) int8 -> int8
+    32 elements, 32 bytes read, 32 written
+    copy 32 elements in runs of 1
+      for 8: source +1, target +4
+      for 4: source +8, target +1
+    """
+    blocks = isinstance(plan.source.format, BlockFormat)
+    read = plan.source.nbytes if blocks else plan.moved * plan.source.itemsize
+    lines = [
+        f"copy {format_tree(plan.source.layout.shape)} {plan.source.format} -> {plan.target.format}",
+        f"{plan.moved} elements, {read} bytes read, {plan.target.nbytes} written",
+    ]
+    if plan.filled:
+        share = 100 * plan.filled / max(1, prod(plan.target.extents))
+        lines.append(f"{plan.filled} elements of padding are filled with {plan.target.fill!r} ({share:.1f} %)")
+    if plan.cropped:
+        lines.append(f"{plan.cropped} elements of the source have no place in the target and are left out")
+    for part in plan.parts:
+        lines += _nest(plan, part)
+    return "\n".join(lines)
+
+
+def _nest(plan: Plan, part: Part) -> list[str]:
+    head = f"{part.operation} {part.elements} elements"
+    if part.operation == "copy":
+        head += f" in runs of {run_length(plan, part)}"
+    if part.operation in ("pack", "unpack"):
+        lanes, data = len(part.lanes), part.mask.bit_count()
+        head += f", blocks of {lanes}" + (f" of which {data} are data" if data < lanes else "")
+    lines = [head]
+    if part.hot is not None:
+        lines.append(f"  for {part.hot.count} places looked up in a table")
+    scale = part.scale or (0,) * len(part.extents)
+    for n, source, target, step in zip(part.extents, part.source, part.target, scale, strict=True):
+        scales = f", scale {step:+d}" if part.scale else ""
+        lines.append(f"  for {n}: source {source:+d}, target {target:+d}{scales}")
+    return lines
+
+
+def run_length(plan: Plan, part: Part) -> int:
+    """Return how many elements lie one after the other in source and target alike.
+
+    >>> from tilewright import row_major
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> plan = plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int16"))
+    >>> run_length(plan, plan.parts[0])
+    32
+    """
+    run = 1
+    for n, read, written in reversed(list(zip(part.extents, part.source, part.target, strict=True))):
+        if read != run * plan.source.itemsize or written != run * plan.target.itemsize:
+            break
+        run *= n
+    return run

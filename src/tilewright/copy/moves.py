@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The moves that users ask for by name: tilize, untilize, relayout, copy. Each is one plan."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, LayoutError
+from ..formats import BlockFormat, ScalarFormat, format_of
+from ..layout import Layout, LayoutLike, within
+from ..layout.strided import make
+from ..layout.tuples import ceil_div
+from .buffers import aligned_empty, native_format, placement_of
+from .engine import execute
+from .placement import Placement
+from .plan import plan_copy
+
+Array = np.ndarray[Any, Any]
+Pair = tuple[int, int]
+
+
+@lru_cache(maxsize=512)
+def tiled_layout(
+    shape: tuple[int, ...], tile: Pair = (32, 32), face: Pair | None = (16, 16), transpose: bool = False
+) -> Layout:
+    """Return the layout of a tensor stored tile by tile, padded to whole tiles, with the padding known.
+
+    Matrices follow each other, tiles are row-major in a matrix, faces row-major in a tile, elements row-major in a
+    face; transposed tiles swap both inside a tile. `face=None` gives plain tiles.
+
+    >>> print(tiled_layout((4, 8), tile=(2, 2), face=None))
+    ((2,1,2),(2,1,4)):((2,4,16),(1,4,4))
+    """
+    outer, rows, columns = _folded(shape)
+    height, width = tile
+    # a tile is never smaller than its faces: 8 x 32 tiles have faces of 8 x 16; without faces it is one face
+    high, wide = (min(face[0], height), min(face[1], width)) if face else tile
+    if height % high or width % wide:
+        raise LayoutError(f"faces of {high} x {wide} do not divide a tile of {height} x {width}; use face=None")
+    down, across = ceil_div(rows, height), ceil_div(columns, width)
+    area = height * width
+    in_row, in_column = (
+        ((1, high * wide), (high, height * wide)) if transpose else ((wide, high * width), (1, high * wide))
+    )
+    matrix = ((high, height // high, down), (wide, width // wide, across))
+    steps = ((*in_row, across * area), (*in_column, area))
+    count = down * across * area
+    outer_steps = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
+    layout: Layout = within(make((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
+    return layout
+
+
+def _folded(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
+    if len(shape) < 2:
+        return (), 1, shape[0] if shape else 1
+    return shape[:-2], shape[-2], shape[-1]
+
+
+def _two_dimensional(array: Array) -> Array:
+    return array.reshape(1, -1) if array.ndim < 2 else array
+
+
+def _tiled_placement(
+    shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: ScalarFormat | BlockFormat, fill: Any
+) -> Placement:
+    size = _pair(tile, "tile")
+    layout = tiled_layout(shape, size, None if face is None else _pair(face, "face"), bool(transpose))
+    return Placement(layout, element, fill, size[0] * size[1] if isinstance(element, BlockFormat) else 0)
+
+
+def _pair(value: Any, what: str) -> Pair:
+    pair = tuple(int(n) for n in value) if isinstance(value, (tuple, list)) else ()
+    if len(pair) != 2 or min(pair) < 1:
+        raise LayoutError(f"{what} must be (height, width), both at least 1, got {value!r}")
+    return (pair[0], pair[1])
+
+
+def tilize(
+    array: Any,
+    tile: Any = (32, 32),
+    face: Any = (16, 16),
+    transpose: bool = False,
+    dtype: Any = None,
+    pad_value: Any = 0,
+    out: Array | None = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Array:
+    """Return the physical elements of an array stored tile by tile: a flat array, of bytes for block formats.
+
+    Any rank: outer dimensions fold, and every matrix is padded to whole tiles with `pad_value`. `dtype` converts on
+    the way. `out` is filled instead of a new array, and may be a memory map.
+
+    >>> tilize(np.arange(32, dtype=np.uint8).reshape(4, 8), tile=(2, 2), face=None)[:8].tolist()
+    [0, 1, 8, 9, 2, 3, 10, 11]
+    >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
+    2176
+    """
+    array = _two_dimensional(np.asarray(array))
+    source = placement_of(_whole_steps(array))
+    element = source.format if dtype is None else format_of(dtype)
+    target = _tiled_placement(array.shape, tile, face, transpose, element, pad_value)
+    count = int(target.layout.cosize) if array.size else 0
+    data = _result(out, target, count)
+    if array.size:
+        execute(plan_copy(source, target), _whole_steps(array), data, threads, engine)
+    return data
+
+
+def untilize(
+    data: Any,
+    shape: Any,
+    tile: Any = (32, 32),
+    face: Any = (16, 16),
+    transpose: bool = False,
+    dtype: Any = None,
+    out_dtype: Any = None,
+    out: Array | None = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Array:
+    """Return the logical array of this shape from its physical elements: the inverse of `tilize`.
+
+    `dtype` is the format of the data, needed for block formats, whose data are bytes; they become float32. `out_dtype`
+    converts on the way.
+
+    >>> flat = tilize(np.arange(32, dtype=np.uint8).reshape(4, 8), tile=(2, 2), face=None)
+    >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
+    [8, 9, 10, 11, 12, 13, 14, 15]
+    """
+    data = np.asarray(data)
+    shape = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    if not data.flags.c_contiguous:
+        raise LayoutError(f"physical data must be contiguous, got strides {data.strides}; use np.ascontiguousarray")
+    element = native_format(data) if dtype is None else format_of(dtype)
+    if isinstance(element, ScalarFormat):
+        native_format(data)
+    source = _tiled_placement(shape, tile, face, transpose, element, 0)
+    have = data.nbytes
+    need = source.nbytes if prod(shape) else 0
+    if have < need:
+        raise FormatError(
+            f"{have} bytes of {element.name} are too few for shape {shape} in tiles of {tile}: it takes {need}"
+        )
+    default = "float32" if isinstance(element, BlockFormat) else element
+    result_format = format_of(default if out_dtype is None else out_dtype)
+    if not isinstance(result_format, ScalarFormat):
+        raise FormatError(f"a logical array holds a scalar format, not {result_format.name}; tilize packs blocks")
+    result = aligned_empty(shape, result_format.dtype) if out is None else out
+    if tuple(result.shape) != shape:
+        raise LayoutError(f"out has shape {result.shape}, but the result has shape {shape}")
+    if out_dtype is not None and result.dtype != result_format.dtype:
+        raise FormatError(
+            f"out holds {result.dtype}, but out_dtype asks for {result_format.name}; leave one of them out"
+        )
+    if prod(shape):
+        view = _two_dimensional(result)
+        execute(plan_copy(source, placement_of(view)), data.reshape(-1), view, threads, engine)
+    return result
+
+
+def relayout(
+    array: Any,
+    source: LayoutLike,
+    target: LayoutLike,
+    out: Array | None = None,
+    dtype: Any = None,
+    pad_value: Any = 0,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Array:
+    """Return a flat array with the elements moved from one layout of flat memory to another.
+
+    >>> from tilewright import row_major, col_major
+    >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    array = np.asarray(array)
+    if not array.flags.c_contiguous:
+        raise LayoutError(
+            f"relayout reads flat memory, got an array with strides {array.strides}; use np.ascontiguousarray"
+        )
+    flat = array.reshape(-1)
+    before = Placement(source, native_format(flat))
+    after = Placement(target, before.format if dtype is None else format_of(dtype), pad_value)
+    data = _result(out, after, int(target.cosize))
+    execute(plan_copy(before, after), flat, data, threads, engine)
+    return data
+
+
+def copy(source: Array, target: Array, threads: int | None = None, engine: str | None = None) -> Array:
+    """Return target after the elements of source, of the same shape, were copied and converted into it.
+
+    >>> copy(np.arange(6, dtype=np.float32).reshape(2, 3).T, np.empty((3, 2), dtype=np.int16)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    if source.shape != target.shape:
+        raise LayoutError(f"cannot copy shape {source.shape} to shape {target.shape}; they must be equal")
+    if source.size:
+        rank = max(1, source.ndim)
+        before, after = source.reshape((1,) * (rank - source.ndim) + source.shape), target
+        after = target if target.ndim else target.reshape(1)
+        execute(plan_copy(placement_of(before), placement_of(after)), before, after, threads, engine)
+    return target
+
+
+def _whole_steps(array: Array) -> Array:
+    """Return the array itself, or a copy of it if its strides are not multiples of its elements."""
+    whole = all(step % array.itemsize == 0 for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
+    return array if whole else np.ascontiguousarray(array)
+
+
+def _result(out: Array | None, target: Placement, count: int) -> Array:
+    """Return the array to fill: a new one, or out if it has the right size and type."""
+    if isinstance(target.format, BlockFormat):
+        size, dtype = (target.nbytes if count else 0), np.dtype(np.uint8)
+    else:
+        size, dtype = count, target.format.dtype
+    if out is None:
+        return aligned_empty(size, dtype)
+    if out.dtype != dtype or out.size != size or not out.flags.c_contiguous:
+        raise LayoutError(f"out must be a contiguous array of {size} x {dtype}, got {out.size} x {out.dtype}")
+    return out.reshape(-1)

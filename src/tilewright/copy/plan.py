@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: any placement to any other, as a few loop nests.
+
+Planning cuts the domain into the common leaves of both sides, the leaves into boxes (data, padding, edges of blocks),
+and turns every box into a `Part`. Engines only run parts; a new layout never needs a new kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product as combinations
+from math import prod
+from typing import Any
+
+from ..errors import LayoutError
+from ..formats import BlockFormat
+from ..layout import Layout, compose
+from ..layout.properties import collision
+from .explain import explain
+from .leaves import Leaf, Mode, common_leaves, prefix_boxes, suffix_boxes
+from .part import HotModes, Operation, Part, normalised
+from .placement import Placement
+
+Box = list[tuple[int, int]]
+_PLANS: dict[tuple[Any, ...], Plan] = {}
+_MOST_PLANS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to move source into target: loop nests that engines run.
+
+    >>> from tilewright import row_major, col_major
+    >>> plan = plan_copy(Placement(row_major(4, 8), "float32"), Placement(col_major(4, 8), "float32"))
+    >>> [(part.operation, part.extents) for part in plan.parts]
+    [('copy', (8, 4))]
+    """
+
+    source: Placement
+    target: Placement
+    parts: tuple[Part, ...]
+
+    @property
+    def moved(self) -> int:
+        """Return the number of elements that are copied.
+
+        >>> from tilewright import row_major
+        >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int8")).moved
+        32
+        """
+        return sum(part.elements for part in self.parts if part.operation != "fill")
+
+    @property
+    def filled(self) -> int:
+        """Return the number of elements of padding that are written.
+
+        >>> from tilewright import row_major, within
+        >>> plan_copy(Placement(row_major(3, 8), "int8"), Placement(within(row_major(4, 8), (3, 8)), "int8")).filled
+        8
+        """
+        return prod(self.target.extents) - self.moved
+
+    @property
+    def cropped(self) -> int:
+        """Return the number of elements of the source that have no place in the target.
+
+        >>> from tilewright import row_major
+        >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 6), "int8")).cropped
+        8
+        """
+        return prod(self.source.data_extents) - self.moved
+
+    def explain(self) -> str:
+        """Return a description of the plan: loop nests, bytes, runs, what is filled and what is left out.
+
+        >>> from tilewright import Layout
+        >>> print(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int16")).explain())
+        copy 4 int8 -> int16
+        4 elements, 4 bytes read, 8 written
+        copy 4 elements in runs of 4
+          for 4: source +1, target +2
+        """
+        return explain(self)
+
+
+def plan_copy(source: Placement, target: Placement) -> Plan:
+    """Return the plan that moves source into target: convert, pad, crop, tile, transpose or pack, in one go.
+
+    Elements of the target that are padding, or that the source does not have, get the target's fill value.
+
+    >>> from tilewright import Layout
+    >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).parts[0].target
+    (4,)
+    """
+    key = (source.key, target.key)
+    plan = _PLANS.get(key)
+    if plan is None:
+        if len(_PLANS) >= _MOST_PLANS:
+            _PLANS.clear()
+        plan = _PLANS[key] = Plan(source, target, tuple(_parts(source, target)))
+    return plan
+
+
+def _parts(source: Placement, target: Placement) -> Iterator[Part]:
+    if len(source.extents) != len(target.extents):
+        raise LayoutError(
+            f"cannot copy a source of {len(source.extents)} modes, {source.layout}, to a target of"
+            f" {len(target.extents)}, {target.layout}: group or flatten one of them first"
+        )
+    if isinstance(target.layout, Layout) and collision(target.layout) is not None and not target.layout.guards:
+        raise LayoutError(
+            f"the target {target.layout} puts several elements in one place, so a copy has no single result"
+        )
+    if isinstance(source.format, BlockFormat) and isinstance(target.format, BlockFormat):
+        return  # blocks to blocks go through float32, slab by slab: see staged.py
+    data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
+    _check_start(source, data)
+    _check_start(target, target.extents)
+    if isinstance(target.format, BlockFormat):
+        yield from _packing(source, target, data)
+        return
+    if 0 not in data:
+        yield from _copying(source, target, data)
+    yield from _filling(target, data)
+
+
+def _check_start(place: Placement, extents: Sequence[int]) -> None:
+    """Raise if an element within these extents lies before the start of its memory."""
+    if not isinstance(place.layout, Layout) or 0 in extents:
+        return
+    if place.layout.guards:
+        used = compose(place.layout, tuple(map(Layout, extents)) if place.layout.rank > 1 else Layout(extents[0]))
+    else:
+        used = place.layout
+    if isinstance(used, Layout) and used.bounds[0] < 0:
+        low = used.bounds[0]
+        raise LayoutError(
+            f"{place.layout} reaches place {low}, before the start of its memory; add an offset of {-low}"
+        )
+
+
+def _copying(source: Placement, target: Placement, data: list[int]) -> Iterator[Part]:
+    """Yield the parts that move data to a scalar target, element by element or out of blocks."""
+    if not isinstance(source.format, BlockFormat):
+        leaves = _leaves(source.modes, target.modes, data)
+        extents = [[leaf.extent for leaf in mode] for mode in leaves]
+        for boxes in combinations(*map(prefix_boxes, extents, data)):
+            yield _scalar_part(source, target, leaves, boxes)
+        return
+    blocks = _Blocks(source)
+    leaves = _leaves(blocks.modes, target.modes, source.extents)  # whole blocks, also where only a part is data
+    for cells in combinations(*[_cells(mode, blocks, 0, n, n) for mode, n in zip(leaves, data, strict=True)]):
+        part = _block_part("unpack", source, target, leaves, cells, blocks, 0)
+        if part.mask:
+            yield part
+
+
+def _leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequence[int]) -> list[list[Leaf]]:
+    """Return the common leaves of each mode."""
+    return [common_leaves(k, [a, b], n) for k, (a, b, n) in enumerate(zip(source, target, extents, strict=True))]
+
+
+def _filling(target: Placement, data: list[int]) -> Iterator[Part]:
+    """Yield the parts that write padding: everything in the target that is not data."""
+    if data == list(target.extents):
+        return
+    leaves = [common_leaves(k, [mode], n) for k, (mode, n) in enumerate(zip(target.modes, target.extents, strict=True))]
+    extents = [[leaf.extent for leaf in mode] for mode in leaves]
+    for k, limit in enumerate(data):
+        if limit >= target.extents[k]:
+            continue
+        inside = [prefix_boxes(extents[j], data[j]) if data[j] else [] for j in range(k)]
+        beyond = [[[(0, n) for n in extents[j]]] for j in range(k + 1, len(data))]
+        for boxes in combinations(*inside, suffix_boxes(extents[k], limit), *beyond):
+            yield _scalar_part(None, target, leaves, boxes)
+
+
+def _packing(source: Placement, target: Placement, data: list[int]) -> Iterator[Part]:
+    """Yield the parts that pack blocks; a block may be data, padding, or partly both."""
+    blocks = _Blocks(target)
+    nothing: list[Mode] = [[(1, 0)]] * len(data)
+    leaves = _leaves(source.modes if all(data) else nothing, blocks.modes, target.extents)
+    cells = [_cells(mode, blocks, 1, n, whole) for mode, n, whole in zip(leaves, data, target.extents, strict=True)]
+    for chosen in combinations(*cells):
+        yield _block_part("pack", source, target, leaves, chosen, blocks, 1)
+
+
+def _scalar_part(
+    source: Placement | None, target: Placement, leaves: Sequence[Sequence[Leaf]], boxes: Sequence[Box]
+) -> Part:
+    """Return the part that copies a box of elements, or fills it when there is no source."""
+    places = [place for place in (source, target) if place is not None]
+    sizes = [place.itemsize for place in places]
+    nest = _Nest(places, sizes, leaves, boxes, is_lane=lambda leaf: False)
+    steps = nest.steps if source is not None else [[0] * len(nest.extents), *nest.steps]
+    offsets = nest.offsets if source is not None else [0, *nest.offsets]
+    operation: Operation = "copy" if source is not None else "fill"
+    return normalised(
+        Part(operation, tuple(nest.extents), tuple(steps[0]), tuple(steps[1]), (), offsets[0], offsets[1], hot=nest.hot)
+    )
+
+
+class _Nest:
+    """The loops over a box of digits, with a step for each side, and the digits that need a table."""
+
+    def __init__(
+        self, places: Sequence[Placement], sizes: Sequence[int], leaves: Any, boxes: Any, is_lane: Any
+    ) -> None:
+        self.extents: list[int] = []
+        self.steps: list[list[int]] = [[] for _ in places]
+        self.offsets = [0] * len(places)
+        hot: list[tuple[tuple[int, int, int], ...]] = []
+        for mode, box in zip(leaves, boxes, strict=True):
+            digits = []
+            for leaf, (start, count) in zip(mode, box, strict=True):
+                if is_lane(leaf):
+                    continue
+                if not leaf.is_strided:
+                    digits.append((leaf.radix, start, count))
+                    continue
+                self.extents.append(count)
+                for side, size in enumerate(sizes):
+                    step = leaf.steps[side] * size
+                    self.steps[side].append(step)
+                    self.offsets[side] += start * step
+            hot.append(tuple(digits))
+        self.hot = HotModes(tuple(hot)) if any(hot) else None
+        if self.hot is None:
+            for side, (place, size) in enumerate(zip(places, sizes, strict=True)):
+                self.offsets[side] += place.origin * size
+
+
+class _Blocks:
+    """The block side of a plan: its modes cut at blocks and tiles, and where blocks and scales lie in bytes."""
+
+    def __init__(self, place: Placement) -> None:
+        if not isinstance(place.format, BlockFormat):
+            raise TypeError(f"{place.format} is not a block format")
+        self.block = place.format.block
+        self.tile = place.tile_elements
+        self.bytes = place.format.bytes_per_tile(self.tile)
+        sections = place.format.sections(self.tile)
+        self.data_start = sections.data_offset
+        self.block_bytes = sections.data * self.block // self.tile
+        self.modes: list[Mode] = [_cut(_cut(mode, self.block), self.tile) for mode in place.modes]
+        self.check(place)
+
+    def check(self, place: Placement) -> None:
+        """Raise unless lanes fill blocks and blocks fill tiles without running into the next."""
+        steps = [(n, step) for mode in self.modes for n, step in mode if n > 1]
+        problem = None
+        if any(step is None or step < 0 for _, step in steps):
+            problem = "is not strided"
+        else:
+            lanes = sum((n - 1) * step for n, step in steps if step < self.block)
+            inside = sum((n - 1) * step for n, step in steps if step < self.tile)
+            if lanes != self.block - 1 or any(step % self.block for _, step in steps if step >= self.block):
+                problem = f"does not fill blocks of {self.block} elements"
+            elif inside >= self.tile or any(step % self.tile for _, step in steps if step >= self.tile):
+                problem = f"does not fill tiles of {self.tile} elements"
+        if problem or place.origin % self.tile:
+            raise LayoutError(
+                f"{place.layout} cannot hold {place.format}: it {problem or 'does not start at a tile'};"
+                " use whole tiles whose blocks are contiguous"
+            )
+
+    def is_lane(self, step: int) -> bool:
+        return step < self.block
+
+    def data_step(self, step: int) -> int:
+        return step // self.tile * self.bytes + step % self.tile // self.block * self.block_bytes
+
+    def scale_step(self, step: int) -> int:
+        return step // self.tile * self.bytes + step % self.tile // self.block
+
+
+def _cut(mode: Mode, size: int) -> list[tuple[int, Any]]:
+    """Return a mode with its leaves cut where they pass a multiple of size, if that is even."""
+    found: list[tuple[int, Any]] = []
+    for n, step in mode:
+        count = size // step if step and step < size and size % step == 0 else 0
+        found += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """Blocks of one mode that are alike: a box of the digits outside a block, and how many digits inside are data."""
+
+    box: Box
+    valid: int
+
+
+def _cells(mode: Sequence[Leaf], blocks: _Blocks, side: int, limit: int, extent: int) -> list[_Cell]:
+    """Return the cells of a mode of which the first `limit` indices are data."""
+    if not all(leaf.is_strided for leaf in mode):
+        raise LayoutError(
+            "blocks need strides: one side cannot be cut where the other is; copy it to plain strides first"
+        )
+    lanes = [leaf for leaf in mode if blocks.is_lane(leaf.steps[side])]
+    outer = [leaf.extent for leaf in mode if not blocks.is_lane(leaf.steps[side])]
+    if any(not blocks.is_lane(leaf.steps[side]) for leaf in mode[: len(lanes)]):
+        raise LayoutError("a block format needs the elements of a block to be neighbours along each mode")
+    width = prod(leaf.extent for leaf in lanes)
+    whole, rest = divmod(limit, width)
+    cells = [_Cell(box, width) for box in (prefix_boxes(outer, whole) if whole else [])]
+    if rest:
+        cells += [_Cell(box, rest) for box in _single(outer, whole)]
+    if limit < extent:
+        cells += [_Cell(box, 0) for box in suffix_boxes(outer, whole + (rest > 0))]
+    return cells
+
+
+def _single(extents: list[int], index: int) -> list[Box]:
+    box: Box = []
+    for n in extents:
+        index, digit = divmod(index, n)
+        box.append((digit, 1))
+    return [box]
+
+
+def _block_part(
+    operation: Operation,
+    source: Placement,
+    target: Placement,
+    leaves: Sequence[Sequence[Leaf]],
+    cells: Sequence[_Cell],
+    blocks: _Blocks,
+    side: int,
+) -> Part:
+    """Return the part that packs or unpacks a box of blocks; side is where the blocks are."""
+    scalar = (source, target)[1 - side]
+    size = scalar.itemsize
+    extents, plain, data, scale = [], [], [], []
+    plain_at = scalar.origin * size
+    origin = (source, target)[side].origin
+    data_at = blocks.data_start + blocks.data_step(origin)
+    scale_at = blocks.scale_step(origin)
+    lanes = [0] * blocks.block
+    mask = [True] * blocks.block
+    for mode, cell in zip(leaves, cells, strict=True):
+        outer = iter(cell.box)
+        radix = 1
+        for leaf in mode:
+            near, far = leaf.steps[1 - side], leaf.steps[side]
+            if blocks.is_lane(far):
+                for lane in range(blocks.block):
+                    digit = lane // far % leaf.extent if far else 0
+                    lanes[lane] += digit * near * size
+                radix *= leaf.extent
+                continue
+            start, count = next(outer)
+            extents.append(count)
+            plain.append(near * size)
+            data.append(blocks.data_step(far))
+            scale.append(blocks.scale_step(far))
+            plain_at += start * near * size
+            data_at += start * data[-1]
+            scale_at += start * scale[-1]
+        if cell.valid < radix:
+            for lane in range(blocks.block):
+                mask[lane] = mask[lane] and _lane_index(mode, blocks, side, lane) < cell.valid
+    bits = sum(1 << lane for lane in range(blocks.block) if mask[lane])
+    steps = (plain, data) if side else (data, plain)
+    starts = (plain_at, data_at) if side else (data_at, plain_at)
+    return normalised(
+        Part(
+            operation,
+            tuple(extents),
+            tuple(steps[0]),
+            tuple(steps[1]),
+            tuple(scale),
+            *starts,
+            scale_at,
+            tuple(lanes),
+            bits,
+        )
+    )
+
+
+def _lane_index(mode: Sequence[Leaf], blocks: _Blocks, side: int, lane: int) -> int:
+    """Return the index within its mode, counted from the start of the block, of one lane."""
+    index = 0
+    for leaf in mode:
+        far = leaf.steps[side]
+        if far and blocks.is_lane(far):
+            index += lane // far % leaf.extent * leaf.radix
+    return int(index)
