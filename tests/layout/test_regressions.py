@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, CoordinateError, InverseLayout, Layout, LayoutError, Place, Swizzle, addr, bank
 
-from .strategies import layouts, named_layouts
+from .strategies import named_layouts
 from .test_notation import anything
 
 
@@ -21,14 +21,6 @@ def deep(levels=5000, leaf=4):
 
 
 # Arrays.
-
-
-@given(layouts(), st.sampled_from(["int8", "uint8", "int16", "uint32"]))
-def test_narrow_arrays_of_coordinates_do_not_wrap(layout, dtype):
-    index = np.arange(layout.size)
-    expected = [layout(int(i)) for i in index]
-    assert layout(index.astype(dtype)).tolist() == expected
-    assert layout.extended(index.astype(dtype)).tolist() == expected
 
 
 def test_narrow_arrays_do_not_wrap_in_guards_and_swizzles():

@@ -16,7 +16,7 @@ from .axes import PLAIN, Axis, Place, axis_name
 from .base import LayoutLike, require_layout
 from .bulk import chunks
 from .composed import ComposedLayout
-from .composing import compose
+from .composing import as_function, compose
 from .coords import idx2crd
 from .guards import Guard
 from .integers import as_integer
@@ -140,18 +140,26 @@ def right_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
     >>> right_inverse(Layout((5, (16, 6)), (6, (1, 1))))
     Layout((6, 5), (80, 1))
     """
+    layout = as_function(layout)
+    special = _inverse_of_other_kinds(layout, axes, right_inverse)
+    if special is not None:
+        return special
+    return _with_guards_of(layout, _right_inverse_of_modes(_indexed_modes(layout), layout.offset, layout))
+
+
+def _inverse_of_other_kinds(layout: Any, axes: Sequence[Axis | str] | None, invert: Any) -> Any:
+    """Return the inverse of what is not a plain strided layout; None for one that is."""
     if isinstance(layout, Swizzle):
         return layout
-    layout = layout if isinstance(layout, LayoutLike) else Layout(layout)
     if layout.axes or axes is not None:
-        return _inverse_over_axes(layout, axes, right_inverse)
+        return _inverse_over_axes(layout, axes, invert)
     if isinstance(layout, ComposedLayout):
-        return _composed_inverse(layout, right_inverse)
-    if not isinstance(layout, Layout):
-        raise LayoutError(f"right_inverse of {layout}: it is not strided")
+        return _composed_inverse(layout, invert)
+    if isinstance(layout, InverseLayout):
+        return layout.layout
     if layout.replicas:
-        raise LayoutError(f"right_inverse of {layout}: its places are sets; invert the layout without replicas")
-    return _with_guards_of(layout, _right_inverse_of_modes(_indexed_modes(layout), layout.offset, layout))
+        raise LayoutError(f"{invert.__name__} of {layout}: its places are sets; invert the layout without replicas")
+    return None
 
 
 def _indexed_modes(layout: Layout) -> list[tuple[Any, int, int]]:
@@ -235,17 +243,10 @@ def left_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
     >>> left_inverse(Layout((2, 2), (2, 3)))
     InverseLayout(Layout((2, 2), (2, 3)))
     """
-    if isinstance(layout, Swizzle):
-        return layout
-    layout = layout if isinstance(layout, LayoutLike) else Layout(layout)
-    if layout.axes or axes is not None:
-        return _inverse_over_axes(layout, axes, left_inverse)
-    if isinstance(layout, ComposedLayout):
-        return _composed_inverse(layout, left_inverse)
-    if not isinstance(layout, Layout):
-        raise LayoutError(f"left_inverse of {layout}: it is not strided")
-    if layout.replicas:
-        raise LayoutError(f"left_inverse of {layout}: its places are sets; invert the layout without replicas")
+    layout = as_function(layout)
+    special = _inverse_of_other_kinds(layout, axes, left_inverse)
+    if special is not None:
+        return special
     if layout.size == 0:
         raise LayoutError(f"left_inverse of {layout}: the layout is empty, so it has no place to start from")
     modes = sorted(_indexed_modes(layout))
