@@ -146,8 +146,9 @@ bool try_transpose(Job &job, const uint8_t *dst, bool stream) {
     // Rows in pages of their own are as many streams for the prefetcher: few of them, followed for long. Rows of one
     // page come along with each other anyway: many, so that longer stretches of the target are written.
     const bool apart = magnitude(move.mode[0].src) >= page;
-    const int64_t rows = (!apart ? 2048 : move.size >= 4 ? line : 2 * line) / move.size;
-    const int64_t columns = (apart ? page : 512) / move.size;
+    int64_t rows = (!apart ? 2048 : move.size >= 4 ? line : 2 * line) / move.size;
+    int64_t columns = (apart ? page : 512) / move.size;
+    if (!stream) rows = columns = 1024 / move.size;  // what is half written must stay in the cache
     Nest nest;
     nest.src = move.src;
     nest.dst = move.dst;
