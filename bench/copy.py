@@ -21,6 +21,7 @@ import importlib
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from math import exp, log
 from typing import Any
 
@@ -123,7 +124,7 @@ def permutation_moves(threads: int) -> dict[str, tuple[np.ndarray[Any, Any], Tas
         view = source.transpose(axes)
         out = aligned_empty(view.shape, np.float32)
         out[...] = 0
-        found[f"permute {axes}"] = (source, lambda view=view, out=out: copy(view, out, threads=threads))  # type: ignore[misc]
+        found[f"permute {axes}"] = (source, partial(copy, view, out, threads=threads))
     return found
 
 
@@ -187,12 +188,11 @@ def odd_shapes(rounds: int) -> None:
     """Print odd shapes beside their aligned neighbours."""
     print("\n| float32 tilize | GB/s of source | GB/s of the aligned neighbour |\n|---|---|---|")
     for odd, even in (((1000, 1000), (1024, 1024)), ((37, 50021), (64, 50048)), ((8191, 8191), (8192, 8192))):
-        speeds = []
         tasks: dict[str, Task] = {}
         for shape in (odd, even):
             source = random_array(shape, np.float32)
             out = tw.tilize(source)
-            tasks[str(shape)] = lambda source=source, out=out: tw.tilize(source, out=out, threads=1)  # type: ignore[misc]
+            tasks[str(shape)] = partial(tw.tilize, source, out=out, threads=1)
         times = best_times(tasks, rounds)
         speeds = [4 * shape[0] * shape[1] / times[str(shape)] / 1e9 for shape in (odd, even)]
         print(f"| {odd[0]} x {odd[1]} | {speeds[0]:.1f} | {speeds[1]:.1f} |", flush=True)

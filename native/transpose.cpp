@@ -202,7 +202,8 @@ void blocks(const Mode &across, const Mode &along, const uint8_t *src, uint8_t *
 
 template <int size>
 void transpose_of(const Mode &across, const Mode &along, const uint8_t *src, uint8_t *dst, bool stream) {
-    if (stream) return blocks<size, true>(across, along, src, dst);
+    // Narrower vectors would stream half lines, which is worse than not streaming.
+    if (stream && width == line) return blocks<size, true>(across, along, src, dst);
     return blocks<size, false>(across, along, src, dst);
 }
 

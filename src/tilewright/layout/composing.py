@@ -24,7 +24,7 @@ from .guards import Guard, live_guards
 from .steps import merge_modes, span
 from .strided import Layout, make
 from .swizzle import Swizzle
-from .tuples import as_tree, ceil_div, index_strides, leaves, like, map_leaves
+from .tuples import as_tree, as_tuple, ceil_div, index_strides, leaves, like, map_leaves
 
 # A piece of a leaf of the inner layout: its extent, its step in index space, and the digits of that step.
 _Part: TypeAlias = "tuple[int, int, list[int]]"
@@ -413,8 +413,8 @@ def _compose_modes(shape: Any, channels: list[Any], tiler: Any) -> _Strided | No
         return _Strided(shape, channels, [0] * len(channels), (), ())
     if not isinstance(tiler, tuple):
         return _compose_channels(shape, channels, tiler) if isinstance(tiler, Layout) else None
-    shapes = _top(shape)
-    lines = [_top(tree) for tree in channels]
+    shapes = as_tuple(shape)
+    lines = [as_tuple(tree) for tree in channels]
     if len(tiler) > len(shapes):
         raise LayoutError(f"tiler {_shown(tiler)} has more modes than the shape {shape}, which has {len(shapes)}")
     modes = []
@@ -445,7 +445,7 @@ def _composed_by_index(outer: Layout, tilers: tuple[Any, ...]) -> Any:
     """Return the mode-by-mode composition through the index of outer, each mode continued as far as its tiler goes."""
     reach, tiles = [], []
     below = 1
-    for k, shape in enumerate(_top(outer._shape)):
+    for k, shape in enumerate(as_tuple(outer._shape)):
         tiler = tilers[k] if k < len(tilers) else None
         identity = make(shape, index_strides(shape))
         tile = _compose(identity, tiler) if isinstance(tiler, tuple) or tiler is None else tiler
@@ -460,7 +460,3 @@ def _composed_by_index(outer: Layout, tilers: tuple[Any, ...]) -> Any:
         tiles.append(scaled(tile, below))
         below *= reach[-1].size
     return ComposedLayout(compose_by_mode(outer, tuple(reach)), make_layout(*tiles))
-
-
-def _top(tree: Any) -> tuple[Any, ...]:
-    return tree if tree.__class__ is tuple else (tree,)

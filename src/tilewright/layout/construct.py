@@ -267,13 +267,9 @@ def replace(layout: Layout, k: int, mode: Layout) -> Any:
 
 def _own_modes(layout: Layout) -> list[Any]:
     """Return the modes of a layout that together make it up again: the offset rides on the first."""
-    if any(sum(any(leaves(part)) for part in _top(guard.stride)) > 1 for guard in layout.guards):
+    if any(sum(any(leaves(part)) for part in as_tuple(guard.stride)) > 1 for guard in layout.guards):
         raise LayoutError(f"{layout} is padded across modes and cannot be taken apart; append before padding")
     modes = list(layout.modes)
     if modes:
         modes[0] = modes[0]._with(offset=layout.offset, replicas=layout.replicas)
     return modes
-
-
-def _top(tree: Any) -> tuple[Any, ...]:
-    return tree if tree.__class__ is tuple else (tree,)

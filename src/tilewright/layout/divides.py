@@ -14,7 +14,7 @@ from .composing import as_function, compose
 from .construct import make_layout
 from .inverses import complement, tiles_exactly
 from .strided import Layout, make, restructure
-from .tuples import as_tree, ceil_div, product
+from .tuples import as_tree, as_tuple, ceil_div, product
 
 
 def logical_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: bool = False) -> Any:
@@ -89,15 +89,11 @@ def _zipped(tile: Any, rest: Any) -> Any:
 
 
 def _tiled(tile: Any, rest: Any) -> Any:
-    return (tile, *_spread(rest))
+    return (tile, *as_tuple(rest))
 
 
 def _flat(tile: Any, rest: Any) -> Any:
-    return (*_spread(tile), *_spread(rest))
-
-
-def _spread(tree: Any) -> tuple[Any, ...]:
-    return tree if tree.__class__ is tuple else (tree,)
+    return (*as_tuple(tile), *as_tuple(rest))
 
 
 def regroup(layout: Any, tiler: Any, arrange: Any) -> Any:
@@ -117,10 +113,10 @@ def _unzip(tree: Any, tiler: Any, unit: Any) -> tuple[Any, Any]:
         return unit, tree
     if not isinstance(tiler, (tuple, list)):
         return tree[0], tree[1]
-    pairs = [_unzip(mode, part, unit) for mode, part in zip(_spread(tree), tiler, strict=False)]
+    pairs = [_unzip(mode, part, unit) for mode, part in zip(as_tuple(tree), tiler, strict=False)]
     tiles = tuple([tile for tile, _ in pairs])
     rests = tuple([rest for _, rest in pairs])
-    return tiles, (*rests, *_spread(tree)[len(pairs) :])
+    return tiles, (*rests, *as_tuple(tree)[len(pairs) :])
 
 
 def hier_unzip(splitter: Any, layout: Layout, tiler: Any) -> Any:
