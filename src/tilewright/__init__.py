@@ -10,6 +10,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
+    from .tensor import AddressSpace, LayoutTensor, TileTensor
 
 __version__ = "0.0.1"
 
@@ -17,6 +18,7 @@ __version__ = "0.0.1"
 _LAZY = {
     **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
+    **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
 }
 
 
