@@ -29,8 +29,8 @@ def place_of(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
     try:
         place = layout(*index)
         inside = True if not tensor.is_ragged else layout.valid(*index)
-    except CoordinateError:
-        raise _outside(tensor, index) from None
+    except LayoutError as problem:
+        raise _refused(tensor, index, problem) from None
     if not np.all(inside):
         raise CoordinateError(
             f"index {_shown(index)} is outside the valid part of a ragged view of shape {layout.shape}:"
@@ -39,13 +39,29 @@ def place_of(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
     return tensor.offset + place
 
 
+def _refused(tensor: TileTensor, index: tuple[Any, ...], problem: LayoutError) -> CoordinateError:
+    """Return the error for an index that the layout refused: out of range, or of another form."""
+    return _outside(tensor, index) if isinstance(problem, CoordinateError) else CoordinateError(str(problem))
+
+
 def _outside(tensor: TileTensor, index: tuple[Any, ...]) -> CoordinateError:
     shape = tensor.layout.shape
     if any(isinstance(part, int) and part < 0 for part in index):
         return CoordinateError(
             f"index {_shown(index)} is negative; indices of a tensor of shape {shape} count from 0 (slices may wrap)"
         )
-    return CoordinateError(f"index {_shown(index)} is outside a tensor of shape {shape}")
+    return CoordinateError(f"index {_shown(index)} is outside a tensor of shape {shape}: {_rule(tensor, index)}")
+
+
+def _rule(tensor: TileTensor, index: tuple[Any, ...]) -> str:
+    """Return what the first mode that an index leaves would take."""
+    if len(index) == 1 and tensor.rank != 1:
+        return f"a linear index takes 0 to {tensor.numel() - 1}"
+    extents = tensor.shape if len(index) == tensor.rank else tuple(leaves(tensor.layout.shape))
+    for k, (part, extent) in enumerate(zip(index, extents, strict=False)):
+        if not isinstance(part, int) or part >= extent:
+            return f"mode {k} takes 0 to {extent - 1}"
+    return f"its modes take less than {extents}"
 
 
 def _shown(index: tuple[Any, ...]) -> str:
@@ -71,10 +87,11 @@ def block_places(tensor: TileTensor, index: tuple[Any, ...]) -> tuple[Any, Any]:
     try:
         at = tensor.layout._coordinate(index)
         lanes = np.arange(tensor.element_size)
-        places = whole(at, lanes) + tensor.offset
-        valid = whole.valid(at, lanes) if tensor.is_ragged else np.ones(lanes.shape, dtype=bool)
-    except CoordinateError:
-        raise _outside(tensor, index) from None
+        # without lanes the coordinate of the lane changes nothing, and the answers are single numbers
+        places = np.broadcast_to(whole(at, lanes) + tensor.offset, lanes.shape)
+        valid = np.broadcast_to(whole.valid(at, lanes) if tensor.is_ragged else True, lanes.shape)
+    except LayoutError as problem:
+        raise _refused(tensor, index, problem) from None
     shape = product_each(_lane_shape(whole))
     block = tuple([n for n in shape if n != 1]) or (1,)
     return places.reshape(block, order="F"), valid.reshape(block, order="F")

@@ -152,7 +152,10 @@ def _widened(stride: Any, widths: Sequence[int], limit: int, offset: int) -> Gua
 
 
 def _joined_lanes(lanes: Any, fresh: Any) -> Any:
-    return tuple(zip(lanes, fresh, strict=True)) if lanes else fresh
+    """Return new lanes around those that are there: mode by mode, or after them where a slice dropped their modes."""
+    if lanes and len(lanes) == len(fresh):
+        return tuple(zip(lanes, fresh, strict=True))
+    return (*lanes, *fresh)
 
 
 def _vectorized_nested(whole: Layout, widths: Sequence[int]) -> Any:

@@ -20,6 +20,7 @@ from ..layout.integers import as_integer
 class DeviceMemory:
     """Scalars that only a device can reach.
 
+    >>> import numpy as np
     >>> DeviceMemory(format_of("float32"), np.zeros(4, dtype=np.float32)).size
     4
     """
@@ -31,6 +32,7 @@ class DeviceMemory:
     def size(self) -> int:
         """Return how many scalars there are.
 
+        >>> import numpy as np
         >>> DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).size
         3
         """
@@ -39,6 +41,7 @@ class DeviceMemory:
     def unreachable(self) -> LayoutError:
         """Return the error for a host that tries to read or write this memory.
 
+        >>> import numpy as np
         >>> print(DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).unreachable())
         device memory cannot be reached from the host; copy it with ctx.enqueue_copy(host_buffer, device_buffer) first
         """
@@ -149,6 +152,7 @@ class DeviceContext:
     def enqueue_copy(self, target: Any, source: Any) -> None:
         """Copy one buffer to another of the same size and format, after all that was enqueued before.
 
+        >>> import numpy as np
         >>> DeviceContext().enqueue_copy(np.zeros(2), np.ones(2))
         """
         into, out_of = (_memory(buffer) for buffer in (target, source))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LayoutError
+from .access import block_places
 from .whole import mask, to_numpy
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ def _edges(tensor: TileTensor, rank: int) -> list[list[str]]:
 
 
 def _element_text(tensor: TileTensor, *index: int) -> str:
-    from .access import block_places
-
     places, valid = block_places(tensor, index)
     data = tensor._store.host
     texts = [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -318,9 +319,8 @@ class TileTensor(View, Arithmetic):
             raise LayoutError(f"order={order!r}: use 'row' (last index fastest) or 'colex' (first fastest)")
         values = self.to_numpy()
         axes = range(self.rank) if order == "row" else reversed(range(self.rank))
-        return values.transpose([*axes, *range(self.rank, values.ndim)]).reshape(
-            self.numel(), *values.shape[self.rank :]
-        )
+        ordered = values.transpose([*axes, *range(self.rank, values.ndim)])
+        return ordered.reshape(prod(values.shape[: self.rank]), *values.shape[self.rank :])
 
     def as_strided(self) -> Any:
         """Return the valid scalars as a NumPy view of storage, a dimension a leaf: for inner loops and numba.

@@ -38,7 +38,7 @@ def _dim(tensor: View, fixed: tuple[Any, ...], *index: Any) -> int:
     """Return the extent of a mode: `t.dim[0]()` or `t.dim(0)`; of a nested mode, its size.
 
     >>> import tilewright as tw
-    >>> t = TileTensor(bytearray(48), tw.row_major(6, 8))
+    >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8))
     >>> t.dim[0](), t.dim(1)
     (6, 8)
     """
@@ -82,7 +82,7 @@ class View:
         if low < 0 or high >= size:
             raise LayoutError(
                 f"{self.layout} reaches scalars {low} to {high}, but the storage has {size}: 0 to {size - 1};"
-                f" it needs {high + 1 - min(low, 0)}"
+                + (f" start it {-low} later" if low < 0 else f" it needs {high + 1}")
             )
 
     # what it is
@@ -92,7 +92,7 @@ class View:
         """Return the layout of the elements.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).layout
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).layout
         Layout((6, 8), (8, 1))
         """
         try:
@@ -112,7 +112,7 @@ class View:
         """Return the layout of the scalars within an element.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[2, 2]().element_layout
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[2, 2]().element_layout
         Layout((2, 2), (8, 1))
         """
         return lanes_of(self._whole)
@@ -122,7 +122,7 @@ class View:
         """Return how many scalars an element has.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().element_size
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().element_size
         4
         """
         return int(product(self._whole.shape[1]))
@@ -141,7 +141,7 @@ class View:
         """Return the extent of each mode.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).shape
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).shape
         (6, 8)
         """
         return tuple([int(n) for n in self._extents])
@@ -151,7 +151,7 @@ class View:
         """Return the format of the scalars.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).dtype.name
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).dtype.name
         'uint8'
         """
         return self._store.format
@@ -161,7 +161,7 @@ class View:
         """Return how many scalars of storage lie before this view's first one.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).tile[2, 2](1, 1).offset
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[2, 2](1, 1).offset
         18
         """
         return self._offset
@@ -171,7 +171,7 @@ class View:
         """Return a pointer to the first scalar: the storage and the offset.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).ptr.offset
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).ptr.offset
         0
         """
         return Pointer(self._store, self._offset)
@@ -181,7 +181,7 @@ class View:
         """Return the object that holds the memory.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(2), tw.row_major(2)).origin
+        >>> tw.TileTensor(bytearray(2), tw.row_major(2)).origin
         bytearray(b'\\x00\\x00')
         """
         return self._store.origin
@@ -191,7 +191,7 @@ class View:
         """Return whether the view can be written.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytes(2), tw.row_major(2)).mut
+        >>> tw.TileTensor(bytes(2), tw.row_major(2)).mut
         False
         """
         return not self._store.readonly
@@ -201,7 +201,7 @@ class View:
         """Return whether the view refuses writes.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytes(2), tw.row_major(2)).readonly
+        >>> tw.TileTensor(bytes(2), tw.row_major(2)).readonly
         True
         """
         return self._store.readonly
@@ -211,7 +211,7 @@ class View:
         """Return the memory that the tensor lies in: a label.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(2), tw.row_major(2)).address_space
+        >>> tw.TileTensor(bytearray(2), tw.row_major(2)).address_space
         <AddressSpace.GENERIC: 0>
         """
         return self._store.address_space
@@ -221,7 +221,7 @@ class View:
         """Return the integer format that a kernel would use for offsets: a label, ours are exact.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(2), tw.row_major(2)).linear_idx_type.name
+        >>> tw.TileTensor(bytearray(2), tw.row_major(2)).linear_idx_type.name
         'int32'
         """
         if self._index_type is not None:
@@ -235,7 +235,7 @@ class View:
         """Return the number of modes.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.Layout((4, (2, 3)))).rank
+        >>> tw.TileTensor(bytearray(24), tw.Layout((4, (2, 3)))).rank
         2
         """
         return len(self._extents)
@@ -245,7 +245,7 @@ class View:
         """Return the number of leaves.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.Layout((4, (2, 3)))).flat_rank
+        >>> tw.TileTensor(bytearray(24), tw.Layout((4, (2, 3)))).flat_rank
         3
         """
         return len(leaves(self._whole.shape[0]))
@@ -255,7 +255,7 @@ class View:
         """Return whether every extent is static.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(4, tw.Idx(6))).shape_known
+        >>> tw.TileTensor(bytearray(24), tw.row_major(4, tw.Idx(6))).shape_known
         False
         """
         return not any(map(is_dynamic, leaves(self._whole.shape[0])))
@@ -265,7 +265,7 @@ class View:
         """Return whether every stride is static.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(tw.Idx(4), 6)).stride_known
+        >>> tw.TileTensor(bytearray(24), tw.row_major(tw.Idx(4), 6)).stride_known
         True
         """
         return not any(map(is_dynamic, self._steps()))
@@ -275,7 +275,7 @@ class View:
         """Return whether every extent and stride is static.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(4, 6)).all_dims_known
+        >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).all_dims_known
         True
         """
         return self.shape_known and self.stride_known
@@ -291,7 +291,7 @@ class View:
         """Return the extent of each leaf, -1 where it is dynamic.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(4, tw.Idx(6))).static_shape[1]
+        >>> tw.TileTensor(bytearray(24), tw.row_major(4, tw.Idx(6))).static_shape[1]
         -1
         """
         return _Leaves([-1 if is_dynamic(n) else int(n) for n in leaves(self._whole.shape[0])])
@@ -301,7 +301,7 @@ class View:
         """Return the stride of each leaf, -1 where it is dynamic.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(4, 6)).static_stride
+        >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).static_stride
         (6, 1)
         """
         return _Leaves([-1 if is_dynamic(step) else int(step) for step in self._steps()])
@@ -311,7 +311,7 @@ class View:
         """Return whether the layout is flat with exactly the strides of row-major order.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(4, 6)).is_row_major
+        >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).is_row_major
         True
         """
         layout = self.layout
@@ -333,7 +333,7 @@ class View:
         """Return the stride of a mode.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(24), tw.row_major(4, 6)).dynamic_stride(0)
+        >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).dynamic_stride(0)
         6
         """
         layout, at = self.layout, self._mode(k)
@@ -348,7 +348,7 @@ class View:
         """Return the number of elements, not of scalars.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().numel()
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().numel()
         12
         """
         return int(product(self._whole.shape[0]))
@@ -362,7 +362,7 @@ class View:
         """Return whether part of the full shape lies outside the tensor that this is a view of.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).is_ragged
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).is_ragged
         True
         """
         return is_guarded(self._whole)
@@ -372,12 +372,12 @@ class View:
         """Return how much of each mode is valid.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).valid_shape
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).valid_shape
         (2, 4)
         """
         if not self.is_ragged:
             return self.shape
-        found = whole._box(self.layout, self.shape)
+        found = whole.valid_elements(self)
         if found is None:
             raise LayoutError(f"the valid part of {self.layout} is no box; mask() shows it")
         return found
@@ -389,7 +389,7 @@ class View:
         """Return the NumPy type of an element: a scalar, or an array for vectors.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(4), tw.row_major(2, 2)).ElementType.__name__
+        >>> tw.TileTensor(bytearray(4), tw.row_major(2, 2)).ElementType.__name__
         'uint8'
         """
         return np.ndarray if self.element_size > 1 else self.dtype.dtype.type

@@ -183,19 +183,36 @@ class Scalars:
 
 
 def _box(layout: Any, extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return how much of each mode is valid, if what is valid is a box; else None."""
     if isinstance(layout, Layout):
         if not layout.guards:
             return extents
         try:
             return tuple([int(n) for n in layout.logical_shape])
         except LayoutError:
-            return None
+            pass
     mask = layout._valid_table()
-    if mask is None or mask.all():
-        return extents
-    corner = tuple([int(mask.any(axis=tuple(j for j in range(mask.ndim) if j != k)).sum()) for k in range(mask.ndim)])
-    inside = mask[tuple([slice(0, n) for n in corner])]
-    return corner if int(mask.sum()) == prod(corner) and inside.all() else None
+    return extents if mask is None else _box_of_mask(np.broadcast_to(mask, extents))
+
+
+def _box_of_mask(valid: Array) -> tuple[int, ...] | None:
+    others = [tuple(j for j in range(valid.ndim) if j != k) for k in range(valid.ndim)]
+    corner = tuple([int(valid.any(axis=axes).sum()) for axes in others])
+    inside = valid[tuple([slice(0, n) for n in corner])]
+    return corner if int(valid.sum()) == inside.size and inside.all() else None
+
+
+def valid_elements(tensor: Any) -> tuple[int, ...] | None:
+    """Return how many elements of each mode have a valid lane, if those are a box; else None.
+
+    >>> import tilewright as tw
+    >>> valid_elements(tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).vectorize[1, 3]())
+    (2, 2)
+    """
+    if tensor.element_size == 1:
+        return _box(tensor._mode_layout, tensor.shape)
+    found = mask(tensor)
+    return _box_of_mask(np.asarray(found.any(axis=tuple(range(tensor.rank, found.ndim)))))
 
 
 def _copied(view: Array) -> Array:
