@@ -12,6 +12,7 @@ import numpy as np
 from ..copy.buffers import native_format
 from ..errors import FormatError, LayoutError
 from ..formats import ScalarFormat, format_of
+from .dlpack import from_dlpack
 from .spaces import AddressSpace
 
 Array = np.ndarray[Any, Any]
@@ -112,27 +113,11 @@ def _shared(storage: Any) -> Array | None:
     if hasattr(storage, "__array_interface__"):
         return np.asarray(storage)
     if hasattr(storage, "__dlpack__"):
-        return _from_dlpack(storage)
+        return from_dlpack(storage)
     try:
         return np.asarray(memoryview(storage))
     except TypeError:
         return None
-
-
-def _from_dlpack(storage: Any) -> Array:
-    try:
-        found = np.from_dlpack(storage)
-    except (BufferError, RuntimeError, TypeError, ValueError) as problem:
-        raise LayoutError(
-            f"cannot share the memory of {type(storage).__name__} through DLPack: {problem}; memory of a device must be"
-            " copied to the host first, and number formats that NumPy lacks be viewed as integers"
-        ) from None
-    if not found.flags.writeable and hasattr(storage, "__array__"):
-        # DLPack before version 1 cannot say that memory may be written; the object's own export may
-        own = np.asarray(storage)
-        if own.__array_interface__["data"][0] == found.__array_interface__["data"][0]:
-            return own
-    return found
 
 
 def _reinterpreted(data: Array, element: ScalarFormat) -> Array:
