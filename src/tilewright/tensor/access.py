@@ -26,6 +26,7 @@ def place_of(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
     11
     """
     layout = tensor.layout
+    _refuse_none(index)
     try:
         place = layout(*index)
         inside = True if not tensor.is_ragged else layout.valid(*index)
@@ -37,6 +38,12 @@ def place_of(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
             f" {_valid_part(tensor)}; load(..., fill=x) pads"
         )
     return tensor.offset + place
+
+
+def _refuse_none(index: tuple[Any, ...]) -> None:
+    # layouts read None as a mode to keep; `None in index` would compare arrays element by element
+    if any(part is None for part in index):
+        raise TypeError(f"a coordinate must be an integer, got None in {index}; `:` keeps a mode")
 
 
 def _refused(tensor: TileTensor, index: tuple[Any, ...], problem: LayoutError) -> CoordinateError:
@@ -84,6 +91,7 @@ def block_places(tensor: TileTensor, index: tuple[Any, ...]) -> tuple[Any, Any]:
     [[24, 25], [36, 37]]
     """
     whole = tensor._whole
+    _refuse_none(index)
     try:
         at = tensor.layout._coordinate(index)
         lanes = np.arange(tensor.element_size)
@@ -312,7 +320,7 @@ def quick_access(tensor: TileTensor) -> tuple[tuple[int, ...], tuple[Any, ...], 
     """
     whole = tensor._whole
     if not isinstance(whole, Layout) or whole.guards:
-        return (), (), None
+        return (0,), (0,), None
     steps = [
         [(int(n), int(d)) for n, d in zip(leaves(shape), leaves(stride), strict=True)]
         if isinstance(stride, tuple)

@@ -82,7 +82,8 @@ def cut(whole: Any, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> 
     guards = [_cut_guard(guard, cuts) for guard in whole.guards]
     guards += [_bound(k, len(cuts), cuts[k], shape[k], whole.shape[1]) for k in outside]
     pair = (tuple(extents), whole.shape[1])
-    found = make(pair, (tuple(steps), whole.stride[1]), 0, (), live_guards(pair, guards) if guards else ())
+    strides = (tuple(steps), whole.stride[1])
+    found = make(pair, strides, whole.offset, (), live_guards(pair, guards) if guards else ())
     return (found if keep is None else _dropped(found, keep)), int(shift)
 
 
@@ -138,11 +139,21 @@ def vectorized(whole: Any, widths: Sequence[int]) -> Any:
     pair = (blocks, _joined_lanes(whole.shape[1], tuple(widths)))
     guards = [_widened(guard.stride, widths, guard.limit, guard.offset) for guard in whole.guards]
     for k, (n, width) in enumerate(zip(shape, widths, strict=True)):
-        if n % width:
+        if n % width and not any(_bounds(guard, k, n) for guard in whole.guards):
             unit = tuple([int(j == k) for j in range(len(shape))])
             guards.append(_widened((unit, map_leaves(lambda _: 0, whole.shape[1])), widths, int(n), 0))
-    steps = (tuple([d * width for d, width in zip(stride, widths, strict=True)]), stride)
-    return make(pair, (steps[0], _joined_lanes(whole.stride[1], stride)), 0, (), live_guards(pair, guards))
+    scaled = tuple([d * width for d, width in zip(stride, widths, strict=True)])
+    strides = (scaled, _joined_lanes(whole.stride[1], stride))
+    return make(pair, strides, whole.offset, (), live_guards(pair, guards))
+
+
+def _bounds(guard: Guard, k: int, extent: int) -> bool:
+    """Return whether a guard already keeps the index of mode k below its extent."""
+    steps: Any = guard.stride
+    outer = steps[0]
+    alone = all(step == 0 for j, step in enumerate(outer) if j != k)
+    step = outer[k]
+    return bool(alone and step > 0 and guard.offset >= 0 and guard.limit - guard.offset <= extent * step)
 
 
 def _widened(stride: Any, widths: Sequence[int], limit: int, offset: int) -> Guard:
@@ -199,12 +210,16 @@ def transposed(whole: Any) -> Any:
     return _inside(whole, lambda layout: restructure(layout, lambda tree, _: (tree[0][::-1], tree[1][::-1])))
 
 
-def is_guarded(layout: Any) -> bool:
-    """Return whether part of a layout's shape is not valid.
+def has_padding(layout: Any) -> bool:
+    """Return whether some coordinate of a layout is not valid.
 
-    >>> is_guarded(Layout((4, 8)))
-    False
+    >>> from tilewright import pad
+    >>> has_padding(Layout((4, 8))), has_padding(pad(Layout(5), 8))
+    (False, True)
     """
-    if isinstance(layout, ComposedLayout):
-        return is_guarded(layout.inner) or is_guarded(layout.outer)
-    return bool(getattr(layout, "guards", ()))
+    if isinstance(layout, Layout):
+        return bool(layout.guards)
+    if not isinstance(layout, ComposedLayout) or not (has_padding(layout.inner) or has_padding(layout.outer)):
+        return False
+    mask = layout._valid_table()  # what the outer layout leaves out, the inner one may never ask for
+    return mask is not None and not mask.all()

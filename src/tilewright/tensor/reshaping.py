@@ -151,7 +151,7 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
 
     >>> import tilewright as tw
     >>> flatten_leading(tw.TileTensor(bytearray(24), tw.row_major(2, 3, 4))).layout
-    Layout((6, 4), (4, 1))
+    Layout((Idx(6), 4), (4, 1))
     """
     layout = tensor.layout
     if not isinstance(layout, Layout) or layout.rank != 3 or layout.flat_rank != 3 or tensor.element_size != 1:
@@ -159,4 +159,4 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
     (a, b, c), (d, e, f) = layout.shape, layout.stride
     if tensor.is_ragged or (a > 1 and d != b * e):
         raise LayoutError(f"the first two modes of {layout} are not one: stride {d} is not {b} * {e}")
-    return tensor._view(paired(make((a * b, c), (e, f))), tensor._offset)
+    return tensor._view(paired(make((DynamicInt(a * b), c), (e, f))), tensor._offset)

@@ -159,8 +159,7 @@ def _part_of(tensor: TileTensor, axis: int, alignment: int, count: int, k: int) 
     if not 0 <= k < count:
         raise CoordinateError(f"there is no part {k} of {count}")
     length = round_up(ceil_div(extent, count), alignment)
-    start = min(k * length, extent)
-    return _part(tensor, axis, start, min(max(extent - k * length, 0), length), dynamic=True)
+    return _part(tensor, axis, k * length, min(max(extent - k * length, 0), length), dynamic=True)
 
 
 def _part(tensor: TileTensor, axis: int, start: int, length: int, dynamic: bool = False) -> TileTensor:

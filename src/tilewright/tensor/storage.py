@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,6 +164,17 @@ def spanned_scalars(data: Array) -> tuple[Array, int, tuple[int, ...]]:
     low = sum((n - 1) * step for n, step in zip(data.shape, steps, strict=True) if step < 0)
     high = sum((n - 1) * step for n, step in zip(data.shape, steps, strict=True) if step > 0)
     corner = tuple([n - 1 if step < 0 else 0 for n, step in zip(data.shape, steps, strict=True)])
-    lowest = data[(*corner, None)]
-    scalars = np.lib.stride_tricks.as_strided(lowest, (high - low + 1,), (size,), writeable=data.flags.writeable)
+    scalars = strided(data[(*corner, None)], (high - low + 1,), (1,), data.flags.writeable)
     return scalars, -low, steps
+
+
+def strided(first: Array, shape: Sequence[int], steps: Sequence[int], writeable: bool) -> Array:
+    """Return a view of the memory from an element on, with a step of so many elements along each dimension.
+
+    >>> strided(np.arange(6)[1:2], (2, 2), (2, 1), False).tolist()
+    [[1, 2], [3, 4]]
+    """
+    size = first.itemsize
+    plain = first.view(f"u{size}")  # NumPy cannot stride over some formats of other libraries
+    view = np.lib.stride_tricks.as_strided(plain, shape, [step * size for step in steps], writeable=writeable)
+    return view.view(first.dtype)

@@ -14,7 +14,7 @@ from ..layout.brackets import brackets
 from ..layout.integers import as_integer, is_dynamic
 from ..layout.tuples import leaves, product, product_each, suffix_product
 from . import whole
-from .cutting import elements_of, is_guarded, lanes_of
+from .cutting import elements_of, has_padding, lanes_of
 from .pointer import Pointer
 from .reach import reach_of
 from .spaces import AddressSpace
@@ -54,7 +54,17 @@ class View:
     True
     """
 
-    __slots__ = ("__weakref__", "_extents_", "_index_type", "_layout", "_offset", "_quick", "_store", "_whole")
+    __slots__ = (
+        "__weakref__",
+        "_extents_",
+        "_index_type",
+        "_layout",
+        "_offset",
+        "_quick",
+        "_ragged",
+        "_store",
+        "_whole",
+    )
     _store: Store
     _offset: int
     _whole: Any  # the layout of all scalars, as (elements, lanes)
@@ -63,6 +73,7 @@ class View:
     _layout: Any
     _extents_: tuple[int, ...]
     _quick: tuple[tuple[int, ...], tuple[Any, ...], Any]
+    _ragged: bool
 
     def _view(
         self: Self, whole_layout: Any, offset: int, index_type: ScalarFormat | None = None, store: Store | None = None
@@ -365,7 +376,11 @@ class View:
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).is_ragged
         True
         """
-        return is_guarded(self._whole)
+        try:
+            return self._ragged
+        except AttributeError:
+            self._ragged = has_padding(self._whole)
+            return self._ragged
 
     @property
     def valid_shape(self) -> tuple[int, ...]:

@@ -96,7 +96,7 @@ def _restated(whole: Any, stride_layout: Any) -> Any:
     if not isinstance(whole, Layout) or tuple(whole.stride[0]) != stated:
         have = whole.stride[0] if isinstance(whole, Layout) else "none"
         raise LayoutError(f"stride_layout states strides {stated}, but the tile has {have}; they must be equal")
-    return make(whole.shape, (stated, whole.stride[1]), 0, (), whole.guards)
+    return make(whole.shape, (stated, whole.stride[1]), whole.offset, (), whole.guards)
 
 
 def _leaf_tile(tensor: TileTensor, sizes: Any, coords: Any) -> TileTensor:
@@ -241,7 +241,7 @@ def distribute(
     >>> t.distribute[tw.col_major(2, 2)](1).layout
     Layout((3, 4), (16, 2))
     """
-    return distribute_with_offset(tensor, fixed, thread_id, swizzle=swizzle, wrap=wrap, ragged=ragged)[0]
+    return _share(tensor, fixed, thread_id, swizzle, wrap, ragged)[0]
 
 
 def distribute_with_offset(
@@ -260,6 +260,12 @@ def distribute_with_offset(
     >>> t.distribute_with_offset[tw.row_major(2, 8), tw.Swizzle(2, 0, 3)](10)[1:]
     ((1, 2), 16)
     """
+    return _share(tensor, fixed, thread_id, swizzle, wrap, ragged)
+
+
+def _share(
+    tensor: TileTensor, fixed: tuple[Any, ...], thread_id: int, swizzle: Swizzle | None, wrap: bool, ragged: str
+) -> tuple[TileTensor, tuple[int, ...], int]:
     threads, swizzle = _thread_arguments(tensor, fixed, swizzle)
     at = _thread_coordinates(threads, thread_id, wrap)
     extents = tensor._extents
@@ -271,11 +277,13 @@ def distribute_with_offset(
             lost = True
             share = ceil_div(n, count) if ragged == "cover" else share
         cuts.append((start, share, count))
+    if ragged not in ("warn", "floor", "cover", "error"):
+        raise LayoutError(f"ragged={ragged!r}: use 'warn', 'floor', 'cover' or 'error'")
     if lost and ragged not in ("cover", "floor"):
         _report_lost(tensor, threads, ragged)
     whole, shift = cut(tensor._whole, cuts)
     if swizzle is None:
-        moved = shift if isinstance(whole, Layout) else int(tensor.layout(*at) - tensor.layout(*[0] * len(at)))
+        moved = shift if isinstance(whole, Layout) else _distance(tensor.layout, at)
         return tensor._view(whole, tensor._offset + shift), tuple(at), moved
     if not isinstance(whole, Layout):
         raise LayoutError(f"a share of {tensor.layout} has no single start that a swizzle could move")
@@ -284,6 +292,11 @@ def distribute_with_offset(
     found = tensor._view(whole, tensor._offset + moved)
     found._check_inside()
     return found, tuple(at), moved
+
+
+def _distance(layout: Any, at: list[int]) -> int:
+    """Return how far the place of a coordinate lies from that of the first, also past an edge."""
+    return int(layout.extended(*at) - layout.extended(*[0] * len(at))) if layout.size else 0
 
 
 def _thread_arguments(tensor: TileTensor, fixed: tuple[Any, ...], swizzle: Any) -> tuple[Layout, Swizzle | None]:
@@ -332,9 +345,7 @@ def _report_lost(tensor: TileTensor, threads: Layout, ragged: str) -> None:
     )
     if ragged == "error":
         raise LayoutError(text)
-    if ragged != "warn":
-        raise LayoutError(f"ragged={ragged!r}: use 'warn', 'floor', 'cover' or 'error'")
-    warnings.warn(text, RuntimeWarning, stacklevel=5)
+    warnings.warn(text, RuntimeWarning, stacklevel=4)  # the line that distributes
 
 
 def vectorize(tensor: TileTensor, fixed: tuple[Any, ...], *, simd_bytes: int = 64) -> TileTensor:

@@ -24,6 +24,7 @@ from ..layout import Layout, row_major
 from ..layout.tuples import leaves, product_each
 from .access import require_writable
 from .cutting import scalars_of
+from .storage import strided
 
 if TYPE_CHECKING:
     from .tile_tensor import TileTensor
@@ -92,9 +93,7 @@ class Scalars:
         if 0 in shape:
             return np.empty(shape, dtype=data.dtype)
         start = data[self.tensor._offset : self.tensor._offset + 1]
-        bytes_ = [step * data.itemsize for step in steps]
-        writeable = not self.tensor._store.readonly
-        return np.lib.stride_tricks.as_strided(start, shape, bytes_, writeable=writeable)
+        return strided(start, shape, steps, not self.tensor._store.readonly)
 
     def places(self) -> tuple[Any, Any]:
         """Return (places in storage, which are valid) as arrays with one dimension a mode.
@@ -334,6 +333,8 @@ def to_numpy(tensor: TileTensor, fill: Any = None, copy: bool | None = True) -> 
     """
     scalars = Scalars.of(tensor)
     lanes = tuple([int(n) for n in product_each(tensor._whole.shape[1])])
+    if tensor.numel() == 0:
+        fill = 0  # nothing is outside an empty shape
     if lanes and fill is None and not _whole_lanes(scalars, lanes, tensor):
         raise LayoutError(
             f"elements at the ragged edge of {tensor.layout} have fewer than {tensor.element_size} lanes, so no array"
@@ -351,7 +352,7 @@ def to_numpy(tensor: TileTensor, fill: Any = None, copy: bool | None = True) -> 
 def _whole_lanes(scalars: Scalars, lanes: tuple[int, ...], tensor: TileTensor) -> bool:
     if scalars.valid is None:
         return False
-    if len(lanes) != len(scalars.extents):
+    if len(lanes) != tensor.rank:  # a slice dropped modes whose lanes are still there
         return scalars.is_whole
     return all(n % lane == 0 for n, lane in zip(scalars.valid, lanes, strict=True))
 

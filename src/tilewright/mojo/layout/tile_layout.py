@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ... import layout as algebra
 from ...errors import LayoutError
-from ...layout import Layout
+from ...layout import Layout, product
 from ...layout.brackets import Bracketed
 from ...layout.mojo import offset2crd
 from ...layout.strided import make
@@ -125,8 +125,20 @@ def blocked_product(block: Layout, tiler: Layout, order: str = "zipped", coalesc
         raise LayoutError(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
-    found = algebra.blocked_product(block, tiler, order=order)
+    without_gaps = block.size == block.cosize and block.flat_rank == block.rank and tiler.flat_rank == tiler.rank
+    found = _repeated(block, tiler, order) if without_gaps else algebra.blocked_product(block, tiler, order=order)
     return _merged_modes(found) if coalesce_output else found
+
+
+def _repeated(block: Layout, tiler: Layout, order: str) -> Layout:
+    """Return a block without gaps repeated by its size: unlike the algebra, this keeps the strides of extents 1."""
+    copies = make(tiler.shape, tuple([d * product(block.shape) for d in as_tuple(tiler.stride)]))
+    if order == "grouped":
+        return make((block.shape, tiler.shape), (block.stride, copies.stride))
+    if order != "zipped":
+        raise LayoutError(f"order={order!r}: a blocked product is 'zipped' mode by mode, or 'grouped'")
+    shape = tuple(zip(as_tuple(block.shape), as_tuple(tiler.shape), strict=True))
+    return make(shape, tuple(zip(as_tuple(block.stride), copies.stride, strict=True)))
 
 
 def _merged_modes(layout: Layout) -> Layout:
