@@ -4,6 +4,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import layout
 from .errors import CoordinateError, FormatError, LayoutError, TilewrightError, TransferError
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
@@ -20,6 +21,30 @@ _LAZY = {
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
     **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
 }
+
+__all__ = [
+    "AddressSpace",
+    "BlockFormat",
+    "CoordinateError",
+    "FormatError",
+    "LayoutError",
+    "LayoutTensor",
+    "Placement",
+    "Plan",
+    "ScalarFormat",
+    "TileTensor",
+    "TilewrightError",
+    "TransferError",
+    "cast",
+    "format_of",
+    "plan_copy",
+    "quantization_error",
+    "relayout",
+    "tiled_layout",
+    "tilize",
+    "untilize",
+]
+__all__ += layout.__all__
 
 
 def __getattr__(name: str) -> Any:

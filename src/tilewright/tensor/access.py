@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout
-from ..layout.coords import is_array
+from ..layout.coords import is_array, is_slice
 from ..layout.integers import as_integer
 from ..layout.tuples import leaves, product, product_each
 from .pointer import Pointer
@@ -26,7 +26,7 @@ def place_of(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
     11
     """
     layout = tensor.layout
-    _refuse_none(index)
+    _refuse_slices(index)
     try:
         place = layout(*index)
         inside = True if not tensor.is_ragged else layout.valid(*index)
@@ -40,10 +40,9 @@ def place_of(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
     return tensor.offset + place
 
 
-def _refuse_none(index: tuple[Any, ...]) -> None:
-    # layouts read None as a mode to keep; `None in index` would compare arrays element by element
-    if any(part is None for part in index):
-        raise TypeError(f"a coordinate must be an integer, got None in {index}; `:` keeps a mode")
+def _refuse_slices(index: tuple[Any, ...]) -> None:
+    if is_slice(index):  # layouts would keep those modes
+        raise TypeError(f"a coordinate must be an integer, got None or a slice in {index}")
 
 
 def _refused(tensor: TileTensor, index: tuple[Any, ...], problem: LayoutError) -> CoordinateError:
@@ -91,7 +90,7 @@ def block_places(tensor: TileTensor, index: tuple[Any, ...]) -> tuple[Any, Any]:
     [[24, 25], [36, 37]]
     """
     whole = tensor._whole
-    _refuse_none(index)
+    _refuse_slices(index)
     try:
         at = tensor.layout._coordinate(index)
         lanes = np.arange(tensor.element_size)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .host_device import DeviceBuffer
 from .spaces import AddressSpace
 from .storage import Store
 from .view import View
+
+if TYPE_CHECKING:
+    from .layout_tensor import LayoutTensor
 
 
 def _address_space_cast(tensor: TileTensor, fixed: tuple[Any, ...]) -> TileTensor:
@@ -243,7 +246,7 @@ class TileTensor(View, Arithmetic):
     as_unsafe_any_origin = as_any_origin
     __copy__ = as_any_origin
 
-    def to_layout_tensor(self) -> Any:
+    def to_layout_tensor(self) -> LayoutTensor:
         """Return the same view as a `LayoutTensor`.
 
         >>> import tilewright as tw

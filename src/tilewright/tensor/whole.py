@@ -335,6 +335,8 @@ def to_numpy(tensor: TileTensor, fill: Any = None, copy: bool | None = True) -> 
     lanes = tuple([int(n) for n in product_each(tensor._whole.shape[1])])
     if tensor.numel() == 0:
         fill = 0  # nothing is outside an empty shape
+    if lanes and fill is None and scalars.valid is not None and 0 in scalars.valid:
+        return np.empty((*[0] * tensor.rank, *[n for n in lanes if n != 1]), dtype=tensor._store.format.dtype)
     if lanes and fill is None and not _whole_lanes(scalars, lanes, tensor):
         raise LayoutError(
             f"elements at the ragged edge of {tensor.layout} have fewer than {tensor.element_size} lanes, so no array"
