@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that depend on the instruction set. The files runs.cpp, transpose.cpp, convert.cpp and bfp.cpp are
+// The functions that depend on the instruction set. The files runs.cpp, transpose.cpp, panel_moves.cpp, lines.cpp, convert.cpp and bfp.cpp are
 // compiled once for each instruction set, in a namespace of its name; dispatch.cpp picks one at run time.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "move.h"
+#include "panels.h"
 
 namespace tw {
 
@@ -35,6 +36,8 @@ struct Kernels {
     void (*move)(const Move &move, const uint8_t *src, uint8_t *dst, int64_t ahead);
     // Makes whole lines.
     void (*lines)(const Lines &lines, const uint8_t *src, uint8_t *dst);
+    // Moves panels. `ahead` as for move; `staging` has room for one of them.
+    void (*panel)(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging);
     // Makes streamed stores visible before the call that follows.
     void (*fence)();
     // Returns the conversion of contiguous elements between two different types.

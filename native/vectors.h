@@ -42,6 +42,35 @@ TW_INLINE void prefetch(const uint8_t *p) {
 #endif
 }
 
+template <int64_t size>
+TW_INLINE void copy_both_ends(const uint8_t *src, uint8_t *dst, int64_t n) {
+    uint8_t head[size], tail[size];
+    std::memcpy(head, src, size);
+    std::memcpy(tail, src + n - size, size);
+    std::memcpy(dst, head, size);
+    std::memcpy(dst + n - size, tail, size);
+}
+
+// Copies less than a line in two pieces that may overlap. A masked store to a line that is not in the cache is much
+// slower than that.
+TW_INLINE void copy_short(const uint8_t *src, uint8_t *dst, int64_t n) {
+    if (n >= 32) return copy_both_ends<32>(src, dst, n);
+    if (n >= 16) return copy_both_ends<16>(src, dst, n);
+    if (n >= 8) return copy_both_ends<8>(src, dst, n);
+    if (n >= 4) return copy_both_ends<4>(src, dst, n);
+    if (n >= 2) return copy_both_ends<2>(src, dst, n);
+    if (n == 1) *dst = *src;
+}
+
+// Into the second level only: what is many rows apart would fall onto itself in the first.
+TW_INLINE void prefetch_near(const uint8_t *p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p, 0, 2);
+#else
+    (void)p;
+#endif
+}
+
 #if defined(__AVX512BW__)
 
 struct Vec {
@@ -87,24 +116,22 @@ TW_INLINE Vec load(const uint8_t *p) { return {_mm256_loadu_si256(reinterpret_ca
 TW_INLINE void store(uint8_t *p, Vec a) { _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), a.v); }
 TW_INLINE void stream(uint8_t *p, Vec a) { _mm256_stream_si256(reinterpret_cast<__m256i *>(p), a.v); }
 
+// Within each half: across the halves it would take twice the instructions.
 template <int size>
 TW_INLINE void interleave(Vec a, Vec b, Vec &lo, Vec &hi) {
-    __m256i l, h;
     if constexpr (size == 8) {
-        l = _mm256_unpacklo_epi64(a.v, b.v);
-        h = _mm256_unpackhi_epi64(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi64(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi64(a.v, b.v);
     } else if constexpr (size == 4) {
-        l = _mm256_unpacklo_epi32(a.v, b.v);
-        h = _mm256_unpackhi_epi32(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi32(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi32(a.v, b.v);
     } else if constexpr (size == 2) {
-        l = _mm256_unpacklo_epi16(a.v, b.v);
-        h = _mm256_unpackhi_epi16(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi16(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi16(a.v, b.v);
     } else {
-        l = _mm256_unpacklo_epi8(a.v, b.v);
-        h = _mm256_unpackhi_epi8(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi8(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi8(a.v, b.v);
     }
-    lo.v = _mm256_permute2x128_si256(l, h, 0x20);
-    hi.v = _mm256_permute2x128_si256(l, h, 0x31);
 }
 
 #elif defined(__SSE2__) && !defined(TW_PORTABLE)

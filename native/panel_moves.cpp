@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A panel goes through the registers square by square, along the columns, while the lines a little further along are
+// fetched into the second cache level. Where each square makes whole lines of the target they are written at once;
+// elsewhere the panel is staged in target order, and written in long runs of which only the ends are not whole lines.
+#include "panel_moves.h"
+
+#include "squares.h"
+#include "walk.h"
+
+namespace tw::TW_ISA {
+namespace {
+
+// How many lines of a row to fetch in advance.
+constexpr int64_t lines_ahead = 4;
+
+TW_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Lists the offsets of the positions of some modes.
+int64_t list(const Mode *mode, int count, int64_t Mode::*stride, int64_t *out) {
+    int64_t n = 1;
+    out[0] = 0;
+    for (int m = 0; m < count; ++m) {
+        for (int64_t i = 1; i < mode[m].extent; ++i) {
+            for (int64_t k = 0; k < n; ++k) out[i * n + k] = out[k] + i * mode[m].*stride;
+        }
+        n *= mode[m].extent;
+    }
+    return n;
+}
+
+// A panel with all that follows from its shape.
+struct Plan {
+    int64_t rows, columns;
+    int64_t from[panel_side], to[panel_side];  // bytes, for each row and each column; the last row repeated
+    bool whole_lines;        // all columns are whole lines of the target if the first starts on one
+    int64_t run, per_run;    // bytes that follow each other in the target, and how many columns make them
+    int64_t pitch;           // bytes, of a column in the staging
+};
+
+void plan(const Panel &panel, Plan &p) {
+    const Mode *columns = panel.mode + panel.row_modes;
+    p.rows = list(panel.mode, panel.row_modes, &Mode::src, p.from);
+    for (int64_t i = p.rows; i < line; ++i) p.from[i] = p.from[p.rows - 1];
+    p.columns = list(columns, panel.column_modes, &Mode::dst, p.to);
+    p.run = p.rows * panel.size;
+    int64_t all = p.run;
+    for (int64_t k = 0; k < p.columns; ++k) all |= p.to[k];
+    p.whole_lines = all % line == 0;
+    p.per_run = 1;
+    for (int m = 0; m < panel.column_modes && columns[m].dst == p.run; ++m) {
+        p.run *= columns[m].extent;
+        p.per_run *= columns[m].extent;
+    }
+    // Columns that are runs of their own start on a line, and not all on the same ones of the first cache level.
+    p.pitch = p.rows * panel.size;
+    if (p.per_run == 1) p.pitch = (p.pitch + line - 1) / line * line + line;
+}
+
+// Writes a run of staged bytes. Whole aligned lines go past the caches, the ends are ordinary stores.
+template <bool streamed>
+void put_run(const uint8_t *src, uint8_t *dst, int64_t bytes) {
+    int64_t i = at_most(static_cast<int64_t>(-reinterpret_cast<uintptr_t>(dst) & (line - 1)), bytes);
+    copy_short(src, dst, i);
+    for (; i + line <= bytes; i += line) {
+        Vec v[line / width];
+        for (int64_t k = 0; k < line / width; ++k) v[k] = load(src + i + k * width);
+        for (int64_t k = 0; k < line / width; ++k) {
+            if constexpr (streamed) {
+                stream(dst + i + k * width, v[k]);
+            } else {
+                store(dst + i + k * width, v[k]);
+            }
+        }
+    }
+    copy_short(src + i, dst + i, bytes - i);
+}
+
+// One line of each row of a square, column by column: put(k, vector) gets column k.
+template <int size, class Row, class Put>
+TW_INLINE void line_of_squares(int64_t columns, Row row, Put put) {
+    using S = Square<size>;
+    constexpr int64_t wide = line / size;
+    if constexpr (S::columns < wide && S::rows > 8) {
+        if (columns == wide) {
+            // Several squares share these lines. They are read once, into a copy that cannot fall onto itself in the
+            // cache as the rows of a matrix do.
+            alignas(64) uint8_t copy[S::rows * line];
+            for (int64_t i = 0; i < S::rows; ++i) {
+                const uint8_t *s = row(i);
+                for (int64_t k = 0; k < line; k += width) store(copy + i * line + k, load(s + k));
+            }
+            for (int64_t j = 0; j < wide; j += S::columns) {
+                square<size>([&](int64_t i) { return copy + i * line + j * size; },
+                             [&](int64_t k, Vec v) { put(j + k, v); });
+            }
+            return;
+        }
+    }
+    int64_t j = 0;
+    for (; j + S::columns <= columns; j += S::columns) {
+        square<size>([&](int64_t i) { return row(i) + j * size; }, [&](int64_t k, Vec v) { put(j + k, v); });
+    }
+    if (j < columns) {
+        square_part<size>(columns - j, [&](int64_t i) { return row(i) + j * size; },
+                          [&](int64_t k, Vec v) { put(j + k, v); });
+    }
+}
+
+// Fetches what is read a few lines after line l of the rows from g on: of the same rows, of later ones, or of the panel
+// that is `ahead`.
+template <int count>
+TW_INLINE void fetch_ahead(const Plan &p, const uint8_t *src, int64_t ahead, int64_t g, int64_t l, int64_t lines) {
+    l += lines_ahead;
+    for (; l >= lines && g < p.rows; g += count) l -= lines;
+    if (g >= p.rows) {
+        if (ahead == 0 || l >= lines) return;
+        g = 0;
+        src += ahead;
+    }
+    const int64_t *from = p.from + (g + count <= p.rows || p.rows < count ? g : p.rows - count);
+#if defined(__GNUC__)
+#  pragma GCC unroll 64
+#endif
+    for (int64_t i = 0; i < count; ++i) prefetch_near(src + l * line + from[i]);
+}
+
+// All squares of a panel: out(k) is where column k goes. Ragged rows are done twice rather than in part.
+template <int size, bool streamed, class Out>
+TW_INLINE void all_squares(const Plan &p, const uint8_t *src, int64_t ahead, Out out) {
+    using S = Square<size>;
+    constexpr int64_t wide = line / size;
+    const int64_t lines = (p.columns + wide - 1) / wide;
+    const int64_t last = p.rows > S::rows ? p.rows - S::rows : 0;
+    for (int64_t g = 0; g < p.rows; g += S::rows) {
+        const int64_t at = at_most(g, last);
+        const int64_t *from = p.from + at;
+        for (int64_t l = 0; l < lines; ++l) {
+            fetch_ahead<S::rows>(p, src, ahead, g, l, lines);
+            const uint8_t *here = src + l * line;
+            const int64_t j = l * wide;
+            line_of_squares<size>(
+                at_most(wide, p.columns - j), [&](int64_t i) { return here + from[i]; },
+                [&](int64_t k, Vec v) {
+                    if constexpr (streamed) {
+                        stream(out(j + k) + at * size, v);
+                    } else {
+                        store(out(j + k) + at * size, v);
+                    }
+                });
+        }
+    }
+}
+
+// Returns whether every square makes whole lines.
+bool on_lines(const Plan &p, const uint8_t *dst) {
+    return width == line && p.whole_lines && reinterpret_cast<uintptr_t>(dst) % line == 0;
+}
+
+template <int size>
+void one_panel(const Panel &panel, const Plan &p, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging) {
+    const auto to_target = [&](int64_t k) { return dst + p.to[k]; };
+    if (panel.stream && on_lines(p, dst)) return all_squares<size, true>(p, src, ahead, to_target);
+    if (!panel.stream && p.rows >= Square<size>::rows) return all_squares<size, false>(p, src, ahead, to_target);
+    if (panel.stream) {
+        // Stores to lines that are not in the cache would wait for each other.
+        for (int64_t k = 0; k < p.columns; k += p.per_run) {
+            prefetch_near(dst + p.to[k]);
+            prefetch_near(dst + p.to[k] + p.run - 1);
+        }
+    }
+    all_squares<size, false>(p, src, ahead, [&](int64_t k) { return staging + k * p.pitch; });
+    const auto put = panel.stream ? put_run<true> : put_run<false>;
+    for (int64_t k = 0; k < p.columns; k += p.per_run) put(staging + k * p.pitch, dst + p.to[k], p.run);
+}
+
+template <int size>
+void panels(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging) {
+    Plan p;
+    plan(panel, p);
+    const int sides = panel.row_modes + panel.column_modes;
+    if (panel.rank > sides) ahead = panel.mode[sides].src;
+    for_each_outer(panel.mode, panel.rank, sides, src, dst, [&](const uint8_t *s, uint8_t *d) {
+        one_panel<size>(panel, p, s, d, ahead, staging);
+    });
+}
+
+}  // namespace
+
+void move_panel(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging) {
+    switch (panel.size) {
+        case 1: return panels<1>(panel, src, dst, ahead, staging);
+        case 2: return panels<2>(panel, src, dst, ahead, staging);
+        case 4: return panels<4>(panel, src, dst, ahead, staging);
+        default: return panels<8>(panel, src, dst, ahead, staging);
+    }
+}
+
+}  // namespace tw::TW_ISA
