@@ -6,9 +6,10 @@
 #include "lines.h"
 #include "panel_moves.h"
 #include "runs.h"
+#include "weave_moves.h"
 
 namespace tw::TW_ISA {
 
-extern const Kernels kernels = {move_bits, move_lines, move_panel, fence, converter, pack_blocks, unpack_blocks};
+extern const Kernels kernels = {move_bits, move_lines, move_panel, move_weave, fence, converter, pack_blocks, unpack_blocks};
 
 }  // namespace tw::TW_ISA

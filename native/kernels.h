@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that depend on the instruction set. The files runs.cpp, transpose.cpp, panel_moves.cpp, lines.cpp, convert.cpp and bfp.cpp are
-// compiled once for each instruction set, in a namespace of its name; dispatch.cpp picks one at run time.
+// The functions that depend on the instruction set. Their files are compiled once for each instruction set, in a
+// namespace of its name; dispatch.cpp picks one at run time.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "move.h"
 #include "panels.h"
+#include "weaves.h"
 
 namespace tw {
 
@@ -38,6 +39,8 @@ struct Kernels {
     void (*lines)(const Lines &lines, const uint8_t *src, uint8_t *dst);
     // Moves panels. `ahead` as for move; `staging` has room for one of them.
     void (*panel)(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging);
+    // Moves weaves.
+    void (*weave)(const Weave &weave, const uint8_t *src, uint8_t *dst);
     // Makes streamed stores visible before the call that follows.
     void (*fence)();
     // Returns the conversion of contiguous elements between two different types.

@@ -5,6 +5,7 @@
 // elsewhere the panel is staged in target order, and written in long runs of which only the ends are not whole lines.
 #include "panel_moves.h"
 
+#include "spool.h"
 #include "squares.h"
 #include "walk.h"
 
@@ -57,23 +58,10 @@ void plan(const Panel &panel, Plan &p) {
     if (p.per_run == 1) p.pitch = (p.pitch + line - 1) / line * line + line;
 }
 
-// Writes a run of staged bytes. Whole aligned lines go past the caches, the ends are ordinary stores.
 template <bool streamed>
 void put_run(const uint8_t *src, uint8_t *dst, int64_t bytes) {
-    int64_t i = at_most(static_cast<int64_t>(-reinterpret_cast<uintptr_t>(dst) & (line - 1)), bytes);
-    copy_short(src, dst, i);
-    for (; i + line <= bytes; i += line) {
-        Vec v[line / width];
-        for (int64_t k = 0; k < line / width; ++k) v[k] = load(src + i + k * width);
-        for (int64_t k = 0; k < line / width; ++k) {
-            if constexpr (streamed) {
-                stream(dst + i + k * width, v[k]);
-            } else {
-                store(dst + i + k * width, v[k]);
-            }
-        }
-    }
-    copy_short(src + i, dst + i, bytes - i);
+    int64_t done = put_lines<streamed>(src, dst, bytes);
+    copy_short(src + done, dst + done, bytes - done);
 }
 
 // One line of each row of a square, column by column: put(k, vector) gets column k.

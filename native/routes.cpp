@@ -146,6 +146,10 @@ bool try_transpose(Job &job, const uint8_t *src, const uint8_t *dst) {
     nest.src = move.src;
     nest.dst = move.dst;
     for (int i = 0; i < move.rank; ++i) nest.push(move.mode[i]);
+    if (make_weave(nest, move.size, entries(job), job.boxes, job.weave)) {
+        job.route = Route::weave;
+        return true;
+    }
     const auto from = reinterpret_cast<uintptr_t>(src) + static_cast<uintptr_t>(nest.src);
     const int64_t from_past = rows_past_a_line(move, &Mode::src, static_cast<int64_t>(from % line));
     const int64_t to_past = rows_past_a_line(move, &Mode::dst, past_a_line(job, dst, 0));

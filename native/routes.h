@@ -12,6 +12,7 @@ namespace tw {
 enum class Route {
     lines,      // COPY: whole target lines from pieces of the source
     transpose,  // COPY: panels transposed in registers
+    weave,      // COPY: a few channels joined or split
     pack,       // PACK: 16 values contiguous in the source, codes and scales contiguous in the target
     unpack,     // UNPACK: 16 values contiguous in the target
     staged,     // box by box through scratch memory
@@ -30,6 +31,7 @@ struct Job {
     bool stream = false;
     Lines lines;                     // for that route: everything but the loops
     Panel panel;                     // likewise
+    Weave weave;                     // likewise
     double elements = 0;             // or blocks
     double written = 0;              // bytes
 };

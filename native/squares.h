@@ -27,10 +27,6 @@ TW_INLINE void rotate_all(Vec *row) {
     }
 }
 
-#if defined(__AVX2__)
-TW_INLINE __m128i load16(const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); }
-#endif
-
 #if defined(__AVX512BW__)
 
 // 64 / size rows by 16 columns (8 of 8 bytes). Elements of 1 or 2 bytes become elements of 4, each the same column of

@@ -106,6 +106,7 @@ struct Stages {
     Move store_scales;
     Lines lines;
     Panel panel;
+    Weave weave;
 };
 
 class Runner {
@@ -143,6 +144,7 @@ public:
                 case Route::transpose:
                     k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_.panel);
                     break;
+                case Route::weave: k_.weave(s.weave, src_ + here.src, dst_ + here.dst); break;
                 case Route::pack: pack_directly(s, here); break;
                 case Route::unpack: unpack_directly(s, here); break;
                 case Route::staged: staged(s, here, distance); break;
@@ -215,6 +217,10 @@ private:
         }
         if (job_.route == Route::transpose) {
             s.panel = panel_of(job_.panel, s.box, stream_);
+            return;
+        }
+        if (job_.route == Route::weave) {
+            s.weave = weave_of(job_.weave, s.box, stream_);
             return;
         }
         if (job_.route != Route::staged) return;
