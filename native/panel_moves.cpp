@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A panel goes through the registers square by square, along the columns, while the lines a little further along are
-// fetched into the second cache level. Where each square makes whole lines of the target they are written at once;
-// elsewhere the panel is staged in target order, and written in long runs of which only the ends are not whole lines.
+// fetched into the second cache level. Where it is made of whole lines of the target they are written at once;
+// elsewhere it is staged in target order, and written in long runs of which only the ends are not whole lines.
 #include "panel_moves.h"
 
 #include "spool.h"
@@ -33,16 +33,17 @@ int64_t list(const Mode *mode, int count, int64_t Mode::*stride, int64_t *out) {
 // A panel with all that follows from its shape.
 struct Plan {
     int64_t rows, columns;
-    int64_t from[panel_side], to[panel_side];  // bytes, for each row and each column; the last row repeated
-    bool whole_lines;        // all columns are whole lines of the target if the first starts on one
-    int64_t run, per_run;    // bytes that follow each other in the target, and how many columns make them
-    int64_t pitch;           // bytes, of a column in the staging
+    int64_t from[panel_side + line];  // bytes, for each row; the last one repeated for a line of bytes
+    int64_t to[panel_side];           // bytes, for each column
+    bool whole_lines;                 // all columns are whole lines of the target if the first starts on one
+    int64_t run, per_run;             // bytes that follow each other in the target, and how many columns make them
+    int64_t pitch;                    // bytes, of a column in the staging
 };
 
 void plan(const Panel &panel, Plan &p) {
     const Mode *columns = panel.mode + panel.row_modes;
     p.rows = list(panel.mode, panel.row_modes, &Mode::src, p.from);
-    for (int64_t i = p.rows; i < line; ++i) p.from[i] = p.from[p.rows - 1];
+    for (int64_t i = 0; i < line; ++i) p.from[p.rows + i] = p.from[p.rows - 1];
     p.columns = list(columns, panel.column_modes, &Mode::dst, p.to);
     p.run = p.rows * panel.size;
     int64_t all = p.run;
@@ -69,7 +70,7 @@ template <int size, class Row, class Put>
 TW_INLINE void line_of_squares(int64_t columns, Row row, Put put) {
     using S = Square<size>;
     constexpr int64_t wide = line / size;
-    if constexpr (S::columns < wide && S::rows > 8) {
+    if constexpr (S::columns < wide) {
         if (columns == wide) {
             // Several squares share these lines. They are read once, into a copy that cannot fall onto itself in the
             // cache as the rows of a matrix do.
@@ -95,8 +96,8 @@ TW_INLINE void line_of_squares(int64_t columns, Row row, Put put) {
     }
 }
 
-// Fetches what is read a few lines after line l of the rows from g on: of the same rows, of later ones, or of the panel
-// that is `ahead`.
+// Fetches what is read a few lines after line l of the `count` rows from g on: of the same rows, of later ones, or of
+// the panel that is `ahead`.
 template <int count>
 TW_INLINE void fetch_ahead(const Plan &p, const uint8_t *src, int64_t ahead, int64_t g, int64_t l, int64_t lines) {
     l += lines_ahead;
@@ -106,43 +107,68 @@ TW_INLINE void fetch_ahead(const Plan &p, const uint8_t *src, int64_t ahead, int
         g = 0;
         src += ahead;
     }
-    const int64_t *from = p.from + (g + count <= p.rows || p.rows < count ? g : p.rows - count);
 #if defined(__GNUC__)
 #  pragma GCC unroll 64
 #endif
-    for (int64_t i = 0; i < count; ++i) prefetch_near(src + l * line + from[i]);
+    for (int64_t i = 0; i < count; ++i) prefetch_near(src + l * line + p.from[g + i]);
+}
+
+template <bool streamed>
+TW_INLINE void put(uint8_t *p, Vec v) {
+    if constexpr (streamed) {
+        stream(p, v);
+    } else {
+        store(p, v);
+    }
+}
+
+// The squares that share lines of the source and of the target. Vectors shorter than a line meet in a tile first: half
+// lines would be written, or fetched, one by one.
+template <int size, bool streamed, class Row, class Out>
+TW_INLINE void whole_tile(int64_t columns, Row row, Out out) {
+    if constexpr (width == line) {
+        line_of_squares<size>(columns, row, [&](int64_t k, Vec v) { put<streamed>(out(k), v); });
+    } else {
+        alignas(64) uint8_t tile[line / size * line];
+        for (int64_t r = 0; r < line / size; r += Square<size>::rows) {
+            line_of_squares<size>(
+                columns, [&](int64_t i) { return row(r + i); },
+                [&](int64_t k, Vec v) { store(tile + k * line + r * size, v); });
+        }
+        for (int64_t k = 0; k < columns; ++k) {
+            for (int64_t i = 0; i < line; i += width) put<streamed>(out(k) + i, load(tile + k * line + i));
+        }
+    }
 }
 
 // All squares of a panel: out(k) is where column k goes. Ragged rows are done twice rather than in part.
 template <int size, bool streamed, class Out>
 TW_INLINE void all_squares(const Plan &p, const uint8_t *src, int64_t ahead, Out out) {
-    using S = Square<size>;
-    constexpr int64_t wide = line / size;
+    constexpr int64_t wide = line / size, tall = Square<size>::rows;
     const int64_t lines = (p.columns + wide - 1) / wide;
-    const int64_t last = p.rows > S::rows ? p.rows - S::rows : 0;
-    for (int64_t g = 0; g < p.rows; g += S::rows) {
-        const int64_t at = at_most(g, last);
-        const int64_t *from = p.from + at;
+    const int64_t last = p.rows > tall ? p.rows - tall : 0;
+    for (int64_t g = 0; g < p.rows; g += wide) {
         for (int64_t l = 0; l < lines; ++l) {
-            fetch_ahead<S::rows>(p, src, ahead, g, l, lines);
+            fetch_ahead<wide>(p, src, ahead, g, l, lines);
             const uint8_t *here = src + l * line;
-            const int64_t j = l * wide;
-            line_of_squares<size>(
-                at_most(wide, p.columns - j), [&](int64_t i) { return here + from[i]; },
-                [&](int64_t k, Vec v) {
-                    if constexpr (streamed) {
-                        stream(out(j + k) + at * size, v);
-                    } else {
-                        store(out(j + k) + at * size, v);
-                    }
-                });
+            const int64_t j = l * wide, columns = at_most(wide, p.columns - j);
+            if (g + wide <= p.rows) {
+                whole_tile<size, streamed>(columns, [&](int64_t i) { return here + p.from[g + i]; },
+                                           [&](int64_t k) { return out(j + k) + g * size; });
+                continue;
+            }
+            for (int64_t r = g; r < p.rows; r += tall) {
+                const int64_t at = at_most(r, last);
+                line_of_squares<size>(columns, [&](int64_t i) { return here + p.from[at + i]; },
+                                      [&](int64_t k, Vec v) { store(out(j + k) + at * size, v); });
+            }
         }
     }
 }
 
-// Returns whether every square makes whole lines.
+// Returns whether all of a panel is whole lines.
 bool on_lines(const Plan &p, const uint8_t *dst) {
-    return width == line && p.whole_lines && reinterpret_cast<uintptr_t>(dst) % line == 0;
+    return p.whole_lines && reinterpret_cast<uintptr_t>(dst) % line == 0;
 }
 
 template <int size>
@@ -158,8 +184,8 @@ void one_panel(const Panel &panel, const Plan &p, const uint8_t *src, uint8_t *d
         }
     }
     all_squares<size, false>(p, src, ahead, [&](int64_t k) { return staging + k * p.pitch; });
-    const auto put = panel.stream ? put_run<true> : put_run<false>;
-    for (int64_t k = 0; k < p.columns; k += p.per_run) put(staging + k * p.pitch, dst + p.to[k], p.run);
+    const auto write = panel.stream ? put_run<true> : put_run<false>;
+    for (int64_t k = 0; k < p.columns; k += p.per_run) write(staging + k * p.pitch, dst + p.to[k], p.run);
 }
 
 template <int size>
