@@ -37,7 +37,7 @@ struct Plan {
     int64_t to[panel_side];           // bytes, for each column
     bool whole_lines;                 // all columns are whole lines of the target if the first starts on one
     int64_t run, per_run;             // bytes that follow each other in the target, and how many columns make them
-    int64_t pitch;                    // bytes, of a column in the staging
+    int64_t staged[panel_side];       // bytes, for each column in the staging
 };
 
 void plan(const Panel &panel, Plan &p) {
@@ -55,8 +55,9 @@ void plan(const Panel &panel, Plan &p) {
         p.per_run *= columns[m].extent;
     }
     // Columns that are runs of their own start on a line, and not all on the same ones of the first cache level.
-    p.pitch = p.rows * panel.size;
-    if (p.per_run == 1) p.pitch = (p.pitch + line - 1) / line * line + line;
+    int64_t pitch = p.rows * panel.size;
+    if (p.per_run == 1) pitch = (pitch + line - 1) / line * line + line;
+    for (int64_t k = 0; k < p.columns; ++k) p.staged[k] = k * pitch;
 }
 
 template <bool streamed>
@@ -65,34 +66,57 @@ void put_run(const uint8_t *src, uint8_t *dst, int64_t bytes) {
     copy_short(src + done, dst + done, bytes - done);
 }
 
-// One line of each row of a square, column by column: put(k, vector) gets column k.
-template <int size, class Row, class Put>
-TW_INLINE void line_of_squares(int64_t columns, Row row, Put put) {
-    using S = Square<size>;
-    constexpr int64_t wide = line / size;
-    if constexpr (S::columns < wide) {
-        if (columns == wide) {
-            // Several squares share these lines. They are read once, into a copy that cannot fall onto itself in the
-            // cache as the rows of a matrix do.
-            alignas(64) uint8_t copy[S::rows * line];
-            for (int64_t i = 0; i < S::rows; ++i) {
-                const uint8_t *s = row(i);
-                for (int64_t k = 0; k < line; k += width) store(copy + i * line + k, load(s + k));
-            }
-            for (int64_t j = 0; j < wide; j += S::columns) {
-                square<size>([&](int64_t i) { return copy + i * line + j * size; },
-                             [&](int64_t k, Vec v) { put(j + k, v); });
-            }
-            return;
+template <bool streamed>
+TW_INLINE void put(uint8_t *p, Vec v) {
+    if constexpr (streamed) {
+        stream(p, v);
+    } else {
+        store(p, v);
+    }
+}
+
+// Copies a line, or the first bytes of one, of as many rows as make a square: squares that share lines read them once,
+// from where they cannot fall onto each other in the cache as the rows of a matrix do.
+template <int rows>
+void copy_rows(const uint8_t *src, const int64_t *from, int64_t bytes, uint8_t *copy) {
+    for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t k = 0; k < line; k += width) {
+            const uint8_t *s = src + from[i] + k;
+            store(copy + i * line + k, bytes - k >= width ? load(s) : load_part(s, bytes > k ? bytes - k : 0));
         }
     }
-    int64_t j = 0;
-    for (; j + S::columns <= columns; j += S::columns) {
-        square<size>([&](int64_t i) { return row(i) + j * size; }, [&](int64_t k, Vec v) { put(j + k, v); });
+}
+
+// Transposes a line of each of `rows` rows, or the first columns of one; column k goes to dst + to[k]. Vectors shorter
+// than a line meet in a tile first: half lines would be written, or fetched, one by one.
+template <int size, bool streamed>
+void tile(const uint8_t *src, const int64_t *from, int64_t rows, int64_t columns, uint8_t *dst, const int64_t *to) {
+    using S = Square<size>;
+    constexpr int64_t wide = line / size;
+    if constexpr (width == line && S::columns == wide) {
+        if (columns == wide) {
+            return square<size>([&](int64_t i) { return src + from[i]; },
+                                [&](int64_t k, Vec v) { put<streamed>(dst + to[k], v); });
+        }
     }
-    if (j < columns) {
-        square_part<size>(columns - j, [&](int64_t i) { return row(i) + j * size; },
-                          [&](int64_t k, Vec v) { put(j + k, v); });
+    alignas(64) uint8_t copy[S::rows * line];
+    alignas(64) uint8_t made[wide * line];
+    for (int64_t r = 0; r < rows; r += S::rows) {
+        copy_rows<S::rows>(src, from + r, columns * size, copy);
+        for (int64_t j = 0; j < columns; j += S::columns) {
+            square<size>([&](int64_t i) { return copy + i * line + j * size; }, [&](int64_t k, Vec v) {
+                if constexpr (width < line) {
+                    store(made + (j + k) * line + r * size, v);
+                } else if (j + k < columns) {
+                    put<streamed>(dst + to[j + k], v);
+                }
+            });
+        }
+    }
+    if constexpr (width < line) {
+        for (int64_t k = 0; k < columns; ++k) {
+            for (int64_t i = 0; i < line; i += width) put<streamed>(dst + to[k] + i, load(made + k * line + i));
+        }
     }
 }
 
@@ -107,61 +131,34 @@ TW_INLINE void fetch_ahead(const Plan &p, const uint8_t *src, int64_t ahead, int
         g = 0;
         src += ahead;
     }
-#if defined(__GNUC__)
-#  pragma GCC unroll 64
-#endif
-    for (int64_t i = 0; i < count; ++i) prefetch_near(src + l * line + p.from[g + i]);
-}
-
-template <bool streamed>
-TW_INLINE void put(uint8_t *p, Vec v) {
-    if constexpr (streamed) {
-        stream(p, v);
-    } else {
-        store(p, v);
+    const int64_t *from = p.from + g;
+    src += l * line;
+    for (int64_t i = 0; i < count; i += 8) {  // by eight: there are 8 at least
+        prefetch_near(src + from[i]);
+        prefetch_near(src + from[i + 1]);
+        prefetch_near(src + from[i + 2]);
+        prefetch_near(src + from[i + 3]);
+        prefetch_near(src + from[i + 4]);
+        prefetch_near(src + from[i + 5]);
+        prefetch_near(src + from[i + 6]);
+        prefetch_near(src + from[i + 7]);
     }
 }
 
-// The squares that share lines of the source and of the target. Vectors shorter than a line meet in a tile first: half
-// lines would be written, or fetched, one by one.
-template <int size, bool streamed, class Row, class Out>
-TW_INLINE void whole_tile(int64_t columns, Row row, Out out) {
-    if constexpr (width == line) {
-        line_of_squares<size>(columns, row, [&](int64_t k, Vec v) { put<streamed>(out(k), v); });
-    } else {
-        alignas(64) uint8_t tile[line / size * line];
-        for (int64_t r = 0; r < line / size; r += Square<size>::rows) {
-            line_of_squares<size>(
-                columns, [&](int64_t i) { return row(r + i); },
-                [&](int64_t k, Vec v) { store(tile + k * line + r * size, v); });
-        }
-        for (int64_t k = 0; k < columns; ++k) {
-            for (int64_t i = 0; i < line; i += width) put<streamed>(out(k) + i, load(tile + k * line + i));
-        }
-    }
-}
-
-// All squares of a panel: out(k) is where column k goes. Ragged rows are done twice rather than in part.
-template <int size, bool streamed, class Out>
-TW_INLINE void all_squares(const Plan &p, const uint8_t *src, int64_t ahead, Out out) {
-    constexpr int64_t wide = line / size, tall = Square<size>::rows;
+// All of a panel: column k goes to dst + to[k]. Ragged rows are done twice rather than in part; fewer than a tile has
+// are followed by bytes that mean nothing.
+template <int size, bool streamed>
+void all_tiles(const Plan &p, const uint8_t *src, int64_t ahead, uint8_t *dst, const int64_t *to) {
+    constexpr int64_t wide = line / size;
     const int64_t lines = (p.columns + wide - 1) / wide;
-    const int64_t last = p.rows > tall ? p.rows - tall : 0;
+    const int64_t last = p.rows > wide ? p.rows - wide : 0;
     for (int64_t g = 0; g < p.rows; g += wide) {
+        const int64_t at = at_most(g, last);
         for (int64_t l = 0; l < lines; ++l) {
             fetch_ahead<wide>(p, src, ahead, g, l, lines);
-            const uint8_t *here = src + l * line;
-            const int64_t j = l * wide, columns = at_most(wide, p.columns - j);
-            if (g + wide <= p.rows) {
-                whole_tile<size, streamed>(columns, [&](int64_t i) { return here + p.from[g + i]; },
-                                           [&](int64_t k) { return out(j + k) + g * size; });
-                continue;
-            }
-            for (int64_t r = g; r < p.rows; r += tall) {
-                const int64_t at = at_most(r, last);
-                line_of_squares<size>(columns, [&](int64_t i) { return here + p.from[at + i]; },
-                                      [&](int64_t k, Vec v) { store(out(j + k) + at * size, v); });
-            }
+            const int64_t j = l * wide;
+            tile<size, streamed>(src + l * line, p.from + at, at_most(wide, p.rows), at_most(wide, p.columns - j),
+                                 dst + at * size, to + j);
         }
     }
 }
@@ -173,9 +170,8 @@ bool on_lines(const Plan &p, const uint8_t *dst) {
 
 template <int size>
 void one_panel(const Panel &panel, const Plan &p, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging) {
-    const auto to_target = [&](int64_t k) { return dst + p.to[k]; };
-    if (panel.stream && on_lines(p, dst)) return all_squares<size, true>(p, src, ahead, to_target);
-    if (!panel.stream && p.rows >= Square<size>::rows) return all_squares<size, false>(p, src, ahead, to_target);
+    if (panel.stream && on_lines(p, dst)) return all_tiles<size, true>(p, src, ahead, dst, p.to);
+    if (!panel.stream && p.rows >= line / size) return all_tiles<size, false>(p, src, ahead, dst, p.to);
     if (panel.stream) {
         // Stores to lines that are not in the cache would wait for each other.
         for (int64_t k = 0; k < p.columns; k += p.per_run) {
@@ -183,9 +179,9 @@ void one_panel(const Panel &panel, const Plan &p, const uint8_t *src, uint8_t *d
             prefetch_near(dst + p.to[k] + p.run - 1);
         }
     }
-    all_squares<size, false>(p, src, ahead, [&](int64_t k) { return staging + k * p.pitch; });
+    all_tiles<size, false>(p, src, ahead, staging, p.staged);
     const auto write = panel.stream ? put_run<true> : put_run<false>;
-    for (int64_t k = 0; k < p.columns; k += p.per_run) write(staging + k * p.pitch, dst + p.to[k], p.run);
+    for (int64_t k = 0; k < p.columns; k += p.per_run) write(staging + p.staged[k], dst + p.to[k], p.run);
 }
 
 template <int size>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen bytes of each of k channels and the same elements woven together are both k lanes of a register, and each byte
-// has its place in one of them: k shuffles make a lane, whatever the size of an element. All lanes of a register do the
-// same. What is streamed is spooled, so that whole lines are written wherever the target starts.
+// Sixteen bytes of each of k channels, and the same elements woven together, are k lanes of a register, and each byte has
+// its place in one of them: k shuffles make a lane, whatever the size of an element. All lanes of a register do the same.
+// What is streamed is spooled, so that whole lines are written wherever the target starts.
 #include "weave_moves.h"
 
 #include "spool.h"
