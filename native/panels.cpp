@@ -128,7 +128,8 @@ bool make_panels(const Nest &nest, int size, int64_t from_past, int64_t to_past,
     if (to_past > 0 && rows.modes == 1 && take[0] < ordered.mode[0].extent) lead[0] = (line - to_past) / size;
     if (from_past > 0 && columns.modes == 1 && take[c] < ordered.mode[c].extent) lead[c] = (line - from_past) / size;
     boxes = make_boxes_of(ordered, take, lead, entries);
-    walk_by_source(boxes);
+    // Columns that do not start on lines share some with the next rows: those come next, while the lines are at hand.
+    if (to_past >= 0) walk_by_source(boxes);
     panel.size = size;
     panel.row_modes = rows.modes;
     panel.column_modes = columns.modes;
