@@ -4,10 +4,12 @@
 #include "bfp.h"
 #include "convert.h"
 #include "lines.h"
+#include "panel_moves.h"
 #include "runs.h"
+#include "weave_moves.h"
 
 namespace tw::TW_ISA {
 
-extern const Kernels kernels = {move_bits, move_lines, fence, converter, pack_blocks, unpack_blocks};
+extern const Kernels kernels = {move_bits, move_lines, move_panel, move_weave, fence, converter, pack_blocks, unpack_blocks};
 
 }  // namespace tw::TW_ISA

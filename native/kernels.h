@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that depend on the instruction set. The files runs.cpp, transpose.cpp, convert.cpp and bfp.cpp are
-// compiled once for each instruction set, in a namespace of its name; dispatch.cpp picks one at run time.
+// The functions that depend on the instruction set. Their files are compiled once for each instruction set, in a
+// namespace of its name; dispatch.cpp picks one at run time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "move.h"
+#include "panels.h"
+#include "weaves.h"
 
 namespace tw {
 
@@ -35,6 +37,10 @@ struct Kernels {
     void (*move)(const Move &move, const uint8_t *src, uint8_t *dst, int64_t ahead);
     // Makes whole lines.
     void (*lines)(const Lines &lines, const uint8_t *src, uint8_t *dst);
+    // Moves panels. `ahead` as for move; `staging` has room for one of them.
+    void (*panel)(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging);
+    // Moves weaves.
+    void (*weave)(const Weave &weave, const uint8_t *src, uint8_t *dst);
     // Makes streamed stores visible before the call that follows.
     void (*fence)();
     // Returns the conversion of contiguous elements between two different types.

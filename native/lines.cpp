@@ -17,7 +17,6 @@ TW_INLINE __m256i brain16(__m512i u) {
     return _mm512_cvtepi32_epi16(r);
 }
 TW_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
-TW_INLINE __m128i load16(const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); }
 
 // Returns x with every NaN replaced by the one without sign and payload.
 TW_INLINE __m512 plain_nan(__m512 x) {

@@ -130,40 +130,30 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
     return true;
 }
 
-bool try_transpose(Job &job, const uint8_t *dst, bool stream) {
+// Returns `past` if all rows of a side start as far past a line, whole elements, and -1 otherwise.
+int64_t rows_past_a_line(const Move &move, int64_t Mode::*stride, int64_t past) {
+    for (int i = 0; i < move.rank; ++i) {
+        if (move.mode[i].*stride != move.size && move.mode[i].*stride % line != 0) return -1;
+    }
+    return past % move.size == 0 ? past : -1;
+}
+
+bool try_transpose(Job &job, const uint8_t *src, const uint8_t *dst) {
     if (job.convert) return false;
     Move move = make_move(job.nest, job.src_size, false, Order::by_target);
     if (move.kind != MoveKind::transpose) return false;
-    int64_t past = 0;
-    if (stream) {
-        past = past_a_line(job, dst, 0);
-        if (past < 0 || past % move.size != 0) return false;
-        for (int i = 1; i < move.rank; ++i) {
-            if (move.mode[i].dst % line != 0) return false;
-        }
-    }
-    if (move.mode[0].extent * move.size < line || move.mode[1].extent < 8) return false;  // mostly edges
-    // Rows in pages of their own are as many streams for the prefetcher: few of them, followed for long. Rows of one
-    // page come along with each other anyway: many, so that longer stretches of the target are written.
-    const bool apart = magnitude(move.mode[0].src) >= page;
-    int64_t rows = (!apart ? 2048 : move.size >= 4 ? line : 2 * line) / move.size;
-    int64_t columns = (apart ? page : 512) / move.size;
-    if (!stream) rows = columns = 1024 / move.size;  // what is half written must stay in the cache
     Nest nest;
     nest.src = move.src;
     nest.dst = move.dst;
     for (int i = 0; i < move.rank; ++i) nest.push(move.mode[i]);
-    sort_by_source(nest.mode, nest.rank);
-    int64_t take[max_modes], lead[max_modes];
-    for (int i = 0; i < nest.rank; ++i) {
-        const Mode &m = nest.mode[i];
-        take[i] = m.dst == move.size ? rows : m.src == move.size ? columns : 1;
-        lead[i] = take[i];
-        // The first rows only lead up to a line.
-        if (m.dst == move.size && past != 0) lead[i] = (line - past) / move.size;
+    if (make_weave(nest, move.size, entries(job), job.boxes, job.weave)) {
+        job.route = Route::weave;
+        return true;
     }
-    job.boxes = make_boxes_of(nest, take, lead, entries(job));
-    job.unit = move.size;
+    const auto from = reinterpret_cast<uintptr_t>(src) + static_cast<uintptr_t>(nest.src);
+    const int64_t from_past = rows_past_a_line(move, &Mode::src, static_cast<int64_t>(from % line));
+    const int64_t to_past = rows_past_a_line(move, &Mode::dst, past_a_line(job, dst, 0));
+    if (!make_panels(nest, move.size, from_past, to_past, entries(job), job.boxes, job.panel)) return false;
     job.route = Route::transpose;
     return true;
 }
@@ -204,9 +194,9 @@ bool try_unpack(Job &job, const uint8_t *dst, bool stream) {
     return true;
 }
 
-bool try_short_routes(Job &job, const uint8_t *dst, bool stream) {
+bool try_short_routes(Job &job, const uint8_t *src, const uint8_t *dst, bool stream) {
     switch (job.part->op) {
-        case TW_COPY: return try_lines(job, dst, stream) || try_transpose(job, dst, stream);
+        case TW_COPY: return try_lines(job, dst, stream) || try_transpose(job, src, dst);
         case TW_PACK: return try_pack(job);
         case TW_UNPACK: return try_unpack(job, dst, stream);
         default: return false;
@@ -274,13 +264,13 @@ bool check_part(const tw_part &part, Job &job) {
     return true;
 }
 
-void choose_route(Job &job, const uint8_t *dst, bool stream) {
+void choose_route(Job &job, const uint8_t *src, const uint8_t *dst, bool stream) {
     job.stream = stream;
     if (!job.nest.empty) {
-        if (try_short_routes(job, dst, stream)) return;
+        if (try_short_routes(job, src, dst, stream)) return;
         // A target that does not start on a line: the short routes with ordinary stores still beat staging, which
         // could stream only between the ends of its runs. Long runs have few ends, and are better off there.
-        if (stream && job.part->op != TW_FILL && !has_long_runs(job) && try_short_routes(job, dst, false)) {
+        if (stream && job.part->op != TW_FILL && !has_long_runs(job) && try_short_routes(job, src, dst, false)) {
             job.stream = false;
             return;
         }

@@ -93,7 +93,6 @@ void for_each(const Nest &box, const Staging &staging, int from, Visit visit) {
 struct Stages {
     uint64_t edge = 0;
     bool ready = false;
-    bool on_line = false;  // the target starts on a line, in every box of this shape
     Nest box;
     Staging staging;
     int64_t elements = 0;  // or blocks
@@ -106,6 +105,8 @@ struct Stages {
     int stores = 0;
     Move store_scales;
     Lines lines;
+    Panel panel;
+    Weave weave;
 };
 
 class Runner {
@@ -140,7 +141,10 @@ public:
             }
             switch (job_.route) {
                 case Route::lines: k_.lines(s.lines, src_ + here.src, dst_ + here.dst); break;
-                case Route::transpose: k_.move(s.store[0], src_ + here.src, dst_ + here.dst, 0); break;
+                case Route::transpose:
+                    k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_.panel);
+                    break;
+                case Route::weave: k_.weave(s.weave, src_ + here.src, dst_ + here.dst); break;
                 case Route::pack: pack_directly(s, here); break;
                 case Route::unpack: unpack_directly(s, here); break;
                 case Route::staged: staged(s, here, distance); break;
@@ -176,7 +180,6 @@ private:
         *latest_ = Stages{};
         latest_->edge = walk.edge;
         latest_->ready = true;
-        latest_->on_line = (reinterpret_cast<uintptr_t>(dst_) + static_cast<uintptr_t>(walk.dst)) % 64 == 0;
         latest_->box = walk.shape();
         prepare(*latest_);
         return *latest_;
@@ -213,8 +216,11 @@ private:
             return;
         }
         if (job_.route == Route::transpose) {
-            s.store[0] = make_move(s.box, static_cast<int>(job_.unit), false, Order::by_source);
-            s.store[0].stream = stream_ && s.on_line && s.store[0].kind == MoveKind::transpose;
+            s.panel = panel_of(job_.panel, s.box, stream_);
+            return;
+        }
+        if (job_.route == Route::weave) {
+            s.weave = weave_of(job_.weave, s.box, stream_);
             return;
         }
         if (job_.route != Route::staged) return;
