@@ -13,7 +13,7 @@ enum class Route {
     lines,      // COPY: whole target lines from pieces of the source
     transpose,  // COPY: blocks transposed in registers
     pack,       // PACK: 16 values contiguous in the source, codes and scales contiguous in the target
-    unpack,     // UNPACK: 16 values contiguous in the target
+    unpack,     // UNPACK: 16 values contiguous in the target, whole lines of them
     staged,     // box by box through scratch memory
 };
 
@@ -28,7 +28,8 @@ struct Job {
     int64_t unit = 1;                // bytes of scratch for an element or block
     int64_t cost = 1;                // bytes read and written for an element or block
     bool stream = false;
-    Lines lines;                     // for that route: everything but the loops
+    Lines lines;                     // for that route and unpack: everything but the loops
+    int64_t piece_aux = 0;           // unpack: from a line's first scale to its second
     double elements = 0;             // or blocks
     double written = 0;              // bytes
 };

@@ -106,6 +106,7 @@ struct Stages {
     int stores = 0;
     Move store_scales;
     Lines lines;
+    Unpacking unpacking;
 };
 
 class Runner {
@@ -142,7 +143,7 @@ public:
                 case Route::lines: k_.lines(s.lines, src_ + here.src, dst_ + here.dst); break;
                 case Route::transpose: k_.move(s.store[0], src_ + here.src, dst_ + here.dst, 0); break;
                 case Route::pack: pack_directly(s, here); break;
-                case Route::unpack: unpack_directly(s, here); break;
+                case Route::unpack: k_.unpack(s.unpacking, src_ + here.src, src_ + here.aux, dst_ + here.dst); break;
                 case Route::staged: staged(s, here, distance); break;
             }
             here.next();
@@ -206,10 +207,11 @@ private:
     void prepare(Stages &s) {
         s.elements = s.box.count();
         if (job_.route == Route::lines) {
-            s.lines = job_.lines;
-            fuse_in_order(s.box);
-            s.lines.rank = s.box.rank;
-            for (int i = 0; i < s.box.rank; ++i) s.lines.mode[i] = s.box.mode[i];
+            s.lines = lines_of(s.box);
+            return;
+        }
+        if (job_.route == Route::unpack) {
+            s.unpacking = {block_kind(part_.src_type), part_.dst_type, job_.piece_aux, lines_of(s.box)};
             return;
         }
         if (job_.route == Route::transpose) {
@@ -226,23 +228,23 @@ private:
         }
     }
 
+    // Returns the job's lines with the loops of a box.
+    Lines lines_of(Nest box) const {
+        Lines lines = job_.lines;
+        fuse_in_order(box);
+        lines.rank = box.rank;
+        for (int i = 0; i < box.rank; ++i) lines.mode[i] = box.mode[i];
+        return lines;
+    }
+
     void pack_directly(const Stages &s, const Walk &at) {
         const Mode none{1, 0, 0, 0};
         const Mode &inner = s.box.mode[0];
         const Mode &next = s.box.rank > 1 ? s.box.mode[1] : none;
-        const Packing packing{block_kind(part_.dst_type), inner.extent, inner.src, next.extent, next.src,
+        const Packing packing{block_kind(part_.dst_type), part_.src_type, inner.extent, inner.src, next.extent, next.src,
                               next.dst, next.aux, stream_};
         for_each(s.box, s.staging, 2, [&](int64_t a, int64_t d, int64_t x, int64_t) {
             k_.pack(packing, src_ + at.src + a, dst_ + at.dst + d, dst_ + at.aux + x);
-        });
-    }
-
-    void unpack_directly(const Stages &s, const Walk &at) {
-        const BlockKind kind = block_kind(part_.src_type);
-        const Mode inner = s.box.rank > 0 ? s.box.mode[0] : Mode{1, 0, 0, 0};
-        for_each(s.box, s.staging, 1, [&](int64_t a, int64_t d, int64_t x, int64_t) {
-            k_.unpack(kind, src_ + at.src + a, inner.src, src_ + at.aux + x, inner.aux, dst_ + at.dst + d, inner.dst,
-                      inner.extent, stream_);
         });
     }
 
@@ -340,7 +342,7 @@ private:
         }
         uint8_t *codes = scratch_.three;
         uint8_t *scales = scratch_.three + s.elements * job_.dst_size;
-        k_.pack({block_kind(part_.dst_type), s.elements, lanes * 4, 1, 0, 0, 0, false}, values, codes, scales);
+        k_.pack({block_kind(part_.dst_type), TW_F32, s.elements, lanes * 4, 1, 0, 0, 0, false}, values, codes, scales);
         k_.move(s.store[0], codes, dst_ + at.dst, 0);
         k_.move(s.store_scales, scales, dst_ + at.aux, 0);
     }
@@ -348,6 +350,12 @@ private:
     void prepare_unpack(Stages &s) {
         const int64_t out = job_.dst_size;
         s.staging = staging_of(s.box, out * lanes, false);
+        s.unpacking = {block_kind(part_.src_type), TW_F32, 0, {}};
+        s.unpacking.lines.rank = s.box.rank;
+        for (int i = 0; i < s.box.rank; ++i) {
+            const Mode &m = s.box.mode[i];
+            s.unpacking.lines.mode[i] = {m.extent, m.src, s.staging.step[i] * lanes * 4, m.aux};
+        }
         for (int i = 0; i < stretch_count_; ++i) {
             const Stretch &t = stretch_[i];
             Nest n = out_of_staging(s.box, s.staging, lanes * out);
@@ -359,16 +367,7 @@ private:
     }
 
     void unpack(const Stages &s, const Walk &at) {
-        const uint8_t *codes = src_ + at.src;
-        const uint8_t *scales = src_ + at.aux;
-        const bool any = s.box.rank > 0;
-        const Mode inner = any ? s.box.mode[0] : Mode{1, 0, 0, 0};
-        const int64_t step = any ? s.staging.step[0] * lanes * 4 : 0;
-        const BlockKind kind = block_kind(part_.src_type);
-        for_each(s.box, s.staging, 1, [&](int64_t a, int64_t, int64_t x, int64_t e) {
-            k_.unpack(kind, codes + a, inner.src, scales + x, inner.aux, scratch_.one + e * lanes * 4, step,
-                      inner.extent, false);
-        });
+        k_.unpack(s.unpacking, src_ + at.src, src_ + at.aux, scratch_.one);
         const uint8_t *staged = scratch_.one;
         if (convert_) {
             convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));

@@ -42,6 +42,15 @@ TW_INLINE void prefetch(const uint8_t *p) {
 #endif
 }
 
+// The same as far as the second cache level: leaves the first level's few slots for misses to loads and streamed stores.
+TW_INLINE void prefetch_far(const uint8_t *p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p, 0, 2);
+#else
+    (void)p;
+#endif
+}
+
 #if defined(__AVX512BW__)
 
 struct Vec {
