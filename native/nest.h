@@ -15,7 +15,7 @@ struct Mode {
     int64_t src;
     int64_t dst;
     int64_t aux;
-    int64_t carry = 0;  // from row to row in what rows of the target have left over; see Lines
+    int64_t carry = 0;  // from row to row of the target, counted in rows; see Lines
 };
 
 // Room for the modes of a part and one mode for the lanes of a block.

@@ -15,16 +15,6 @@
 namespace tw::TW_ISA {
 namespace {
 
-struct Storing {
-    TW_INLINE void put(const Place &p, const Line &a) { store_line(p.dst, a); }
-    void finish(const Mode *, int, uint8_t *) {}
-};
-
-struct Streaming {
-    TW_INLINE void put(const Place &p, const Line &a) { stream_line(p.dst, a); }
-    void finish(const Mode *, int, uint8_t *) {}
-};
-
 // Stores bytes [from, to) of a line at p.
 TW_INLINE void store_between(uint8_t *p, const Line &a, int64_t from, int64_t to) {
 #if defined(__AVX512BW__)
@@ -37,94 +27,144 @@ TW_INLINE void store_between(uint8_t *p, const Line &a, int64_t from, int64_t to
 #endif
 }
 
-// The least distance in bytes by which lines can be shifted; 0: not at all.
+// Puts lines together that do not lie on lines of the target but `past` bytes after them.
 #if defined(__AVX512BW__)
-constexpr int shift_unit = 2;
-#elif defined(__AVX2__)
-constexpr int shift_unit = 4;
-#else
-constexpr int shift_unit = 0;
-#endif
 
-// Returns the last `past` bytes of a and then the first of b. `past` is a multiple of `unit`.
-template <int unit>
-TW_INLINE Line joined(const Line &a, const Line &b, int64_t past) {
-#if defined(__AVX512BW__)
-    if constexpr (unit == 4) {
-        const __m512i up = _mm512_setr_epi32(16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-        const __m512i from = _mm512_sub_epi32(up, _mm512_set1_epi32(static_cast<int>(past / 4)));
-        return {{{_mm512_permutex2var_epi32(a.v[0].v, from, b.v[0].v)}}};
-    } else {
+constexpr int shift_unit = 2;
+
+struct Joint {
+    __m512i from;
+
+    Joint() = default;
+    TW_INLINE explicit Joint(int64_t past) {
         const __m512i up = _mm512_setr_epi32(0x210020, 0x230022, 0x250024, 0x270026, 0x290028, 0x2b002a, 0x2d002c,
                                              0x2f002e, 0x310030, 0x330032, 0x350034, 0x370036, 0x390038, 0x3b003a,
                                              0x3d003c, 0x3f003e);
-        const __m512i from = _mm512_sub_epi16(up, _mm512_set1_epi16(static_cast<short>(past / 2)));
+        from = _mm512_sub_epi16(up, _mm512_set1_epi16(static_cast<short>(past / 2)));
+    }
+    // Returns the last `past` bytes of a and then the first of b.
+    TW_INLINE Line join(const Line &a, const Line &b) const {
         return {{{_mm512_permutex2var_epi16(a.v[0].v, from, b.v[0].v)}}};
-    }
-#elif defined(__AVX2__)
-    // Each half comes from two neighbours of a.0, a.1, b.0, b.1, rotated by the same number of elements.
-    const bool far = past > 32;
-    const __m256i up = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i from = _mm256_sub_epi32(up, _mm256_set1_epi32(static_cast<int>(past / 4)));
-    const __m256i low = far ? a.v[0].v : a.v[1].v, middle = far ? a.v[1].v : b.v[0].v, high = far ? b.v[0].v : b.v[1].v;
-    const __m256i x = _mm256_permutevar8x32_epi32(low, from), y = _mm256_permutevar8x32_epi32(middle, from);
-    const __m256i z = _mm256_permutevar8x32_epi32(high, from);
-    const __m256i border = _mm256_set1_epi32(static_cast<int>(far ? past / 4 - 8 : past / 4));
-    const __m256i before = _mm256_cmpgt_epi32(border, up);
-    return {{{_mm256_blendv_epi8(y, x, before)}, {_mm256_blendv_epi8(z, y, before)}}};
-#else
-    (void)past;
-    return unit > 0 ? b : a;
-#endif
-}
-
-template <int unit>
-struct Shifting {
-    uint64_t fresh = ~uint64_t{0};  // rows that have not begun
-    alignas(64) uint8_t left[most_rows * line];
-
-    TW_INLINE void put(const Place &p, const Line &a) {
-        const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(p.dst) & (line - 1));
-        uint8_t *kept = left + p.carry;
-        const Line before = load_line(kept);
-        store_line(kept, a);
-        const uint64_t row = uint64_t{1} << (p.carry / line);
-        if ((fresh & row) == 0) {
-            stream_line(p.dst - past, joined<unit>(before, a, past));
-        } else {
-            fresh &= ~row;
-            store_between(p.dst, a, 0, line - past);
-        }
-    }
-
-    // Writes what the rows have left over.
-    void finish(const Mode *mode, int rank, uint8_t *dst) {
-        Mode rows[max_modes];
-        int count = 0;
-        for (int i = 0; i < rank; ++i) {
-            dst += mode[i].carry == 0 ? (mode[i].extent - 1) * mode[i].dst : 0;
-            if (mode[i].carry != 0) rows[count++] = {mode[i].extent, 0, mode[i].dst, 0, mode[i].carry};
-        }
-        for_each_place(rows, count, {nullptr, nullptr, dst, 0}, [&](const Place &p) {
-            const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(p.dst) & (line - 1));
-            if (past != 0) store_between(p.dst, load_line(left + p.carry), line - past, line);
-        });
     }
 };
 
+#elif defined(__AVX2__)
+
+constexpr int shift_unit = 4;
+
+// Each half comes from two neighbours of a.0, a.1, b.0, b.1, rotated by the same number of elements.
+struct Joint {
+    __m256i from, before;
+    bool far;
+
+    Joint() = default;
+    TW_INLINE explicit Joint(int64_t past) : far(past > 32) {
+        const __m256i up = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        const auto count = static_cast<int>(past / 4);
+        from = _mm256_sub_epi32(up, _mm256_set1_epi32(count));
+        before = _mm256_cmpgt_epi32(_mm256_set1_epi32(far ? count - 8 : count), up);
+    }
+    TW_INLINE Line join(const Line &a, const Line &b) const {
+        const __m256i x = _mm256_permutevar8x32_epi32(far ? a.v[0].v : a.v[1].v, from);
+        const __m256i y = _mm256_permutevar8x32_epi32(far ? a.v[1].v : b.v[0].v, from);
+        const __m256i z = _mm256_permutevar8x32_epi32(far ? b.v[0].v : b.v[1].v, from);
+        return {{{_mm256_blendv_epi8(y, x, before)}, {_mm256_blendv_epi8(z, y, before)}}};
+    }
+};
+
+#else
+
+constexpr int shift_unit = 0;
+
+#endif
+
+TW_INLINE int64_t past_line(const uint8_t *p) {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(p) & (line - 1));
+}
+
+#if defined(__AVX2__)
+
+// Lines come in the order of the target along each row. A row that ends where the next one starts, in the order of their
+// numbers, shares a line with it: the starts are kept back until all rows are done.
+class Shifting {
+public:
+    Shifting(const Lines &lines, const uint8_t *dst) {
+        for (auto &bits : fresh_) bits = ~uint64_t{0};
+        joint_[0] = Joint(past_line(dst));
+        for (int i = 0; i < lines.rank; ++i) {
+            if (lines.mode[i].carry != 0 && lines.mode[i].dst % line != 0) own_ = ~int64_t{0};
+        }
+    }
+
+    TW_INLINE void put(const Place &p, const Line &a) {
+        const int64_t row = p.carry;
+        uint64_t &fresh = fresh_[row / 64];
+        if ((fresh >> (row % 64) & 1) == 0) {
+            stream_line(p.dst - past_line(p.dst), joint_[row & own_].join(end_[row], a));
+        } else {
+            fresh &= ~(uint64_t{1} << (row % 64));
+            joint_[row & own_] = Joint(past_line(p.dst));
+            start_[row] = a;
+        }
+        end_[row] = a;
+    }
+
+    // Writes the ends of rows.
+    void finish(const Lines &lines, uint8_t *dst) {
+        Mode rows[max_modes];
+        int count = 0;
+        int64_t length = line;
+        for (int i = 0; i < lines.rank; ++i) {
+            const Mode &m = lines.mode[i];
+            if (m.carry == 0) {
+                length *= m.extent;
+                continue;
+            }
+            int at = count++;
+            for (; at > 0 && m.carry < rows[at - 1].carry; --at) rows[at] = rows[at - 1];
+            rows[at] = {m.extent, 0, m.dst, 0, m.carry};
+        }
+        uint8_t *end = nullptr;
+        int64_t before = 0;
+        for_each_place(rows, count, {nullptr, nullptr, dst, 0}, [&](const Place &p) {
+            const int64_t past = past_line(p.dst);
+            if (p.dst == end) {
+                stream_line(p.dst - past, joint_[p.carry & own_].join(end_[before], start_[p.carry]));
+            } else {
+                close(end, before);
+                store_between(p.dst, start_[p.carry], 0, line - past);
+            }
+            end = p.dst + length;
+            before = p.carry;
+        });
+        close(end, before);
+    }
+
+private:
+    int64_t own_ = 0;  // all bits set when rows lie at distances of their own from lines
+    uint64_t fresh_[most_rows / 64];  // rows that have not begun
+    Line start_[most_rows], end_[most_rows];
+    Joint joint_[most_rows];
+
+    // Writes what reaches into the last line of a row that ends at `end`.
+    void close(uint8_t *end, int64_t row) {
+        const int64_t past = past_line(end);
+        if (end && past != 0) store_between(end - line, end_[row], line - past, line);
+    }
+};
+
+#endif
+
 // Calls make(put) with the way of writing that is wanted, where put(place, line) writes one.
 template <class Make>
-TW_INLINE void with_put(const Lines &lines, uint8_t *dst, Make make) {
-    const auto run = [&](auto way) {
-        make([&](const Place &p, const Line &a) { way.put(p, a); });
-        way.finish(lines.mode, lines.rank, dst);
-    };
-    if (lines.put == Put::store) return run(Storing{});
-    if (lines.put == Put::stream) return run(Streaming{});
-    if constexpr (shift_unit > 0) {
-        if (lines.shift_unit >= 4) return run(Shifting<4>{});
-        if constexpr (shift_unit == 2) return run(Shifting<2>{});
-    }
+TW_INLINE void with_put(const Lines &lines, [[maybe_unused]] uint8_t *dst, Make make) {
+    if (lines.put == Put::store) return make([](const Place &p, const Line &a) { store_line(p.dst, a); });
+    if (lines.put == Put::stream) return make([](const Place &p, const Line &a) { stream_line(p.dst, a); });
+#if defined(__AVX2__)
+    Shifting shifting(lines, dst);
+    make([&](const Place &p, const Line &a) { shifting.put(p, a); });
+    shifting.finish(lines, dst);
+#endif
 }
 
 }  // namespace

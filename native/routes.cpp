@@ -99,14 +99,8 @@ bool try_shift(Job &job, const Nest &nest, const uint8_t *dst) {
     for (int64_t i = 0; i < job.part->table_count && job.part->dst_table; ++i) {
         any |= static_cast<uintptr_t>(job.part->dst_table[i]);
     }
-    job.lines.shift_unit = any % 4 == 0 ? 4 : any % 2 == 0 ? 2 : 1;
-    int64_t rows = 1;
-    if (job.lines.shift_unit < unit || !make_row_boxes(nest, entries(job), job.boxes, rows)) return false;
-    job.lines.put = Put::shift;
-    job.lines.sweep = false;
-    // In the order of the target, pieces of one page come from many at once: too many for the hardware to follow.
-    job.lines.ahead = rows == 1 ? 512 : 0;
-    return true;
+    if (any % static_cast<uintptr_t>(unit) != 0) return false;
+    return make_row_boxes(nest, entries(job), job.boxes, job.lines);
 }
 
 // Turns a nest of elements into one of lines, each made of a few pieces of the source.

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_boxes.h"
 
-#include "move.h"
-
 namespace tw {
 namespace {
 
 constexpr int64_t line = 64;
 constexpr int64_t page = 4096;
 // Shorter stretches are mostly ends.
-constexpr int64_t least_row = 256;
+constexpr int64_t least_stretch = 256;
 constexpr int64_t good_row = 512;
-// What a row may write between two reads of neighbouring lines of the source.
-constexpr int64_t most_between = 16 << 10;
 // Enough for long rows, little enough to share out evenly.
 constexpr int64_t most_bytes = 256 << 10;
 
@@ -20,94 +16,103 @@ int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// What a box takes of each mode. Modes [0, cut) are taken whole and make up a row with what is taken of mode `cut`.
+// What a box takes of each mode. Modes [0, inside) make up a row: they go on in the target and from far to farther in
+// the source, so that the order of the source visits a row from start to end.
 struct Cut {
     const Nest &nest;
     int64_t take[max_modes];
-    int end = 0;           // modes that are contiguous in the target; `cut` goes no further
-    int cut = 0;
-    int64_t inner = line;  // bytes of the modes before `cut`
+    int inside = 0;
+    int end = 0;           // modes [0, end) are contiguous in the target
+    int64_t stretch = line;
+    int64_t row = line;    // bytes
     int64_t rows = 1;
 
     explicit Cut(const Nest &n) : nest(n) {
         for (int i = 0; i < n.rank; ++i) take[i] = 1;
-        for (int64_t bytes = line; end < n.rank && n.mode[end].dst == bytes; ++end) bytes *= n.mode[end].extent;
-    }
-
-    int64_t row() const { return cut < end ? inner * take[cut] : inner; }
-    bool in_row(int k) const { return k < cut || (k == cut && k < end); }
-
-    // Lengthens the row to `bytes`, or as far as it goes.
-    void lengthen(int64_t bytes) {
-        while (cut < end && row() < bytes) {
-            const int64_t extent = nest.mode[cut].extent;
-            take[cut] = at_most(extent, (bytes + inner - 1) / inner);
-            if (take[cut] < extent) return;
-            inner *= extent;
-            ++cut;
-        }
-    }
-
-    // Lengthens the row along mode k, unless too much lies between.
-    bool lengthen_along(int k) {
-        int64_t between = inner;
-        for (int i = cut; i < k; ++i) between *= nest.mode[i].extent;
-        if (between > most_between) return false;
-        lengthen(at_most(between * nest.mode[k].extent, most_bytes));
-        return true;
-    }
-
-    // Takes what lies next to each other in the source: more of the row, or more rows.
-    void widen() {
-        int order[max_modes];
-        for (int i = 0; i < nest.rank; ++i) {
-            int at = i;
-            for (; at > 0 && nearer(i, order[at - 1]); --at) order[at] = order[at - 1];
-            order[at] = i;
-        }
-        for (int i = 0; i < nest.rank && magnitude(nest.mode[order[i]].src) < page; ++i) {
-            const int k = order[i];
-            if (k < cut || (k == cut && rows > 1)) continue;
-            if (rows == 1 && k < end && lengthen_along(k)) continue;
-            const int64_t more = at_most(nest.mode[k].extent, at_most(most_bytes / (row() * rows), most_rows / rows));
-            if (k == cut || more < 2) continue;
-            take[k] = more;
-            rows *= more;
-            end = k < end ? k : end;
-        }
+        for (; end < n.rank && n.mode[end].dst == stretch; ++end) stretch *= n.mode[end].extent;
+        while (inside < end && (inside == 0 || !nearer(inside, inside - 1))) ++inside;
     }
 
     bool nearer(int a, int b) const { return magnitude(nest.mode[a].src) < magnitude(nest.mode[b].src); }
+
+    void lengthen(int64_t bytes) {
+        row = line;
+        for (int i = 0; i < inside && row < bytes; ++i) {
+            take[i] = at_most(nest.mode[i].extent, (bytes + row - 1) / row);
+            row *= take[i];
+            if (take[i] < nest.mode[i].extent) break;
+        }
+    }
+
+    // Takes rows that are neighbours in the source, and those that are between them in the target.
+    void add_rows() {
+        int last = nest.rank;
+        while (last > inside && magnitude(nest.mode[last - 1].src) >= page) --last;
+        for (int k = inside; k < last; ++k) {
+            take[k] = at_most(nest.mode[k].extent, at_most(most_rows / rows, most_bytes / (row * rows)));
+            if (take[k] < 1) take[k] = 1;
+            rows *= take[k];
+        }
+    }
 };
+
+void insert_by_source(Nest &nest, int from, int64_t *take, const Mode &m, int64_t taken) {
+    int at = nest.rank++;
+    for (; at > from && magnitude(m.src) < magnitude(nest.mode[at - 1].src); --at) {
+        nest.mode[at] = nest.mode[at - 1];
+        take[at] = take[at - 1];
+    }
+    nest.mode[at] = m;
+    take[at] = taken;
+}
+
+// Returns how many lines from pages of their own to read side by side; see try_lines.
+int64_t group_of(const Cut &c, int pieces) {
+    const Mode &m = c.nest.mode[0];
+    if (c.inside != 1 || magnitude(m.src) < page || c.take[0] < m.extent) return 1;
+    int64_t group = 8 / pieces;
+    while (m.extent % group != 0) --group;
+    return group;
+}
 
 }  // namespace
 
-bool make_row_boxes(const Nest &nest, int64_t entries, Boxes &boxes, int64_t &rows) {
+bool make_row_boxes(const Nest &all, int64_t entries, Boxes &boxes, Lines &lines) {
+    Nest nest = all;
+    nest.rank = 0;
+    for (int i = 0; i < all.rank; ++i) {
+        if (all.mode[i].extent > 1) nest.push(all.mode[i]);
+    }
     Cut c(nest);
+    if (c.stretch < least_stretch || nest.rank == max_modes) return false;
     c.lengthen(good_row);
-    if (c.row() < least_row) return false;
-    c.widen();
+    c.add_rows();
     c.lengthen(most_bytes / c.rows);
-    // Along a row in the order of the target, from row to row in that of the source.
+    const int64_t group = group_of(c, lines.pieces);
     Nest ordered = nest;
+    ordered.rank = 0;
     int64_t take[max_modes];
-    int64_t carry = line;
+    int64_t carry = 1;
     for (int k = 0; k < nest.rank; ++k) {
         Mode m = nest.mode[k];
-        int at = k;
-        if (!c.in_row(k) && c.take[k] > 1) {
+        if (k >= c.inside && c.take[k] > 1) {
             m.carry = carry;
             carry *= c.take[k];
-            for (; at > 0 && magnitude(m.src) < magnitude(ordered.mode[at - 1].src); --at) {
-                ordered.mode[at] = ordered.mode[at - 1];
-                take[at] = take[at - 1];
-            }
         }
-        ordered.mode[at] = m;
-        take[at] = c.take[k];
+        if (k == 0 && group > 1) {
+            insert_by_source(ordered, 0, take, {group, m.src, m.dst, m.aux}, group);
+            insert_by_source(ordered, 1, take, {m.extent / group, m.src * group, m.dst * group, m.aux * group},
+                             m.extent / group);
+        } else {
+            insert_by_source(ordered, group > 1 ? 1 : 0, take, m, c.take[k]);
+        }
     }
-    rows = c.rows;
     boxes = make_boxes_of(ordered, take, take, entries);
+    lines.put = Put::shift;
+    if (group > 1) {  // a box reads on where the one before ended
+        lines.sweep = false;
+        lines.ahead = 1024;
+    }
     return true;
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Boxes for a target that does not lie on lines (Put::shift): a few rows, that is long stretches of the target, so that
-// little of it is ends. Several rows where their source lies close together, in the order of the source; else one, in
-// the order of the target.
+// Boxes for a target that does not lie on lines (Put::shift). A row is a stretch of the target that is written from
+// start to end while the source is read in its own order; a box has as many rows as can be kept track of, neighbours in
+// the target, so that little of it is ends.
 #pragma once
 
 #include "boxes.h"
+#include "move.h"
 
 namespace tw {
 
-// Cuts a nest, innermost mode first in the target, each position of which is 64 contiguous bytes there. Returns false
-// when no stretch of the target is long. `rows` becomes the number of rows in a box.
-bool make_row_boxes(const Nest &nest, int64_t entries, Boxes &boxes, int64_t &rows);
+// Cuts a nest, innermost mode first in the target, each position of which is a line of `lines`. Sets what `lines` needs
+// to know. Returns false when no stretch of the target is long.
+bool make_row_boxes(const Nest &all, int64_t entries, Boxes &boxes, Lines &lines);
 
 }  // namespace tw

@@ -33,7 +33,7 @@ TW_INLINE __m128i split_codes(const uint8_t *codes) {
 
 // Any scale, also those that give subnormal, infinite or no numbers.
 template <int bits, bool five>
-void unpack_rare(const uint8_t *codes, uint32_t shared, uint8_t *values) {
+TW_NOINLINE void unpack_rare(const uint8_t *codes, uint32_t shared, uint8_t *values) {
     constexpr int m = bits - 1;
     constexpr int per_byte = 8 / bits;
     for (int i = 0; i < lanes; ++i) {

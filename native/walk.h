@@ -73,9 +73,6 @@ TW_INLINE void for_each_place(const Mode *mode, int rank, Place place, Visit vis
     while (true) {
         for (int64_t j = 0; j < two.extent; ++j) {
             const Place here = place.at(j, two);
-#if defined(__GNUC__)
-#  pragma GCC unroll 8
-#endif
             for (int64_t i = 0; i < one.extent; ++i) visit(here.at(i, one));
         }
         int k = 2;
