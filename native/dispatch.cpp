@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the kernels for the machine this runs on.
+// Picks the kernels for the machine this runs on, or lesser ones that TILEWRIGHT_CPU names: avx2 or portable.
+#include <cstdlib>
+#include <cstring>
+
 #include "kernels.h"
 
 #if defined(TW_X86)
@@ -52,6 +55,12 @@ unsigned long long saved_registers() {
 #  endif
 }
 
+// Returns whether the environment holds back what is more than `level`.
+bool only(const char *level) {
+    const char *wanted = std::getenv("TILEWRIGHT_CPU");
+    return wanted && std::strcmp(wanted, level) == 0;
+}
+
 bool has(unsigned word, int bit) { return word >> bit & 1; }
 
 Choice choose() {
@@ -60,6 +69,8 @@ Choice choose() {
     bool ymm = (saved & 0x06) == 0x06, zmm = (saved & 0xe6) == 0xe6;
     bool f16c = has(one.c, 29), avx2 = has(seven.b, 5), bmi2 = has(seven.b, 8);
     bool avx512 = has(seven.b, 16) && has(seven.b, 17) && has(seven.b, 30) && has(seven.b, 31);  // F DQ BW VL
+    if (only("portable")) ymm = false;
+    if (only("avx2")) zmm = false;
     if (ymm && zmm && avx2 && f16c && bmi2 && avx512) {
         return {&avx512::kernels, "avx512f avx512dq avx512bw avx512vl avx2 f16c bmi2"};
     }

@@ -66,6 +66,14 @@ TW_INLINE HalfLine narrowed(Sixteen x) {
     }
 }
 
+// Returns the line of two blocks of bfloat16 that float32 holds exactly: the upper halves.
+TW_INLINE Line brain_line(Sixteen x, Sixteen y) {
+    const __m512i upper = _mm512_setr_epi32(0x030001, 0x070005, 0x0b0009, 0x0f000d, 0x130011, 0x170015, 0x1b0019,
+                                            0x1f001d, 0x230021, 0x270025, 0x2b0029, 0x2f002d, 0x330031, 0x370035,
+                                            0x3b0039, 0x3f003d);
+    return {{{_mm512_permutex2var_epi16(x.v, upper, y.v)}}};
+}
+
 TW_INLINE Line line_of(Sixteen x) { return {{{x.v}}}; }
 TW_INLINE Line line_of(HalfLine a, HalfLine b) { return {{{_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1)}}}; }
 TW_INLINE HalfLine load_half_line(const uint8_t *p) { return load32(p); }
@@ -109,6 +117,14 @@ TW_INLINE HalfLine narrowed(Sixteen x) {
         // The pack works in 128-bit lanes; the permutation puts them in order.
         return _mm256_permute4x64_epi64(_mm256_packus_epi32(brain_bits(x.v[0]), brain_bits(x.v[1])), 0xd8);
     }
+}
+
+TW_INLINE Line brain_line(Sixteen x, Sixteen y) {
+    const auto half = [](Sixteen a) {
+        const __m256i both = _mm256_packus_epi32(_mm256_srli_epi32(a.v[0], 16), _mm256_srli_epi32(a.v[1], 16));
+        return Vec{_mm256_permute4x64_epi64(both, 0xd8)};
+    };
+    return {{half(x), half(y)}};
 }
 
 TW_INLINE Line line_of(Sixteen x) { return {{{x.v[0]}, {x.v[1]}}}; }
@@ -155,6 +171,9 @@ TW_INLINE Line line_of(const HalfLine &a, const HalfLine &b) {
     std::memcpy(bytes, a.v, 32);
     std::memcpy(bytes + 32, b.v, 32);
     return load_line(bytes);
+}
+TW_INLINE Line brain_line(const Sixteen &x, const Sixteen &y) {
+    return line_of(narrowed<Brain>(x), narrowed<Brain>(y));
 }
 TW_INLINE HalfLine load_half_line(const uint8_t *p) {
     HalfLine a;

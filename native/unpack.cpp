@@ -49,17 +49,17 @@ TW_NOINLINE void unpack_rare(const uint8_t *codes, uint32_t shared, uint8_t *val
     }
 }
 
-// Returns the values of a block.
+// Returns whether every result is a normal number: magnitude times a power of two is exact then, and so is bfloat16.
 template <int bits, bool five>
-TW_INLINE Sixteen unpack_one(const uint8_t *codes, uint32_t shared) {
+TW_INLINE bool is_usual(uint32_t shared) {
+    return shared >= bits - 1 && shared + (five ? 112 : 0) <= 254;
+}
+
+// Returns the values of a block with a usual scale.
+template <int bits, bool five>
+TW_INLINE Sixteen unpack_usual(const uint8_t *codes, uint32_t shared) {
     constexpr uint32_t m = bits - 1;
     constexpr uint32_t bias = five ? 112 : 0;
-    // Where every result is a normal number, magnitude times a power of two is exact.
-    if (shared < m || shared + bias > 254) {
-        alignas(64) uint8_t values[4 * lanes];
-        unpack_rare<bits, five>(codes, shared, values);
-        return load_sixteen<float>(values);
-    }
     const float unit = float_of((shared + bias - (m - 1)) << 23);
 #if defined(__AVX512BW__)
     __m512i c = _mm512_cvtepu8_epi32(split_codes<bits>(codes));
@@ -89,17 +89,35 @@ TW_INLINE Sixteen unpack_one(const uint8_t *codes, uint32_t shared) {
 #endif
 }
 
+// Returns the values of any block.
+template <int bits, bool five>
+TW_INLINE Sixteen unpack_one(const uint8_t *codes, uint32_t shared) {
+    if (is_usual<bits, five>(shared)) return unpack_usual<bits, five>(codes, shared);
+    alignas(64) uint8_t values[4 * lanes];
+    unpack_rare<bits, five>(codes, shared, values);
+    return load_sixteen<float>(values);
+}
+
+template <int bits, bool five, class To>
+TW_INLINE Line two_blocks(const uint8_t *codes, int64_t step, uint32_t shared, uint32_t next) {
+    if constexpr (std::is_same_v<To, Brain>) {
+        if (is_usual<bits, five>(shared) && is_usual<bits, five>(next)) {
+            return brain_line(unpack_usual<bits, five>(codes, shared), unpack_usual<bits, five>(codes + step, next));
+        }
+    }
+    return line_of(narrowed<To>(unpack_one<bits, five>(codes, shared)),
+                   narrowed<To>(unpack_one<bits, five>(codes + step, next)));
+}
+
 template <int bits, bool five, class To>
 void unpack_to(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, uint8_t *values) {
     const Lines &lines = u.lines;
     with_put(lines, values, [&](auto put) {
         for_each_place(lines.mode, lines.rank, {codes, scales, values, 0}, [&](const Place &p) {
-            const Sixteen x = unpack_one<bits, five>(p.src, *p.aux);
             if constexpr (std::is_same_v<To, float>) {
-                put(p, line_of(x));
+                put(p, line_of(unpack_one<bits, five>(p.src, *p.aux)));
             } else {
-                const Sixteen y = unpack_one<bits, five>(p.src + lines.piece_step, p.aux[u.piece_aux]);
-                put(p, line_of(narrowed<To>(x), narrowed<To>(y)));
+                put(p, two_blocks<bits, five, To>(p.src, lines.piece_step, *p.aux, p.aux[u.piece_aux]));
             }
         });
     });
