@@ -2,6 +2,7 @@
 #include "stages.h"
 
 #include <cstring>
+#include <new>
 
 namespace tw {
 namespace {
@@ -89,6 +90,14 @@ void for_each(const Nest &box, const Staging &staging, int from, Visit visit) {
     }
 }
 
+// Fills `bytes` bytes with copies of an element.
+void repeat(const uint8_t *element, int64_t size, uint8_t *out, int64_t bytes) {
+    std::memcpy(out, element, static_cast<size_t>(size));
+    for (int64_t done = size; done < bytes; done *= 2) {
+        std::memcpy(out + done, out, static_cast<size_t>(done < bytes - done ? done : bytes - done));
+    }
+}
+
 // The stages for boxes of one shape.
 struct Stages {
     uint64_t edge = 0;
@@ -114,11 +123,7 @@ public:
     Runner(const Job &job, const uint8_t *src, uint8_t *dst, const Kernels &kernels, Scratch &scratch)
         : job_(job), part_(*job.part), src_(src), dst_(dst), stream_(job.stream), k_(kernels), scratch_(scratch) {
         if (job.route != Route::staged) return;
-        if (part_.op == TW_FILL) {
-            for (int64_t i = 0; i + job.dst_size <= Scratch::room; i += job.dst_size) {
-                std::memcpy(scratch_.two + i, part_.fill, static_cast<size_t>(job.dst_size));
-            }
-        }
+        if (part_.op == TW_FILL) repeat(part_.fill, job.dst_size, scratch_.two, job.boxes.volume() * job.dst_size);
         if (part_.op == TW_PACK) {
             stretch_count_ = stretches(part_, stretch_);
             std::memset(scratch_.one, 0, Scratch::room);  // lanes that are not data are converted too
@@ -174,7 +179,8 @@ private:
             }
         }
         latest_ = &cache_[turn_++ % 4];
-        *latest_ = Stages{};
+        latest_->~Stages();
+        new (latest_) Stages;  // an assignment would copy its arrays
         latest_->edge = walk.edge;
         latest_->ready = true;
         latest_->on_line = (reinterpret_cast<uintptr_t>(dst_) + static_cast<uintptr_t>(walk.dst)) % 64 == 0;
@@ -350,7 +356,8 @@ private:
     void prepare_unpack(Stages &s) {
         const int64_t out = job_.dst_size;
         s.staging = staging_of(s.box, out * lanes, false);
-        s.unpacking = {block_kind(part_.src_type), TW_F32, 0, {}};
+        s.unpacking.kind = block_kind(part_.src_type);
+        s.unpacking.type = TW_F32;
         s.unpacking.lines.rank = s.box.rank;
         for (int i = 0; i < s.box.rank; ++i) {
             const Mode &m = s.box.mode[i];
