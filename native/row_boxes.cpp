@@ -112,6 +112,8 @@ bool make_row_boxes(const Nest &all, int64_t entries, Boxes &boxes, Lines &lines
     if (group > 1) {  // a box reads on where the one before ended
         lines.sweep = false;
         lines.ahead = 1024;
+    } else if (lines.pieces > 1 && !lines.sweep) {
+        lines.ahead = 2048;
     }
     return true;
 }

@@ -127,6 +127,7 @@ public:
         if (part_.op == TW_PACK) {
             stretch_count_ = stretches(part_, stretch_);
             std::memset(scratch_.one, 0, Scratch::room);  // lanes that are not data are converted too
+            if (stretch_count_ == 0) pack_filling();
         }
         if (part_.op == TW_UNPACK) stretch_count_ = stretches(part_, stretch_);
         if (part_.op == TW_COPY && job.convert) convert_ = k_.converter(part_.src_type, part_.dst_type);
@@ -333,24 +334,35 @@ private:
         s.store_scales = make_move(scales, 1, stream_, Order::by_target);
     }
 
+    // Packs blocks that are all filling once for all boxes.
+    void pack_filling() {
+        const int64_t blocks = job_.boxes.volume();
+        repeat(part_.fill, 4, scratch_.one, blocks * lanes * 4);
+        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, scratch_.one, scratch_.three,
+                scales());
+    }
+
+    uint8_t *scales() const { return scratch_.three + Scratch::room / 2; }
+
     void pack(const Stages &s, const Walk &at, int64_t ahead) {
         for (int i = 0; i < s.collects; ++i) k_.move(s.collect[i], src_ + at.src, scratch_.one, ahead);
+        if (stretch_count_ > 0) pack_collected(s.elements);
+        k_.move(s.store[0], scratch_.three, dst_ + at.dst, 0);
+        k_.move(s.store_scales, scales(), dst_ + at.aux, 0);
+    }
+
+    void pack_collected(int64_t blocks) {
         uint8_t *values = scratch_.one;
         if (convert_) {
-            convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));
+            convert_(scratch_.one, scratch_.two, static_cast<size_t>(blocks * lanes));
             values = scratch_.two;
         }
-        if ((part_.lane_mask & 0xffff) != 0xffff) {
-            for (int i = 0; i < lanes; ++i) {
-                if (part_.lane_mask >> i & 1) continue;
-                for (int64_t b = 0; b < s.elements; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
-            }
+        for (int i = 0; i < lanes; ++i) {
+            if (part_.lane_mask >> i & 1) continue;
+            for (int64_t b = 0; b < blocks; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
         }
-        uint8_t *codes = scratch_.three;
-        uint8_t *scales = scratch_.three + s.elements * job_.dst_size;
-        k_.pack({block_kind(part_.dst_type), TW_F32, s.elements, lanes * 4, 1, 0, 0, 0, false}, values, codes, scales);
-        k_.move(s.store[0], codes, dst_ + at.dst, 0);
-        k_.move(s.store_scales, scales, dst_ + at.aux, 0);
+        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, values, scratch_.three,
+                scales());
     }
 
     void prepare_unpack(Stages &s) {
