@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the kernels for the machine this runs on.
-#include "kernels.h"
-
+// Picks the kernels for the machine this runs on, or lesser ones that TILEWRIGHT_CPU names: avx2 or portable.
 #include <cstdlib>
 #include <cstring>
+
+#include "kernels.h"
 
 #if defined(TW_X86)
 #  if defined(_MSC_VER)

@@ -23,9 +23,11 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define TW_INLINE inline __attribute__((always_inline))
+#  define TW_NOINLINE __attribute__((noinline))
 #  define TW_RESTRICT __restrict__
 #else
 #  define TW_INLINE inline
+#  define TW_NOINLINE __declspec(noinline)
 #  define TW_RESTRICT __restrict
 #endif
 
