@@ -72,7 +72,7 @@ int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t 
     }
     if (result == 0 && call.cost > 0) {
         call.stream = written >= stream_from;
-        for (int32_t i = 0; i < count; ++i) choose_route(jobs[i], dst, call.stream);
+        for (int32_t i = 0; i < count; ++i) choose_route(jobs[i], src, dst, call.stream);
         call.threads = worth_threads(threads, call.cost);
         call.scratch = new (std::nothrow) Scratch[static_cast<size_t>(call.threads)];
         if (call.scratch) {

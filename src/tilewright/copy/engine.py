@@ -52,13 +52,12 @@ def execute(
             "source and target share memory, and a copy in place would read what it has written; copy the source first"
         )
     if needs_stages(plan.source, plan.target):
-        run_in_stages(plan.source, plan.target, partial(_run, threads=threads, engine=engine), source, target)
+        run_in_stages(plan.source, plan.target, partial(execute, threads=threads, engine=engine), source, target)
     else:
-        _run(plan, source, target, threads, engine)
+        _run(plan, before, after, threads, engine)
 
 
-def _run(plan: Plan, source: Array, target: Array, threads: int | None, engine: str | None) -> None:
-    before, after = Buffer.of(source), Buffer.of(target)
+def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str | None) -> None:
     count = _threads(threads)
     if _chosen(plan, engine) == "native":
         native_engine.run(plan, before.address, after.address, count)

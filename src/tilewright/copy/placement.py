@@ -126,6 +126,16 @@ class Placement:
         return int(layout.offset if isinstance(layout, Layout) else layout.extended(*([0] * len(self.extents))))
 
     @cached_property
+    def places(self) -> int:
+        """Return one more than the last place, from the first place there is.
+
+        >>> from tilewright import Layout
+        >>> Placement(Layout(4, 2), "int8").places
+        7
+        """
+        return int(self.layout.cosize)
+
+    @cached_property
     def nbytes(self) -> int:
         """Return the size of the smallest buffer that holds the placement.
 
@@ -133,10 +143,9 @@ class Placement:
         >>> Placement(row_major(32, 32), "bfloat8_b", tile_elements=1024).nbytes
         1088
         """
-        count = int(self.layout.cosize)
         if isinstance(self.format, ScalarFormat):
-            return count * self.format.itemsize
-        return -(-count // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
+            return self.places * self.format.itemsize
+        return -(-self.places // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
 
 
 def _has_guards(layout: Any) -> bool:
