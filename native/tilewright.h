@@ -87,7 +87,7 @@ TW_EXPORT int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src
 
 /*
  * Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". The environment
- * variable TILEWRIGHT_CPU, "avx2" or "portable", leaves out those above; it is read once.
+ * variable TILEWRIGHT_CPU, set to avx2 or portable before the first call, holds them back to that.
  */
 TW_EXPORT const char *tw_cpu_features(void) TW_NOEXCEPT;
 
