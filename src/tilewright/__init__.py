@@ -4,12 +4,45 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import CoordinateError, FormatError, LayoutError, TilewrightError, TransferError
+from .errors import (
+    CoordinateError,
+    FormatError,
+    LayoutError,
+    MemoryConfigError,
+    OutOfMemory,
+    TilewrightError,
+    TransferError,
+)
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
+    from .memory import (
+        BufferType,
+        Chip,
+        CoreCoord,
+        CoreGrid,
+        CoreRange,
+        CoreRangeSet,
+        MemoryConfig,
+        NdShardSpec,
+        Shape,
+        ShardDistribution,
+        ShardOrientation,
+        ShardSpec,
+        ShardStrategy,
+        TensorLayout,
+        TensorMemoryLayout,
+        TensorSpec,
+        Tile,
+        block_sharded,
+        height_sharded,
+        interleaved,
+        nd_sharded,
+        sharded_across_dims,
+        width_sharded,
+    )
 
 __version__ = "0.0.1"
 
@@ -17,6 +50,11 @@ __version__ = "0.0.1"
 _LAZY = {
     **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
+    **dict.fromkeys(("BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"),
+    **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
+    **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
+    **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
+    **dict.fromkeys(("sharded_across_dims", "width_sharded"), "memory"),
 }
 
 
