@@ -16,6 +16,8 @@ from tilewright.memory import (
     TensorSpec,
     block_sharded,
     corerange_to_cores,
+    create_sharded_memory_config,
+    create_sharded_memory_config_,
     height_sharded,
     nd_sharded,
     num_cores_to_corerangeset,
@@ -23,7 +25,6 @@ from tilewright.memory import (
     split_work_to_cores,
     width_sharded,
 )
-from tilewright.memory.even_shards import create_sharded_memory_config, create_sharded_memory_config_
 from tilewright.memory.paging import cut_in_shards
 
 from .golden import CHIPS, arrays, as_recorded, buffer_spec, core_ranges, corners, recorded

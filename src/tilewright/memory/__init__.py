@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """WHERE on a machine: chips, shapes with padding, memory configurations, pages, banks, and what fits."""
 
+from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, chip_names
 from .config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
 from .core_order import WorkSplit, corerange_to_cores, num_cores_to_corerangeset, split_work_to_cores
 from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from .device import Device
+from .even_shards import create_sharded_memory_config, create_sharded_memory_config_
+from .host_bytes import from_bytes, to_bytes
 from .kinds import BufferType, ShardDistribution, ShardOrientation, ShardStrategy, TensorLayout, TensorMemoryLayout
 from .legality import Violation
 from .page_table import PageTable
@@ -26,13 +30,17 @@ from .where import Where
 __all__ = [
     "DRAM_MEMORY_CONFIG",
     "L1_MEMORY_CONFIG",
+    "Allocation",
+    "Allocator",
     "BufferType",
     "Chip",
     "CoreCoord",
     "CoreGrid",
     "CoreRange",
     "CoreRangeSet",
+    "Device",
     "MemoryConfig",
+    "MemoryView",
     "NdShardSpec",
     "PageTable",
     "Paging",
@@ -52,11 +60,15 @@ __all__ = [
     "block_sharded",
     "chip_names",
     "corerange_to_cores",
+    "create_sharded_memory_config",
+    "create_sharded_memory_config_",
+    "from_bytes",
     "height_sharded",
     "interleaved",
     "nd_sharded",
     "num_cores_to_corerangeset",
     "sharded_across_dims",
     "split_work_to_cores",
+    "to_bytes",
     "width_sharded",
 ]

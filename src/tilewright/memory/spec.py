@@ -316,17 +316,27 @@ class TensorSpec:
         return row_major(*self.padded_shape)
 
     @cached_property
+    def stored(self) -> Layout:
+        """Return the layout from a coordinate, of the rank of the padded shape, to its element in physical order.
+
+        >>> print(TensorSpec((7,), memory="dram", layout="tile", tile=(1, 16)).stored)
+        ((1,1,1),(16,1,1)):((16,16,16),(1,16,16)) where ((0,0,0),(1,16,16))<7
+        """
+        lead = len(self.padded_shape) - self.shape.rank
+        data: Layout = within(self._whole, (1,) * lead + self.shape.logical)
+        return data
+
+    @cached_property
     def host(self) -> Layout:
         """Return the layout from a coordinate to its element in physical order, page after page.
 
         >>> print(TensorSpec((4, 8)).host)
         (4,8):(8,1)
         """
+        lead = len(self.padded_shape) - self.shape.rank
         if not self.shape.rank:
             return Layout()
-        lead = len(self.padded_shape) - self.shape.rank
-        data: Layout = within(self._whole, (1,) * lead + self.shape.logical)
-        return data(*([0] * lead), *([None] * self.shape.rank)) if lead else data
+        return self.stored(*([0] * lead), *([None] * self.shape.rank)) if lead else self.stored
 
     @cached_property
     def host_inverse(self) -> Any:
