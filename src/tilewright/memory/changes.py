@@ -8,7 +8,7 @@ whole pages, whole pages move; anything else moves single elements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -211,7 +211,7 @@ def _modes(spec: TensorSpec) -> list[Mode]:
     if not spec.shape.rank:
         return []
     pairs = zip(layout.shape, layout.stride, strict=True)
-    return [list(zip(leaves(extents), leaves(steps), strict=True)) for extents, steps in pairs]
+    return [_merged(zip(leaves(extents), leaves(steps), strict=True)) for extents, steps in pairs]
 
 
 def _place(mode: Mode, index: int) -> int:
@@ -236,18 +236,24 @@ def _window(mode: Mode, start: int, count: int) -> Mode:
 def _joined(modes: list[Mode], extents: list[int]) -> Mode:
     """Return the leaves of neighbouring dimensions, counted row by row, as those of one."""
     found: Mode = []
-    for k in range(len(modes) - 1, -1, -1):
+    live = [k for k, extent in enumerate(extents) if extent != 1]
+    for k in reversed(live):
         exact = _trimmed(modes[k], extents[k])
         if exact is None:  # nothing follows the outermost dimension, so that it need not end where its data do
-            exact = [(extents[k], None)] if k else modes[k]
+            exact = modes[k] if k == live[0] else [(extents[k], None)]
         found += exact
+    return _merged(found)
+
+
+def _merged(mode: Iterable[tuple[int, Any]]) -> Mode:
+    """Return the leaves with those joined that make one run, which another side may cut elsewhere; never none."""
     merged: Mode = []
-    for n, step in found:
+    for n, step in mode:
         if merged and step is not None and merged[-1][1] is not None and step == merged[-1][0] * merged[-1][1]:
-            merged[-1] = (merged[-1][0] * n, merged[-1][1])  # one run, which the other side may cut elsewhere
-        elif n > 1:
+            merged[-1] = (merged[-1][0] * n, merged[-1][1])
+        elif n != 1:
             merged.append((n, step))
-    return merged
+    return merged or [(1, 0)]
 
 
 def _trimmed(mode: Mode, extent: int) -> Mode | None:
