@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
+        Allocator,
         BufferType,
         Chip,
         CoreCoord,
         CoreGrid,
         CoreRange,
         CoreRangeSet,
+        Device,
         MemoryConfig,
         NdShardSpec,
         Shape,
@@ -37,10 +39,13 @@ if TYPE_CHECKING:
         TensorSpec,
         Tile,
         block_sharded,
+        fit,
+        from_bytes,
         height_sharded,
         interleaved,
         nd_sharded,
         sharded_across_dims,
+        to_bytes,
         width_sharded,
     )
 
@@ -54,7 +59,8 @@ _LAZY = {
     **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
     **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
-    **dict.fromkeys(("sharded_across_dims", "width_sharded"), "memory"),
+    **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
+    "width_sharded": "memory",
 }
 
 

@@ -14,6 +14,7 @@ from .fitting import Fit, FitTensor, fit, row_width_multiple
 from .host_bytes import from_bytes, to_bytes
 from .kinds import BufferType, ShardDistribution, ShardOrientation, ShardStrategy, TensorLayout, TensorMemoryLayout
 from .legality import Violation
+from .padding import alignment_of, padded_extents
 from .page_table import PageTable
 from .paging import Paging
 from .shape import Shape
@@ -65,6 +66,7 @@ __all__ = [
     "Violation",
     "Where",
     "WorkSplit",
+    "alignment_of",
     "block_sharded",
     "chip_names",
     "converted",
@@ -77,6 +79,7 @@ __all__ = [
     "interleaved",
     "nd_sharded",
     "num_cores_to_corerangeset",
+    "padded_extents",
     "reshaped",
     "resharded",
     "retiled",
