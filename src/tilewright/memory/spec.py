@@ -246,6 +246,12 @@ class TensorSpec:
         4
         """
         sharding = self.memory.sharding
+        for what, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
+            if page and n % page:
+                raise MemoryConfigError(
+                    f"the {what} {n} of the tensor is no multiple of the {what} {page} of a page; use an alignment of"
+                    f" {page}, which pads it to {round_up(n, page)}"
+                )
         if sharding is not None:
             made_with_matrix = not self.memory.made_with_nd
             lifted = (1, *self.padded_shape) if made_with_matrix and len(self.padded_shape) == 1 else self.padded_shape
