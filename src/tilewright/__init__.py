@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import (
     CoordinateError,
+    FileFormatError,
     FormatError,
     LayoutError,
     MemoryConfigError,
@@ -17,6 +18,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
+    from .files import Tensorbin, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
         BufferType,
@@ -53,6 +55,7 @@ _LAZY = {
     **dict.fromkeys(("BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"),
     **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
     **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
+    **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
     **dict.fromkeys(("sharded_across_dims", "width_sharded"), "memory"),
 }
