@@ -87,7 +87,7 @@ def decode_header(data: bytes | memoryview) -> Header:
     """Return what a header says, or raise a `FileFormatError`.
 
     >>> try:
-    ...     decode_header(bytes(16))
+    ...     decode_header(encode({}))
     ... except FileFormatError as problem:
     ...     print(problem)
     the header has no tensor spec
