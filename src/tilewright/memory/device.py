@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -140,26 +141,19 @@ class Device:
         banks = self._banks[allocation.buffer_type.is_l1]
         return banks.bytes[allocation.address - banks.start :]
 
-    def _starts(self, spec: TensorSpec) -> np.ndarray[Any, np.dtype[np.int64]]:
-        pages = spec.pages(base=0)
-        return pages.bank * self._banks[spec.memory.buffer_type.is_l1].stride + pages.address
-
     def _elements(self, spec: TensorSpec, fill: Any) -> Placement | None:
         """Return where the elements lie; None if they have no bytes of their own or straddle the count of elements."""
-        if not isinstance(spec.dtype, ScalarFormat):
-            return None
-        size = spec.dtype.itemsize
         unit = self.chip.page_alignment(spec.memory.buffer_type)
-        if not spec.num_pages or unit % size:
+        if not spec.num_pages or not isinstance(spec.dtype, ScalarFormat) or unit % spec.dtype.itemsize:
             return None
-        scattered = PagedLayout(spec.page_elements, self._starts(spec) // size)
+        scattered = _scattered(spec, self._banks[spec.memory.buffer_type.is_l1].stride, spec.dtype.itemsize)
         return Placement(compose(scattered, spec.stored), spec.dtype, fill)
 
     def _pages(self, spec: TensorSpec) -> tuple[Placement, Placement]:
         """Return where the bytes of all pages lie back to back, and where they lie in the banks."""
         flat = Layout((spec.page_bytes, spec.num_pages))
-        scattered = compose(PagedLayout(spec.page_bytes, self._starts(spec)), flat)
-        return Placement(flat, "uint8"), Placement(scattered, "uint8")
+        scattered = _scattered(spec, self._banks[spec.memory.buffer_type.is_l1].stride, 1)
+        return Placement(flat, "uint8"), Placement(compose(scattered, flat), "uint8")
 
     # Raw memory.
 
@@ -265,6 +259,13 @@ class Device:
         for kind, address, size in content["allocations"]:
             device.allocator.reserve(address, size, kind)
         return device
+
+
+@lru_cache(maxsize=16)  # a tensor is often written and read several times, and the table of a large one is large
+def _scattered(spec: TensorSpec, stride: int, size: int) -> PagedLayout:
+    """Return where pages lie in the one address space of all banks, in units of so many bytes."""
+    pages = spec.pages(base=0)
+    return PagedLayout(spec.page_bytes // size, (pages.bank * stride + pages.address) // size)
 
 
 def _spec_of(allocation: Allocation) -> TensorSpec:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..layout import Layout
+from ..layout import Layout, addr
 
 if TYPE_CHECKING:
     from .spec import TensorSpec
@@ -64,15 +64,16 @@ def page_table(spec: TensorSpec, base: int) -> PageTable:
     if not spec.num_pages:
         nothing = np.zeros(0, dtype=np.int64)
         return PageTable(nothing, nothing, nothing, nothing)
-    # The places of all slots are a broadcast sum; with the modes outermost first they come out in order.
+    # Where each shard starts is a broadcast sum; with the modes outermost first it comes out in order.
     deal = spec.page_places
-    places = Layout(tuple(reversed(deal.shape)), tuple(reversed(deal.stride))).offsets()
-    position, address = places[spec.axis].reshape(-1), places["addr"].reshape(-1) + base
-    if spec.memory.is_sharded:
-        slots = spec.paging.all_slots()
-        position, address = position[slots], address[slots]
-    else:
-        position, address = position[: spec.num_pages], address[: spec.num_pages]
+    starts = Layout(tuple(reversed(deal.shape[1:])), tuple(reversed(deal.stride[1:])), offset=base @ addr).offsets()
+    position, address = starts[spec.axis].reshape(-1), starts["addr"].reshape(-1)
     cores = np.array(spec.paging.cores, dtype=np.int64)
-    banks = np.array(spec.banks, dtype=np.int64)[position] if spec.memory.is_sharded else position
-    return PageTable(banks, cores[position, 0], cores[position, 1], address)
+    if not spec.memory.is_sharded:  # every page is a shard, and the position of a core is its bank
+        position, address = position[: spec.num_pages], address[: spec.num_pages]
+        return PageTable(position, cores[:, 0][position], cores[:, 1][position], address)
+    shard, inside = spec.paging.shard_table()
+    banks = np.array(spec.banks, dtype=np.int64)[position]
+    inside *= spec.aligned_page_bytes
+    inside += address[shard]
+    return PageTable(banks[shard], cores[position, 0][shard], cores[position, 1][shard], inside)

@@ -131,16 +131,19 @@ class Paging:
             return Layout((self.shard_pages, rounds, cores), (page_bytes @ addr, shard, 1 @ axis))
         return Layout((self.shard_pages, cores, rounds), (page_bytes @ addr, 1 @ axis, shard))
 
-    def all_slots(self) -> Any:
-        """Return the place shard by shard of every page, as an array: the sum of one vector a dimension.
+    def shard_table(self) -> tuple[Any, Any]:
+        """Return the shard of every page and its place in it, as arrays: sums of one vector a dimension.
 
-        >>> Paging((2, 4), (2, 2), (CoreCoord(0, 0),)).all_slots().tolist()
-        [0, 1, 4, 5, 2, 3, 6, 7]
+        >>> shard, inside = Paging((2, 4), (2, 2), (CoreCoord(0, 0),)).shard_table()
+        >>> shard.tolist(), inside.tolist()
+        ([0, 0, 1, 1, 0, 0, 1, 1], [0, 1, 0, 1, 2, 3, 2, 3])
         """
-        total = np.zeros((), dtype=np.int64)
+        shard, inside = np.zeros((), dtype=np.int64), np.zeros((), dtype=np.int64)
         for mode, extent in zip(reversed(self.cut.modes), self.grid, strict=True):
-            total = total[..., None] + mode(np.arange(extent, dtype=np.int64))
-        return total.reshape(-1)
+            # a dimension alone never carries from the place in a shard to the number of the shard
+            across, within = np.divmod(mode(np.arange(extent, dtype=np.int64)), self.shard_pages)
+            shard, inside = shard[..., None] + across, inside[..., None] + within
+        return shard.reshape(-1), inside.reshape(-1)
 
     # The way back.
 

@@ -366,6 +366,16 @@ class TensorSpec:
         return self.paging.deal(self.aligned_page_bytes, self.axis)
 
     @cached_property
+    def page_axes(self) -> tuple[Layout, Layout]:
+        """Return the two axes of `page_places` apart: the bank or position of the core, and the address.
+
+        >>> [along(13) for along in TensorSpec((640, 640), layout="tile", chip="n150").page_axes]
+        [1, 2048]
+        """
+        places = self.page_places + (0 @ self.axis + 0 @ addr)
+        return places.on(self.axis), places.on(addr)
+
+    @cached_property
     def placement(self) -> Any:
         """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
 

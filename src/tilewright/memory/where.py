@@ -105,15 +105,14 @@ def locate(spec: TensorSpec, coord: tuple[int, ...], base: int | None) -> Where:
         )
     page, element = divmod(spec.host(*coord), spec.page_elements)
     paging = spec.paging
-    slot = paging.slots(page)
-    place = spec.page_places(slot)
-    position, at = place[spec.axis], place["addr"]
+    slot = paging.cut(paging.widen(page))
+    position, at = (along(slot) for along in spec.page_axes)
     byte, bit, scale = byte_in_page(spec, element)
     start = spec.first_address if base is None else base
     shard = shard_coordinate = in_shard = None
     if spec.memory.is_sharded:
         shard, in_shard = divmod(slot, paging.shard_pages)
-        shard_coordinate = tuple(reversed(idx2crd(shard, tuple(reversed(paging.shards)))))
+        shard_coordinate = row_major_coordinate(shard, paging.shards)
     row, column = 0, coord[-1] if coord else 0
     for c, n in zip(coord[:-1], spec.padded_shape[-len(coord) :], strict=False):
         row = row * n + c
@@ -151,6 +150,19 @@ def locate(spec: TensorSpec, coord: tuple[int, ...], base: int | None) -> Where:
         offset=at + byte,
         exponent=None if scale is None else start + at + scale,
     )
+
+
+def row_major_coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the coordinate of an index that counts row by row.
+
+    >>> row_major_coordinate(7, (3, 5))
+    (1, 2)
+    """
+    digits = []
+    for extent in reversed(shape):
+        index, digit = divmod(index, extent)
+        digits.append(digit)
+    return tuple(reversed(digits))
 
 
 def byte_in_page(spec: TensorSpec, element: int) -> tuple[int, int, int | None]:
