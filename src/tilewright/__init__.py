@@ -39,12 +39,15 @@ if TYPE_CHECKING:
         TensorSpec,
         Tile,
         block_sharded,
+        from_bytes,
         height_sharded,
         interleaved,
         nd_sharded,
         sharded_across_dims,
+        to_bytes,
         width_sharded,
     )
+    from .tensor import Conversion, StorageType, Tensor
 
 __version__ = "0.0.1"
 
@@ -56,8 +59,9 @@ _LAZY = {
     **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
     **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
     **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("Conversion", "StorageType", "Tensor"), "tensor"),
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
-    **dict.fromkeys(("sharded_across_dims", "width_sharded"), "memory"),
+    **dict.fromkeys(("sharded_across_dims", "width_sharded", "to_bytes", "from_bytes"), "memory"),
 }
 
 
