@@ -297,7 +297,7 @@ class Tensor:
         """
         if self.device is device:
             return self if memory is None else self.to_memory_config(memory)
-        here = self.from_device()._settled()
+        here = self.from_device().settled()
         ready = here if memory is None else here.to_memory_config(memory)
         spec = ready.spec.with_chip(device.chip)
         reason = f"pages move to {device.chip.name}"
@@ -430,8 +430,12 @@ class Tensor:
         assert isinstance(self.storage, DeviceStorage)
         return replace(self.storage.allocation, spec=self.spec)
 
-    def _settled(self) -> Tensor:
-        """Return the tensor with its data at the origin of the padded box."""
+    def settled(self) -> Tensor:
+        """Return the tensor with its data at the origin of the padded box, where `pad` may have moved them from.
+
+        >>> Tensor.of(np.array([[1, 2]], np.uint8)).pad((1, 4), (0, 1), 9).settled().pages.tolist()
+        [1, 2, 0, 0]
+        """
         if self._start is None:
             return self
         return Tensor(self.spec, HostStorage(to_bytes(self.numpy(), self.spec), StorageType.OWNED_HOST), self.made_by)
@@ -439,14 +443,14 @@ class Tensor:
     def _viewed(self, change: Conversion) -> Tensor:
         """Return the same bytes under another spec."""
         if self._start is not None and change.spec is not self.spec:
-            return self._settled()._viewed(change)
+            return self.settled()._viewed(change)
         return Tensor(change.spec, self.storage, change, self._start)
 
     def _repaged(self, change: Conversion, fill: Any) -> Tensor:
         """Return the same coordinates in other pages, by one plan."""
         if change.kind == "view":
             return self._viewed(change)
-        here = self._settled()
+        here = self.settled()
         return self._filled(change, moved(here.pages, here.spec, change.spec, fill))
 
     def _gathered(self, change: Conversion, grid: Array) -> Tensor:
