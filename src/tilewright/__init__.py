@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from .files import Tensorbin, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
+        Allocator,
         BufferType,
         Chip,
         CoreCoord,
         CoreGrid,
         CoreRange,
         CoreRangeSet,
+        Device,
         MemoryConfig,
         NdShardSpec,
         Shape,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         TensorSpec,
         Tile,
         block_sharded,
+        fit,
         from_bytes,
         height_sharded,
         interleaved,
@@ -61,7 +64,8 @@ _LAZY = {
     **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
     **dict.fromkeys(("Conversion", "StorageType", "Tensor"), "tensor"),
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
-    **dict.fromkeys(("sharded_across_dims", "width_sharded", "to_bytes", "from_bytes"), "memory"),
+    **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
+    "width_sharded": "memory",
 }
 
 

@@ -28,8 +28,18 @@ class Violation:
     problem: str
     remedy: str
 
+    @classmethod
+    def told_by(cls, rule: str, problem: Exception) -> Violation:
+        """Return the violation that an error tells of, whose message ends in a remedy.
+
+        >>> Violation.told_by("shards fit", ValueError("3 shards do not fit 2 cores; use 3")).remedy
+        'use 3'
+        """
+        what, _, remedy = str(problem).rpartition("; ")
+        return cls(rule, what, remedy) if what else cls(rule, remedy, "")
+
     def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
 
 
 def spec_violations(spec: TensorSpec) -> Iterator[Violation]:

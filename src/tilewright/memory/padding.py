@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..errors import MemoryConfigError
 from ..layout import round_up
 
@@ -37,3 +39,13 @@ def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[
         if d < -1:
             rows *= extents[d]
     return tuple(extents)
+
+
+def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the alignment that pads any smaller shape of the same rank to these extents, as files store it.
+
+    >>> alignment_of((4, 6, 9)), padded_extents((3, 5, 7), alignment_of((4, 6, 9)))
+    ((24, 6, 9), (4, 6, 9))
+    """
+    rows = [prod(padded[d:-1]) for d in range(len(padded) - 2)]
+    return (*rows, *padded[-2:])

@@ -62,7 +62,8 @@ class Sharding:
             return _at_least_one(rows, ceil_div(columns, cores))
         if len(self.grid) != 1:
             raise MemoryConfigError(
-                f"block sharding needs one rectangle of cores, got the {len(self.grid)} ranges {self.grid}"
+                f"block sharding needs one rectangle of cores, got the {len(self.grid)} ranges {self.grid};"
+                f" their bounding box is {self.grid.bounding_box}"
             )
         down, across = self.grid.ranges[0].height, self.grid.ranges[0].width
         if self.orientation is ShardOrientation.COL_MAJOR:

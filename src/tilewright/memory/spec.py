@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..copy import tiled_layout
 from ..errors import MemoryConfigError, OutOfMemory
@@ -23,6 +23,9 @@ from .shape import Shape
 from .sharding import Sharding
 from .tile import Tile
 from .where import Where, as_place, element_at, locate
+
+if TYPE_CHECKING:
+    from .fitting import Fit
 
 EMPTY_PAGE_BYTES = 4  # of a row-major tensor without elements
 
@@ -334,9 +337,9 @@ class TensorSpec:
         (4,8):(8,1)
         """
         lead = len(self.padded_shape) - self.shape.rank
-        if not self.shape.rank:
-            return Layout()
-        return self.stored(*([0] * lead), *([None] * self.shape.rank)) if lead else self.stored
+        own = Layout(self._whole.shape[lead:], self._whole.stride[lead:])
+        data: Layout = within(own, self.shape.logical) if self.shape.rank else own
+        return data
 
     @cached_property
     def host_inverse(self) -> Any:
@@ -440,9 +443,18 @@ class TensorSpec:
         try:
             _ = self.banks if self.chip else self.paging
         except MemoryConfigError as problem:
-            what, _, remedy = str(problem).rpartition("; ")
-            return [Violation("shards can be placed", what, remedy)]
+            return [Violation.told_by("shards can be placed", problem)]
         return []
+
+    def fit(self, circular_buffers: Any = 0) -> Fit:
+        """Return whether the tensor fits its chip beside circular buffers, and what would if it does not.
+
+        >>> bool(TensorSpec((64, 64), memory="l1", chip="n150").fit(circular_buffers=100_000))
+        True
+        """
+        from .fitting import fit  # it tries other specs, and so stands below this file
+
+        return fit(self, circular_buffers=circular_buffers)
 
     def __repr__(self) -> str:
         parts = [repr(self.shape.logical), repr(self.dtype.name), repr(self.layout.name.lower())]
