@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         to_bytes,
         width_sharded,
     )
-    from .tensor import Conversion, StorageType, Tensor
+    from .tensor import StorageType, Tensor
 
 __version__ = "0.0.1"
 
@@ -62,7 +62,7 @@ _LAZY = {
     **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
     **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
     **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
-    **dict.fromkeys(("Conversion", "StorageType", "Tensor"), "tensor"),
+    **dict.fromkeys(("StorageType", "Tensor"), "tensor"),
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
     **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
     "width_sharded": "memory",

@@ -9,7 +9,9 @@ import numpy as np
 
 from ..copy import execute, plan_copy
 from ..copy.buffers import aligned_empty
-from ..memory import Device, TensorLayout, TensorSpec, from_bytes, to_bytes
+from ..errors import LayoutError, MemoryConfigError
+from ..layout.integers import as_integer
+from ..memory import Device, TensorLayout, TensorSpec, alignment_of, from_bytes, to_bytes
 from ..memory.host_bytes import host_placement
 from .tensor_storage import Bytes, DeviceStorage
 
@@ -36,6 +38,30 @@ def without_padding(spec: TensorSpec) -> TensorSpec:
     Shape([32, 32])
     """
     return TensorSpec(spec.padded_shape, spec.dtype, spec.layout, spec.tile)
+
+
+def with_room(spec: TensorSpec, shape: Any, start: Any = None) -> tuple[TensorSpec, tuple[int, ...]]:
+    """Return the spec whose padded shape is this one, and where in it the data start; rows only.
+
+    >>> with_room(TensorSpec((5, 7), "float32"), (6, 10), (0, 1))
+    (TensorSpec((5, 7), 'float32', 'row_major', alignment=(6, 10)), (0, 1))
+    """
+    if spec.layout is not TensorLayout.ROW_MAJOR:
+        raise MemoryConfigError(f"tiles of {spec.tile} are padded to whole tiles; use to_layout('row_major') first")
+    extents = tuple([int(as_integer(n, "an extent")) for n in shape])
+    begin = tuple([int(as_integer(n, "a start")) for n in start]) if start is not None else (0,) * len(extents)
+    if len(extents) != spec.shape.rank or len(begin) != spec.shape.rank:
+        raise LayoutError(
+            f"{spec.shape!r} needs {spec.shape.rank} padded extents and as many starts, got {list(extents)} and"
+            f" {list(begin)}"
+        )
+    if any(at < 0 or at + n > room for at, n, room in zip(begin, spec.shape, extents, strict=True)):
+        raise LayoutError(
+            f"{spec.shape!r} from {list(begin)} on does not fit the padded shape {list(extents)};"
+            " each extent must be at least start + size"
+        )
+    alignment = alignment_of(extents) if all(extents) and extents else None
+    return TensorSpec(spec.shape.logical, spec.dtype, "row_major", None, spec.memory, spec.chip, alignment), begin
 
 
 def page_grid(pages: Bytes, spec: TensorSpec) -> np.ndarray[Any, Any]:

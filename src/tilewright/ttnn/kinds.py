@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any
 
 from ..errors import FormatError
-from ..formats import BlockFormat, Format, format_of
-from ..memory import TensorLayout
+from ..formats import Format, format_of
+from ..memory import TensorLayout, TensorSpec, row_width_multiple
 from ..tensor import StorageType as TensorStorage
 
 
@@ -99,8 +99,7 @@ def width_multiple(dtype: Any) -> int:
     >>> width_multiple("bfloat16"), width_multiple("float32"), width_multiple("bfloat8_b")
     (2, 1, 32)
     """
-    element = DataType.of(dtype).format
-    return 32 if isinstance(element, BlockFormat) else max(1, 4 // element.itemsize)
+    return row_width_multiple(TensorSpec((1, 1), DataType.of(dtype).format))
 
 
 uint8, uint16, uint32 = DataType.UINT8, DataType.UINT16, DataType.UINT32
@@ -111,5 +110,4 @@ fp8_e4m3 = DataType.FP8_E4M3
 ROW_MAJOR_LAYOUT, TILE_LAYOUT = TensorLayout.ROW_MAJOR, TensorLayout.TILE
 OWNED_HOST_STORAGE, BORROWED_HOST_STORAGE = StorageType.OWNED_HOST, StorageType.BORROWED_HOST
 DEVICE_STORAGE = DEVICE_STORAGE_TYPE = StorageType.DEVICE
-# founding table of the documentation: rows on a device take at least four bytes
 WIDTH_MULTIPLES = {each: width_multiple(each) for each in DataType}

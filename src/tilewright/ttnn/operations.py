@@ -11,8 +11,8 @@ from ..copy import copy
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat
 from ..memory import TensorLayout
-from ..tensor import conversions
-from ..tensor.pages import moved
+from ..memory import TensorSpec as PlainSpec
+from ..tensor.pages import moved, with_room
 from .devices import Device, known_device
 from .door import plain
 from .kinds import DataType
@@ -283,8 +283,8 @@ def tilize_with_val_padding(
     Shape([64, 32])
     """
     rows = untilize(tensor).plain
-    room = conversions.padded(rows.spec, output_tensor_shape).spec
-    spec = conversions.changed(rows.spec, layout=TensorLayout.TILE, alignment=room.alignment)
+    room = with_room(rows.spec, output_tensor_shape)[0]
+    spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=room.alignment)
     held = type(rows).from_pages(moved(rows.pages, rows.spec, spec, pad_value), spec)
     device = tensor.device()
     return _placed(held if device is None else held.to_device(device), memory_config)

@@ -31,8 +31,10 @@ def dump_tensor(file_name: Any, tensor: Tensor, **_: Any) -> None:
     ...     load_tensor(f"{folder}/x.tensorbin").to_list()
     [[1, 2]]
     """
-    held = tensor.plain.from_device()
-    write_tensorbin(_checked(file_name), Tensorbin(held.spec, held.settled().pages))
+    path, held = _checked(file_name), tensor.plain.from_device()
+    if any(held.data_start):
+        held = held.settled()  # a file's data begin at the origin
+    write_tensorbin(path, Tensorbin(held.spec, held.pages))
 
 
 def load_tensor(file_name: Any, *, device: Any = None) -> Tensor:
