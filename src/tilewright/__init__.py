@@ -4,6 +4,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import layout
 from .errors import (
     CoordinateError,
     FileFormatError,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
         to_bytes,
         width_sharded,
     )
-    from .tensor import StorageType, Tensor
+    from .tensor import AddressSpace, LayoutTensor, StorageType, Tensor, TileTensor
 
 __version__ = "0.0.1"
 
@@ -66,7 +67,62 @@ _LAZY = {
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
     **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
     "width_sharded": "memory",
+    **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
 }
+
+__all__ = [
+    "AddressSpace",
+    "Allocator",
+    "BlockFormat",
+    "BufferType",
+    "Chip",
+    "CoordinateError",
+    "CoreCoord",
+    "CoreGrid",
+    "CoreRange",
+    "CoreRangeSet",
+    "Device",
+    "FormatError",
+    "LayoutError",
+    "LayoutTensor",
+    "MemoryConfig",
+    "MemoryConfigError",
+    "NdShardSpec",
+    "OutOfMemory",
+    "Placement",
+    "Plan",
+    "ScalarFormat",
+    "Shape",
+    "ShardDistribution",
+    "ShardOrientation",
+    "ShardSpec",
+    "ShardStrategy",
+    "TensorLayout",
+    "TensorMemoryLayout",
+    "TensorSpec",
+    "Tile",
+    "TileTensor",
+    "TilewrightError",
+    "TransferError",
+    "block_sharded",
+    "cast",
+    "fit",
+    "format_of",
+    "from_bytes",
+    "height_sharded",
+    "interleaved",
+    "nd_sharded",
+    "plan_copy",
+    "quantization_error",
+    "relayout",
+    "sharded_across_dims",
+    "tiled_layout",
+    "tilize",
+    "to_bytes",
+    "untilize",
+    "width_sharded",
+]
+__all__ += layout.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -101,6 +101,12 @@ def test_images_can_be_written_and_read(tmp_path):
     assert other.memory_view("l1").allocated == device.memory_view("l1").allocated
     with pytest.raises(MemoryConfigError, match="load it there"):
         Device.load(tmp_path, "wormhole_n150")
+    manifest = (tmp_path / "banks.json").read_text()
+    for damage in ("", "[]", "{}", manifest.replace("ranges", "range"), manifest.replace('"L1"', "7, 8")):
+        (tmp_path / "banks.json").write_text(damage)
+        with pytest.raises(MemoryConfigError, match="is damaged"):
+            Device.load(tmp_path, SMALL)
+    (tmp_path / "banks.json").write_text(manifest)
     (tmp_path / "l1_003.bin").write_bytes(b"short")
     with pytest.raises(MemoryConfigError, match="has 5 bytes"):
         Device.load(tmp_path, SMALL)

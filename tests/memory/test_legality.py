@@ -102,6 +102,15 @@ def test_placements(memory, words):
     assert str(broken) == str(caught.value)
 
 
+def test_pages_must_divide_the_matrix():
+    memory = width_sharded((2, 1), (64, 48))
+    spec = TensorSpec((64, 64), memory=memory, chip="wormhole_n150", alignment=(24,))
+    with pytest.raises(
+        MemoryConfigError, match="width 72 of the tensor is no multiple of the width 48 of a page; use an"
+    ):
+        spec.pages()
+
+
 def test_configs():
     shards = ShardSpec((2, 2), (32, 32))
     with pytest.raises(MemoryConfigError, match="an interleaved config has no shards"):

@@ -123,6 +123,14 @@ def test_exponents_lead_their_tile():
     assert place.exponent == place.address - 337 + 17
 
 
+def test_elements_that_straddle_bytes_have_a_place_but_no_layout():
+    spec = TensorSpec((64, 64), "mxfp6_e2m3", "tile", chip="wormhole_n150")
+    for at in ((0, 0), (0, 1), (63, 63), (33, 18)):
+        assert spec.element_at(spec.where(*at)) == at
+    with pytest.raises(MemoryConfigError, match=r"6 bits straddle bytes"):
+        _ = spec.placement
+
+
 def test_padding_and_gaps_hold_no_element():
     spec = TensorSpec((5, 7), "float32", memory=height_sharded((2, 1), (3, 7)), chip="wormhole_n150")
     last = spec.where(4, 6, base=0)

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import LayoutError
 from . import bulk
 from .coords import coordinates, is_slice, leaf_coordinates
+from .integers import Count
 from .tuples import as_tree, leaves, like, product, tree_depth
 
 
@@ -98,14 +99,14 @@ class LayoutLike:
         raise NotImplementedError
 
     @property
-    def size(self) -> int:
+    def size(self) -> Count:
         """Return the number of coordinates.
 
         >>> from tilewright import Layout
         >>> Layout((4, (2, 3))).size
         24
         """
-        return int(product(self.shape))
+        return Count(product(self.shape))
 
     @property
     def rank(self) -> int:

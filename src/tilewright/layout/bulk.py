@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LayoutError
 from .axes import PLAIN, Place
 from .coords import is_array
+from .integers import Count
 from .tuples import as_tree, leaves, product, product_each
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def cosize(layout: LayoutLike) -> Any:
     39
     """
     if layout.size == 0:
-        return 0
+        return Count(0)
     lows: dict[str, int] = {}
     highs: dict[str, int] = {}
     for _, places, _ in chunks(layout):
@@ -180,4 +181,4 @@ def cosize(layout: LayoutLike) -> Any:
             lows[name] = min(lows.get(name, 0), int(table.min()))
             highs[name] = max(highs.get(name, 0), int(table.max()))
     sizes = {name: highs[name] + 1 - lows[name] for name in lows}
-    return sizes[PLAIN] if sizes.keys() == {PLAIN} else Place(sizes)
+    return Count(sizes[PLAIN]) if sizes.keys() == {PLAIN} else Place(sizes)

@@ -454,7 +454,7 @@ def _composed_by_index(outer: Layout, tilers: tuple[Any, ...]) -> Any:
                 f"cannot compose mode {k} of {outer} with {_shown(tiler)}: a tiler by mode is strided and nonnegative"
             )
         extents = [n for n in leaves(shape) if n != 1] or [1]
-        block = prod(extents[:-1])
+        block = prod(extents[:-1]) or 1
         needed = max(tile.bounds[1] + 1 if tile.size else 1, prod(extents))
         reach.append(Layout(ceil_div(needed, block) * block))
         tiles.append(scaled(tile, below))

@@ -29,6 +29,19 @@ class StaticInt(int):
     __str__ = int.__repr__
 
 
+class Count(int):
+    """A number that a layout has; calling it returns it, so that `L.size` and Mojo's `L.size()` are the same.
+
+    >>> Count(24), Count(24)() + 1
+    (24, 25)
+    """
+
+    __slots__ = ()
+
+    def __call__(self) -> int:
+        return int(self)
+
+
 class DynamicInt(int):
     """An integer known only at run time, made by `Idx(n)`.
 

@@ -93,12 +93,20 @@ def flat_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
     return regroup(logical_product(block, tiler, strided=strided), tiler, _flat)
 
 
-def blocked_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
+def blocked_product(block: Any, tiler: Any, *, strided: bool = False, order: str = "zipped") -> Any:
     """Return block repeated as a grid of whole blocks: mode by mode ((block, copies), ...).
+
+    `order="grouped"` gives (all of block, all copies) instead, as early versions of Mojo do.
 
     >>> blocked_product(Layout((2, 2)), Layout((2, 2)))
     Layout(((2, 2), (2, 2)), ((1, 4), (2, 8)))
+    >>> blocked_product(Layout((2, 2)), Layout((2, 2)), order="grouped")
+    Layout(((2, 2), (2, 2)), ((1, 2), (4, 8)))
     """
+    if order == "grouped":
+        return logical_product(block, tiler, strided=strided)
+    if order != "zipped":
+        raise LayoutError(f"order={order!r}: a blocked product is 'zipped' mode by mode, or 'grouped'")
     return _interleaved(block, tiler, strided, block_first=True)
 
 

@@ -13,9 +13,11 @@ from . import bulk
 from .admission import Replica, admit, admit_guard, admit_replica, check_span, plain_reach
 from .axes import PLAIN, Axis, Place, axis_name
 from .base import LayoutLike
+from .brackets import brackets
 from .coords import as_wide, is_array, leaf_coordinates, out_of_range
 from .guards import Guard, live_guards
-from .integers import DynamicInt, as_integer, is_dynamic
+from .integers import Count, DynamicInt, as_integer, is_dynamic
+from .mojo import MojoNames
 from .notation import format_signed, format_tree, parse_chain
 from .selection import fixed_part, kept
 from .steps import along, check_step, merge_modes, span
@@ -35,7 +37,17 @@ _known_stride = _STRIDE_OF.get
 _Mode: TypeAlias = "tuple[int, list[tuple[int, Any]], Any]"
 
 
-class Layout(LayoutLike):
+def _make_dynamic(layout: Layout, fixed: tuple[Any, ...]) -> Layout:
+    """Return the same layout with every extent and stride dynamic; `make_dynamic[dtype]()` reads as in Mojo.
+
+    >>> Layout((4, 8)).make_dynamic()
+    Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
+    """
+    shape, stride = map_leaves(_made_dynamic, layout._shape), map_leaves(_made_dynamic, layout._stride)
+    return layout._with(shape=shape, stride=stride)
+
+
+class Layout(MojoNames, LayoutLike):
     """A function from coordinates to places: `Layout(shape, stride)` with nested tuples of any depth.
 
     Without strides the layout is compact and column-major, as in CuTe. A stride is an integer or a step along named
@@ -182,11 +194,11 @@ class Layout(LayoutLike):
         (39, 4)
         """
         if self.size == 0:
-            return 0
+            return Count(0)
         low, high = self.bounds
         if isinstance(low, Place):
             return Place({name: high[name] + 1 - min(low[name], 0) for name in low})
-        return int(high + 1 - min(low, 0))
+        return Count(high + 1 - min(low, 0))
 
     @property
     def shape_known(self) -> bool:
@@ -236,13 +248,7 @@ class Layout(LayoutLike):
         """
         return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self._stride)])
 
-    def make_dynamic(self) -> Layout:
-        """Return the same layout with every extent and stride dynamic.
-
-        >>> Layout((4, 8)).make_dynamic()
-        Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
-        """
-        return self._with(shape=map_leaves(_made_dynamic, self._shape), stride=map_leaves(_made_dynamic, self._stride))
+    make_dynamic = brackets(_make_dynamic)
 
     @classmethod
     def parse(cls, text: str) -> Layout:
@@ -446,7 +452,7 @@ class Layout(LayoutLike):
         bound: set[Guard] = set()
         for k in range(self.rank):
             mode = self.mode(k)
-            extent = mode.size
+            extent = int(mode.size)
             index = leaves(index_strides(mode._shape))
             for guard in self.guards:
                 step = guard.stride[k] if guard.stride.__class__ is tuple else guard.stride

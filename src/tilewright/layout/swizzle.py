@@ -70,6 +70,15 @@ class Swizzle:
         """
         return 1 << (self.bits + self.base + abs(self.shift))
 
+    @property
+    def cosize(self) -> int:
+        """Return the size of a block of offsets that a block is mapped to: the same.
+
+        >>> Swizzle(3, 0, 3).cosize
+        64
+        """
+        return self.size
+
     def __call__(self, offset: Any) -> Any:
         """Return the swizzled offset; arrays of integers work too.
 
@@ -100,6 +109,9 @@ class Swizzle:
 
     def __str__(self) -> str:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
+
+    def __format__(self, style: str) -> str:
+        return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:

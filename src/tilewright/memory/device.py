@@ -241,22 +241,29 @@ class Device:
         FileNotFoundError: [Errno 2] No such file or directory: 'no-such-folder/banks.json'
         """
         path = Path(folder)
-        content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        text = (path / MANIFEST).read_text(encoding="utf-8")
         device = cls(chip, **sizes)
-        made_on = (content["chip"], content["dispatch"])
+        try:
+            content = json.loads(text)
+            made_on = (content["chip"], content["dispatch"])
+            ranges = {str(name): (int(low), int(high)) for name, (low, high) in content["ranges"].items()}
+            blocks = [(str(kind), int(address), int(size)) for kind, address, size in content["allocations"]]
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise MemoryConfigError(f"{path / MANIFEST} is damaged ({problem}); dump the device again") from None
         if made_on != (device.chip.name, device.chip.dispatch):
             raise MemoryConfigError(
                 f"{path} holds images of {made_on[0]} with {made_on[1]} dispatch, not of {device.chip}; load it there"
             )
-        for name, (low, high) in content["ranges"].items():
-            for bank in range(device._banks[name == "l1"].count):
+        for name, (low, high) in ranges.items():
+            banks = device._banks[BufferType.of(name).is_l1]
+            for bank in range(banks.count):
                 image = np.fromfile(path / f"{name}_{bank:03}.bin", dtype=np.uint8)
                 if image.size != high - low:
                     raise MemoryConfigError(
                         f"{name}_{bank:03}.bin has {image.size} bytes, but its range {low} to {high} has {high - low}"
                     )
-                device.write_bytes(bank, low, image, name)
-        for kind, address, size in content["allocations"]:
+                banks.at(bank, low, image.size)[:] = image
+        for kind, address, size in blocks:
             device.allocator.reserve(address, size, kind)
         return device
 

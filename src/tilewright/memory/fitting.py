@@ -145,7 +145,7 @@ def _made(request: Any, chip: Chip) -> tuple[TensorSpec | None, list[Violation]]
     """Return the spec on the chip, or the rule that forbids it."""
     try:
         spec = TensorSpec(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
-    except TilewrightError as problem:
+    except MemoryConfigError as problem:
         return None, [Violation.told_by("the spec is legal", problem)]
     return spec, spec.violations()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import lcm
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout import ceil_div, round_up
@@ -85,6 +85,9 @@ def _at_least_one(*extents: int) -> list[int]:
     return [max(1, n) for n in extents]
 
 
+Made: TypeAlias = MemoryConfig | Sharding
+
+
 def interleaved(buffer_type: Any = "dram") -> MemoryConfig:
     """Return the config that deals pages to all banks of a memory in turn.
 
@@ -96,7 +99,7 @@ def interleaved(buffer_type: Any = "dram") -> MemoryConfig:
 
 def height_sharded(
     core_grid: Any, shard_shape: Any = None, orientation: Any = "row_major", buffer_type: Any = "l1"
-) -> Any:
+) -> Made:
     """Return the config in which each shard is a run of whole rows.
 
     >>> height_sharded((8, 8), (64, 96)).memory_layout
@@ -107,7 +110,7 @@ def height_sharded(
 
 def width_sharded(
     core_grid: Any, shard_shape: Any = None, orientation: Any = "row_major", buffer_type: Any = "l1"
-) -> Any:
+) -> Made:
     """Return the config in which each shard is a run of whole columns.
 
     >>> width_sharded((8, 1), (64, 32)).shard_spec.shape
@@ -118,7 +121,7 @@ def width_sharded(
 
 def block_sharded(
     core_grid: Any, shard_shape: Any = None, orientation: Any = "row_major", buffer_type: Any = "l1"
-) -> Any:
+) -> Made:
     """Return the config in which the matrix is cut both ways, and shard (i, j) goes to row i and column j of cores.
 
     >>> block_sharded((2, 2), (64, 64)).sharding.distribution
@@ -156,7 +159,7 @@ def sharded_across_dims(
     return Sharding(None, cores, order, BufferType.of(buffer_type), numbers, all_but)
 
 
-def _by_strategy(strategy: ShardStrategy, cores: Any, shape: Any, orientation: Any, buffer: Any) -> Any:
+def _by_strategy(strategy: ShardStrategy, cores: Any, shape: Any, orientation: Any, buffer: Any) -> Made:
     if shape is None:
         return Sharding(strategy, CoreRangeSet.of(cores), ShardOrientation.of(orientation), BufferType.of(buffer))
     return MemoryConfig(strategy.memory_layout, buffer, ShardSpec(cores, shape, orientation))

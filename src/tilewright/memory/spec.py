@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..copy import tiled_layout
 from ..errors import MemoryConfigError, OutOfMemory
 from ..formats import BlockFormat, Format, format_of
-from ..layout import Axis, Layout, addr, bank, compose, core, left_inverse, round_up, row_major, within
+from ..layout import Axis, Layout, addr, bank, core, left_inverse, round_up, row_major, within
 from .chip import Chip
 from .config import MemoryConfig
 from .kinds import TensorLayout
@@ -19,6 +19,7 @@ from .legality import Violation, spec_violations
 from .padding import padded_extents
 from .page_table import PageTable, page_table
 from .paging import Paging, cut_in_shards, dealt_in_turn
+from .placing import element_placement
 from .shape import Shape
 from .sharding import Sharding
 from .tile import Tile
@@ -245,6 +246,12 @@ class TensorSpec:
         4
         """
         sharding = self.memory.sharding
+        for what, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
+            if page and n % page:
+                raise MemoryConfigError(
+                    f"the {what} {n} of the tensor is no multiple of the {what} {page} of a page; use an alignment of"
+                    f" {page}, which pads it to {round_up(n, page)}"
+                )
         if sharding is not None:
             made_with_matrix = not self.memory.made_with_nd
             lifted = (1, *self.padded_shape) if made_with_matrix and len(self.padded_shape) == 1 else self.padded_shape
@@ -387,23 +394,7 @@ class TensorSpec:
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
         Place(bank=3, addr=5188)
         """
-        each = self.page_elements
-        paging, deal = self.paging, self.page_places
-        inside = self._inside_page()
-        start = inside.offset + 0 @ self.axis + 0 @ addr  # so that a place names both axes, however small the tensor
-        outer = Layout((inside.shape, *deal.shape), (inside.stride, *deal.stride), offset=start)
-        cut = Layout((each, *paging.cut.shape), (1, *_scaled(paging.cut.stride, each)))
-        widen = Layout((each, *paging.widen.shape), (1, *_scaled(paging.widen.stride, each)))
-        return compose(outer, compose(cut, compose(widen, self.host)))
-
-    def _inside_page(self) -> Layout:
-        """Return the layout from an element of a page to its byte."""
-        if not isinstance(self.dtype, BlockFormat):
-            return Layout(self.page_elements, self.dtype.itemsize @ addr)
-        sections = self.dtype.sections(self.page_elements)
-        packed = self.page_elements // sections.data
-        shape, stride = (packed, sections.data), (0 @ addr, 1 @ addr)
-        return Layout(shape, stride, offset=sections.data_offset @ addr)
+        return element_placement(self)
 
     def where(self, *coord: int, base: int | None = None) -> Where:
         """Return every step on the way of an element to its byte, in a buffer at base or on an empty chip.
@@ -472,7 +463,3 @@ class TensorSpec:
         layout = f"tiles of {self.tile}" if self.layout is TensorLayout.TILE else "rows"
         chip = f", {self.chip.name}" if self.chip else ""
         return f"{self.shape} {self.dtype} in {layout}, {self.memory}{chip}"
-
-
-def _scaled(strides: Any, factor: int) -> Any:
-    return tuple([_scaled(step, factor) if isinstance(step, tuple) else step * factor for step in strides])

@@ -60,18 +60,18 @@ def from_dlpack(exporter: Any) -> Array:
 
 def _imported(exporter: Any, problem: Exception) -> Array:
     """Return the array that NumPy refused, if it is host memory in a format that we know."""
-    capsule = exporter.__dlpack__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     try:
+        capsule = exporter.__dlpack__()
         tensor = _Tensor.from_address(pointer(capsule, b"dltensor"))
-    except ValueError:
+    except (BufferError, RuntimeError, TypeError, ValueError):
         tensor = None
     dtype = None if tensor is None or tensor.lanes != 1 else _FORMATS.get((tensor.code, tensor.bits))
     if tensor is None or dtype is None or tensor.device_type not in _HOST_DEVICES:
         raise LayoutError(
-            f"cannot share the memory of {type(exporter).__name__} through DLPack: {problem}; copy memory of a device"
-            " to the host first"
+            f"cannot share the memory of {type(exporter).__name__} through DLPack: {problem}; memory of a device must"
+            " be copied to the host first"
         ) from None
     shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
     size = np.dtype(dtype).itemsize
@@ -86,5 +86,5 @@ def _imported(exporter: Any, problem: Exception) -> Array:
     address = tensor.data + tensor.byte_offset + low * size
     memory = (ctypes.c_uint8 * ((high - low + 1) * size)).from_address(address)
     memory.owner = capsule  # an unused capsule frees the memory when it goes
-    scalars: Array = np.frombuffer(memory, dtype=np.uint8).view(dtype)
-    return np.lib.stride_tricks.as_strided(scalars[-low:], shape, [step * size for step in steps])
+    scalars: Array = np.frombuffer(memory, dtype=f"u{size}")
+    return np.lib.stride_tricks.as_strided(scalars[-low:], shape, [step * size for step in steps]).view(dtype)

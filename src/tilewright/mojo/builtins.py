@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Built-ins of Mojo that its layout snippets use: number types, arrays and spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import formats
+from ..copy.buffers import aligned_empty
+from ..errors import CoordinateError, FormatError
+from ..formats import ScalarFormat, format_of
+from ..layout.integers import as_integer
+from ..tensor.storage import as_array, flat_scalars
+
+Int = int
+
+
+class DType:
+    """The number types by name; `DType.float32` is our format of that name.
+
+    >>> DType.float32
+    format_of('float32')
+    """
+
+    bool = formats.bool_
+    int8 = formats.int8
+    int16 = formats.int16
+    int32 = formats.int32
+    int64 = formats.int64
+    uint8 = formats.uint8
+    uint16 = formats.uint16
+    uint32 = formats.uint32
+    uint64 = formats.uint64
+    float16 = formats.float16
+    bfloat16 = formats.bfloat16
+    float32 = formats.float32
+    float64 = formats.float64
+    float8_e4m3fn = formats.float8_e4m3
+    float8_e5m2 = formats.float8_e5m2
+
+
+Bool = formats.bool_
+Int8, Int16, Int32, Int64 = formats.int8, formats.int16, formats.int32, formats.int64
+UInt8, UInt16, UInt32, UInt64 = formats.uint8, formats.uint16, formats.uint32, formats.uint64
+Float16, BFloat16 = formats.float16, formats.bfloat16
+Float32, Float64 = formats.float32, formats.float64
+
+
+class _Scalar:
+    """`Scalar[dtype](value)` is a number of that type.
+
+    >>> Scalar[DType.int8](5).itemsize
+    1
+    """
+
+    def __getitem__(self, dtype: Any) -> Callable[[Any], Any]:
+        return _scalar_format(dtype).dtype.type
+
+
+Scalar = _Scalar()
+
+
+def _scalar_format(dtype: Any) -> ScalarFormat:
+    element = format_of(dtype)
+    if not isinstance(element, ScalarFormat):
+        raise FormatError(f"an array holds scalars, not {element.name}")
+    return element
+
+
+class Span:
+    """A run of scalars that belongs to someone else: an array, a buffer, or another span, indexed from 0.
+
+    >>> span = Span(np.arange(4))
+    >>> len(span), int(span[3])
+    (4, 3)
+    """
+
+    def __init__(self, storage: Any) -> None:
+        self.array = flat_scalars(as_array(storage))
+
+    def _at(self, k: Any) -> int:
+        at = as_integer(k, "an index")
+        if not 0 <= at < len(self):
+            raise CoordinateError(f"index {at} is outside {len(self)} scalars")
+        return at
+
+    def __len__(self) -> int:
+        return int(self.array.size)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.array[self._at(k)]
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        self.array[self._at(k)] = value
+
+    def unsafe_ptr(self) -> Any:
+        """Return the memory itself.
+
+        >>> Span(np.arange(4)).unsafe_ptr().tolist()
+        [0, 1, 2, 3]
+        """
+        return self.array
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} x {self.array.dtype}>"
+
+
+class _Owned(Span):
+    """Scalars of its own."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+class _ArrayMaker:
+    """`InlineArray[Float32, 16](uninitialized=True)`, or `(fill=0)`, or the values themselves.
+
+    >>> InlineArray[Float32, 4](fill=1.5).array.tolist()
+    [1.5, 1.5, 1.5, 1.5]
+    """
+
+    def __getitem__(self, parameters: Any) -> Callable[..., _Owned]:
+        dtype, size = parameters
+        element, count = _scalar_format(dtype), as_integer(size, "the size of an array")
+
+        def made(*values: Any, fill: Any = None, uninitialized: bool = False) -> _Owned:
+            array = aligned_empty(count, element.dtype)
+            if values:
+                if len(values) != count:
+                    raise CoordinateError(f"an array of {count} scalars was given {len(values)} values")
+                array[...] = np.array(values, dtype=element.dtype)
+            elif fill is not None or not uninitialized:
+                array[...] = 0 if fill is None else fill
+            return _Owned(array)
+
+        return made
+
+
+InlineArray = _ArrayMaker()
+Array = InlineArray
+
+
+class _ListMaker:
+    """`List[Float32](length=4, fill=0)` or `List[Float32](1, 2, 3)`.
+
+    >>> List[Int32](1, 2, 3).array.tolist()
+    [1, 2, 3]
+    """
+
+    def __getitem__(self, dtype: Any) -> Callable[..., _Owned]:
+        element = _scalar_format(dtype)
+
+        def made(*values: Any, length: int = 0, fill: Any = 0) -> _Owned:
+            if values:
+                return _Owned(np.array(values, dtype=element.dtype))
+            return _Owned(np.full(length, fill, dtype=element.dtype))
+
+        return made
+
+
+List = _ListMaker()

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mojo's module `layout.layout_tensor`: the older tensor, and its copies between memories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tensor import LayoutTensor, TileTensor
+
+__all__ = ["LayoutTensor", "copy", "copy_dram_to_local", "copy_dram_to_sram", "copy_local_to_dram", "copy_sram_to_dram"]
+
+
+def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
+    """Return target after source was copied into it, with fill where a ragged source has nothing.
+
+    >>> from tilewright.mojo.layout.tile_layout import row_major
+    >>> from tilewright.mojo.layout.tile_tensor import stack_allocation
+    >>> tile, big = stack_allocation["int8"](row_major[2, 2]()), stack_allocation["int8"](row_major[3, 3]()).fill(7)
+    >>> copy(tile, big.tile[2, 2](1, 1)).to_numpy().tolist()
+    [[7, 0], [0, 0]]
+    """
+    return target.copy_from(source, fill=fill)
+
+
+copy_dram_to_sram = copy_sram_to_dram = copy_dram_to_local = copy_local_to_dram = copy

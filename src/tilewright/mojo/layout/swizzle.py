@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mojo's module `layout.swizzle`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import LayoutError
+from ...formats import format_of
+from ...layout import ComposedLayout as _Composed
+from ...layout import Swizzle, compose
+from ...layout.brackets import Bracketed
+from ...layout.integers import as_integer
+
+__all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
+
+
+def ComposedLayout(layout: Any, swizzle: Swizzle) -> _Composed:  # noqa: N802  (Mojo's name)
+    """Return the layout followed by the swizzle, in Mojo's order of arguments.
+
+    >>> from tilewright.mojo.layout.tile_layout import row_major
+    >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
+    [0, 5, 8, 13]
+    """
+    found: _Composed = compose(swizzle, layout)
+    return found
+
+
+def _log2(value: Any, what: str) -> int:
+    n = int(as_integer(value, what))
+    if n < 1 or n & (n - 1):
+        raise LayoutError(f"{what} {n} must be a power of two")
+    return n.bit_length() - 1
+
+
+def _make_swizzle(_: Any, fixed: tuple[Any, ...]) -> Swizzle:
+    if len(fixed) == 2:
+        dtype, mode = fixed
+        if not 0 <= as_integer(getattr(mode, "value", mode), "a swizzle mode") <= 3:
+            raise LayoutError(f"swizzle mode {mode} must be 0 (none), 1 (32B), 2 (64B) or 3 (128B)")
+        return Swizzle(int(getattr(mode, "value", mode)), _log2(16 // format_of(dtype).bytes_per_tile(1), "a width"), 3)
+    rows, row_size, access = fixed
+    base = _log2(access, "the access size")
+    shift = _log2(row_size, "the row size") - base
+    if shift <= 0:
+        raise LayoutError(
+            f"make_swizzle{list(fixed)}: the row size {row_size} must be larger than the access size {access}"
+        )
+    return Swizzle(_log2(rows, "the number of rows"), base, shift)
+
+
+class _MakeSwizzle(Bracketed[Swizzle]):
+    """`make_swizzle[rows, row_size, access]()` or `make_swizzle[dtype, mode]()`.
+
+    >>> make_swizzle[8, 32, 4](), make_swizzle["bfloat16", 3]()
+    (Swizzle(3, 2, 3), Swizzle(3, 3, 3))
+    """
+
+
+make_swizzle = _MakeSwizzle(_make_swizzle, None)
+
+
+def _make_ldmatrix_swizzle(_: Any, fixed: tuple[Any, ...], simd_bytes: int = 64) -> Swizzle:
+    dtype, row_size, *rest = fixed
+    itemsize = format_of(dtype).bytes_per_tile(1)
+    log2_vector = rest[0] if rest else 0
+    bytes_32_banks = 128
+    conflicts = min(8 * row_size * itemsize // bytes_32_banks, 8)
+    width = simd_bytes // itemsize
+    return Swizzle(_log2(conflicts, "the number of conflicts"), log2_vector, _log2(max(row_size // width, 8), "a row"))
+
+
+class _MakeLdmatrixSwizzle(Bracketed[Swizzle]):
+    """`make_ldmatrix_swizzle[dtype, row_size, log2_vector_width](simd_bytes=64)`: no bank conflicts for ldmatrix.
+
+    >>> make_ldmatrix_swizzle["float32", 128, 3]()
+    Swizzle(3, 3, 3)
+    """
+
+
+make_ldmatrix_swizzle = _MakeLdmatrixSwizzle(_make_ldmatrix_swizzle, None)

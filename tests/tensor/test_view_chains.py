@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any chain of views equals its model: the same indexing done by NumPy on a table of places."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from tilewright import Layout, LayoutError, TileTensor
+
+from .model import listed
+from .strategies import VIEWS, chains, roots
+
+FILL = -7
+
+
+def assert_like_model(tensor, model, storage):
+    """Check everything that is asked of a view as a whole."""
+    assert tensor.shape == model.shape
+    assert tensor.rank == model.rank
+    assert tensor.numel() == tensor.num_elements() == model.size
+    assert tensor.element_size == int(np.prod(model.lanes))
+    assert tensor.is_ragged == (not model.valid.all())
+    np.testing.assert_array_equal(tensor.mask(), model.given_out(model.valid))
+    np.testing.assert_array_equal(tensor.to_numpy(fill=FILL), model.padded(storage, FILL))
+    assert_valid_part(tensor, model, storage)
+    assert format(tensor, "mojo") == model.text(storage, tensor.flat_rank)
+    if isinstance(tensor.layout, Layout) and model.valid.any() and model.valid.reshape(-1)[0]:
+        assert tensor.offset == tensor.ptr.offset == model.places.reshape(-1)[0]
+
+
+def assert_valid_part(tensor, model, storage):
+    if model.box is None:
+        with pytest.raises(LayoutError, match="no box"):
+            _ = tensor.valid_shape
+    elif model.elements.any():
+        assert tensor.valid_shape == model.box
+    else:
+        assert model.size == 0 or 0 in tensor.valid_shape
+    if not model.readable:
+        with pytest.raises(LayoutError, match=r"give\s+fill=x"):
+            tensor.to_numpy()
+    elif model.elements.any():
+        np.testing.assert_array_equal(tensor.to_numpy(), model.read(storage))
+    else:
+        assert tensor.to_numpy().size == 0
+
+
+def assert_elements_like_model(tensor, model, storage):
+    """Check every element on its own, through every way to reach one."""
+    order = {c: k for k, c in enumerate(np.ndindex(*model.shape[::-1]))}
+    for c in model.coordinates():
+        places, valid = model.places[c].reshape(model.block), model.valid[c].reshape(model.block)
+        if valid.all():
+            assert tensor.ptr_at_offset(*c).offset == places.reshape(-1)[0] if c else True
+            np.testing.assert_array_equal(tensor[c], storage[places])
+            np.testing.assert_array_equal(tensor.load(c), storage[places])
+            if c:
+                np.testing.assert_array_equal(tensor[order[c[::-1]]], storage[places])
+        else:
+            with pytest.raises(IndexError, match="valid"):
+                tensor[c]
+            with pytest.raises(IndexError, match="valid"):
+                tensor.load(c)
+        np.testing.assert_array_equal(
+            tensor.load(c, fill=FILL), np.where(valid, storage[np.where(valid, places, 0)], FILL)
+        )
+
+
+@given(st.data())
+@settings(max_examples=3 * settings().max_examples)
+def test_a_chain_of_views_equals_its_model(data):
+    origin = data.draw(roots())
+    for walk in data.draw(chains(origin)):
+        note(" . ".join(walk.steps))
+        assert_like_model(walk.tensor, walk.model, origin.storage)
+
+
+@given(st.data())
+def test_every_element_of_a_chain_equals_its_model(data):
+    origin = data.draw(roots(most=36))
+    walk = data.draw(chains(origin))[-1]
+    note(" . ".join(walk.steps))
+    assert_elements_like_model(walk.tensor, walk.model, origin.storage)
+
+
+@pytest.mark.parametrize("view", sorted(VIEWS))
+@given(data=st.data())
+@settings(max_examples=max(1, settings().max_examples // 4))
+def test_every_kind_of_view_equals_its_model_on_every_kind_of_tensor(view, data):
+    origin = data.draw(roots())
+    before = data.draw(chains(origin, longest=1))[-1]
+    after = data.draw(VIEWS[view](before))
+    if after is not None:
+        note(" . ".join(after.steps))
+        assert_like_model(after.tensor, after.model, origin.storage)
+
+
+@given(st.data())
+def test_views_share_memory_and_keep_their_labels(data):
+    origin = data.draw(roots())
+    tensor = origin.walk.tensor.address_space_cast[
+        data.draw(st.sampled_from(list(type(origin.walk.tensor.address_space))))
+    ]()
+    origin.walk.tensor = tensor
+    walk = data.draw(chains(origin, views=tuple([name for name in VIEWS if name != "same"])))[-1]
+    assert walk.tensor.origin is origin.storage
+    assert walk.tensor.dtype is tensor.dtype
+    assert walk.tensor.address_space is tensor.address_space
+    assert walk.tensor.mut is tensor.mut is True
+
+
+@given(st.data())
+def test_a_read_only_view_stays_read_only_through_any_chain(data):
+    origin = data.draw(roots())
+    ways = [lambda t: t.as_immut(), lambda t: t.as_imm(), TileTensor]
+    origin.walk.tensor = data.draw(st.sampled_from(ways))(origin.walk.tensor)
+    walk = data.draw(chains(origin))[-1]
+    assert walk.tensor.readonly
+    assert not walk.tensor.mut
+    assert_like_model(walk.tensor, walk.model, origin.storage)
+
+
+@given(st.data())
+def test_a_copy_of_a_view_is_the_same_view(data):
+    origin = data.draw(roots())
+    walk = data.draw(chains(origin))[-1]
+    assert_like_model(copy.copy(walk.tensor), walk.model, origin.storage)
+    assert copy.copy(walk.tensor).origin is origin.storage
+
+
+@given(st.data())
+def test_dynamic_extents_and_strides_change_no_number(data):
+    origin = data.draw(roots())
+    walk = data.draw(chains(origin))[-1]
+    dynamic = walk.tensor.make_dynamic()
+    assert_like_model(dynamic, walk.model, origin.storage)
+    assert dynamic.static_shape == (-1,) * dynamic.flat_rank
+    assert dynamic.shape_known is (dynamic.flat_rank == 0)
+
+
+@given(st.data())
+def test_reshape_refuses_exactly_what_does_not_follow_row_major_order(data):
+    origin = data.draw(roots())
+    walk = data.draw(chains(origin, longest=2))[-1]
+    if walk.model.size == 0 or (walk.model.follows_row_major() and not isinstance(walk.tensor.layout, Layout)):
+        return
+    for reshaped in (walk.tensor.coalesce, walk.tensor.reshape[walk.model.size], walk.tensor.as_span):
+        if walk.model.follows_row_major():
+            reshaped()
+        else:
+            with pytest.raises(LayoutError, match="row-major order"):
+                reshaped()
+
+
+@given(st.data())
+def test_flat_lists_the_valid_elements_in_the_stated_order(data):
+    origin = data.draw(roots())
+    walk = data.draw(chains(origin))[-1]
+    if not walk.model.readable:
+        with pytest.raises(LayoutError):
+            walk.tensor.flat()
+        return
+    values = walk.model.read(origin.storage)
+    rank = walk.model.rank
+    for order, axes in (("row", range(rank)), ("colex", reversed(range(rank)))):
+        flat = values.transpose(*axes, *range(rank, values.ndim)).reshape(-1, *walk.model.block)
+        np.testing.assert_array_equal(walk.tensor.flat(order=order), flat)
+
+
+@given(st.data())
+def test_as_strided_shows_the_valid_scalars_without_a_copy(data):
+    origin = data.draw(roots(kinds=("compact", "gaps", "reversed", "broadcast")))
+    walk = data.draw(chains(origin, views=("tile", "vectorize", "subscript", "transpose", "split")))[-1]
+    try:
+        seen = walk.tensor.as_strided()
+    except LayoutError:
+        assert walk.model.box is None or not all(part and len(part) == 1 for part in walk.model.leaves)
+        return
+    scalars = walk.model.places[walk.model.valid]
+    assert sorted(seen.reshape(-1).tolist()) == sorted(origin.storage[scalars].tolist())
+    assert seen.size == 0 or np.shares_memory(seen, origin.storage)
+
+
+@given(st.data())
+def test_invalid_scalars_print_as_underscores(data):
+    origin = data.draw(roots())
+    walk = data.draw(chains(origin, views=("tile", "distribute", "vectorize")))[-1]
+    assert format(walk.tensor, "mojo").count("_") == (~walk.model.valid).sum()
+    if walk.model.rank == 1 and not walk.model.lanes:
+        shown = [str(place) if ok else "_" for place, ok in zip(walk.model.places, walk.model.valid, strict=True)]
+        assert str(walk.tensor) == (listed(shown) if shown else "")

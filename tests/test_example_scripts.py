@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every script in examples/ runs as a reader would run it; each checks itself and says so."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+
+# The last line that each script prints once all its checks have passed.
+LAST_LINES = {
+    "demo.py": "Everything above was checked.",
+    "swizzled_transpose.py": "All three agree with NumPy.",
+    "tiled_matmul.py": "B in 8 x 8 blocks: the same numbers, bit for bit",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[path.name for path in SCRIPTS])
+def test_the_script_runs_to_its_last_line(script, tmp_path):
+    command = [sys.executable, "-W", "error", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.rstrip().splitlines()[-1] == LAST_LINES[script.name]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[path.name for path in SCRIPTS])
+def test_the_script_says_how_it_is_run(script):
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# SPDX-License-Identifier: Apache-2.0"
+    assert any(line.strip() in (f"python examples/{script.name}", f"make {script.stem}") for line in lines[:10])
+
+
+def test_scripts_are_found():
+    assert {path.name for path in SCRIPTS} == set(LAST_LINES)
