@@ -49,6 +49,7 @@ def test_values_survive(spec, seed):
     same(tensor_for(spec, seed), values_for(spec, seed))
 
 
+@settings(max_examples=80)
 @given(plain, st.data())
 def test_reshape(spec, data):
     x = tensor_for(spec)
@@ -61,6 +62,7 @@ def test_reshape(spec, data):
     check_kind(x, y)
 
 
+@settings(max_examples=80)
 @given(plain, st.data())
 def test_reshape_keeps_matrices(spec, data):
     assume(spec.shape.rank >= 2)
@@ -70,6 +72,7 @@ def test_reshape_keeps_matrices(spec, data):
     same(y, values_for(spec).reshape(-1, *spec.shape.logical[-2:]))
 
 
+@settings(max_examples=80)
 @given(plain, st.data())
 def test_permute(spec, data):
     x = tensor_for(spec)
@@ -79,6 +82,7 @@ def test_permute(spec, data):
     check_kind(x, y)
 
 
+@settings(max_examples=80)
 @given(plain, st.data())
 def test_slice(spec, data):
     x = tensor_for(spec)
@@ -91,6 +95,7 @@ def test_slice(spec, data):
     check_kind(x, y)
 
 
+@settings(max_examples=80)
 @given(plain, st.sampled_from([None, (32, 32), (16, 32), (8, 16)]))
 def test_to_layout(spec, tile):
     x = tensor_for(spec)
@@ -103,6 +108,7 @@ def test_to_layout(spec, tile):
     check_kind(x, y)
 
 
+@settings(max_examples=80)
 @given(specs(), st.sampled_from(["float32", "bfloat16", "int32", "uint8"]))
 def test_to_dtype(spec, dtype):
     assume(not spec.memory.is_sharded or spec.dtype.name not in BLOCKS)
@@ -112,7 +118,7 @@ def test_to_dtype(spec, dtype):
     check_kind(x, y)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(specs())
 def test_devices_hold_the_same_values(spec):
     x = tensor_for(spec)
@@ -128,6 +134,7 @@ def test_devices_hold_the_same_values(spec):
     assert not device.allocator.memory_view(spec.memory.buffer_type).allocated
 
 
+@settings(max_examples=80)
 @given(specs(), specs())
 def test_memory_configs_change_places_only(one, other):
     x = tensor_for(one)

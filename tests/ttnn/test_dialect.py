@@ -35,7 +35,7 @@ def test_another_ttnn_can_be_imported_beside_it(tmp_path):
     assert found.stdout.strip() == "theirs ttnn.Shape([2]) tilewright.ttnn ttnn"
 
 
-def test_torch_tensors_by_what_they_can_do():
+def test_torch_tensors_by_what_they_can_do(tmp_path):
     torch = pytest.importorskip("torch")
     weights = torch.randn(3, 5, requires_grad=True)
     x = ttnn.from_torch(weights, ttnn.bfloat16)
@@ -50,6 +50,8 @@ def test_torch_tensors_by_what_they_can_do():
     shared[0, 1] = 4
     assert x.to_list() == [[0.0, 4.0], [0.0, 0.0]]
     assert ttnn.to_torch(x, torch.float64, torch_rank=2).dtype is torch.float64
+    ttnn.dump_tensor(tmp_path / "x.tensorbin", x)  # mapped memory is read-only, and torch's is not
+    assert torch.equal(ttnn.to_torch(ttnn.load_tensor(tmp_path / "x.tensorbin")), shared)
     packed = ttnn.from_torch(torch.randn(40, 40, dtype=torch.float64), ttnn.bfloat8_b)
     assert ttnn.to_torch(packed).dtype is torch.float32
 

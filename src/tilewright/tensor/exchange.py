@@ -48,12 +48,11 @@ def exported(array: Array, **options: Any) -> Any:
     >>> from_dlpack(Exporter()).dtype
     dtype(bfloat16)
     """
+    source = array if array.flags.writeable else array.copy()  # not every capsule can say that memory is read-only
     if array.dtype not in _CODES:
-        return array.__dlpack__(**options)
+        return source.__dlpack__(**options)
     code, bits = _CODES[array.dtype]
-    # exported as integers, and relabelled; the plain form of a capsule cannot say that memory is read-only
-    source = array if array.flags.writeable else array.copy()
-    capsule = source.view(bits).__dlpack__()
+    capsule = source.view(bits).__dlpack__()  # exported as integers, and relabelled
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     address = pointer(capsule, b"dltensor")
