@@ -20,6 +20,7 @@ from ..copy import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout import round_up
 from ..memory import TensorSpec, from_bytes
+from ..tensor import Tensor
 from .atomic import replacing
 from .mesh import Coordinate, Topology
 from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
@@ -73,13 +74,22 @@ class Tensorbin:
         at = None if device is None else tuple(device)
         if at is None or at not in self.shards:
             asked = "the devices hold different parts" if at is None else f"there is no part for device {at}"
-            raise LayoutError(f"{asked}; name one of {', '.join(map(str, self.shards)) or 'none'}")
+            parts = ", ".join(map(str, self.shards)) or "none"
+            raise LayoutError(f"{asked}; name one of {parts}, or gather all of them with array()")
         return self.shards[at]
 
     @property
     def _all_alike(self) -> bool:
         whole = all(cut is None for cut in self.topology.placements)
         return len(self.shards) == 1 or (bool(self.shards) and whole)
+
+    def tensor(self, device: Any = None) -> Tensor:
+        """Return a device's part as a tensor that borrows its bytes; device is needed where they differ.
+
+        >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").tensor().storage_type.name
+        'BORROWED_HOST'
+        """
+        return Tensor.from_pages(self.pages(device), self.spec)
 
     def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
         """Return the values of a device's part, or of the whole tensor; block formats become float32.

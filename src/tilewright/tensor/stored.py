@@ -220,6 +220,8 @@ class StoredTensor:
     def raw(self) -> memoryview:
         """Return the bytes of all pages as a buffer, without a copy on the host.
 
+        The tensor itself exports no buffer: NumPy would take its bytes for its values.
+
         >>> StoredTensor.of(np.array([[1, 2]], np.uint8)).raw.tobytes()
         b'\\x01\\x02'
         """

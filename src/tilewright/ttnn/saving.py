@@ -46,8 +46,7 @@ def load_tensor(file_name: Any, *, device: Any = None) -> Tensor:
     ...     load_tensor(f"{folder}/x.tensorbin").layout
     TensorLayout.ROW_MAJOR
     """
-    held = read_tensorbin(_checked(file_name))
-    tensor = PlainTensor.from_pages(held.pages(), held.spec)
+    tensor = read_tensorbin(_checked(file_name)).tensor()
     return Tensor.around(tensor if device is None else tensor.to_device(device))
 
 
@@ -90,8 +89,7 @@ def as_tensor(
     else:
         path = _cache_path(cache_file_name, values, (dtype, layout, plain(memory_config)))
         try:
-            kept = read_tensorbin(path)
-            held = PlainTensor.from_pages(kept.pages(), kept.spec)
+            held = read_tensorbin(path).tensor()
         except (FileNotFoundError, FileFormatError):
             held = fresh()
             path.parent.mkdir(parents=True, exist_ok=True)
