@@ -67,7 +67,8 @@ def test_typecast(ask, dtype):
 
 
 @given(tensors(SCALARS), st.data())
-def test_host_operations(ask, data):
+def test_host_operations(tmp_path_factory, ask, data):
+    folder = tmp_path_factory.mktemp("padded")
     value = data.draw(st.sampled_from([0.0, 2.0]))
     alike(*both(lambda d: d.to_layout(ask(d), d.TILE_LAYOUT, pad_value=value) if not ask.tiled else ask(d)))
     if ask.tiled:
@@ -79,6 +80,12 @@ def test_host_operations(ask, data):
     start = [data.draw(st.integers(0, m - n)) for m, n in zip(more, ask.shape, strict=True)]
     alike(*both(lambda d: ask(d).pad(more, start, value)))
     alike(*both(lambda d: ask(d).pad_to_tile(value)))
+    padded = ask(theirs).pad(more, [0] * len(more), value)
+    theirs.dump_tensor(str(folder / "theirs.tensorbin"), padded)
+    mine = ours.load_tensor(folder / "theirs.tensorbin")
+    alike(mine, padded)
+    ours.dump_tensor(folder / "ours.tensorbin", mine)
+    alike(mine, theirs.load_tensor(str(folder / "ours.tensorbin")))
     begin = [data.draw(st.integers(0, n - 1)) for n in ask.shape]
     end = [data.draw(st.integers(b + 1, n)) for b, n in zip(begin, ask.shape, strict=True)]
     alike(*both(lambda d: ask(d).unpad(begin, end)))
