@@ -40,6 +40,25 @@ def test_where_agrees_with_the_placement_and_the_page_table(spec, data):
         assert table.address[place.page] + place.byte == place.address
 
 
+@given(specs(), st.data())
+def test_the_steps_of_the_way_agree_with_each_other(spec, data):
+    for at in some_coordinates(spec, data):
+        place, (rows, columns) = spec.where(*at, base=0), spec.physical_shape
+        assert 0 <= place.row < rows
+        assert 0 <= place.column < columns
+        if place.tile is None:
+            assert place.page * spec.page_elements + place.element == place.row * columns + place.column
+            continue
+        (height, width), (high, wide) = spec.tile.shape, spec.tile.face_shape
+        assert place.page == place.tile[0] * (columns // width) + place.tile[1]
+        row, column = place.in_face[::-1] if spec.tile.transpose else place.in_face
+        assert place.element == place.face * high * wide + row * (high if spec.tile.transpose else wide) + column
+        assert (place.tile[0] * height + place.in_tile[0], place.tile[1] * width + place.in_tile[1]) == (
+            place.row,
+            place.column,
+        )
+
+
 @given(specs())
 def test_no_two_pages_share_a_byte_and_all_fit_their_bank(spec):
     table = spec.pages(base=0)

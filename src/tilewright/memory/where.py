@@ -116,17 +116,7 @@ def locate(spec: TensorSpec, coord: tuple[int, ...], base: int | None) -> Where:
     row, column = 0, coord[-1] if coord else 0
     for c, n in zip(coord[:-1], spec.padded_shape[-len(coord) :], strict=False):
         row = row * n + c
-    tile = in_tile = face = in_face = None
-    if spec.layout is TensorLayout.TILE:
-        (height, width), (high, wide) = spec.tile.shape, spec.tile.face_shape
-        tile, in_tile = (row // height, column // width), (row % height, column % width)
-        face_at, in_face = (in_tile[0] // high, in_tile[1] // wide), (in_tile[0] % high, in_tile[1] % wide)
-        # faces are counted in the order in which they are stored
-        face = (
-            face_at[1] * (height // high) + face_at[0]
-            if spec.tile.transpose
-            else face_at[0] * (width // wide) + face_at[1]
-        )
+    tile, in_tile, face, in_face = _tile_steps(spec, row, column)
     return Where(
         coordinate=coord,
         matrix_shape=spec.physical_shape,
@@ -150,6 +140,17 @@ def locate(spec: TensorSpec, coord: tuple[int, ...], base: int | None) -> Where:
         offset=at + byte,
         exponent=None if scale is None else start + at + scale,
     )
+
+
+def _tile_steps(spec: TensorSpec, row: int, column: int) -> tuple[Any, Any, int | None, Any]:
+    """Return (tile, place in it, face in the order of storage, place in it), all None for rows."""
+    if spec.layout is not TensorLayout.TILE:
+        return None, None, None, None
+    (height, width), (high, wide) = spec.tile.shape, spec.tile.face_shape
+    (tile_row, in_row), (tile_column, in_column) = divmod(row, height), divmod(column, width)
+    (down, face_row), (across, face_column) = divmod(in_row, high), divmod(in_column, wide)
+    face = across * (height // high) + down if spec.tile.transpose else down * (width // wide) + across
+    return (tile_row, tile_column), (in_row, in_column), face, (face_row, face_column)
 
 
 def row_major_coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
