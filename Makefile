@@ -13,7 +13,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize bench wheel clean
+.PHONY: help venv demo test lint format fuzz sanitize oracle bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -52,6 +52,14 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py
 
+# ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
+ORACLE := .venv-oracle
+oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12)
+	@mkdir -p build/oracle
+	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH=$(CURDIR)/tests/oracle/wormhole_n150.yaml \
+		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
+		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
+
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py
 	$(BIN)/python bench/copy.py --peers
@@ -62,7 +70,7 @@ wheel: $(INSTALLED) ## build a wheel into dist/
 	@ls -l dist/*.whl
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Debian keeps venv and the compiler in packages of their own. Only root can fetch them; anyone else is told.
@@ -93,6 +101,18 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 		echo "note: no C++20 compiler, so no native library"; \
 		$(PIP) install --quiet --editable '.[dev]'; \
 	fi
+	@touch $@
+
+$(ORACLE)/.installed: pyproject.toml $(NATIVE)
+	@found=""; for each in $(ORACLE_PYTHON) python3.12 python3.10; do \
+		if [ -z "$$found" ] && $$each -c 'import venv' 2>/dev/null; then found=$$each; fi; \
+	done; \
+	[ -n "$$found" ] || { echo "make oracle needs Python 3.10 or 3.12, for which ttnn has wheels; name one with ORACLE_PYTHON=..."; exit 1; }; \
+	set -e; \
+	echo "== preparing $(ORACLE)"; \
+	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
+	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
+		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .
 	@touch $@
 
 # Without their dependencies: only their pure Python layout algebra is measured.

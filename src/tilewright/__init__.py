@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import layout
 from .errors import (
     CoordinateError,
+    FileFormatError,
     FormatError,
     LayoutError,
     MemoryConfigError,
@@ -18,6 +19,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
+    from .files import Tensorbin, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
         Allocator,
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
         to_bytes,
         width_sharded,
     )
-    from .tensor import AddressSpace, LayoutTensor, TileTensor
+    from .tensor import AddressSpace, LayoutTensor, StorageType, Tensor, TileTensor
 
 __version__ = "0.0.1"
 
@@ -60,6 +62,8 @@ _LAZY = {
     **dict.fromkeys(("BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"),
     **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
     **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
+    **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("StorageType", "Tensor"), "tensor"),
     **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
     **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
     "width_sharded": "memory",

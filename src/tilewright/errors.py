@@ -78,3 +78,15 @@ class OutOfMemory(TilewrightError, MemoryError):  # noqa: N818  (the name users 
     >>> issubclass(tw.OutOfMemory, MemoryError)
     True
     """
+
+
+class FileFormatError(TilewrightError, ValueError):
+    """A file that is damaged, or not of the format it is read as; nothing of it was used.
+
+    >>> from tilewright.files.tensorbin import parse_tensorbin
+    >>> try:
+    ...     parse_tensorbin(b"short")
+    ... except FileFormatError as problem:
+    ...     print(problem)
+    5 bytes are no tensorbin file: it starts with the 8 bytes of its header's size
+    """
