@@ -74,7 +74,10 @@ def create_sharded_memory_config_(
     how = _STRATEGY_OF.get(strategy) or ShardStrategy.of(strategy)
     order = ShardOrientation.of(orientation)
     if use_height_and_width_as_shard_shape:
-        return _config(how, cores, _last_two(extents, order), order)
+        shard = _last_two(extents, order)
+        if tile_layout:
+            _check_tiles(shard, [round_up(n, _TILE) for n in shard])
+        return _config(how, cores, shard, order)
     if how is ShardStrategy.BLOCK and cores.bounding_box.size != cores.num_cores:
         raise MemoryConfigError(
             f"block sharding needs a full rectangle of cores, but {cores} has {cores.num_cores} cores of the"
@@ -85,12 +88,18 @@ def create_sharded_memory_config_(
     if tile_layout and how is ShardStrategy.BLOCK:
         height = round_up(height, down * _TILE)
     shard = (ceil_div(height, down), ceil_div(width, across))
-    if tile_layout and shard[0] % _TILE and shard[1] % _TILE:
+    if tile_layout:
+        _check_tiles(shard, [round_up(height, down * _TILE), round_up(width, across * _TILE)])
+    return _config(how, cores, shard, order)
+
+
+def _check_tiles(shard: tuple[int, int], padded: list[int]) -> None:
+    """Raise if a shard is no whole number of tiles in either direction: ttnn accepts one that misses in one only."""
+    if shard[0] % _TILE and shard[1] % _TILE:
         raise MemoryConfigError(
             f"shards of {shard[0]} x {shard[1]} are no multiples of the tile in either direction; pad the tensor to"
-            f" {round_up(height, down * _TILE)} x {round_up(width, across * _TILE)}"
+            f" {padded[0]} x {padded[1]}"
         )
-    return _config(how, cores, shard, order)
 
 
 def _extents(shape: Any) -> tuple[int, ...]:
