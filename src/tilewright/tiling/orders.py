@@ -102,7 +102,7 @@ class _Curve:
         reflected so that each child starts next to where the one before it ended.
         """
         rank = self.rank
-        for k in range(2**rank):
+        for k in range(1 << rank):
             if self.order == "morton":
                 yield _bits(k, rank), self
                 continue
@@ -114,7 +114,7 @@ class _Curve:
 
     def _turned(self, bits: int) -> int:
         by = (self.direction + 1) % self.rank
-        return (bits << by | bits >> (self.rank - by)) & (2**self.rank - 1)
+        return (bits << by | bits >> (self.rank - by)) & ((1 << self.rank) - 1)
 
 
 def _gray(number: int) -> int:
@@ -122,7 +122,7 @@ def _gray(number: int) -> int:
 
 
 def _trailing_ones(number: int) -> int:
-    return int((~number & (number + 1)).bit_length()) - 1
+    return (~number & (number + 1)).bit_length() - 1
 
 
 def _bits(number: int, rank: int) -> Coordinates:
