@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles in motion: tilers, transfers, pipelines, tile plans, traces."""
 
+from .budget import Suggestion, suggest_tile
 from .pipeline import CancelledError, Input, Output, Pipeline, Report, Step
 from .schedule import Schedule
 from .simulation import SimulatedEngine
@@ -23,6 +24,7 @@ __all__ = [
     "Schedule",
     "SimulatedEngine",
     "Step",
+    "Suggestion",
     "ThreadEngine",
     "Tile",
     "Tiler",
@@ -30,5 +32,6 @@ __all__ = [
     "export",
     "import_",
     "spaced_layout",
+    "suggest_tile",
     "wait",
 ]

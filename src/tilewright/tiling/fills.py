@@ -122,6 +122,8 @@ def check_fill(fill: Any, dtype: np.dtype[Any]) -> Any:
         raise TransferError(f"NaN does not fit {dtype}, which holds no fractions; choose a fill such as 0")
     if dtype.kind == "V" and dtype.names is None and isinstance(fill, int) and fill == 0:
         return np.zeros(1, dtype)
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
+        raise TransferError(f"fill {fill!r} is not a value of {dtype}; use one that fits")
     try:
         value = np.empty(1, dtype)
         value[0] = fill
