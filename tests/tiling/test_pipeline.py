@@ -30,7 +30,7 @@ def test_every_scheme_is_right_under_every_completion(stencil, scheme, depth, se
 
 
 def test_the_simulation_finds_a_missing_order():
-    """Simplex without its order between export and import, as TTL ships it, is wrong on a machine that takes its time."""
+    """Simplex without its order between export and import, as TTL ships it, is wrong on a slow machine."""
     stencil = Stencil((40,), (4,), ((1, 1),), "row_major", 0)
     wrong = []
     for completion in COMPLETIONS:

@@ -95,6 +95,7 @@ def test_counts_are_exact_beyond_64_bits():
     ("arguments", "message"),
     [
         (((5,), (0,)), "at least 1"),
+        (((5, 5), (2, 0)), "axis 1"),
         (((5,), (3,), 3), "at least 4"),
         (((5,), (3,), 4), "at least 5"),
         (((2,), (5,), 3), "would be skipped"),

@@ -146,4 +146,4 @@ def _cost(tile: tuple[int, ...], around: tuple[int, ...], sizes: Any) -> float:
     read = prod((t + n) / t for t, n in zip(tile, around, strict=True))
     rows = 1 + SHORT_ROW / 16 / (tile[-1] * size)
     handling = 1 + (64 << 10) / (prod(tile) * size)
-    return read * rows * handling
+    return float(read * rows * handling)

@@ -70,7 +70,7 @@ class Tiler:
                 f"a tile of {tile} with an overlap of {overlap} on axis {axis} never advances;"
                 f" the tile must be at least {max(1, overlap + 1)}"
             )
-        if space and self.grid[axis] == 0:
+        if space and self._tiles_along(axis) == 0:
             raise LayoutError(
                 f"an overlap of {overlap} leaves no tile for the {space} elements of axis {axis}, which would be"
                 f" skipped; use an overlap below {space + before + after}, or augment the axis"
