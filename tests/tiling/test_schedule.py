@@ -66,6 +66,27 @@ def test_no_buffer_is_touched_while_something_else_may_use_it(schedule):
     assert not owner
 
 
+@given(st.integers(0, 12), st.integers(1, 3), st.integers(1, 5))
+def test_direct_transfers_follow_whatever_has_their_buffer(tiles, operands, depth):
+    schedule = Schedule("direct", tiles, operands, operands, depth)
+    owner, flying, started = {}, set(), []
+    for action in schedule.actions():
+        if isinstance(action, Wait):
+            flying -= set(action.retires)
+            continue
+        kind = type(action).__name__.lower()
+        place = (action.buffer, action.operand)
+        holder = owner.get(place)
+        assert holder is None or holder in action.after
+        if kind == "export":
+            assert holder == Key("import", action.tile, action.operand)
+        owner[place] = Key(kind, action.tile, action.operand)
+        flying.add(owner[place])
+        started.append(owner[place])
+    assert not flying
+    assert len(started) == len(set(started)) == 2 * tiles * operands
+
+
 @given(schedules())
 def test_only_the_named_buffers_are_used(schedule):
     used = set()

@@ -16,12 +16,13 @@ from .staged import needs_stages
 Runner: TypeAlias = Callable[[int, int], None]
 
 
-def prepared(plan: Plan, threads: int = 1, engine: str | None = None) -> Runner:
+def prepared(plan: Plan, threads: int = 1, engine: str | None = None, streaming: bool = False) -> Runner:
     """Return a function that carries out a plan from one address to another.
 
     `execute` looks at the arrays it is given every time. Here the caller answers for the memory: both sides hold
     what the plan reaches, the target may be written, and they share nothing. Tiles that differ only in where they
-    start share one such function.
+    start share one such function. `streaming` says that the target is larger than the caches, although the plan is
+    not, so that what is written should go past them.
 
     >>> import numpy as np
     >>> from tilewright import Layout
@@ -38,7 +39,8 @@ def prepared(plan: Plan, threads: int = 1, engine: str | None = None) -> Runner:
         )
     if _chosen(plan, engine) == "native":
         parts, count = native_engine._parts_of(plan)
-        run_native = native.library().tw_run
+        library = native.library()
+        run_native = library.tw_run_streaming if streaming else library.tw_run
 
         def run(source: int, target: int) -> None:
             if run_native(parts, count, source, target, threads):

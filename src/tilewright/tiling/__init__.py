@@ -2,9 +2,11 @@
 """Tiles in motion: tilers, transfers, pipelines, tile plans, traces."""
 
 from .budget import Suggestion, suggest_tile
-from .pipeline import CancelledError, Input, Output, Pipeline, Report, Step
+from .operands import Input, Output
+from .pipeline import CancelledError, Pipeline, Report, Step
 from .schedule import Schedule
 from .simulation import SimulatedEngine
+from .streaming import stream
 from .tensors import ExternalTensor, InternalTensor, spaced_layout
 from .tile import Tile
 from .tiler import Tiler
@@ -32,6 +34,7 @@ __all__ = [
     "export",
     "import_",
     "spaced_layout",
+    "stream",
     "suggest_tile",
     "wait",
 ]

@@ -83,7 +83,7 @@ def suggest_tile(
         f"{' x '.join(map(str, tile))} tiles: {nbytes} of {memory_limit} bytes for {scheme} buffering{halos},"
         f" rows of {row} bytes"
     )
-    return Suggestion(tile, times if scheme == "buffered" else 2, nbytes, why)
+    return Suggestion(tile, times if scheme in ("buffered", "direct") else 2, nbytes, why)
 
 
 def _around(halo: Any, rank: int) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def _bytes(tile: tuple[int, ...], around: tuple[int, ...], sizes: Any, scheme: s
     """Return the bytes of buffers that a tile takes, each rounded up to a cache line as the pipeline does."""
     into = [_line(prod(t + n for t, n in zip(tile, around, strict=True)) * size) for size in sizes[0]]
     out = [_line(prod(tile) * size) for size in sizes[1]]
-    if scheme == "simplex":
+    if scheme in ("simplex", "direct"):
         count = max(len(into), len(out))
         return times * sum([max((*into[k : k + 1], *out[k : k + 1])) for k in range(count)])
     return times * (sum(into) + sum(out))

@@ -149,13 +149,15 @@ def _nothing(source: int, target: int) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _carrier(shape: Steps, before: Steps, after: Steps, size: int, word: int) -> tuple[Runner, int, int]:
+def _carrier(
+    shape: Steps, before: Steps, after: Steps, size: int, word: int, streaming: bool = False
+) -> tuple[Runner, int, int]:
     """Return the runner that moves elements as words, and how far below its start each side goes."""
     count = size // word
     extents, sides = (shape, (before, after))
     if count > 1:
         extents, sides = (*shape, count), ((*before, word), (*after, word))
-    return _planned(extents, sides, (_WORDS[word], _WORDS[word]), (word, word))
+    return _planned(extents, sides, (_WORDS[word], _WORDS[word]), (word, word), streaming)
 
 
 @lru_cache(maxsize=4096)
@@ -173,14 +175,14 @@ def _converter(
     return _planned(shape, (before, after), formats, (source.itemsize, target.itemsize))
 
 
-def _planned(shape: Steps, sides: Any, formats: Any, sizes: Any) -> tuple[Runner, int, int]:
+def _planned(shape: Steps, sides: Any, formats: Any, sizes: Any, streaming: bool = False) -> tuple[Runner, int, int]:
     places, lows = [], []
     for steps, element, size in zip(sides, formats, sizes, strict=True):
         low = sum([(n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0])
         lows.append(low)
         layout = Layout(shape, tuple([step // size for step in steps]))
         places.append(Placement(layout + -low // size if low else layout, element))
-    return prepared(plan_copy(places[0], places[1])), lows[0], lows[1]
+    return prepared(plan_copy(places[0], places[1]), streaming=streaming), lows[0], lows[1]
 
 
 def _move_through_layouts(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Move:

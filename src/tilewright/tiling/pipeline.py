@@ -15,8 +15,10 @@ import numpy as np
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from .fills import check_fill
-from .ports import Port, Room, port_of
-from .schedule import Compute, Export, Import, Key, Schedule, Wait
+from .operands import Input, Output, port_of
+from .ports import Port, Room
+from .schedule import Compute, Export, Import, Key, Kind, Schedule, Wait
+from .tile import Tile
 from .tiler import Tiler
 from .trace import Span, Trace
 from .transfers import Engine, InlineEngine, ThreadEngine, Transfer, raise_failures
@@ -43,31 +45,6 @@ class CancelledError(TransferError):
     >>> issubclass(CancelledError, TransferError)
     True
     """
-
-
-@dataclass(frozen=True)
-class Input:
-    """An operand that is read: where it lives, how it is cut, and what lies around it.
-
-    >>> Input(np.zeros((4, 8)), Tiler((4, 8), (2, 8))).fill
-    0
-    """
-
-    source: Any
-    tiler: Tiler
-    fill: Any = 0
-
-
-@dataclass(frozen=True)
-class Output:
-    """An operand that is written: where it lives, and how it is cut.
-
-    >>> Output(np.zeros((4, 8)), Tiler((4, 8), (2, 8))).tiler.count
-    2
-    """
-
-    target: Any
-    tiler: Tiler
 
 
 class Step(NamedTuple):
@@ -109,9 +86,9 @@ class Report:
 class Pipeline:
     """Inputs and outputs cut into equally many tiles, a scheme to move them, and the buffers that it needs.
 
-    `scheme` is "simplex" (3 buffers), "duplex" (2), "double" (4) or "buffered" with a `depth` (2 x depth). `workers`
-    threads carry the transfers; 0 does without threads. `memory_limit` bounds the buffers, and lets "buffered"
-    choose its depth.
+    `scheme` is "simplex" (3 buffers), "duplex" (2), "double" (4) or "buffered" with a `depth` (2 x depth); "direct"
+    has no compute. `workers` threads carry the transfers; 0 does without threads. `memory_limit` bounds the buffers,
+    and lets "buffered" choose its depth.
 
     >>> a, b = np.arange(32.0).reshape(4, 8), np.zeros((4, 8))
     >>> tiler = Tiler((4, 8), (2, 4))
@@ -158,10 +135,22 @@ class Pipeline:
         for item, port in zip(self.inputs, self._sources, strict=True):
             if item.fill is not None:
                 check_fill(item.fill, port.dtype)
+        if self.scheme == "direct":
+            self._check_direct()
         return counts[0]
 
+    def _check_direct(self) -> None:
+        """Raise unless every output takes exactly what its input gives: there is no compute to change it."""
+        into = [(item.tiler, port.dtype) for item, port in zip(self.inputs, self._sources, strict=True)]
+        out = [(item.tiler, port.dtype) for item, port in zip(self.outputs, self._targets, strict=True)]
+        if into != out:
+            raise LayoutError(
+                f"direct buffering has no compute, so inputs and outputs must be cut alike and of one type, not {into}"
+                f" and {out}"
+            )
+
     def _chosen_depth(self, depth: int | None, limit: int | None) -> int:
-        if depth is not None or self.scheme != "buffered":
+        if depth is not None or self.scheme not in ("buffered", "direct"):
             return 2 if depth is None else depth
         if limit is None:
             return 3
@@ -196,8 +185,8 @@ class Pipeline:
 
     def _bytes_of_depth(self, depth: int) -> int:
         into, out = self._operand_bytes()
-        if self.scheme == "simplex":
-            return 3 * sum(self._lanes())
+        if self.scheme in ("simplex", "direct"):
+            return (3 if self.scheme == "simplex" else depth) * sum(self._lanes())
         return (sum(into) + sum(out)) * (1 if self.scheme == "duplex" else depth)
 
     def _operand_bytes(self) -> tuple[list[int], list[int]]:
@@ -212,19 +201,17 @@ class Pipeline:
         count = max(len(into), len(out))
         return [max((*into[k : k + 1], *out[k : k + 1])) for k in range(count)]
 
-    def _rooms(self) -> dict[tuple[str, int, str], Room]:
-        """Return the buffers, by name, operand and kind of transfer."""
+    def _rooms(self) -> tuple[dict[str, list[Room]], dict[str, list[Room]]]:
+        """Return the buffers of the inputs and those of the outputs, by name, one for each operand."""
         into, out = self._operand_bytes()
-        rooms: dict[tuple[str, int, str], Room] = {}
-        for name in self.schedule().buffers:
-            if self.scheme == "simplex":
-                for lane, nbytes in enumerate(self._lanes()):
-                    rooms[name, lane, "import"] = rooms[name, lane, "export"] = Room(nbytes)
-                continue
-            kind, sizes = ("import", into) if name.startswith("in") else ("export", out)
-            for operand, nbytes in enumerate(sizes):
-                rooms[name, operand, kind] = Room(nbytes)
-        return rooms
+        names = self.schedule().buffers
+        if self.scheme in ("simplex", "direct"):
+            lanes = {name: [Room(nbytes) for nbytes in self._lanes()] for name in names}
+            return lanes, lanes
+        return (
+            {name: [Room(nbytes) for nbytes in into] for name in names if name.startswith("in")},
+            {name: [Room(nbytes) for nbytes in out] for name in names if name.startswith("out")},
+        )
 
     def steps(
         self, trace: Trace | None = None, progress: Progress | None = None, cancel: Switch | None = None
@@ -244,7 +231,7 @@ class Pipeline:
 
     def run(
         self,
-        compute: Callable[..., Any],
+        compute: Callable[..., Any] | None,
         trace: Trace | None = None,
         progress: Progress | None = None,
         cancel: Switch | None = None,
@@ -252,7 +239,8 @@ class Pipeline:
         """Return what happened when every tile was imported, computed and exported.
 
         `compute` takes the arrays of the inputs, then those of the outputs, and writes into the latter. `progress` is
-        called with the number of tiles whose exports are over, and the number of all tiles.
+        called with the number of tiles whose exports are over, and the number of all tiles. Only a "direct" pipeline
+        runs without a compute.
 
         >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (3,))
         >>> seen = []
@@ -262,9 +250,12 @@ class Pipeline:
         >>> b.tolist(), seen[-1]
         ([0, -1, -2, -3], 2)
         """
+        if (compute is None) != (self.scheme == "direct"):
+            raise LayoutError(f"{self.scheme} buffering and the compute {compute!r} do not go together; see `scheme`")
         started = perf_counter()
         work = _Run(self, trace, progress, cancel)
         for step in work.steps():
+            assert compute is not None  # a direct schedule has no steps
             result = compute(*step.inputs, *step.outputs)
             if result is not None:
                 _check_result(result, step)
@@ -281,7 +272,7 @@ class _Run:
     ) -> None:
         self.pipeline, self.trace, self.progress, self.cancel = pipeline, trace, progress, cancel
         self.under_way: dict[Key, Transfer] = {}
-        self.moved = {"import": 0, "export": 0}
+        self.moved: dict[Kind, int] = {"import": 0, "export": 0}
         self.done = 0
 
     def steps(self) -> Iterator[Step]:
@@ -291,7 +282,9 @@ class _Run:
         if engine is None:
             engine = owned = ThreadEngine(pipeline.workers) if pipeline.workers else InlineEngine()
         self.engine = engine
-        self.rooms = pipeline._rooms()
+        self.rooms_in, self.rooms_out = pipeline._rooms()
+        self.inputs = [_Tiles(item.tiler) for item in pipeline.inputs]
+        self.outputs = [_Tiles(item.tiler) for item in pipeline.outputs]
         at = -1
         try:
             for action in pipeline.schedule().actions():
@@ -302,7 +295,11 @@ class _Run:
                     self._wait(action.retires)  # type: ignore[union-attr]
                 else:
                     at = action.tile  # type: ignore[union-attr]
-                    yield from self._compute(action)  # type: ignore[arg-type]
+                    step = self._step(action)  # type: ignore[arg-type]
+                    began = perf_counter_ns()
+                    yield step
+                    if self.trace is not None:
+                        self.trace.spans.append(Span("compute", at, 0, began, perf_counter_ns()))
                     at = -1
         except Exception as problem:
             _name_tile(problem, at)
@@ -313,63 +310,85 @@ class _Run:
                 owned.close()
 
     def _start(self, action: Import | Export) -> None:
-        pipeline, operand = self.pipeline, action.operand
+        number, operand = action.tile, action.operand
         work: Callable[[], None]
         if type(action) is Import:
-            kind = "import"
-            item = pipeline.inputs[operand]
-            port, tile = pipeline._sources[operand], item.tiler[action.tile]
-            work = port.importing(tile, self.rooms[action.buffer, operand, kind], item.fill)
+            kind: Kind = "import"
+            tiles = self.inputs[operand]
+            tile = tiles.last_use(number) if self.pipeline.scheme == "direct" else tiles.tile(number)
+            port = self.pipeline._sources[operand]
+            work = port.importing(tile, self.rooms_in[action.buffer][operand], self.pipeline.inputs[operand].fill)
         else:
             kind = "export"
-            port, tile = pipeline._targets[operand], pipeline.outputs[operand].tiler[action.tile]
-            work = port.exporting(tile, self.rooms[action.buffer, operand, kind])
+            tile = self.outputs[operand].last_use(number)
+            port = self.pipeline._targets[operand]
+            work = port.exporting(tile, self.rooms_out[action.buffer][operand])
         nbytes = prod(tile.shape) * port.dtype.itemsize
         after = [self.under_way[key] for key in action.after if key in self.under_way] if action.after else ()
-        transfer = Transfer(kind, action.tile, work, nbytes, after, operand)
-        self.under_way[Key(kind, action.tile, operand)] = transfer  # type: ignore[arg-type]
+        transfer = Transfer(kind, number, work, nbytes, after, operand)
+        self.under_way[Key(kind, number, operand)] = transfer
         self.moved[kind] += nbytes
         self.engine.start(transfer)
 
     def _wait(self, keys: tuple[Key, ...]) -> None:
-        began = perf_counter_ns()
+        self._check_cancel(keys[0].tile)
         transfers = [self.under_way[key] for key in keys]
-        self.engine.wait(transfers)
-        if self.trace is not None:
+        if self.trace is None:
+            self.engine.wait(transfers)
+        else:
+            began = perf_counter_ns()
+            self.engine.wait(transfers)
             self.trace.spans.append(Span("wait", keys[0].tile, 0, began, perf_counter_ns()))
             for transfer in transfers:
                 self.trace.add_transfer(transfer)
         for key in keys:
             del self.under_way[key]
         raise_failures(transfers)
-        exported = sum([key.kind == "export" for key in keys])
-        if exported:
-            self.done += exported // len(self.pipeline.outputs)
-            if self.progress is not None:
-                self.progress(self.done, self.pipeline.tiles)
+        for key in keys:
+            if key.kind == "export" and key.operand == 0:
+                self.done += 1
+                if self.progress is not None:
+                    self.progress(self.done, self.pipeline.tiles)
 
-    def _compute(self, action: Compute) -> Iterator[Step]:
+    def _check_cancel(self, tile: int) -> None:
         if self.cancel is not None and self.cancel.is_set():
-            raise CancelledError(
-                f"cancelled before tile {action.tile} of {self.pipeline.tiles}; {self.done} are exported"
+            raise CancelledError(f"cancelled at tile {tile} of {self.pipeline.tiles}; {self.done} are exported")
+
+    def _step(self, action: Compute) -> Step:
+        number = action.tile
+        inputs = [
+            room.view(tiles.last_use(number).shape, port.dtype)
+            for room, tiles, port in zip(
+                self.rooms_in[action.read_buffer], self.inputs, self.pipeline._sources, strict=False
+            )  # a simplex buffer has a lane for each operand of the side that has more
+        ]
+        outputs = [
+            room.view(tiles.tile(number).shape, port.dtype)
+            for room, tiles, port in zip(
+                self.rooms_out[action.write_buffer], self.outputs, self.pipeline._targets, strict=False
             )
-        pipeline, number = self.pipeline, action.tile
-        inputs = tuple(
-            [
-                self.rooms[action.read_buffer, k, "import"].view(item.tiler[number].shape, port.dtype)
-                for k, (item, port) in enumerate(zip(pipeline.inputs, pipeline._sources, strict=True))
-            ]
-        )
-        outputs = tuple(
-            [
-                self.rooms[action.write_buffer, k, "export"].view(item.tiler[number].shape, port.dtype)
-                for k, (item, port) in enumerate(zip(pipeline.outputs, pipeline._targets, strict=True))
-            ]
-        )
-        began = perf_counter_ns()
-        yield Step(number, inputs, outputs)
-        if self.trace is not None:
-            self.trace.spans.append(Span("compute", number, 0, began, perf_counter_ns()))
+        ]
+        return Step(number, tuple(inputs), tuple(outputs))
+
+
+class _Tiles:
+    """The tiles of an operand as they come up, each made once for its two uses: schedules go through them in order."""
+
+    def __init__(self, tiler: Tiler) -> None:
+        self._coming = enumerate(tiler)
+        self._known: dict[int, Tile] = {}
+
+    def tile(self, number: int) -> Tile:
+        known = self._known
+        while number not in known:
+            at, tile = next(self._coming)
+            known[at] = tile
+        return known[number]
+
+    def last_use(self, number: int) -> Tile:
+        tile = self.tile(number)
+        del self._known[number]
+        return tile
 
 
 def _room_bytes(tiler: Tiler, port: Port) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..copy.buffers import aligned_empty
+from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
 from .fills import check_fill, read_box, repeated_boxes
@@ -24,6 +25,9 @@ from .tile import Tile
 from .transfers import run_moves
 
 Work = Callable[[], None]
+
+LARGE_TARGET = 8 << 20
+"""Bytes from which a target does not stay in the caches, so that exports should go past them."""
 
 
 class Room:
@@ -53,7 +57,7 @@ class Room:
 class Port(Protocol):
     """Where an operand of a pipeline lives.
 
-    >>> port_of(np.zeros((4, 8))).shape
+    >>> MemoryPort(ExternalTensor(np.zeros((4, 8)))).shape
     (4, 8)
     """
 
@@ -65,33 +69,6 @@ class Port(Protocol):
 
     def exporting(self, tile: Tile, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
-
-
-def port_of(thing: Any, writing: bool = False) -> Port:
-    """Return the port of an array, an external tensor, or anything else with a shape, a dtype and slices.
-
-    >>> type(port_of(np.zeros((4, 8)))).__name__
-    'MemoryPort'
-    """
-    if isinstance(thing, ExternalTensor):
-        port = MemoryPort(thing)
-    elif isinstance(thing, np.ndarray) and _steps_by_elements(thing):
-        port = MemoryPort(ExternalTensor(thing))
-    elif all(hasattr(thing, name) for name in ("shape", "dtype", "__getitem__")):
-        return SlicedPort(thing)
-    else:
-        raise TransferError(
-            f"{type(thing).__name__} has no shape, dtype and slices; give an array, a memory map, a zarr or HDF5"
-            " array, or an ExternalTensor"
-        )
-    if writing and port.tensor.const:
-        raise TransferError(f"cannot write to {port.tensor!r}, which is read-only; give a writeable target")
-    return port
-
-
-def _steps_by_elements(array: np.ndarray[Any, Any]) -> bool:
-    whole = all(s % array.itemsize == 0 for n, s in zip(array.shape, array.strides, strict=True) if n > 1)
-    return array.ndim > 0 and array.itemsize > 0 and whole
 
 
 class MemoryPort:
@@ -112,6 +89,9 @@ class MemoryPort:
         # every tile starts a whole number of steps from the base, and every room at a cache line
         self._word = gcd(self.dtype.itemsize, 8, tensor.address, *steps) if self.dtype.itemsize else 1
         self._base = tensor.address
+        self._large = prod(self.shape) * self.dtype.itemsize >= LARGE_TARGET
+        self._imports: dict[tuple[int, ...], tuple[Runner, int]] = {}
+        self._exports: dict[tuple[int, ...], tuple[Runner, int]] = {}
         self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
 
     def _address(self, tile: Tile) -> int | None:
@@ -131,10 +111,14 @@ class MemoryPort:
         if address is None:
             moves = import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
             return partial(run_moves, moves)
-        size = self.dtype.itemsize
-        steps = self.tensor.strides or ()
-        run, below, _ = _carrier(tile.shape, steps, _packed(tile.shape, size), size, self._word)
+        run, below = self._imports.get(tile.shape) or self._prepared_import(tile.shape)
         return partial(run, address + below, room.address)
+
+    def _prepared_import(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
+        size, steps = self.dtype.itemsize, self.tensor.strides or ()
+        run, below, _ = _carrier(shape, steps, _packed(shape, size), size, self._word)
+        self._imports[shape] = (run, below)
+        return run, below
 
     def exporting(self, tile: Tile, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
@@ -142,10 +126,14 @@ class MemoryPort:
         if address is None:
             moves = export_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), clip=True)
             return partial(run_moves, moves)
-        size = self.dtype.itemsize
-        steps = self.tensor.strides or ()
-        run, _, under = _carrier(tile.shape, _packed(tile.shape, size), steps, size, self._word)
+        run, under = self._exports.get(tile.shape) or self._prepared_export(tile.shape)
         return partial(run, room.address, address + under)
+
+    def _prepared_export(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
+        size, steps = self.dtype.itemsize, self.tensor.strides or ()
+        run, _, under = _carrier(shape, _packed(shape, size), steps, size, self._word, self._large)
+        self._exports[shape] = (run, under)
+        return run, under
 
 
 class SlicedPort:

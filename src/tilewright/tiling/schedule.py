@@ -132,6 +132,7 @@ class Schedule:
     - `buffered`: depth input and depth output buffers; depth - 1 imports and depth - 1 exports run beside a compute.
     - `simplex`: 3 buffers that are input and output in turn. Import i + 2 enters the buffer that export i leaves, and
       says so: it starts when that export is over.
+    - `direct`: depth buffers and no compute; a tile leaves from the buffer in which it arrived.
 
     >>> for phase in Schedule("duplex", 2):
     ...     print(phase)
@@ -178,29 +179,30 @@ class Schedule:
             return ("b0", "b1", "b2")
         if self.scheme == "duplex":
             return ("in", "out")
+        if self.scheme == "direct":
+            return tuple([f"b{k}" for k in range(self.depth)])
         return tuple([f"{side}{k}" for side in ("in", "out") for k in range(self.depth)])
 
-    def imports(self, tile: int, buffer: str, after: Kind | None = None, after_tile: int = 0) -> list[Action]:
+    def imports(self, tile: int, buffer: str, after: Kind | None = None, after_tile: int = 0) -> tuple[Action, ...]:
         """Return the imports of a tile of every input; `after` makes each follow the transfer that has its buffer.
 
         >>> Schedule("duplex", 2).imports(1, "in")
-        [Import(tile=1, buffer='in', operand=0, after=())]
+        (Import(tile=1, buffer='in', operand=0, after=()),)
         """
         if tile >= self.tiles:
-            return []
-        found: list[Action] = []
-        for operand in range(self.inputs):
-            follows = (Key(after, after_tile, operand),) if after and operand < self.outputs else ()
-            found.append(Import(tile, buffer, operand, follows))
-        return found
+            return ()
+        if after is None:
+            return tuple([Import(tile, buffer, operand) for operand in range(self.inputs)])
+        follows = self.keys(after, after_tile)
+        return tuple([Import(tile, buffer, k, follows[k : k + 1]) for k in range(self.inputs)])
 
-    def exports(self, tile: int, buffer: str) -> list[Action]:
+    def exports(self, tile: int, buffer: str) -> tuple[Action, ...]:
         """Return the exports of a tile of every output.
 
         >>> Schedule("duplex", 2).exports(1, "out")
-        [Export(tile=1, buffer='out', operand=0, after=())]
+        (Export(tile=1, buffer='out', operand=0, after=()),)
         """
-        return [Export(tile, buffer, operand) for operand in range(self.outputs)]
+        return tuple([Export(tile, buffer, operand) for operand in range(self.outputs)])
 
     def keys(self, kind: Kind, tile: int) -> tuple[Key, ...]:
         """Return the transfers of a tile, one for each operand; none for a tile that does not exist.
@@ -213,45 +215,65 @@ class Schedule:
         return tuple([Key(kind, tile, operand) for operand in range(self.inputs if kind == "import" else self.outputs)])
 
 
-def _wait(*groups: tuple[Key, ...]) -> list[Action]:
-    keys = tuple([key for group in groups for key in group])
-    return [Wait(keys)] if keys else []
+def _wait(keys: tuple[Key, ...]) -> tuple[Action, ...]:
+    return (Wait(keys),) if keys else ()
+
+
+def _last(plan: Schedule, count: int) -> tuple[Action, ...]:
+    """Return the wait for the exports of the last tiles."""
+    return _wait(tuple([key for i in range(plan.tiles - count, plan.tiles) for key in plan.keys("export", i)]))
 
 
 def _duplex(plan: Schedule) -> Iterator[Phase]:
-    yield Phase("start", None, tuple(plan.imports(0, "in")))
+    yield Phase("start", None, plan.imports(0, "in"))
     for i in range(plan.tiles):
-        ready = _wait(plan.keys("export", i - 1), plan.keys("import", i))
-        follow = [*plan.exports(i, "out"), *plan.imports(i + 1, "in")]
+        ready = _wait(plan.keys("export", i - 1) + plan.keys("import", i))
+        follow = plan.exports(i, "out") + plan.imports(i + 1, "in")
         yield Phase("step", i, (*ready, Compute(i, "in", "out"), *follow))
-    yield Phase("finish", None, tuple(_wait(plan.keys("export", plan.tiles - 1))))
+    yield Phase("finish", None, _last(plan, 1))
 
 
 def _buffered(plan: Schedule) -> Iterator[Phase]:
     depth = plan.depth
     ahead = depth - 1
-    first = [action for i in range(ahead) for action in plan.imports(i, f"in{i}")]
-    yield Phase("start", None, tuple(first))
+    into, out = plan.buffers[:depth], plan.buffers[depth:]
+    yield Phase("start", None, tuple([action for i in range(ahead) for action in plan.imports(i, into[i])]))
     for i in range(plan.tiles):
-        actions = plan.imports(i + ahead, f"in{(i + ahead) % depth}")
+        slot = i % depth
         # the buffer of tile i - 1 is free, and its successor can be on its way before anyone waits
-        actions += _wait(plan.keys("export", i - depth), plan.keys("import", i))
-        actions.append(Compute(i, f"in{i % depth}", f"out{i % depth}"))
-        yield Phase("step", i, (*actions, *plan.exports(i, f"out{i % depth}")))
-    last = [plan.keys("export", i) for i in range(plan.tiles - depth, plan.tiles)]
-    yield Phase("finish", None, tuple(_wait(*last)))
+        arriving = plan.imports(i + ahead, into[(i + ahead) % depth])
+        ready = _wait(plan.keys("export", i - depth) + plan.keys("import", i))
+        yield Phase("step", i, (*arriving, *ready, Compute(i, into[slot], out[slot]), *plan.exports(i, out[slot])))
+    yield Phase("finish", None, _last(plan, depth))
 
 
 def _simplex(plan: Schedule) -> Iterator[Phase]:
-    yield Phase("start", None, (*plan.imports(0, "b0"), *plan.imports(1, "b1")))
+    buffers = plan.buffers
+    yield Phase("start", None, plan.imports(0, "b0") + plan.imports(1, "b1"))
     for i in range(plan.tiles):
-        turning = f"b{(i + 2) % 3}"
-        # Import i followed export i - 2 into its buffer: waiting for it retires both.
-        ready = _wait(plan.keys("export", i - 2), plan.keys("import", i))
-        follow = [*plan.exports(i, turning), *plan.imports(i + 2, turning, after="export", after_tile=i)]
-        yield Phase("step", i, (*ready, Compute(i, f"b{i % 3}", turning), *follow))
-    last = [plan.keys("export", i) for i in range(plan.tiles - 2, plan.tiles)]
-    yield Phase("finish", None, tuple(_wait(*last)))
+        turning = buffers[(i + 2) % 3]
+        # import i followed export i - 2 into its buffer: both are over together
+        ready = _wait(plan.keys("export", i - 2) + plan.keys("import", i))
+        follow = plan.exports(i, turning) + plan.imports(i + 2, turning, after="export", after_tile=i)
+        yield Phase("step", i, (*ready, Compute(i, buffers[i % 3], turning), *follow))
+    yield Phase("finish", None, _last(plan, 2))
+
+
+def _direct(plan: Schedule) -> Iterator[Phase]:
+    depth = plan.depth
+    buffers = plan.buffers
+    yield Phase("start", None, tuple([action for i in range(depth - 1) for action in plan.imports(i, buffers[i])]))
+    for i in range(plan.tiles):
+        # every transfer follows the one that has its buffer, so nobody waits but to keep the queue short
+        ahead = i + depth - 1
+        last = {"after": "export", "after_tile": ahead - depth} if ahead >= depth else {}
+        arriving = plan.imports(ahead, buffers[ahead % depth], **last)  # type: ignore[arg-type]
+        leaving = tuple([Export(i, buffers[i % depth], k, (Key("import", i, k),)) for k in range(plan.outputs)])
+        over = _wait(plan.keys("import", i - depth + 1) + plan.keys("export", i - depth + 1))
+        yield Phase("step", i, (*arriving, *leaving, *over))
+    rest = range(max(0, plan.tiles - depth + 1), plan.tiles)
+    keys = [key for i in rest for key in plan.keys("import", i) + plan.keys("export", i)]
+    yield Phase("finish", None, _wait(tuple(keys)))
 
 
 SCHEMES: dict[str, Callable[[Schedule], Iterator[Phase]]] = {
@@ -259,4 +281,5 @@ SCHEMES: dict[str, Callable[[Schedule], Iterator[Phase]]] = {
     "double": _buffered,
     "buffered": _buffered,
     "simplex": _simplex,
+    "direct": _direct,
 }
