@@ -2,8 +2,10 @@
 """Tiles in motion: tilers, transfers, pipelines, tile plans, traces."""
 
 from .budget import Suggestion, suggest_tile
+from .execution import CancelledError, Step
 from .operands import Input, Output
-from .pipeline import CancelledError, Pipeline, Report, Step
+from .pipeline import Pipeline, Report
+from .plans import PlanReport, Task, TilePlan, plan_tiles
 from .schedule import Schedule
 from .simulation import SimulatedEngine
 from .streaming import stream
@@ -22,17 +24,21 @@ __all__ = [
     "InternalTensor",
     "Output",
     "Pipeline",
+    "PlanReport",
     "Report",
     "Schedule",
     "SimulatedEngine",
     "Step",
     "Suggestion",
+    "Task",
     "ThreadEngine",
     "Tile",
+    "TilePlan",
     "Tiler",
     "Trace",
     "export",
     "import_",
+    "plan_tiles",
     "spaced_layout",
     "stream",
     "suggest_tile",

@@ -60,8 +60,8 @@ def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any =
     chosen = check_fill(fill, internal.dtype)
     if isinstance(chosen, str):
         return _repeating(internal, external, chosen)
-    filled = outside_boxes(tile, inside)
-    moves = [_filled(internal, _local(box, tile, internal.window), chosen) for box in filled]
+    outside = outside_boxes(tile, inside)
+    moves = [filled(internal, _local(box, tile, internal.window), chosen) for box in outside]
     if not inside.empty:
         moves.append(_move(external, inside, internal, _local(inside, tile, internal.window)))
     return moves
@@ -138,7 +138,7 @@ def _strided(
     if source_type is target_type or source_type == target_type:
         size = source_type.itemsize
         word = gcd(size, 8, *before, *after, source, target)
-        run, below, under = _carrier(shape, before, after, size, word)
+        run, below, under = carrier(shape, before, after, size, word)
     else:
         run, below, under = _converter(shape, before, source_type, after, target_type)
     return Move(run, source + below, target + under, kept)
@@ -149,7 +149,7 @@ def _nothing(source: int, target: int) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _carrier(
+def carrier(
     shape: Steps, before: Steps, after: Steps, size: int, word: int, streaming: bool = False
 ) -> tuple[Runner, int, int]:
     """Return the runner that moves elements as words, and how far below its start each side goes."""
@@ -195,7 +195,7 @@ def _move_through_layouts(source: _Tensor, box: Tile, target: _Tensor, room: Til
     return Move(prepared(plan_copy(places[0], places[1])), addresses[0], addresses[1], (source.memory, target.memory))
 
 
-def _filled(internal: InternalTensor, box: Tile, value: np.ndarray[Any, Any]) -> Move:
+def filled(internal: InternalTensor, box: Tile, value: np.ndarray[Any, Any]) -> Move:
     """Return the move that repeats one element over a box: a copy whose source never advances."""
     internal.check_reach(box)
     if internal.strides is None:

@@ -19,7 +19,7 @@ from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
 from .fills import check_fill, read_box, repeated_boxes
-from .moves import _carrier, export_moves, import_moves
+from .moves import carrier, export_moves, import_moves
 from .tensors import ExternalTensor, InternalTensor
 from .tile import Tile
 from .transfers import run_moves
@@ -116,7 +116,7 @@ class MemoryPort:
 
     def _prepared_import(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
         size, steps = self.dtype.itemsize, self.tensor.strides or ()
-        run, below, _ = _carrier(shape, steps, _packed(shape, size), size, self._word)
+        run, below, _ = carrier(shape, steps, _packed(shape, size), size, self._word)
         self._imports[shape] = (run, below)
         return run, below
 
@@ -131,7 +131,7 @@ class MemoryPort:
 
     def _prepared_export(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
         size, steps = self.dtype.itemsize, self.tensor.strides or ()
-        run, _, under = _carrier(shape, _packed(shape, size), steps, size, self._word, self._large)
+        run, _, under = carrier(shape, _packed(shape, size), steps, size, self._word, self._large)
         self._exports[shape] = (run, under)
         return run, under
 

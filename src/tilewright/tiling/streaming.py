@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError, TransferError
+from ..errors import TransferError
 from .budget import DEFAULT_LIMIT, suggest_tile
-from .operands import Input, Output
-from .pipeline import Pipeline, Progress, Report, Switch
-from .tile import extents
+from .execution import Progress, Switch
+from .operands import Input, Output, halo_of, listed, tiler_with_halo
+from .pipeline import Pipeline, Report
 from .tiler import Tiler
 from .trace import Trace
 from .transfers import Engine
@@ -59,21 +59,21 @@ def stream(
     [16.0, 18.0, 20.0, 22.0]
     """
     with ExitStack() as files:
-        sources = [_opened(thing) for thing in _listed(source)]
+        sources = [_opened(thing) for thing in listed(source)]
         if not sources:
             raise TransferError("there is no source; give an array, a file, or a list of them")
         shape = tuple([int(n) for n in sources[0].shape])
         kind = np.dtype(sources[0].dtype if dtype is None else dtype)
-        targets = [_made(thing, shape, kind, files) for thing in _listed(target)]
+        targets = [_made(thing, shape, kind, files) for thing in listed(target)]
         if compute is not None:
             scheme = scheme or "double"
         elif scheme is None:
             scheme = "direct"
-        halo = _halo(overlap, len(shape))
+        halo = halo_of(overlap, len(shape))
         if tile is None:
             tile, depth = _suggested(shape, sources, targets, halo, scheme, depth, memory_limit)
         pipeline = Pipeline(
-            [Input(thing, _with_halo(thing.shape, tile, halo, order), pad) for thing in sources],
+            [Input(thing, tiler_with_halo(thing.shape, tile, halo, order), pad) for thing in sources],
             [Output(thing, Tiler(thing.shape, tile, order=order)) for thing in targets],
             scheme=scheme,
             depth=depth,
@@ -82,10 +82,6 @@ def stream(
             memory_limit=memory_limit,
         )
         return pipeline.run(_callable(compute), trace, progress, cancel)
-
-
-def _listed(thing: Any) -> list[Any]:
-    return list(thing) if isinstance(thing, (list, tuple)) else [thing]
 
 
 def _opened(thing: Any) -> Any:
@@ -116,24 +112,6 @@ def _made(thing: Any, shape: tuple[int, ...], dtype: np.dtype[Any], files: ExitS
 
     files.push(finish)
     return array
-
-
-def _halo(overlap: Any, rank: int) -> tuple[tuple[int, int], ...]:
-    each = (overlap,) * rank if not isinstance(overlap, Sequence) else tuple(overlap)
-    if len(each) != rank:
-        raise LayoutError(f"overlap {overlap!r} has {len(each)} axes, the source {rank}; give one an axis")
-    pairs = [extents(pair, "overlap", 2) for pair in each]
-    return tuple([(before, after) for before, after in pairs])
-
-
-def _with_halo(shape: Any, tile: Any, halo: tuple[tuple[int, int], ...], order: str) -> Tiler:
-    """Return the tiler of an input: the tiles of the output, each with its halo."""
-    whole = tuple([int(n) for n in shape])
-    around = tuple([before + after for before, after in halo])
-    if len(around) != len(whole):
-        raise LayoutError(f"the sources differ: one has {len(around)} axes, another shape {whole}")
-    larger = [t + n for t, n in zip(extents(tile, "tile", len(whole)), around, strict=True)]
-    return Tiler(whole, larger, around, halo, order)
 
 
 def _suggested(

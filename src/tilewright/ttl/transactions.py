@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import LayoutError, TransferError
 from ..tiling import Event, Tile
 from ..tiling.fills import check_fill, outside_boxes
-from ..tiling.moves import Move, _filled, export_moves, import_moves
+from ..tiling.moves import Move, export_moves, filled, import_moves
 from ..tiling.transfers import Engine, Transfer, run_moves
 from ..tiling.transfers import wait as wait_for
 from .pointers import pointer
@@ -240,7 +240,7 @@ def _zeros(internal: Any, tile: Tile, inside: Tile) -> list[Move]:
         ends = Tile((0, height - 1, width), (depth - 1, 1, spacing - width))
         end = Tile((depth - 1, height - 1, width), (1, 1, last))
         widths += [(box, spacing) for box in (padding, ends, end) if not box.empty]
-    return [_filled(in_memory(internal, box, (depth, height, wide)), box, zero) for box, wide in widths]
+    return [filled(in_memory(internal, box, (depth, height, wide)), box, zero) for box, wide in widths]
 
 
 def _room_after_last_row(internal: Any, wanted: int) -> int:
