@@ -12,6 +12,7 @@ import pytest
 
 import tilewright
 import tilewright.layout
+import tilewright.tiling
 
 README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -55,8 +56,13 @@ def readme_blocks() -> list[tuple[int, str]]:
 
 
 def public_objects() -> list[str]:
-    exported = ((name, getattr(tilewright.layout, name)) for name in tilewright.layout.__all__)
-    return [name for name, value in exported if inspect.isfunction(value) or inspect.isclass(value)]
+    rooms = (tilewright.layout, tilewright.tiling)
+    exported = ((room, name, getattr(room, name)) for room in rooms for name in room.__all__)
+    return [
+        f"{room.__name__}.{name}"
+        for room, name, value in exported
+        if inspect.isfunction(value) or inspect.isclass(value)
+    ]
 
 
 @pytest.mark.parametrize("name", module_names())
@@ -78,8 +84,9 @@ def test_docstring_examples_are_found():
 
 @pytest.mark.parametrize("name", public_objects())
 def test_public_name_has_an_example(name):
-    docstring = inspect.getdoc(getattr(tilewright.layout, name)) or ""
-    assert ">>> " in docstring, f"tilewright.layout.{name} has no >>> example in its docstring"
+    room, _, attribute = name.rpartition(".")
+    docstring = inspect.getdoc(getattr(importlib.import_module(room), attribute)) or ""
+    assert ">>> " in docstring, f"{name} has no >>> example in its docstring"
 
 
 def test_public_names_are_found():

@@ -10,6 +10,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
+    from .tiling import Pipeline, Tile, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
 __version__ = "0.0.1"
 
@@ -17,6 +18,8 @@ __version__ = "0.0.1"
 _LAZY = {
     **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
+    **dict.fromkeys(("Pipeline", "Tile", "TilePlan", "Tiler", "Trace"), "tiling"),
+    **dict.fromkeys(("plan_tiles", "stream", "suggest_tile"), "tiling"),
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,16 +23,27 @@ from .tensors import ExternalTensor, InternalTensor, _Tensor
 from .tile import Tile
 
 Steps = tuple[int, ...]
+
+LARGE_TARGET = 8 << 20
+"""Bytes from which a target does not stay in the caches, so that what is written to it should go past them."""
+
 _WORDS = {size: f"uint{8 * size}" for size in (1, 2, 4, 8)}
 
 
-class Move(NamedTuple):
-    """One plan, ready to run, with the addresses it goes from and to, and what has to stay alive meanwhile."""
+class Move:
+    """One plan, ready to run, with the addresses it goes from and to; it keeps alive what is at those addresses.
 
-    run: Runner
-    source: int
-    target: int
-    kept: Any = None
+    >>> Move(lambda source, target: print(source, "to", target), 64, 128)()
+    64 to 128
+    """
+
+    __slots__ = ("kept", "run", "source", "target")
+
+    def __init__(self, run: Runner, source: int, target: int, kept: Any = None) -> None:
+        self.run, self.source, self.target, self.kept = run, source, target, kept
+
+    def __call__(self) -> None:
+        self.run(self.source, self.target)
 
 
 def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any = None) -> list[Move]:
@@ -40,7 +51,7 @@ def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any =
 
     >>> whole, room = ExternalTensor(np.arange(6, dtype=np.int8)), InternalTensor(np.zeros(4, np.int8))
     >>> for move in import_moves(room, whole.sub(-1, 4), fill="edge"):
-    ...     move.run(move.source, move.target)
+    ...     move()
     >>> room.array().tolist()
     [0, 0, 1, 2]
     """
@@ -72,7 +83,7 @@ def export_moves(internal: InternalTensor, external: ExternalTensor, clip: bool 
 
     >>> whole, room = ExternalTensor(np.zeros(6, np.int8)), InternalTensor(np.arange(1, 5, dtype=np.int8))
     >>> for move in export_moves(room, whole.sub(-1, 4), clip=True):
-    ...     move.run(move.source, move.target)
+    ...     move()
     >>> whole.array().tolist()
     [2, 3, 4, 0, 0, 0]
     """
@@ -90,6 +101,30 @@ def export_moves(internal: InternalTensor, external: ExternalTensor, clip: bool 
     if inside.empty:
         return []
     return [_move(internal, _local(inside, tile, internal.window), external, inside)]
+
+
+def straight_move(source: ExternalTensor, target: ExternalTensor, threads: int = 1) -> Move:
+    """Return the move from one external tensor to another, of one shape and type, on several native threads.
+
+    >>> a, b = np.arange(6), np.zeros(6, int)
+    >>> straight_move(ExternalTensor(a).sub(1, 3), ExternalTensor(b).sub(0, 3))()
+    >>> b.tolist()
+    [1, 2, 3, 0, 0, 0]
+    """
+    _check_pair(source, target)
+    if target.const:
+        raise TransferError(f"cannot copy to {target!r}, which is const")
+    if source.dtype != target.dtype or source.strides is None or target.strides is None:
+        return _move(source, source.window, target, target.window)
+    source.check_reach(source.window)
+    target.check_reach(target.window)
+    start = source.address + source._byte_offset(source.window)
+    end = target.address + target._byte_offset(target.window)
+    size, steps = source.dtype.itemsize, (source.strides, target.strides)
+    word = gcd(size, 8, start, end, *steps[0], *steps[1])
+    large = target.memory.nbytes >= LARGE_TARGET
+    run, below, under = carrier(source.shape, *steps, size, word, large, threads)
+    return Move(run, start + below, end + under, (source.memory, target.memory))
 
 
 def _check_pair(internal: _Tensor, external: _Tensor) -> None:
@@ -120,7 +155,8 @@ def _move(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Move:
         return _move_through_layouts(source, box, target, room)
     start = source.address + source._byte_offset(box)
     end = target.address + target._byte_offset(room)
-    return _strided(box.shape, before, source.dtype, start, after, target.dtype, end, (source.memory, target.memory))
+    kept = (source.memory, target.memory)
+    return _strided(box.shape, before, source.dtype, start, after, target.dtype, end, kept)
 
 
 def _strided(
@@ -150,14 +186,14 @@ def _nothing(source: int, target: int) -> None:
 
 @lru_cache(maxsize=4096)
 def carrier(
-    shape: Steps, before: Steps, after: Steps, size: int, word: int, streaming: bool = False
+    shape: Steps, before: Steps, after: Steps, size: int, word: int, streaming: bool = False, threads: int = 1
 ) -> tuple[Runner, int, int]:
     """Return the runner that moves elements as words, and how far below its start each side goes."""
     count = size // word
     extents, sides = (shape, (before, after))
     if count > 1:
         extents, sides = (*shape, count), ((*before, word), (*after, word))
-    return _planned(extents, sides, (_WORDS[word], _WORDS[word]), (word, word), streaming)
+    return _planned(extents, sides, (_WORDS[word], _WORDS[word]), (word, word), streaming, threads)
 
 
 @lru_cache(maxsize=4096)
@@ -175,14 +211,16 @@ def _converter(
     return _planned(shape, (before, after), formats, (source.itemsize, target.itemsize))
 
 
-def _planned(shape: Steps, sides: Any, formats: Any, sizes: Any, streaming: bool = False) -> tuple[Runner, int, int]:
+def _planned(
+    shape: Steps, sides: Any, formats: Any, sizes: Any, streaming: bool = False, threads: int = 1
+) -> tuple[Runner, int, int]:
     places, lows = [], []
     for steps, element, size in zip(sides, formats, sizes, strict=True):
         low = sum([(n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0])
         lows.append(low)
         layout = Layout(shape, tuple([step // size for step in steps]))
         places.append(Placement(layout + -low // size if low else layout, element))
-    return prepared(plan_copy(places[0], places[1]), streaming=streaming), lows[0], lows[1]
+    return prepared(plan_copy(places[0], places[1]), threads, streaming=streaming), lows[0], lows[1]
 
 
 def _move_through_layouts(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Move:

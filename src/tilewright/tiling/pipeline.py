@@ -17,6 +17,7 @@ from .fills import check_fill
 from .operands import Input, Output, port_of
 from .ports import Port, Room
 from .schedule import Schedule
+from .straight import can_go_straight, copy_straight
 from .tiler import Tiler
 from .trace import Trace
 from .transfers import Engine
@@ -53,6 +54,7 @@ class Pipeline:
     has no compute. `workers` threads carry the transfers; 0 does without threads. `memory_limit` bounds the buffers,
     and lets "buffered" choose its depth.
 
+    >>> import numpy as np
     >>> a, b = np.arange(32.0).reshape(4, 8), np.zeros((4, 8))
     >>> tiler = Tiler((4, 8), (2, 4))
     >>> pipeline = Pipeline([Input(a, tiler)], [Output(b, tiler)], scheme="duplex")
@@ -129,6 +131,7 @@ class Pipeline:
     def schedule(self) -> Schedule:
         """Return every action of a run, as data, before anything runs.
 
+        >>> import numpy as np
         >>> tiler = Tiler((4,), (2,))
         >>> pipeline = Pipeline([Input(np.zeros(4), tiler)], [Output(np.zeros(4), tiler)], scheme="duplex")
         >>> print(next(iter(pipeline.schedule())))
@@ -140,6 +143,7 @@ class Pipeline:
     def buffer_bytes(self) -> int:
         """Return the bytes of all buffers.
 
+        >>> import numpy as np
         >>> tiler = Tiler((1024,), (128,))
         >>> Pipeline([Input(np.zeros(1024), tiler)], [Output(np.zeros(1024), tiler)]).buffer_bytes
         4096
@@ -184,6 +188,7 @@ class Pipeline:
         Leaving the loop early, by break or by an exception, ends what is in flight before it goes on; the tile at
         hand is then not exported.
 
+        >>> import numpy as np
         >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
         >>> for step in Pipeline([Input(a, tiler)], [Output(b, tiler)]).steps():
         ...     step.outputs[0][...] = step.inputs[0] + 1
@@ -203,8 +208,9 @@ class Pipeline:
 
         `compute` takes the arrays of the inputs, then those of the outputs, and writes into the latter. `progress` is
         called with the number of tiles whose exports are over, and the number of all tiles. Only a "direct" pipeline
-        runs without a compute.
+        runs without a compute; between memories it then copies straight, in bands of tiles.
 
+        >>> import numpy as np
         >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (3,))
         >>> seen = []
         >>> report = Pipeline([Input(a, tiler)], [Output(b, tiler)]).run(
@@ -216,6 +222,12 @@ class Pipeline:
         if (compute is None) != (self.scheme == "direct"):
             raise LayoutError(f"{self.scheme} buffering and the compute {compute!r} do not go together; see `scheme`")
         started = perf_counter()
+        tilers = [item.tiler for item in self.inputs]
+        if compute is None and self.engine is None and trace is None:
+            ends = (self._sources, self._targets, tilers)
+            if can_go_straight(*ends):
+                moved = copy_straight(*ends, max(1, self.workers), progress, cancel)
+                return Report(self.tiles, perf_counter() - started, moved, moved, 0)
         work = Run(self, trace, progress, cancel)
         for step in work.steps():
             assert compute is not None  # a direct schedule has no steps

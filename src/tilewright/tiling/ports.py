@@ -19,15 +19,12 @@ from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
 from .fills import check_fill, read_box, repeated_boxes
-from .moves import carrier, export_moves, import_moves
+from .moves import LARGE_TARGET, Move, carrier, export_moves, import_moves
 from .tensors import ExternalTensor, InternalTensor
 from .tile import Tile
 from .transfers import run_moves
 
 Work = Callable[[], None]
-
-LARGE_TARGET = 8 << 20
-"""Bytes from which a target does not stay in the caches, so that exports should go past them."""
 
 
 class Room:
@@ -112,7 +109,7 @@ class MemoryPort:
             moves = import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
             return partial(run_moves, moves)
         run, below = self._imports.get(tile.shape) or self._prepared_import(tile.shape)
-        return partial(run, address + below, room.address)
+        return Move(run, address + below, room.address, (self.tensor, room))
 
     def _prepared_import(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
         size, steps = self.dtype.itemsize, self.tensor.strides or ()
@@ -127,7 +124,7 @@ class MemoryPort:
             moves = export_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), clip=True)
             return partial(run_moves, moves)
         run, under = self._exports.get(tile.shape) or self._prepared_export(tile.shape)
-        return partial(run, room.address, address + under)
+        return Move(run, room.address, address + under, (self.tensor, room))
 
     def _prepared_export(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
         size, steps = self.dtype.itemsize, self.tensor.strides or ()

@@ -321,7 +321,7 @@ def run_moves(moves: Iterable[Move]) -> None:
     >>> run_moves([])
     """
     for move in moves:
-        move.run(move.source, move.target)
+        move()
 
 
 _default: list[ThreadEngine] = []
