@@ -125,7 +125,7 @@ def overhead(rounds: int) -> None:
 
 def _copies_alone(pipeline: Pipeline) -> Task:
     """Return a task that carries out the copies of a pipeline and nothing else."""
-    rooms_in, rooms_out = pipeline._rooms()
+    rooms_in, rooms_out = pipeline.rooms()
     into, out = next(iter(rooms_in.values()))[0], next(iter(rooms_out.values()))[0]
     tiler = pipeline.inputs[0].tiler
     work = [pipeline._sources[0].importing(tile, into, 0) for tile in tiler]

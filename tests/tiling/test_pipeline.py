@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import Input, Output, Pipeline, SimulatedEngine, ThreadEngine, Tiler
-from tilewright.tiling.schedule import Import
+from tilewright.tiling.schedule import Import, Phase
 from tilewright.tiling.simulation import COMPLETIONS
 
 from .pipelines import SCHEMES, Stencil, stencils
@@ -52,7 +52,10 @@ class Unordered:
     buffers = ("b0", "b1", "b2")
 
     def __init__(self, actions):
-        self.actions = lambda: actions
+        self.phases = [Phase("all", None, tuple(actions))]
+
+    def __iter__(self):
+        return iter(self.phases)
 
 
 @settings(max_examples=40)

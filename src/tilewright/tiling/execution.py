@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from math import prod
+from collections.abc import Callable, Generator, Iterator
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..errors import TransferError
+from .ports import Port, Room
 from .schedule import Compute, Export, Import, Key, Kind, Wait
-from .tile import Tile
-from .tiler import Tiler
+from .tile import Tile, empty_tile
 from .trace import Span, Trace
 from .transfers import Engine, InlineEngine, ThreadEngine, Transfer, raise_failures
 
@@ -56,80 +55,108 @@ class Step(NamedTuple):
     outputs: tuple[Array, ...]
 
 
+class _Lane:
+    """A buffer as one operand uses it: its room, the port at the other end, and the tile that is in it now."""
+
+    __slots__ = ("array", "fill", "port", "room", "tile", "tiles")
+
+    def __init__(self, room: Room, port: Port, tiles: Iterator[Tile], fill: Any = None) -> None:
+        self.room, self.port, self.tiles, self.fill = room, port, tiles, fill
+        self.tile = empty_tile(0)
+        self.array: Array = room.view((0,), port.dtype)
+
+    def advance(self) -> Array:
+        """Return room for the next tile of the operand; every schedule takes them in order."""
+        self.tile = next(self.tiles)
+        self.array = self.room.view(self.tile.shape, self.port.dtype)
+        return self.array
+
+
 class Run:
-    """One run of a pipeline: its buffers, and the transfers that are under way."""
+    """One run of a pipeline: its buffers, and the transfers that are under way.
+
+    >>> from tilewright.tiling import Input, Output, Pipeline
+    >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
+    >>> run = Run(Pipeline([Input(a, tiler)], [Output(b, tiler)]))
+    >>> [step.inputs[0].tolist() for step in run.steps()], run.done
+    ([[0, 1], [2, 3]], 2)
+    """
 
     def __init__(
-        self, pipeline: Pipeline, trace: Trace | None, progress: Progress | None, cancel: Switch | None
+        self,
+        pipeline: Pipeline,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+        cancel: Switch | None = None,
     ) -> None:
         self.pipeline, self.trace, self.progress, self.cancel = pipeline, trace, progress, cancel
         self.under_way: dict[Key, Transfer] = {}
         self.moved: dict[Kind, int] = {"import": 0, "export": 0}
         self.done = 0
+        self._computes = pipeline.scheme != "direct"
+        rooms_in, rooms_out = pipeline.rooms()
+        reading = [(port, iter(item.tiler), item.fill) for port, item in pipeline.reading()]
+        writing = [(port, iter(item.tiler)) for port, item in pipeline.writing()]
+        # a simplex buffer has a room for each operand of the side that has more: zip takes as many as there are
+        self._in = {name: [_Lane(room, *end) for room, end in zip(rooms, reading)] for name, rooms in rooms_in.items()}  # noqa: B905
+        self._out = {
+            name: [_Lane(room, *end) for room, end in zip(rooms, writing)]  # noqa: B905
+            for name, rooms in rooms_out.items()
+        }
 
-    def steps(self) -> Iterator[Step]:
-        pipeline = self.pipeline
-        engine = pipeline.engine
+    def steps(self) -> Generator[Step, None, None]:
+        """Yield the tiles one by one; whatever ends the loop, nothing is left under way."""
+        engine, workers = self.pipeline.engine, self.pipeline.workers
         owned: Engine | None = None
         if engine is None:
-            engine = owned = ThreadEngine(pipeline.workers) if pipeline.workers else InlineEngine()
+            engine = owned = ThreadEngine(workers) if workers else InlineEngine()
         self.engine = engine
-        self.rooms_in, self.rooms_out = pipeline._rooms()
-        self.inputs = [_Tiles(item.tiler) for item in pipeline.inputs]
-        self.outputs = [_Tiles(item.tiler) for item in pipeline.outputs]
-        at = -1
         try:
-            for action in pipeline.schedule().actions():
-                kind = type(action)
-                if kind is Import or kind is Export:
-                    self._start(action)  # type: ignore[arg-type]  # the two differ in name alone
-                elif kind is Wait:
-                    self._wait(action.retires)  # type: ignore[union-attr]
-                else:
-                    at = action.tile  # type: ignore[union-attr]
-                    step = self._step(action)  # type: ignore[arg-type]
-                    began = perf_counter_ns()
-                    yield step
-                    if self.trace is not None:
-                        self.trace.spans.append(Span("compute", at, 0, began, perf_counter_ns()))
-                    at = -1
-        except Exception as problem:
-            _name_tile(problem, at)
-            raise
+            for phase in self.pipeline.schedule():
+                for action in phase.actions:
+                    if type(action) is Import:
+                        self._begin_import(action)
+                    elif type(action) is Export:
+                        self._begin_export(action)
+                    elif type(action) is Wait:
+                        self._wait(action.retires)
+                    elif type(action) is Compute:
+                        inputs = tuple([lane.array for lane in self._in[action.read_buffer]])
+                        outputs = tuple([lane.advance() for lane in self._out[action.write_buffer]])
+                        began = perf_counter_ns()
+                        yield Step(action.tile, inputs, outputs)
+                        if self.trace is not None:
+                            self.trace.spans.append(Span("compute", action.tile, 0, began, perf_counter_ns()))
         finally:
             engine.wait(list(self.under_way.values()))
             if owned is not None:
                 owned.close()
 
-    def _start(self, action: Import | Export) -> None:
-        number, operand = action.tile, action.operand
-        work: Callable[[], None]
-        if type(action) is Import:
-            kind: Kind = "import"
-            tiles = self.inputs[operand]
-            tile = tiles.last_use(number) if self.pipeline.scheme == "direct" else tiles.tile(number)
-            port = self.pipeline._sources[operand]
-            work = port.importing(tile, self.rooms_in[action.buffer][operand], self.pipeline.inputs[operand].fill)
-        else:
-            kind = "export"
-            tile = self.outputs[operand].last_use(number)
-            port = self.pipeline._targets[operand]
-            work = port.exporting(tile, self.rooms_out[action.buffer][operand])
-        nbytes = prod(tile.shape) * port.dtype.itemsize
+    def _begin_import(self, action: Import) -> None:
+        lane = self._in[action.buffer][action.operand]
+        lane.advance()
+        self._begin("import", action, lane.port.importing(lane.tile, lane.room, lane.fill), lane.array.nbytes)
+
+    def _begin_export(self, action: Export) -> None:
+        lane = self._out[action.buffer][action.operand]
+        if not self._computes:
+            lane.advance()
+        self._begin("export", action, lane.port.exporting(lane.tile, lane.room), lane.array.nbytes)
+
+    def _begin(self, kind: Kind, action: Import | Export, work: Callable[[], None], nbytes: int) -> None:
         after = [self.under_way[key] for key in action.after if key in self.under_way] if action.after else ()
-        transfer = Transfer(kind, number, work, nbytes, after, operand)
-        self.under_way[Key(kind, number, operand)] = transfer
+        transfer = Transfer(kind, action.tile, work, nbytes, after, action.operand)
+        self.under_way[Key(kind, action.tile, action.operand)] = transfer
         self.moved[kind] += nbytes
         self.engine.start(transfer)
 
     def _wait(self, keys: tuple[Key, ...]) -> None:
-        self._check_cancel(keys[0].tile)
+        if self.cancel is not None and self.cancel.is_set():
+            raise CancelledError(f"cancelled at tile {keys[0].tile} of {self.pipeline.tiles}; {self.done} are exported")
         transfers = [self.under_way[key] for key in keys]
-        if self.trace is None:
-            self.engine.wait(transfers)
-        else:
-            began = perf_counter_ns()
-            self.engine.wait(transfers)
+        began = perf_counter_ns()
+        self.engine.wait(transfers)
+        if self.trace is not None:
             self.trace.spans.append(Span("wait", keys[0].tile, 0, began, perf_counter_ns()))
             for transfer in transfers:
                 self.trace.add_transfer(transfer)
@@ -142,50 +169,13 @@ class Run:
                 if self.progress is not None:
                     self.progress(self.done, self.pipeline.tiles)
 
-    def _check_cancel(self, tile: int) -> None:
-        if self.cancel is not None and self.cancel.is_set():
-            raise CancelledError(f"cancelled at tile {tile} of {self.pipeline.tiles}; {self.done} are exported")
 
-    def _step(self, action: Compute) -> Step:
-        number = action.tile
-        inputs = [
-            room.view(tiles.last_use(number).shape, port.dtype)
-            for room, tiles, port in zip(
-                self.rooms_in[action.read_buffer], self.inputs, self.pipeline._sources, strict=False
-            )  # a simplex buffer has a lane for each operand of the side that has more
-        ]
-        outputs = [
-            room.view(tiles.tile(number).shape, port.dtype)
-            for room, tiles, port in zip(
-                self.rooms_out[action.write_buffer], self.outputs, self.pipeline._targets, strict=False
-            )
-        ]
-        return Step(number, tuple(inputs), tuple(outputs))
+def name_tile(problem: Exception, tile: int) -> None:
+    """Add the tile to an error of a compute, where Python can add notes.
 
-
-class _Tiles:
-    """The tiles of an operand as they come up, each made once for its two uses: schedules go through them in order."""
-
-    def __init__(self, tiler: Tiler) -> None:
-        self._coming = enumerate(tiler)
-        self._known: dict[int, Tile] = {}
-
-    def tile(self, number: int) -> Tile:
-        known = self._known
-        while number not in known:
-            at, tile = next(self._coming)
-            known[at] = tile
-        return known[number]
-
-    def last_use(self, number: int) -> Tile:
-        tile = self.tile(number)
-        del self._known[number]
-        return tile
-
-
-def _name_tile(problem: Exception, tile: int) -> None:
-    """Add the tile to an error of a compute, where Python can add notes."""
-    if tile >= 0 and hasattr(problem, "add_note"):
+    >>> name_tile(ValueError("no"), 3)
+    """
+    if hasattr(problem, "add_note"):
         problem.add_note(f"while computing tile {tile}")
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,7 +13,7 @@ from typing import Any
 
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
-from .execution import Progress, Run, Step, Switch, check_result
+from .execution import Progress, Run, Step, Switch, check_result, name_tile
 from .fills import check_fill
 from .operands import Input, Output, port_of
 from .ports import Port, Room
@@ -168,8 +169,14 @@ class Pipeline:
         count = max(len(into), len(out))
         return [max((*into[k : k + 1], *out[k : k + 1])) for k in range(count)]
 
-    def _rooms(self) -> tuple[dict[str, list[Room]], dict[str, list[Room]]]:
-        """Return the buffers of the inputs and those of the outputs, by name, one for each operand."""
+    def rooms(self) -> tuple[dict[str, list[Room]], dict[str, list[Room]]]:
+        """Return new buffers of the inputs and of the outputs, by name, one for each operand.
+
+        >>> import numpy as np
+        >>> tiler = Tiler((4,), (2,))
+        >>> sorted(Pipeline([Input(np.zeros(4), tiler)], [Output(np.zeros(4), tiler)]).rooms()[0])
+        ['in0', 'in1']
+        """
         into, out = self._operand_bytes()
         names = self.schedule().buffers
         if self.scheme in ("simplex", "direct"):
@@ -179,6 +186,14 @@ class Pipeline:
             {name: [Room(nbytes) for nbytes in into] for name in names if name.startswith("in")},
             {name: [Room(nbytes) for nbytes in out] for name in names if name.startswith("out")},
         )
+
+    def reading(self) -> Iterable[tuple[Port, Input]]:
+        """Return the inputs with their ports."""
+        return zip(self._sources, self.inputs, strict=True)
+
+    def writing(self) -> Iterable[tuple[Port, Output]]:
+        """Return the outputs with their ports."""
+        return zip(self._targets, self.outputs, strict=True)
 
     def steps(
         self, trace: Trace | None = None, progress: Progress | None = None, cancel: Switch | None = None
@@ -229,14 +244,22 @@ class Pipeline:
                 moved = copy_straight(*ends, max(1, self.workers), progress, cancel)
                 return Report(self.tiles, perf_counter() - started, moved, moved, 0)
         work = Run(self, trace, progress, cancel)
-        for step in work.steps():
-            assert compute is not None  # a direct schedule has no steps
-            result = compute(*step.inputs, *step.outputs)
-            if result is not None:
-                check_result(result, step)
+        with closing(work.steps()) as steps:
+            for step in steps:
+                self._compute(compute, step)
         return Report(
             self.tiles, perf_counter() - started, work.moved["import"], work.moved["export"], self.buffer_bytes
         )
+
+    @staticmethod
+    def _compute(compute: Any, step: Step) -> None:
+        try:
+            result = compute(*step.inputs, *step.outputs)
+        except Exception as problem:
+            name_tile(problem, step.tile)
+            raise
+        if result is not None:
+            check_result(result, step)
 
 
 def _room_bytes(tiler: Tiler, port: Port) -> int:

@@ -89,6 +89,7 @@ class MemoryPort:
         self._large = prod(self.shape) * self.dtype.itemsize >= LARGE_TARGET
         self._imports: dict[tuple[int, ...], tuple[Runner, int]] = {}
         self._exports: dict[tuple[int, ...], tuple[Runner, int]] = {}
+        self._edges: dict[Any, list[tuple[Move, bool, int, int]]] = {}
         self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
 
     def _address(self, tile: Tile) -> int | None:
@@ -106,8 +107,7 @@ class MemoryPort:
         """Return the work that fills a room with a tile."""
         address = self._address(tile)
         if address is None:
-            moves = import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
-            return partial(run_moves, moves)
+            return partial(run_moves, self._edge_moves(tile, room, fill))
         run, below = self._imports.get(tile.shape) or self._prepared_import(tile.shape)
         return Move(run, address + below, room.address, (self.tensor, room))
 
@@ -116,6 +116,24 @@ class MemoryPort:
         run, below, _ = carrier(shape, steps, _packed(shape, size), size, self._word)
         self._imports[shape] = (run, below)
         return run, below
+
+    def _edge_moves(self, tile: Tile, room: Room, fill: Any) -> list[Move]:
+        """Return the moves of a tile that is partly outside, planned once for all tiles that leave it alike."""
+        if not self._short or type(fill) not in (int, float):
+            return import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
+        inside = tile.within(self.shape)
+        key = (fill, tile.shape, inside.shape, inside.relative_to(tile.offset).offset)
+        start = self._base + sum([at * step for at, (_, step) in zip(inside.offset, self._axes, strict=True)])
+        alike = self._edges.get(key)
+        if alike is None:
+            made = import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
+            data = len(made) - (not inside.empty)  # the move of what is inside comes last
+            alike = [(move, k == data, move.source - start, move.target - room.address) for k, move in enumerate(made)]
+            self._edges[key] = alike
+        return [
+            Move(move.run, start + source if follows else move.source, room.address + target, (move.kept, room))
+            for move, follows, source, target in alike
+        ]
 
     def exporting(self, tile: Tile, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""

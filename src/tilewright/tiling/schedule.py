@@ -241,7 +241,7 @@ def _buffered(plan: Schedule) -> Iterator[Phase]:
     for i in range(plan.tiles):
         slot = i % depth
         # the buffer of tile i - 1 is free, and its successor can be on its way before anyone waits
-        arriving = plan.imports(i + ahead, into[(i + ahead) % depth])
+        arriving = plan.imports(i + ahead, into[slot - 1])
         ready = _wait(plan.keys("export", i - depth) + plan.keys("import", i))
         yield Phase("step", i, (*arriving, *ready, Compute(i, into[slot], out[slot]), *plan.exports(i, out[slot])))
     yield Phase("finish", None, _last(plan, depth))

@@ -206,10 +206,18 @@ class Tiler:
         return self._tile_at(self.coords(number))
 
     def __iter__(self) -> Iterator[Tile]:
-        if self.order == "row_major":
-            yield from map(self._tile_at, combinations(*map(range, self.grid)))
-        else:
+        if self.order != "row_major" or not self.space:
             yield from map(self.__getitem__, range(self.count))
+            return
+        axes = [self._spans(*axis) for axis in self._axes]
+        for spans in combinations(*axes):
+            offset, shape = zip(*spans, strict=True)
+            yield Tile(offset, shape)
+
+    @staticmethod
+    def _spans(step: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:
+        """Return where each tile of an axis starts, and how long it is."""
+        return [(c * step + first, rest if c == last else extent) for c in range(last + 1)]
 
 
 def _margins(value: Any, rank: int) -> tuple[tuple[int, int], ...]:
