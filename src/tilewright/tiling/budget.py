@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,8 +16,8 @@ from .tile import extents
 DEFAULT_LIMIT = 8 << 20
 """Bytes of buffers when nobody names a limit: tiles then stay near the caches of one core."""
 
-LARGEST_TILE = 32 << 20
-"""Bytes beyond which a larger tile gains nothing, whatever the limit."""
+CACHED_TILE = 1 << 20
+"""Bytes up to which a tile stays in the caches between its import, its compute and its export."""
 
 SHORT_ROW = 4096
 """Bytes of a row below which starting the row costs more than moving it."""
@@ -52,7 +52,7 @@ def suggest_tile(
 
     `inputs` and `outputs` are the types of the operands, which are all cut alike; each input tile has a halo around
     it, given as for an augmentation. Among the tiles that fit, the one that moves least beside the data wins: halos
-    are read twice, and short rows are slow.
+    are read twice, short rows are slow, and a tile that leaves the caches is fetched again.
 
     >>> suggest_tile((4096, 4096), memory_limit=2 << 20).tile
     (32, 4096)
@@ -109,25 +109,38 @@ def _line(nbytes: int) -> int:
 def _candidates(
     whole: tuple[int, ...], around: tuple[int, ...], sizes: Any, scheme: str, times: int, limit: int
 ) -> Iterator[tuple[int, ...]]:
-    """Yield, for each width of rows, the tile that grows from the inside out as far as the limit allows."""
-    most = min(limit, LARGEST_TILE * times * max(1, len(sizes[0]) + len(sizes[1])))
+    """Yield, for each width of rows and each share of the limit, the tile that grows from the inside out to fill it."""
     for width in _widths(whole[-1]):
-        tile = [1] * len(whole)
-        tile[-1] = width
-        if _bytes(tuple(tile), around, sizes, scheme, times) > most:
-            continue
-        for axis in reversed(range(len(whole) - 1)):
-            low, high = 1, max(1, whole[axis])
-            while low < high:  # the largest extent that still fits
-                middle = (low + high + 1) // 2
-                tile[axis] = middle
-                if _bytes(tuple(tile), around, sizes, scheme, times) <= most:
-                    low = middle
-                else:
-                    high = middle - 1
-            tiles = -(-whole[axis] // low)
-            tile[axis] = max(1, -(-whole[axis] // max(1, tiles)))  # as many tiles, and no thin one at the end
-        yield tuple(tile)
+        most = limit
+        while most:
+
+            def fits(tile: tuple[int, ...], most: int = most) -> bool:
+                return _bytes(tile, around, sizes, scheme, times) <= most
+
+            tile = _grown(whole, width, fits)
+            if tile is None:
+                break
+            yield tile
+            most //= 2
+
+
+def _grown(whole: tuple[int, ...], width: int, fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...] | None:
+    """Return the largest tile of a width that fits, axis by axis from the inside out; None if not even one row does."""
+    tile = [1] * len(whole)
+    tile[-1] = width
+    if not fits(tuple(tile)):
+        return None
+    for axis in reversed(range(len(whole) - 1)):
+        low, high = 1, max(1, whole[axis])
+        while low < high:
+            tile[axis] = (low + high + 1) // 2
+            if fits(tuple(tile)):
+                low = tile[axis]
+            else:
+                high = tile[axis] - 1
+        tiles = -(-whole[axis] // low)
+        tile[axis] = max(1, -(-whole[axis] // max(1, tiles)))  # as many tiles, and no thin one at the end
+    return tuple(tile)
 
 
 def _widths(whole: int) -> Iterator[int]:
@@ -141,9 +154,11 @@ def _widths(whole: int) -> Iterator[int]:
 
 
 def _cost(tile: tuple[int, ...], around: tuple[int, ...], sizes: Any) -> float:
-    """Return what moving one element costs, relative to moving it alone: halos, short rows, and small tiles."""
+    """Return what moving one element costs, relative to moving it alone: halos, short rows, small and large tiles."""
     size = max(*sizes[0], *sizes[1], 1)
+    nbytes = prod(tile) * size
     read = prod((t + n) / t for t, n in zip(tile, around, strict=True))
     rows = 1 + SHORT_ROW / 16 / (tile[-1] * size)
-    handling = 1 + (64 << 10) / (prod(tile) * size)
-    return float(read * rows * handling)
+    handling = 1 + (64 << 10) / nbytes
+    memory = 1 if nbytes <= CACHED_TILE else 1.3
+    return float(read * rows * handling * memory)

@@ -104,7 +104,6 @@ def _made(thing: Any, shape: tuple[int, ...], dtype: np.dtype[Any], files: ExitS
     array = np.lib.format.open_memmap(draft, mode="w+", dtype=dtype, shape=shape)
 
     def finish(kind: Any, *_: object) -> None:
-        array.flush()
         if kind is None:
             draft.replace(path)
         else:

@@ -17,7 +17,7 @@ from ..errors import TransferError
 from .moves import Move, export_moves, import_moves
 from .tensors import ExternalTensor, InternalTensor
 
-INLINE_BELOW = 32 << 10
+INLINE_BELOW = 128 << 10
 """Bytes below which a transfer is carried out at once: handing it to a thread would take longer than the copy."""
 
 
