@@ -200,6 +200,18 @@ def test_operands_must_fit_together():
         Pipeline([Input([1, 2], Tiler((2,), (2,)))], [])
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_in_place_is_safe_only_with_the_same_tiles(scheme):
+    a, tiler = np.arange(40), Tiler((40,), (7,))
+    Pipeline([Input(a, tiler)], [Output(a, tiler)], scheme=scheme).run(lambda x, y: np.add(x, 1, out=y))
+    assert a.tolist() == list(range(1, 41))
+    wider = Tiler((40,), (9,), 2, 1)
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(a, wider)], [Output(a, tiler)], scheme=scheme)
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(a[::-1], tiler)], [Output(a, tiler)], scheme=scheme)
+
+
 def test_a_result_that_is_not_the_output_is_refused():
     a, b, tiler = np.zeros(8), np.zeros(8), Tiler((8,), (4,))
     with pytest.raises(TransferError, match="would be lost"):

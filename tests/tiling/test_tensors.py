@@ -99,6 +99,13 @@ def test_shapes_must_agree():
         ExternalTensor(bytearray(99), (3, 4), row_major(4, 4))
 
 
+def test_a_type_of_another_size_needs_a_shape():
+    memory = np.zeros(64, np.uint8)
+    assert ExternalTensor(memory, (4, 4), dtype="float32").array().shape == (4, 4)
+    with pytest.raises(LayoutError, match="give one"):
+        ExternalTensor(memory, dtype="float32")
+
+
 @pytest.mark.parametrize("thing", [np.array([object()]), 7, "text"])
 def test_what_has_no_bytes_is_refused(thing):
     with pytest.raises(LayoutError):

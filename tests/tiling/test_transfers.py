@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events, threads and errors: what a wait promises."""
 
+import os
 import threading
 import time
 
@@ -110,6 +111,29 @@ def test_an_interrupt_in_a_transfer_stays_one():
     event.add(Transfer("import", 1, stop))
     with pytest.raises(KeyboardInterrupt):
         event.wait()
+
+
+def test_what_is_moved_must_not_share_memory():
+    memory = np.arange(10)
+    with pytest.raises(TransferError, match="share memory"):
+        import_(InternalTensor(memory[2:6]), ExternalTensor(memory).sub(5, 4))
+    with pytest.raises(TransferError, match="share memory"):
+        export(InternalTensor(memory[2:6]), ExternalTensor(memory).sub(5, 4))
+    import_(InternalTensor(memory[2:6]), ExternalTensor(memory).sub(6, 4)).wait()
+    assert memory.tolist() == [0, 1, 6, 7, 8, 9, 6, 7, 8, 9]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_an_engine_of_its_own():
+    big = np.arange(100_000)
+    room = np.zeros(100_000, int)
+    import_(InternalTensor(room), ExternalTensor(big)).wait()  # the threads of the parent run
+    child = os.fork()
+    if child == 0:
+        import_(InternalTensor(room), ExternalTensor(big + 1)).wait()
+        os._exit(0 if (room == big + 1).all() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_an_engine_needs_threads():

@@ -75,7 +75,7 @@ class _Lane:
 class Run:
     """One run of a pipeline: its buffers, and the transfers that are under way.
 
-    >>> from tilewright.tiling import Input, Output, Pipeline
+    >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
     >>> run = Run(Pipeline([Input(a, tiler)], [Output(b, tiler)]))
     >>> [step.inputs[0].tolist() for step in run.steps()], run.done

@@ -140,6 +140,21 @@ def _check_room(internal: InternalTensor) -> None:
         raise TransferError(f"window {internal.window} leaves its internal tensor of shape {internal.whole}")
 
 
+def _check_apart(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> None:
+    """Raise if a move would write where it reads."""
+    if box.empty or not source.memory.overlaps(target.memory):
+        return
+    spans = [
+        tuple([tensor.memory.address + end for end in tensor.reach(part)])
+        for tensor, part in ((source, box), (target, room))
+    ]
+    if spans[0][0] < spans[1][1] and spans[1][0] < spans[0][1]:
+        raise TransferError(
+            f"the source and the target of tile {box} share memory, and the move would read what it has written;"
+            " give the internal tensor memory of its own"
+        )
+
+
 def _local(box: Tile, tile: Tile, window: Tile) -> Tile:
     """Return where a box of an external tile lies in the internal tensor."""
     start = [a - b + c for a, b, c in zip(box.offset, tile.offset, window.offset, strict=True)]
@@ -150,6 +165,7 @@ def _move(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Move:
     """Return the move of a box of one tensor to a box of another."""
     source.check_reach(box)
     target.check_reach(room)
+    _check_apart(source, box, target, room)
     before, after = source.strides, target.strides
     if before is None or after is None:
         return _move_through_layouts(source, box, target, room)

@@ -16,7 +16,7 @@ from ..errors import LayoutError, TransferError
 from .execution import Progress, Run, Step, Switch, check_result, name_tile
 from .fills import check_fill
 from .operands import Input, Output, port_of
-from .ports import Port, Room
+from .ports import MemoryPort, Port, Room
 from .schedule import Schedule
 from .straight import can_go_straight, copy_straight
 from .tiler import Tiler
@@ -103,7 +103,23 @@ class Pipeline:
                 check_fill(item.fill, port.dtype)
         if self.scheme == "direct":
             self._check_direct()
+        self._check_in_place()
         return counts[0]
+
+    def _check_in_place(self) -> None:
+        """Raise if an output overwrites what an input still has to read; the same tiles in place are safe."""
+        for source, item in self.reading():
+            for target, other in self.writing():
+                if not (isinstance(source, MemoryPort) and isinstance(target, MemoryPort)):
+                    continue
+                before, after = source.tensor, target.tensor
+                if not before.memory.overlaps(after.memory):
+                    continue
+                if (before.address, before.strides, item.tiler) != (after.address, after.strides, other.tiler):
+                    raise TransferError(
+                        "a source and a target share memory but not their tiles, so later tiles would read what earlier"
+                        " ones have written; write to another array"
+                    )
 
     def _check_direct(self) -> None:
         """Raise unless every output takes exactly what its input gives: there is no compute to change it."""

@@ -75,6 +75,8 @@ class _Tensor:
         self.dtype = element if dtype is None else np.dtype(dtype)
         if self.dtype.hasobject:
             raise LayoutError(f"{self.dtype} holds references, which cannot be moved as bytes; use plain numbers")
+        if layout is None and shape is None and self.dtype.itemsize != element.itemsize:
+            raise LayoutError(f"memory of {element} seen as {self.dtype} has no shape of its own; give one")
         if layout is None:
             layout = described if shape is None else spaced_layout(shape)
         if layout is None or (layout.axes or getattr(layout, "replicas", ())):
@@ -218,7 +220,7 @@ class _Tensor:
         """
         if tile.empty or (self._holds_all and tile.within(self.whole) == tile):
             return
-        low, high = self._reach(tile)
+        low, high = self.reach(tile)
         if low < 0 or high > self.memory.nbytes:
             raise TransferError(
                 f"tile {tile} of a tensor of shape {self.whole}, layout {self.layout}, {self.dtype}, offset"
@@ -230,11 +232,15 @@ class _Tensor:
     def _holds_all(self) -> bool:
         if 0 in self.whole:
             return True
-        low, high = self._reach(Tile((0,) * len(self.whole), self.whole))
+        low, high = self.reach(Tile((0,) * len(self.whole), self.whole))
         return low >= 0 and high <= self.memory.nbytes
 
-    def _reach(self, tile: Tile) -> tuple[int, int]:
-        """Return the first byte and the end of the bytes that a tile touches, counted from the start of the memory."""
+    def reach(self, tile: Tile) -> tuple[int, int]:
+        """Return the first byte and the end of the bytes that a tile touches, counted from the start of the memory.
+
+        >>> ExternalTensor(np.zeros((4, 8), np.int16)).reach(Tile((1, 0), (2, 4)))
+        (16, 40)
+        """
         size = self.dtype.itemsize
         if self.strides is None:
             return self.offset * size, (self.offset + int(self.layout.cosize)) * size

@@ -7,6 +7,7 @@ is raised by the wait, after every transfer of the event has stopped.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
@@ -326,6 +327,8 @@ def run_moves(moves: Iterable[Move]) -> None:
 
 _default: list[ThreadEngine] = []
 _choosing = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_default.clear)  # the threads of the parent are not in the child
 
 
 def default_engine() -> ThreadEngine:

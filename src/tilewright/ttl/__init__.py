@@ -10,28 +10,30 @@ from types import ModuleType
 from typing import Any
 
 from .kinds import FUNCTIONS, dump, typed_name, valid_int_tensor, valid_tensors
-from .pointers import SIZEOF, pointer
-from .schedules import schedule
-from .schemes import (
+from .loops import (
     create_duplex_buffering,
     create_export_double_buffering,
     create_import_double_buffering,
-    create_io_tensors,
     create_pipeline_iterations,
     create_simplex_buffering,
-    duplex_buffering_t,
-    export_double_buffering_t,
     finish_buffering,
-    import_double_buffering_t,
-    io_tensors_t,
     join_pipeline_iterations,
     pipeline_iterations_t,
-    simplex_buffering_t,
     start_duplex_buffering,
     start_export_double_buffering,
     start_import_double_buffering,
     start_simplex_buffering,
     step_buffering,
+)
+from .pointers import SIZEOF, pointer
+from .schedules import schedule
+from .schemes import (
+    create_io_tensors,
+    duplex_buffering_t,
+    export_double_buffering_t,
+    import_double_buffering_t,
+    io_tensors_t,
+    simplex_buffering_t,
     tensors_empty,
 )
 from .tensors import (
