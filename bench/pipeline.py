@@ -111,16 +111,19 @@ def crosses(rounds: int) -> None:
 
 
 def overhead(rounds: int) -> None:
-    """Print what a tile costs beside its copies and its compute: tiles of 16 x 16, which take no time themselves."""
+    """Print what a tile costs beside its copies and its compute, from short runs of 40 and 120 tiles of 16 x 16."""
     print("\n| overhead | us per tile |\n|---|---|")
-    side, small = 1024, 16
-    source, target = np.ones((side, side), np.float32), np.ones((side, side), np.float32)
-    tiler = Tiler((side, side), (small, small))
     for scheme in ("double", "duplex", "simplex"):
-        pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], scheme=scheme)
-        copying = _copies_alone(pipeline)
-        times = best_times({"run": lambda p=pipeline: p.run(lambda x, y: None), "copies": copying}, rounds)
-        print(f"| {scheme}, 16 x 16 tiles | {1e6 * (times['run'] - times['copies']) / tiler.count:.1f} |", flush=True)
+        tasks: dict[str, Task] = {}
+        for rows in (4, 12):
+            source, target = (np.ones((16 * rows, 160), np.float32) for _ in range(2))
+            tiler = Tiler(source.shape, (16, 16))
+            pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], scheme=scheme)
+            tasks[f"run {rows}"] = lambda p=pipeline: p.run(lambda x, y: None)
+            tasks[f"copies {rows}"] = _copies_alone(pipeline)
+        times = best_times(tasks, 20 * rounds)
+        extra = times["run 12"] - times["run 4"] - (times["copies 12"] - times["copies 4"])
+        print(f"| {scheme}, 16 x 16 tiles | {1e6 * extra / 80:.1f} |", flush=True)
 
 
 def _copies_alone(pipeline: Pipeline) -> Task:
@@ -163,6 +166,36 @@ def overlapped(rounds: int) -> None:
         trace = Trace()
         run(compute, workers, trace)
         print(f"| {repeats} x sqrt | {workers} | {seconds / max(transfers, computing):.2f} | {trace.hidden:.2f} |")
+
+
+class SlowStore:
+    """Something that slices and takes its time, without keeping a core busy."""
+
+    def __init__(self, tiles: int, seconds: float) -> None:
+        self.shape, self.dtype, self.seconds = (tiles * (1 << 16),), np.dtype(np.float32), seconds
+        self.tile = np.ones(1 << 16, np.float32)
+
+    def __getitem__(self, box: Any) -> np.ndarray[Any, Any]:
+        time.sleep(self.seconds)
+        return self.tile
+
+    def __setitem__(self, box: Any, value: Any) -> None:
+        time.sleep(self.seconds)
+
+
+def slow_store(tiles: int = 100) -> None:
+    """Print a stream from and to a slow store, whose compute takes as long as its transfers."""
+    print(
+        "\n| slow store, 5 ms in, 5 ms out, 10 ms compute | workers | wall / larger of the two | hidden |\n|---|---|---|---|"
+    )
+    tiler = Tiler((tiles * (1 << 16),), (1 << 16,))
+    for scheme in ("duplex", "double", "simplex"):
+        for workers in (1, 2):
+            operands = [Input(SlowStore(tiles, 0.005), tiler)], [Output(SlowStore(tiles, 0.005), tiler)]
+            trace = Trace()
+            report = Pipeline(*operands, scheme=scheme, workers=workers).run(lambda x, y: time.sleep(0.01), trace)
+            larger = max(trace.seconds("compute"), trace.seconds("import", "export") / workers)
+            print(f"| {scheme} | {workers} | {report.seconds / larger:.2f} | {trace.hidden:.2f} |", flush=True)
 
 
 def file_to_file(gib: float, folder: str | None) -> None:
@@ -218,6 +251,7 @@ def main() -> None:
     crosses(options.rounds)
     overhead(options.rounds)
     overlapped(options.rounds)
+    slow_store()
     if options.file_gib:
         file_to_file(options.file_gib, options.folder)
     print(f"\npeak RSS of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")

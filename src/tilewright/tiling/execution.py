@@ -58,18 +58,22 @@ class Step(NamedTuple):
 class _Lane:
     """A buffer as one operand uses it: its room, the port at the other end, and the tile that is in it now."""
 
-    __slots__ = ("array", "fill", "port", "room", "tile", "tiles")
+    __slots__ = ("_views", "array", "fill", "port", "room", "tile", "tiles")
 
     def __init__(self, room: Room, port: Port, tiles: Iterator[Tile], fill: Any = None) -> None:
         self.room, self.port, self.tiles, self.fill = room, port, tiles, fill
         self.tile = empty_tile(0)
         self.array: Array = room.view((0,), port.dtype)
+        self._views: dict[tuple[int, ...], Array] = {}
 
     def advance(self) -> Array:
         """Return room for the next tile of the operand; every schedule takes them in order."""
-        self.tile = next(self.tiles)
-        self.array = self.room.view(self.tile.shape, self.port.dtype)
-        return self.array
+        self.tile = tile = next(self.tiles)
+        array = self._views.get(tile.shape)
+        if array is None:
+            array = self._views[tile.shape] = self.room.view(tile.shape, self.port.dtype)
+        self.array = array
+        return array
 
 
 class Run:
@@ -90,7 +94,7 @@ class Run:
         cancel: Switch | None = None,
     ) -> None:
         self.pipeline, self.trace, self.progress, self.cancel = pipeline, trace, progress, cancel
-        self.under_way: dict[Key, Transfer] = {}
+        self.under_way: dict[tuple[Kind, int, int], Transfer] = {}  # by the values of a Key
         self.moved: dict[Kind, int] = {"import": 0, "export": 0}
         self.done = 0
         self._computes = pipeline.scheme != "direct"
@@ -146,7 +150,7 @@ class Run:
     def _begin(self, kind: Kind, action: Import | Export, work: Callable[[], None], nbytes: int) -> None:
         after = [self.under_way[key] for key in action.after if key in self.under_way] if action.after else ()
         transfer = Transfer(kind, action.tile, work, nbytes, after, action.operand)
-        self.under_way[Key(kind, action.tile, action.operand)] = transfer
+        self.under_way[kind, action.tile, action.operand] = transfer
         self.moved[kind] += nbytes
         self.engine.start(transfer)
 
@@ -163,8 +167,8 @@ class Run:
         for key in keys:
             del self.under_way[key]
         raise_failures(transfers)
-        for key in keys:
-            if key.kind == "export" and key.operand == 0:
+        for kind, _, operand in keys:
+            if kind == "export" and not operand:
                 self.done += 1
                 if self.progress is not None:
                     self.progress(self.done, self.pipeline.tiles)

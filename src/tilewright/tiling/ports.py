@@ -37,18 +37,13 @@ class Room:
     def __init__(self, nbytes: int) -> None:
         self.bytes = aligned_empty(nbytes, np.uint8)
         self.address: int = self.bytes.ctypes.data
-        self._views: dict[tuple[Any, ...], np.ndarray[Any, Any]] = {}
 
     def view(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return a tile of this shape and type at the start of the room, as an array."""
-        key = (shape, dtype)
-        found = self._views.get(key)
-        if found is None:
-            nbytes = prod(shape) * dtype.itemsize
-            if nbytes > self.bytes.size:
-                raise TransferError(f"a tile of {shape} {dtype} takes {nbytes} bytes, the room has {self.bytes.size}")
-            found = self._views[key] = np.ndarray(shape, dtype, self.bytes.data)
-        return found
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes > self.bytes.size:
+            raise TransferError(f"a tile of {shape} {dtype} takes {nbytes} bytes, the room has {self.bytes.size}")
+        return np.ndarray(shape, dtype, self.bytes.data)
 
 
 class Port(Protocol):

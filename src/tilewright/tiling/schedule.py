@@ -212,7 +212,8 @@ class Schedule:
         """
         if not 0 <= tile < self.tiles:
             return ()
-        return tuple([Key(kind, tile, operand) for operand in range(self.inputs if kind == "import" else self.outputs)])
+        count = self.inputs if kind == "import" else self.outputs
+        return tuple([Key(kind, tile, operand) for operand in range(count)])
 
 
 def _wait(keys: tuple[Key, ...]) -> tuple[Action, ...]:
