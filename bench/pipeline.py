@@ -185,9 +185,7 @@ class SlowStore:
 
 def slow_store(tiles: int = 100) -> None:
     """Print a stream from and to a slow store, whose compute takes as long as its transfers."""
-    print(
-        "\n| slow store, 5 ms in, 5 ms out, 10 ms compute | workers | wall / larger of the two | hidden |\n|---|---|---|---|"
-    )
+    print("\n| slow store: 5 ms in and out, 10 ms compute | workers | wall / larger | hidden |\n|---|---|---|---|")
     tiler = Tiler((tiles * (1 << 16),), (1 << 16,))
     for scheme in ("duplex", "double", "simplex"):
         for workers in (1, 2):
