@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..errors import TransferError
+from ..formats import BlockFormat
 from . import native, native_engine, reference
 from .buffers import Buffer
 from .engine import _chosen
 from .plan import Plan
-from .staged import needs_stages
 
 Runner: TypeAlias = Callable[[int, int], None]
 
@@ -33,20 +33,18 @@ def prepared(plan: Plan, threads: int = 1, engine: str | None = None, streaming:
     >>> b.tolist()
     [2, 3, 0, 0, 0, 0]
     """
-    if needs_stages(plan.source, plan.target):
-        raise TransferError(
-            f"{plan.source.format} to {plan.target.format} goes through float32 and has no single run; use execute"
-        )
+    if isinstance(plan.target.format, BlockFormat):
+        raise TransferError(f"packing {plan.target.format} takes more than one run of a plan; use execute")
     if _chosen(plan, engine) == "native":
-        parts, count = native_engine._parts_of(plan)
         library = native.library()
         run_native = library.tw_run_streaming if streaming else library.tw_run
+        known = native_engine.compiled(plan)  # held by the function, with the tables that its parts point to
+        count = len(plan.parts)
 
         def run(source: int, target: int) -> None:
-            if run_native(parts, count, source, target, threads):
+            if run_native(known[1], count, source, target, threads):
                 native_engine.run(plan, source, target, threads)  # says what is wrong
 
-        run.kept = native_engine._compiled.get(id(plan))  # type: ignore[attr-defined]  # tables live as long as this
         return run
     reach, room = plan.source.nbytes, plan.target.nbytes
 
