@@ -58,6 +58,15 @@ def test_a_stencil_is_what_numpy_says(stencil, completion, sliced):
     assert (target == stencil.expected()).all()
 
 
+@pytest.mark.parametrize("sliced", [False, True])
+def test_a_tile_wholly_outside_is_all_padding(sliced):
+    source, target = numbers((4,)), np.zeros(4, np.float32)
+    ends = (Sliced(source), Sliced(target)) if sliced else (source, target)
+    # two elements to the left of each output: the first two tiles see nothing of the source
+    stream(*ends, lambda x, y: np.copyto(y, x[: y.size]), tile=(1,), overlap=((2, 0),), pad=7)
+    assert target.tolist() == [7, 7, *source[:2].tolist()]
+
+
 @pytest.mark.parametrize("completion", COMPLETIONS)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_without_a_compute_the_source_is_copied(completion, depth):

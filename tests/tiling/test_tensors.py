@@ -139,3 +139,12 @@ def test_offsets_are_exact_beyond_32_bits():
     far = ExternalTensor(bytearray(8), (100000, 70000), Layout((100000, 70000), (70000, 1)), "uint8")
     with pytest.raises(TransferError, match="2800000005"):
         far.check_reach(Tile((40000, 5), (1, 1)))
+
+
+def test_tensors_of_nothing():
+    nothing = ExternalTensor(np.zeros((0, 4)))
+    assert nothing.array().shape == (0, 4)
+    room = InternalTensor(np.full((2, 2), 9.0))
+    import_(room, nothing.sub((0, 0), (2, 2)), fill=1).wait()
+    assert (room.array() == 1).all()
+    import_(InternalTensor(np.zeros((0, 4))), nothing).wait()

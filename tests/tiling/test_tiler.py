@@ -115,6 +115,11 @@ def test_degenerate_input_is_refused_with_the_rule(arguments, message):
         Tiler(*arguments)
 
 
+def test_a_loop_over_very_many_tiles_starts_at_once():
+    tiles = iter(Tiler((10**15, 3), (1, 2)))
+    assert [next(tiles).offset for _ in range(3)] == [(0, 0), (0, 2), (1, 0)]
+
+
 def test_an_empty_space_has_no_tiles():
     tiler = Tiler((0, 3), (4, 2))
     assert len(tiler) == 0

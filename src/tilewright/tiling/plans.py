@@ -217,7 +217,7 @@ def plan_tiles(
 
 def _check_chunks(thing: Any, tile: Any) -> None:
     """Raise if two tasks would write one chunk of a chunked target, which is not safe."""
-    chunks = getattr(thing, "chunks", None)
+    chunks = getattr(thing, "shards", None) or getattr(thing, "chunks", None)
     if not isinstance(chunks, tuple) or not all(isinstance(n, int) for n in chunks):
         return
     shape = extents(tile, "tile", len(chunks))

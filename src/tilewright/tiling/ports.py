@@ -173,7 +173,9 @@ class SlicedPort:
             box = _around([read_box(part) for part in repeated_boxes(tile, self.shape, chosen)])
 
         def work() -> None:
-            piece = np.ascontiguousarray(self.thing[box.slices], self.dtype)
+            # what is wholly outside is not asked for
+            piece = np.empty(box.shape, self.dtype) if box.empty else self.thing[box.slices]
+            piece = np.ascontiguousarray(piece, self.dtype)
             if piece.shape != box.shape:
                 raise TransferError(f"slices {box} of {type(self.thing).__name__} gave shape {piece.shape}")
             run_moves(import_moves(_internal(room, tile, self.dtype), self._seen_in(piece, box).tile(tile), fill))

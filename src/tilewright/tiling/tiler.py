@@ -14,6 +14,8 @@ from ..errors import CoordinateError, LayoutError
 from .orders import check_order, coordinates_of, number_of
 from .tile import Tile, empty_tile, extents
 
+_MOST_LISTED = 1 << 16  # tiles of an axis that are listed before a loop over all tiles; more are found one by one
+
 
 @dataclass(frozen=True, init=False)
 class Tiler:
@@ -206,7 +208,7 @@ class Tiler:
         return self._tile_at(self.coords(number))
 
     def __iter__(self) -> Iterator[Tile]:
-        if self.order != "row_major" or not self.space:
+        if self.order != "row_major" or not self.space or max(self.grid) > _MOST_LISTED:
             yield from map(self.__getitem__, range(self.count))
             return
         axes = [self._spans(*axis) for axis in self._axes]
