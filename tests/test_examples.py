@@ -15,6 +15,7 @@ import tilewright.files
 import tilewright.layout
 import tilewright.memory
 import tilewright.tensor
+import tilewright.tiling
 
 README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -59,7 +60,7 @@ def readme_blocks() -> list[tuple[int, str]]:
 
 def public_objects() -> list[str]:
     """Return "room.name" of every function and class that a room exports."""
-    rooms = (tilewright.layout, tilewright.memory, tilewright.tensor, tilewright.files)
+    rooms = (tilewright.layout, tilewright.memory, tilewright.tensor, tilewright.tiling, tilewright.files)
     exported = (
         (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in rooms for name in room.__all__
     )

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         width_sharded,
     )
     from .tensor import AddressSpace, LayoutTensor, StorageType, Tensor, TileTensor
+    from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
 __version__ = "0.0.1"
 
@@ -59,15 +60,17 @@ __version__ = "0.0.1"
 _LAZY = {
     **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
-    **dict.fromkeys(("BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"),
-    **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
-    **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
+    **dict.fromkeys(
+        ("Allocator", "BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"
+    ),
+    **dict.fromkeys(("Device", "MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution"), "memory"),
+    **dict.fromkeys(("ShardOrientation", "ShardSpec", "ShardStrategy", "TensorLayout"), "memory"),
+    **dict.fromkeys(("TensorMemoryLayout", "TensorSpec", "Tile", "block_sharded", "fit", "from_bytes"), "memory"),
+    **dict.fromkeys(("height_sharded", "interleaved", "nd_sharded", "sharded_across_dims"), "memory"),
+    **dict.fromkeys(("to_bytes", "width_sharded"), "memory"),
+    **dict.fromkeys(("AddressSpace", "LayoutTensor", "StorageType", "Tensor", "TileTensor"), "tensor"),
+    **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace", "plan_tiles", "stream", "suggest_tile"), "tiling"),
     **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
-    **dict.fromkeys(("StorageType", "Tensor"), "tensor"),
-    **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
-    **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
-    "width_sharded": "memory",
-    **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
 }
 
 __all__ = [
@@ -82,6 +85,7 @@ __all__ = [
     "CoreRange",
     "CoreRangeSet",
     "Device",
+    "FileFormatError",
     "FormatError",
     "LayoutError",
     "LayoutTensor",
@@ -89,6 +93,7 @@ __all__ = [
     "MemoryConfigError",
     "NdShardSpec",
     "OutOfMemory",
+    "Pipeline",
     "Placement",
     "Plan",
     "ScalarFormat",
@@ -97,12 +102,18 @@ __all__ = [
     "ShardOrientation",
     "ShardSpec",
     "ShardStrategy",
+    "StorageType",
+    "Tensor",
     "TensorLayout",
     "TensorMemoryLayout",
     "TensorSpec",
+    "Tensorbin",
     "Tile",
+    "TilePlan",
     "TileTensor",
+    "Tiler",
     "TilewrightError",
+    "Trace",
     "TransferError",
     "block_sharded",
     "cast",
@@ -113,14 +124,19 @@ __all__ = [
     "interleaved",
     "nd_sharded",
     "plan_copy",
+    "plan_tiles",
     "quantization_error",
+    "read_tensorbin",
     "relayout",
     "sharded_across_dims",
+    "stream",
+    "suggest_tile",
     "tiled_layout",
     "tilize",
     "to_bytes",
     "untilize",
     "width_sharded",
+    "write_tensorbin",
 ]
 __all__ += layout.__all__
 
