@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Double buffering in the TTL dialect: a five-point cross over an image that does not fit internal memory.
 
-    .venv/bin/python examples/ttl_double.py
+    python examples/ttl_double.py
 
 While tile i is computed, tile i + 1 arrives and tile i - 1 leaves. Four buffers: two in, two out.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +15,13 @@ from tilewright import ttl
 WIDTH, HEIGHT, TILE_WIDTH, TILE_HEIGHT, HALO = 100, 70, 24, 16, 1
 
 
-def cross(tensor_in, tensor_out):
+def cross(tensor_in: Any, tensor_out: Any) -> None:
     """Add every element and its four neighbours; the input tile has a halo of one around the output tile."""
     tile, out = tensor_in.array()[0], tensor_out.array()[0]
     out[...] = tile[1:-1, 1:-1] + tile[:-2, 1:-1] + tile[2:, 1:-1] + tile[1:-1, :-2] + tile[1:-1, 2:]
 
 
-def double_buffering(image, result):
+def double_buffering(image: Any, result: Any) -> None:
     # Logical tiling: both tilers have the same number of tiles, and the same ids.
     space = ttl.create_shape(WIDTH, HEIGHT)
     tile_shape_in = ttl.create_shape(TILE_WIDTH + 2 * HALO, TILE_HEIGHT + 2 * HALO)
@@ -53,7 +55,7 @@ def double_buffering(image, result):
     ttl.finish_buffering(export_db)
 
 
-def main():
+def main() -> None:
     image = np.random.default_rng(0).integers(0, 100, (HEIGHT, WIDTH)).astype(np.int32)
     result = np.zeros_like(image)
     double_buffering(image, result)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Duplex buffering in the TTL dialect, as TTL's tutorial writes it, with a prolog and an epilog around the tiles.
 
-    .venv/bin/python examples/ttl_duplex.py
+    python examples/ttl_duplex.py
 
 The import of tile i and the export of tile i - 1 run together; then tile i is computed. Two buffers.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ WIDTH, HEIGHT, TILE_WIDTH, TILE_HEIGHT = 100, 70, 40, 48
 MEMORY_SIZE = 1 << 14
 
 
-def compute(tensor_in, tensor_out):
+def compute(tensor_in: Any, tensor_out: Any) -> None:
     """Add one to every element, through pointers, as a kernel does."""
     l_in, l_out = tensor_in.base, tensor_out.base
     stride_in, stride_out = tensor_in.layout.row_spacing, tensor_out.layout.row_spacing
@@ -23,7 +25,9 @@ def compute(tensor_in, tensor_out):
             l_out[y * stride_out + x] = l_in[y * stride_in + x] + 1
 
 
-def tile2tile_compute(ext_base_in, external_stride_in, ext_base_out, external_stride_out, width, height):
+def tile2tile_compute(
+    ext_base_in: Any, external_stride_in: Any, ext_base_out: Any, external_stride_out: Any, width: Any, height: Any
+) -> None:
     l_in, l_out = bytearray(MEMORY_SIZE), bytearray(MEMORY_SIZE)
 
     # Logical tiling.
@@ -48,7 +52,7 @@ def tile2tile_compute(ext_base_in, external_stride_in, ext_base_out, external_st
             compute(tensors.imported_to, tensors.to_export_from)
 
 
-def main():
+def main() -> None:
     image = np.random.default_rng(0).integers(0, 100, (HEIGHT, WIDTH)).astype(np.uint8)
     result = np.zeros_like(image)
     tile2tile_compute(image, WIDTH, result, WIDTH, WIDTH, HEIGHT)

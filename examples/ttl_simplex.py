@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simplex buffering in the TTL dialect, as TTL's tutorial writes it, and the schedule that it follows.
 
-    .venv/bin/python examples/ttl_simplex.py
+    python examples/ttl_simplex.py
 
 Three buffers in rotation: each is read, then written, then exported and imported into again.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +16,14 @@ WIDTH, HEIGHT, TILE_WIDTH, TILE_HEIGHT = 300, 200, 128, 88
 MEMORY_SIZE = 1 << 14
 
 
-def compute(tensor_in, tensor_out):
+def compute(tensor_in: Any, tensor_out: Any) -> None:
     """Add one to every element, through NumPy views of the tensors."""
     np.add(tensor_in.array(), 1, out=tensor_out.array())
 
 
-def tile2tile_compute(ext_base_in, external_stride_in, ext_base_out, external_stride_out, width, height):
+def tile2tile_compute(
+    ext_base_in: Any, external_stride_in: Any, ext_base_out: Any, external_stride_out: Any, width: Any, height: Any
+) -> None:
     l_buff1, l_buff2, l_buff3 = (bytearray(MEMORY_SIZE) for _ in range(3))
 
     # Logical tiling.
@@ -44,7 +48,7 @@ def tile2tile_compute(ext_base_in, external_stride_in, ext_base_out, external_st
             compute(tensors.imported_to, tensors.to_export_from)
 
 
-def main():
+def main() -> None:
     image = np.random.default_rng(0).integers(0, 100, (HEIGHT, WIDTH)).astype(np.uint8)
     result = np.zeros_like(image)
     tile2tile_compute(image, WIDTH, result, WIDTH, WIDTH, HEIGHT)
