@@ -7,6 +7,7 @@ darker and paler ones of the same hues. Ramps change lightness all the way, so t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ _ANCHORS = {
     "ramp": ("#2c4a8a", "#5b86b0", "#8fc0b0", "#cfe3a0", "#fff3b8"),
     "heat": ("#fff8e3", "#ffd98c", "#f29b4e", "#cf5238", "#7d1530"),
 }
+_LOG_FROM = 50  # times the median: heat beyond is spread by ratios
 _LEVELS = 64  # steps of a ramp: more cannot be told apart, and fewer colours make smaller pictures
 
 
@@ -99,6 +101,8 @@ def along(kind: str, level: int) -> str:
 class Scale:
     """The colours of the values of an attribute: of named values, or between a lowest and a highest.
 
+    With `log` equal ratios make equal steps, and what is not above `low` has the colour of `low`.
+
     >>> Scale("category", ("a", "b")).colour("b")
     '#ee8866'
     """
@@ -107,6 +111,7 @@ class Scale:
     values: tuple[Any, ...] = ()
     low: float = 0
     high: float = 0
+    log: bool = False
 
     @property
     def named(self) -> bool:
@@ -129,9 +134,21 @@ class Scale:
             if self.named:
                 return CATEGORIES[self.values.index(value)]
             return along("ramp", self.values.index(value) * (_LEVELS - 1) // (len(self.values) - 1))
-        width = self.high - self.low
-        share = (max(self.low, min(value, self.high)) - self.low) / width if width else 0.0
-        return along(self.kind, int(share * (_LEVELS - 1) + 0.5))
+        return along(self.kind, int(self.share(value) * (_LEVELS - 1) + 0.5))
+
+    def share(self, value: Any) -> float:
+        """Return how far along the scale a number lies, from 0 to 1.
+
+        >>> Scale("ramp", (), 0, 100).share(25), Scale("heat", (), 1, 10000, log=True).share(100)
+        (0.25, 0.5)
+        """
+        if self.high <= self.low or value <= self.low:
+            return 0.0
+        if value >= self.high:
+            return 1.0
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return float((value - self.low) / (self.high - self.low))
 
     def colours(self, values: Iterable[Any]) -> dict[Any, str]:
         """Return the colour of every value that occurs.
@@ -154,7 +171,7 @@ def scale_of(fields: Iterable[Field]) -> Scale:
     """Return the scale that colours these attributes alike: several grids may show the same one.
 
     >>> scale_of([Field("bank", (1, 0, 1))])
-    Scale(kind='category', values=(0, 1), low=0, high=0)
+    Scale(kind='category', values=(0, 1), low=0, high=0, log=False)
     """
     given = list(fields)
     found = {value for field in given for value in field.values if value is not None}
@@ -164,4 +181,8 @@ def scale_of(fields: Iterable[Field]) -> Scale:
         except TypeError:  # values of several kinds have no order of their own
             return Scale("category", tuple(sorted(found, key=str)))
     finite = [value for value in found if value - value == 0]  # neither NaN nor infinite
-    return Scale(given[0].scale, (), min(finite, default=0), max(finite, default=0))
+    low, high = min(finite, default=0), max(finite, default=0)
+    above = [value for value in finite if value > 0]
+    if given[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
+        return Scale("heat", (), min(above), high, log=True)  # one outlier would make all the others look alike
+    return Scale(given[0].scale, (), low, high)

@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Any
 
 from .drawing import DARK, LIGHT, attribute, style
-from .paint import scales_of, written
+from .paint import written
 from .scene import Fact, Grid, Panel, Scene
-from .svg import draw_panel, to_svg
+from .svg import draw_panels, to_svg
 
 # Nothing may be loaded and nothing sent: also a hostile name has no way out.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -65,10 +65,8 @@ def figures(scene: Scene) -> str:
     >>> figures(Scene("", (Grid(1, 1, title="one"),))).count("<figure>")
     1
     """
-    scales = scales_of(scene)
     parts = []
-    for k, panel in enumerate(scene.panels):
-        drawing = draw_panel(panel, scales, k)
+    for k, (panel, drawing) in enumerate(zip(scene.panels, draw_panels(scene), strict=True)):
         width, height = round(drawing.width), round(drawing.height)
         name = attribute(panel.title or scene.title)
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'

@@ -15,8 +15,10 @@ _MOST = 32
 _BAR = 120
 
 
-def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float) -> Drawing:
+def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float, again: bool = False) -> Drawing:
     """Return the legend of a panel within a width, empty where there is nothing to say.
+
+    `again` leaves out the colours, where a panel before it has explained them.
 
     >>> legend_of(Grid(1, 1), {}, 100).height
     0
@@ -27,7 +29,7 @@ def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float) -> Dra
         hatched = next((span.kind or "unused" for span in panel.spans if span.hatched), "")
         return _swatches("", entries, hatched, room)
     hatched = panel.hatched if panel.valid and not all(panel.valid) else ""
-    if not panel.color:
+    if not panel.color or again:
         return _swatches("", [], hatched, room)
     scale = scales[panel.color]
     if scale.named:
@@ -68,6 +70,7 @@ def _bar(name: str, scale: Scale, hatched: str) -> Drawing:
     """Return a ramp of colours with its ends; values too many to name are a ramp, too."""
     low, high = (scale.values[0], scale.values[-1]) if scale.kind == "category" else (scale.low, scale.high)
     kind = "ramp" if scale.kind == "category" else scale.kind
+    name += " (log)" if scale.log else ""
     start = width_of(f"{name} {written(low)}", _SIZE) + 6
     body = [text(0, 11, name, _SIZE, "soft"), text(start - 6, 11, written(low), _SIZE, "soft", "end")]
     step = _BAR // 16

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .colours import Scale, scale_of
@@ -14,26 +15,36 @@ LONGEST = 14  # characters of a value that are written into a cell
 def written(value: Any) -> str:
     """Return a value as it is written into a cell.
 
-    >>> written(7), written(0.12345), written((1, 2)), written(None)
-    ('7', '0.123', '1,2', '')
+    >>> written(7), written(0.1234), written((1, 2)), written(None)
+    ('7', '0.12', '1,2', '')
     """
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return f"{value:.2g}"
     return ",".join(map(written, value)) if isinstance(value, tuple) else str(value)
 
 
-def labels_of(grid: Grid) -> list[str]:
-    """Return what is written into each cell, shortened where it is long.
+def labels_of(grid: Grid, name: str) -> list[str]:
+    """Return an attribute as it is written into each cell, shortened where it is long.
 
-    >>> labels_of(Grid(1, 2, (Field("name", ("a", "a name that goes on")),), label="name"))
+    >>> labels_of(Grid(1, 2, (Field("name", ("a", "a name that goes on")),)), "name")
     ['a', 'a name that g…']
     """
-    if not grid.label:
-        return []
-    words = map(written, grid.field(grid.label).values)
+    words = map(written, grid.field(name).values)
     return [word if len(word) <= LONGEST else word[: LONGEST - 1] + "…" for word in words]
+
+
+def labels_to_try(grid: Grid) -> Iterator[list[str]]:
+    """Yield what may be written into the cells, best first: the label, else what the colour means.
+
+    >>> grid = Grid(1, 1, (Field("thread", (5,)), Field("holds", ("T5 V0",))), color="thread", label="holds")
+    >>> list(labels_to_try(grid))
+    [['T5 V0'], ['5']]
+    """
+    for name in dict.fromkeys((grid.label, grid.color if grid.label else "")):
+        if name:
+            yield labels_of(grid, name)
 
 
 def scales_of(scene: Scene) -> dict[str, Scale]:

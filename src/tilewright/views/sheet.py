@@ -185,8 +185,8 @@ class Sheet:
         return tuple(found)
 
 
-def spread(layout: LayoutLike, side: int = SIDE) -> Sheet:
-    """Return a layout on a sheet of at most `side` rows and columns.
+def spread(layout: LayoutLike, side: int = SIDE, block: tuple[int, int] | None = None) -> Sheet:
+    """Return a layout on a sheet of at most `side` rows and columns, or of given blocks.
 
     >>> from tilewright import row_major
     >>> spread(row_major(256)).columns
@@ -201,7 +201,9 @@ def spread(layout: LayoutLike, side: int = SIDE) -> Sheet:
         if wide:
             down, across = [extents[0] // wide], [wide]
     down, across = [int(n) for n in down], [int(n) for n in across]
-    return Sheet(layout, tuple(int(n) for n in extents), tuple(down), tuple(across), _blocks(down, across, side))
+    return Sheet(
+        layout, tuple(int(n) for n in extents), tuple(down), tuple(across), block or _blocks(down, across, side)
+    )
 
 
 def _blocks(down: list[int], across: list[int], side: int) -> tuple[int, int]:
@@ -216,16 +218,16 @@ def _blocks(down: list[int], across: list[int], side: int) -> tuple[int, int]:
 
 
 def _block(extents: list[int], side: int) -> int:
-    """Return the smallest block that makes at most `side` of them, of whole leaves where that can be."""
+    """Return the smallest block that makes at most `side` of them: whole leaves times a power of two."""
     total = prod(extents)
     size = 1
-    for extent in extents:
-        powers = [1 << k for k in range(extent.bit_length()) if extent % (1 << k) == 0 and 1 << k < extent]
-        for factor in [*powers, extent]:
-            if -(-total // (size * factor)) <= side:
+    for k, extent in enumerate(extents):
+        last = k == len(extents) - 1  # the outermost leaf may end with a block that is not full
+        for factor in (1 << j for j in range(extent.bit_length())):
+            if (last or extent % factor == 0) and -(-total // (size * factor)) <= side:
                 return size * factor
         size *= extent
-    return -(-total // side)
+    return total
 
 
 def _levels(extents: tuple[int, ...]) -> list[int]:

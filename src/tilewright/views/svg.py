@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from .colours import Scale
 from .drawing import SANS, Drawing, attribute, style, text, width_of
 from .paint import scales_of
-from .scene import Fact, Grid, Panel, Scene
+from .scene import Fact, Grid, Scene
 from .svg_grid import draw_grid, frame
 from .svg_lanes import draw_lanes
 
@@ -17,13 +16,22 @@ _MARGIN, _GAP = 18, 28
 _FACT_SIZE, _FACT_COLUMNS = 11, 46
 
 
-def draw_panel(panel: Panel, scales: dict[str, Scale], number: int = 0) -> Drawing:
-    """Return one panel as a drawing.
+def draw_panels(scene: Scene) -> list[Drawing]:
+    """Return every panel of a scene as a drawing; colours are explained where they are first used.
 
-    >>> draw_panel(Grid(2, 2), {}).height > 0
-    True
+    >>> len(draw_panels(Scene("", (Grid(2, 2), Grid(1, 1)))))
+    2
     """
-    return draw_grid(panel, scales, number) if isinstance(panel, Grid) else draw_lanes(panel, scales, number)
+    scales = scales_of(scene)
+    explained: set[str] = set()
+    found = []
+    for k, panel in enumerate(scene.panels):
+        if isinstance(panel, Grid):
+            found.append(draw_grid(panel, scales, k, panel.color in explained))
+            explained.add(panel.color)
+        else:
+            found.append(draw_lanes(panel, scales, k))
+    return found
 
 
 def draw_facts(facts: tuple[Fact, ...], columns: int = 1) -> Drawing:
@@ -59,8 +67,7 @@ def to_svg(scene: Scene) -> str:
     >>> to_svg(Scene("nothing", (Grid(2, 2),)))[:4]
     '<svg'
     """
-    scales = scales_of(scene)
-    drawings = [draw_panel(panel, scales, k) for k, panel in enumerate(scene.panels)]
+    drawings = draw_panels(scene)
     if scene.facts:
         beside = sum(drawing.width + _GAP for drawing in drawings) + draw_facts(scene.facts).width + _MARGIN <= PAGE
         drawings.append(draw_facts(scene.facts, 1 if beside else min(3, len(scene.facts))))

@@ -10,7 +10,7 @@ from itertools import groupby
 from .colours import INK, NOTHING, PALE_INK, Scale, ink_on
 from .drawing import LINE, MARK, MONO, Drawing, attribute, boxes, hatching, text, width_of
 from .legend import legend_of
-from .paint import cell_colours, labels_of
+from .paint import cell_colours, labels_to_try
 from .scene import Grid, Outline
 
 WIDEST = 900  # pixels that the cells of one grid may take
@@ -53,31 +53,31 @@ class Cells:
         )
 
 
-def cells_of(grid: Grid, labels: Sequence[str]) -> Cells:
-    """Return the geometry of a grid: labels are left out where they would be too small to read.
+def cells_of(grid: Grid) -> tuple[Cells, list[str]]:
+    """Return the geometry of a grid and its labels: shorter ones, or none, where they would be too small to read.
 
-    >>> cells_of(Grid(2, 2), []).type_size
+    >>> cells_of(Grid(2, 2))[0].type_size
     0
     """
     gutter = max([width_of(name, _NAME_SIZE) for name in _row_names(grid)], default=0)
     gutter = max(gutter, width_of(f"{grid.row_axis} ↓", _NAME_SIZE) if grid.row_axis else 0)
     left, top = int(gutter) + 8, (22 if grid.title else 4) + (12 if grid.column_axis else 0) + 14
-    longest = max(map(len, labels), default=0)
-    if longest:
+    for labels in labels_to_try(grid) if grid.rows * grid.columns <= MOST_LABELS else ():
+        longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
-            if width * grid.columns <= WIDEST:
-                return Cells(left, top, width, min(max(size + 9, width), size + 17), size)
+            if longest and width * grid.columns <= WIDEST:
+                return Cells(left, top, width, min(max(size + 9, width), size + 17), size), labels
     side = max(3, min(22, WIDEST // max(1, grid.columns), 1200 // max(1, grid.rows)))
-    return Cells(left, top, side, side, 0)
+    return Cells(left, top, side, side, 0), []
 
 
 def _row_names(grid: Grid) -> list[str]:
     return [grid.row_name(row) for row in range(grid.rows)]
 
 
-def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0) -> Drawing:
-    """Return a grid as a drawing; `number` is what a page calls the panel.
+def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool = False) -> Drawing:
+    """Return a grid as a drawing; `number` is what a page calls the panel, `again` that its colours are explained.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 2, (Field("bank", (0, 1)),), color="bank", label="bank")
@@ -87,8 +87,7 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0) -> Drawing:
     >>> drawing.width > drawing.height
     True
     """
-    labels = labels_of(grid) if grid.rows * grid.columns <= MOST_LABELS else []
-    cells = cells_of(grid, labels)
+    cells, labels = cells_of(grid)
     colours = cell_colours(grid, scales) or [NOTHING] * (grid.rows * grid.columns)
     width, height = cells.width * grid.columns, cells.height * grid.rows
     data = f'data-panel="{number}" data-rows="{grid.rows}" data-columns="{grid.columns}"'
@@ -105,7 +104,7 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0) -> Drawing:
         body += _labels(grid, cells, labels, colours)
     body += [part for outline in grid.outlines for part in _outline(outline, cells)]
     body.append("</g>")
-    legend = legend_of(grid, scales, max(width, 240))
+    legend = legend_of(grid, scales, max(width, 240), again)
     body.append(legend.placed(cells.left, cells.top + height + 8))
     full = max(cells.left + width + 2, cells.left + legend.width, width_of(grid.title, 13))
     return Drawing(full, cells.top + height + 8 + legend.height, tuple(body))

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .colours import CATEGORIES, Scale
-from .paint import cell_colours, labels_of
+from .paint import cell_colours, labels_to_try
 from .scene import Grid
 from .terminal import Ink, plain
 
@@ -40,12 +40,10 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, heigh
       0 0 1 2
       1 3 4 5
     """
-    labels = [plain(label) for label in labels_of(grid)]
     names = [plain(grid.row_name(row)) for row in range(grid.rows)]
     gutter = max([len(name) for name in names], default=0) + 3
-    page, written = _fit(grid, labels, gutter, width, height), True
-    if page is None:
-        page, written = _squeezed(grid, gutter, width, height), False
+    page, labels = _fit(grid, gutter, width, height) or (_squeezed(grid, gutter, width, height), [])
+    written = bool(labels)
     colours = cell_colours(grid, scales)
     marks = labels if written else _marks(grid, scales)
 
@@ -68,17 +66,17 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, heigh
     return lines
 
 
-def _fit(grid: Grid, labels: Sequence[str], gutter: int, width: int, height: int) -> _Page | None:
-    """Return the page with every column and its label, None where the width does not do."""
-    if not labels:
-        return None
-    cell = max(map(len, labels))
+def _fit(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Page, list[str]] | None:
+    """Return the page with every column, and its labels; None where the width does not do."""
     bars, rules = _boundaries(grid)
     columns: list[int | None] = list(range(grid.columns))
-    for kept in (bars, {}):
-        if gutter + grid.columns * (cell + 1) + 2 * len(kept) <= width:
-            lines = rules if kept or not bars else {}
-            return _Page(_elided(grid.rows, height), columns, gutter, cell, " ", kept, lines)
+    for labels in labels_to_try(grid):
+        labels = [plain(label) for label in labels]
+        cell = max(map(len, labels))
+        for kept in (bars, {}):
+            if cell and gutter + grid.columns * (cell + 1) + 2 * len(kept) <= width:
+                lines = rules if kept or not bars else {}
+                return _Page(_elided(grid.rows, height), columns, gutter, cell, " ", kept, lines), labels
     return None
 
 
@@ -123,12 +121,7 @@ def _marks(grid: Grid, scales: dict[str, Scale]) -> list[str]:
     if scale.kind == "category":
         place = {value: k / max(1, len(scale.values) - 1) for k, value in enumerate(scale.values)}
     else:
-        width = (scale.high - scale.low) or 1
-        place = {
-            value: (max(scale.low, min(value, scale.high)) - scale.low) / width
-            for value in set(values)
-            if value is not None and value == value
-        }
+        place = {value: scale.share(value) for value in set(values) if value is not None and value == value}
     shades = _SHADES if scale.kind != "heat" else _SHADES[::-1]
     return [shades[int(place[value] * (len(shades) - 1))] if value in place else " " for value in values]
 

@@ -40,9 +40,16 @@ def layout_scene(
 
 
 def sheet_panels(
-    sheet: Sheet, extra: tuple[Field, ...] = (), color: str = "", label: str = "", memory: bool = True
+    sheet: Sheet,
+    extra: tuple[Field, ...] = (),
+    color: str = "",
+    label: str = "",
+    memory: bool = True,
+    lanes: tuple[int, ...] = (0,),
 ) -> tuple[Grid, ...]:
     """Return the coordinates of a sheet as a grid, and memory as another one where it can be drawn.
+
+    `extra` are further attributes, `lanes` the places of the scalars of an element, from its first one on.
 
     >>> from tilewright import row_major
     >>> len(sheet_panels(spread(row_major(2, 2)))), len(sheet_panels(spread(row_major(2, 2)), memory=False))
@@ -76,7 +83,7 @@ def sheet_panels(
     )
     if not memory or not sheet.whole:
         return (grid,)
-    held = places_grid(grid, sheet.elements(), places, link, valid)
+    held = places_grid(grid, sheet.elements(), places, link, valid, lanes)
     return (grid,) if held is None else (grid, held)
 
 

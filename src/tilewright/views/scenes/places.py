@@ -13,10 +13,13 @@ from ..sheet import SIDE
 _MOST = SIDE * SIDE
 
 
-def places_grid(grid: Grid, elements: list[str], places: dict[str, Any], link: Any, valid: Any) -> Grid | None:
+def places_grid(
+    grid: Grid, elements: list[str], places: dict[str, Any], link: Any, valid: Any, lanes: Any = (0,)
+) -> Grid | None:
     """Return memory as a grid, painted like the grid of coordinates; None where it is too large to draw.
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, others down.
+    `lanes` are the places of the scalars of an element, from its first one on.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -25,6 +28,10 @@ def places_grid(grid: Grid, elements: list[str], places: dict[str, Any], link: A
     (3, ('0,0', None, '0,1'))
     """
     tables = {name: table.reshape(-1) for name, table in places.items()}
+    if len(lanes) > 1:
+        tables = {name: (table[:, None] + np.asarray(lanes)).reshape(-1) for name, table in tables.items()}
+        elements = [name for name in elements for _ in lanes]
+        link, valid = np.repeat(link, len(lanes)), np.repeat(valid.reshape(-1), len(lanes))
     (first, across), *others = tables.items()
     if not others:
         low, high = min(0, int(across.min())), int(across.max())
@@ -71,12 +78,13 @@ def _held(
     links: list[Any] = [None] * count
     data = [False] * count
     shared = [0] * count
-    colours = grid.field(grid.color).values
+    values = grid.field(grid.color).values
+    each = len(where) // len(values)
     for k, (place, alive, same) in enumerate(zip(where, valid.tolist(), link.tolist(), strict=True)):
         shared[place] += 1
         if held[place] is None or (alive and not data[place]):
             held[place] = elements[k]
-            painted[place], links[place], data[place] = colours[k], same, alive
+            painted[place], links[place], data[place] = values[k // each], same, alive
     fields = [Field("element", tuple(held)), Field(grid.color, tuple(painted), grid.field(grid.color).scale)]
     if max(shared) > 1:
         fields.append(Field("elements here", tuple(shared), "ramp"))

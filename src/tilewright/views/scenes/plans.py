@@ -10,6 +10,7 @@ from ..scene import Fact, Field, Grid, Scene
 from ..sheet import SIDE, spread
 from .layouts import note_of, sheet_panels
 
+_MOST_NESTS = 4  # of the loop nests, those that are written out
 _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 
@@ -25,7 +26,8 @@ def plan_scene(plan: Plan, *, side: int = SIDE) -> Scene:
     >>> target.title, target.field("element").values, target.field("source").values
     ('target: int8', ('0,0', '1,0', '0,1', '1,1', '0,2', '1,2'), (0, 3, 1, 4, 2, 5))
     """
-    source, target = (spread(place.layout, side) for place in (plan.source, plan.target))
+    target = spread(plan.target.layout, side)
+    source = spread(plan.source.layout, side, None if target.whole else target.block)  # to be compared cell by cell
     titles = [f"{role}: {place.format}" for role, place in (("source", plan.source), ("target", plan.target))]
     before, after = sheet_panels(source), sheet_panels(target)
     if len(before) == len(after) == 2:
@@ -60,4 +62,8 @@ def _facts(plan: Plan) -> list[Fact]:
             facts.append(Fact(last.name, f"{last.value}; {line.strip()}"))
         else:
             facts.append(Fact("loop nest" if line.startswith(_OPERATIONS) else "beside", line))
+    nests = [fact for fact in facts if fact.name == "loop nest"]
+    hidden = nests[_MOST_NESTS:]
+    if hidden:
+        facts = [fact for fact in facts if fact not in hidden] + [Fact("and", f"{len(hidden)} more, for the edges")]
     return facts

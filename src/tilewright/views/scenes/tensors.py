@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...layout import LayoutLike, Swizzle
+from ...layout import Layout, LayoutLike, Swizzle
 from ...tensor import TileTensor
 from ..scene import Fact, Field, Scene
 from ..sheet import SIDE, Sheet, spread
@@ -29,7 +29,7 @@ def tensor_scene(
     """
     sheet = spread(_in_storage(tensor), side)
     values = _values(tensor, sheet)
-    panels = sheet_panels(sheet, (values,), color, label, memory)
+    panels = sheet_panels(sheet, (values,), color, label, memory, _lanes(tensor))
     lanes = f" of {tensor.element_size} lanes" if tensor.element_size > 1 else ""
     facts = [
         Fact("elements", f"{tensor.numel()} of {tensor.dtype.name}{lanes}"),
@@ -53,6 +53,14 @@ def _values(tensor: TileTensor, sheet: Sheet) -> Field:
         found = [_plain(tensor[where]) if alive else None for where, alive in zip(index, valid, strict=True)]
     values = tuple(value if alive else None for value, alive in zip(found, valid, strict=True))
     return Field("value", values, "ramp" if tensor.element_size == 1 else "category")
+
+
+def _lanes(tensor: TileTensor) -> tuple[int, ...]:
+    """Return the places of the scalars of an element after its first; a swizzle has no single answer."""
+    lanes = tensor.element_layout
+    if tensor.element_size == 1 or not isinstance(lanes, Layout):
+        return (0,)
+    return tuple(sorted((lanes.offsets() - lanes.offset).reshape(-1).tolist()))
 
 
 def _in_storage(tensor: TileTensor) -> LayoutLike:
