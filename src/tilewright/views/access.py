@@ -59,12 +59,12 @@ def bank_conflicts(offsets: Any, itemsize: int = 4, banks: int = 32, width: int 
     no conflict
     """
     lanes = np.asarray(offsets, dtype=np.int64)
-    lanes = lanes.reshape(len(lanes), -1) if lanes.ndim else lanes.reshape(1, 1)
     if min(itemsize, banks, width) < 1 or not lanes.size:
         raise LayoutError(
             f"bank_conflicts needs lanes and positive sizes, got {lanes.size} offsets, itemsize={itemsize},"
             f" banks={banks}, width={width}"
         )
+    lanes = lanes.reshape(len(lanes), -1) if lanes.ndim else lanes.reshape(1, 1)
     together = max(1, banks * width // (lanes.shape[1] * itemsize))
     phases = [lanes[start : start + together] for start in range(0, len(lanes), together)]
     words = np.zeros(banks, dtype=np.int64)

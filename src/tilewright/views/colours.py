@@ -17,7 +17,7 @@ from .scene import Field, ScaleKind
 
 Rgb: TypeAlias = tuple[int, int, int]
 
-INK, PALE_INK = "#14181d", "#ffffff"
+INK, PALE_INK = "#000000", "#ffffff"  # one of them has a contrast of 4.5 on any colour
 NOTHING = "#e3e5e8"  # a cell without the attribute
 
 _BASE = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")

@@ -15,7 +15,7 @@ class Ink:
     """Whether there are colours, and how words get them.
 
     >>> Ink(False).paint("7", "#77aadd"), Ink(True).paint("7", "#77aadd")
-    ('7', '\\x1b[48;2;119;170;221;38;2;20;24;29m7\\x1b[0m')
+    ('7', '\\x1b[48;2;119;170;221;38;2;0;0;0m7\\x1b[0m')
     """
 
     on: bool

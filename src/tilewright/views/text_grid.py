@@ -164,7 +164,7 @@ def _rule(page: _Page, kind: str) -> str:
         if column in page.bars:
             parts.append(cross + stroke * len(page.gap))
         parts.append(stroke * (page.cell + len(page.gap)))
-    return "".join(parts)
+    return "".join(parts)[: -len(page.gap) or None]
 
 
 def symbol(k: int) -> str:

@@ -33,7 +33,11 @@ def plan_scene(plan: Plan, *, side: int = SIDE) -> Scene:
     if len(before) == len(after) == 2:
         panels = _painted(before[1], after[1], titles)
     else:
-        panels = tuple(replace(grids[0], title=title) for grids, title in zip((before, after), titles, strict=True))
+        cells = tuple(range(target.rows * target.columns))
+        panels = tuple(
+            replace(grids[0], title=title, link=cells if len(grids[0].link) == len(cells) else ())
+            for grids, title in zip((before, after), titles, strict=True)
+        )
     return Scene(plan.explain().split("\n", 1)[0], panels, tuple(_facts(plan)), note_of(target) or note_of(source))
 
 

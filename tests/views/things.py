@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One scene of every kind, for tests that hold for all of them."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import addr, bank, views
+from tilewright.copy import Placement, plan_copy, tiled_layout
+
+TILED = tiled_layout((20, 28), (8, 16), (4, 8))
+
+
+def noisy(rows: int, columns: int) -> np.ndarray:
+    values = np.random.default_rng(0).standard_normal((rows, columns)).astype(np.float32)
+    values[3, 20] = 1000.0
+    return values
+
+
+def scenes() -> dict[str, views.Scene]:
+    """Return the scenes by name."""
+    return {
+        "row-major": views.scene_of(tw.row_major(4, 8)),
+        "one mode": views.scene_of(tw.Layout(24, 3)),
+        "three modes": views.scene_of(tw.row_major(2, 3, 4)),
+        "nested": views.scene_of(tw.blocked_product(tw.row_major(4, 4), tw.row_major(2, 3))),
+        "broadcast": views.scene_of(tw.Layout((4, 8), (0, 1))),
+        "negative": views.scene_of(tw.Layout((4, 8), (8, -1))),
+        "tiled": views.scene_of(TILED),
+        "named axes": views.scene_of(tw.compose(tw.Layout((12, 100), (1 @ bank, 2048 @ addr)), tw.row_major(4, 5))),
+        "replicated": views.scene_of(tw.replicate(tw.row_major(2, 4), 2, 1 @ bank)),
+        "huge": views.scene_of(tiled_layout((3000, 4000))),
+        "swizzled": views.scene_of(tw.compose(tw.Swizzle(3, 0, 3), tw.row_major(8, 8)), banks=8),
+        "threads and values": views.thread_value_scene(tw.Layout(((4, 8), (2, 2)), ((32, 1), (16, 8))), (16, 8)),
+        "distributed": views.distribute_scene(tw.row_major(8, 32), tw.row_major(4, 8), vector=(1, 4)),
+        "ragged tensor": views.scene_of(tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)),
+        "vectors": views.scene_of(tw.TileTensor(np.arange(48), tw.row_major(6, 8)).vectorize[1, 4]()),
+        "blocks": views.block_scene(noisy(32, 64), "bfloat8_b"),
+        "plan": views.scene_of(
+            plan_copy(
+                Placement(tw.row_major(7, 10), "float32"), Placement(tiled_layout((7, 10), (4, 4), (2, 2)), "bfloat16")
+            )
+        ),
+        "large plan": views.scene_of(
+            plan_copy(Placement(tw.row_major(700, 1000), "float32"), Placement(tiled_layout((700, 1000)), "bfloat16"))
+        ),
+        "lanes": views.Scene("lanes", (lanes(),)),
+    }
+
+
+def lanes() -> views.Lanes:
+    spans = (
+        views.Span(0, 0, 4096, "weights", "weights", note="weights: 0 to 4096", link="w"),
+        views.Span(0, 4096, 8192, "", "free", hatched=True),
+        views.Span(1, 0, 2048, "weights", "weights", link="w"),
+        views.Span(1, 2048, 6144, "activations", "activations", link="a"),
+    )
+    return views.Lanes(("bank 0", "bank 1"), spans, end=8192, unit="bytes", title="memory")
