@@ -55,6 +55,7 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py
 	$(BIN)/python bench/copy.py --peers
+	$(BIN)/python bench/memory.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .

@@ -12,6 +12,7 @@ import pytest
 
 import tilewright
 import tilewright.layout
+import tilewright.memory
 
 README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -55,7 +56,11 @@ def readme_blocks() -> list[tuple[int, str]]:
 
 
 def public_objects() -> list[str]:
-    exported = ((name, getattr(tilewright.layout, name)) for name in tilewright.layout.__all__)
+    """Return "room.name" of every function and class that a room exports."""
+    rooms = (tilewright.layout, tilewright.memory)
+    exported = (
+        (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in rooms for name in room.__all__
+    )
     return [name for name, value in exported if inspect.isfunction(value) or inspect.isclass(value)]
 
 
@@ -78,8 +83,9 @@ def test_docstring_examples_are_found():
 
 @pytest.mark.parametrize("name", public_objects())
 def test_public_name_has_an_example(name):
-    docstring = inspect.getdoc(getattr(tilewright.layout, name)) or ""
-    assert ">>> " in docstring, f"tilewright.layout.{name} has no >>> example in its docstring"
+    room, public = name.split(".")
+    docstring = inspect.getdoc(getattr(getattr(tilewright, room), public)) or ""
+    assert ">>> " in docstring, f"tilewright.{name} has no >>> example in its docstring"
 
 
 def test_public_names_are_found():

@@ -5,12 +5,50 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import layout
-from .errors import CoordinateError, FormatError, LayoutError, TilewrightError, TransferError
+from .errors import (
+    CoordinateError,
+    FormatError,
+    LayoutError,
+    MemoryConfigError,
+    OutOfMemory,
+    TilewrightError,
+    TransferError,
+)
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
+    from .memory import (
+        Allocator,
+        BufferType,
+        Chip,
+        CoreCoord,
+        CoreGrid,
+        CoreRange,
+        CoreRangeSet,
+        Device,
+        MemoryConfig,
+        NdShardSpec,
+        Shape,
+        ShardDistribution,
+        ShardOrientation,
+        ShardSpec,
+        ShardStrategy,
+        TensorLayout,
+        TensorMemoryLayout,
+        TensorSpec,
+        Tile,
+        block_sharded,
+        fit,
+        from_bytes,
+        height_sharded,
+        interleaved,
+        nd_sharded,
+        sharded_across_dims,
+        to_bytes,
+        width_sharded,
+    )
     from .tensor import AddressSpace, LayoutTensor, TileTensor
 
 __version__ = "0.0.1"
@@ -19,30 +57,66 @@ __version__ = "0.0.1"
 _LAZY = {
     **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
+    **dict.fromkeys(("BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"),
+    **dict.fromkeys(("MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution", "ShardOrientation"), "memory"),
+    **dict.fromkeys(("ShardSpec", "ShardStrategy", "TensorLayout", "TensorMemoryLayout", "TensorSpec"), "memory"),
+    **dict.fromkeys(("Tile", "block_sharded", "height_sharded", "interleaved", "nd_sharded"), "memory"),
+    **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
+    "width_sharded": "memory",
     **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
 }
 
 __all__ = [
     "AddressSpace",
+    "Allocator",
     "BlockFormat",
+    "BufferType",
+    "Chip",
     "CoordinateError",
+    "CoreCoord",
+    "CoreGrid",
+    "CoreRange",
+    "CoreRangeSet",
+    "Device",
     "FormatError",
     "LayoutError",
     "LayoutTensor",
+    "MemoryConfig",
+    "MemoryConfigError",
+    "NdShardSpec",
+    "OutOfMemory",
     "Placement",
     "Plan",
     "ScalarFormat",
+    "Shape",
+    "ShardDistribution",
+    "ShardOrientation",
+    "ShardSpec",
+    "ShardStrategy",
+    "TensorLayout",
+    "TensorMemoryLayout",
+    "TensorSpec",
+    "Tile",
     "TileTensor",
     "TilewrightError",
     "TransferError",
+    "block_sharded",
     "cast",
+    "fit",
     "format_of",
+    "from_bytes",
+    "height_sharded",
+    "interleaved",
+    "nd_sharded",
     "plan_copy",
     "quantization_error",
     "relayout",
+    "sharded_across_dims",
     "tiled_layout",
     "tilize",
+    "to_bytes",
     "untilize",
+    "width_sharded",
 ]
 __all__ += layout.__all__
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
-from ..layout import ComposedLayout, Layout, LayoutLike
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.additive import additive_modes
 from ..layout.tuples import product_each
 from .leaves import Mode
@@ -90,6 +90,10 @@ class Placement:
             return self.layout.logical_shape
         if not _has_guards(self.layout):
             return self.extents
+        if isinstance(self.layout, ComposedLayout) and isinstance(self.layout.outer, PagedLayout):
+            inner = self.layout.inner
+            if isinstance(inner, Layout) and inner.offset >= 0 and inner.cosize <= self.layout.outer.size:
+                return inner.logical_shape  # pages hide nothing
         return _extents_of_mask(self.layout)
 
     @cached_property

@@ -14,6 +14,7 @@ from typing import Any
 from .base import LayoutLike
 from .composed import ComposedLayout
 from .composing import strided_composition
+from .paged import PagedLayout
 from .strided import Layout, make
 from .swizzle import Swizzle
 from .tuples import leaves
@@ -37,6 +38,8 @@ def additive_modes(layout: LayoutLike) -> list[list[tuple[int, Any]]]:
             found = _below(inner, [touched & -touched] if touched else [], None)
         elif isinstance(outer, Layout):
             found = _below(inner, list(accumulate(outer.canonical_modes()[0][:-1], mul))[::-1], outer)
+        elif isinstance(outer, PagedLayout):
+            found = _below(inner, [outer.page], None)
         else:
             found = None
         if found is not None:
