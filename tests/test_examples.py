@@ -13,6 +13,8 @@ import pytest
 import tilewright
 import tilewright.layout
 import tilewright.memory
+import tilewright.tiling
+import tilewright.views
 
 README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -56,12 +58,13 @@ def readme_blocks() -> list[tuple[int, str]]:
 
 
 def public_objects() -> list[str]:
-    """Return "room.name" of every function and class that a room exports."""
-    rooms = (tilewright.layout, tilewright.memory)
-    exported = (
-        (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in rooms for name in room.__all__
-    )
-    return [name for name, value in exported if inspect.isfunction(value) or inspect.isclass(value)]
+    rooms = (tilewright.layout, tilewright.memory, tilewright.tiling, tilewright.views)
+    exported = ((room, name, getattr(room, name)) for room in rooms for name in room.__all__)
+    return [
+        f"{room.__name__}.{name}"
+        for room, name, value in exported
+        if inspect.isfunction(value) or inspect.isclass(value)
+    ]
 
 
 @pytest.mark.parametrize("name", module_names())
@@ -83,9 +86,9 @@ def test_docstring_examples_are_found():
 
 @pytest.mark.parametrize("name", public_objects())
 def test_public_name_has_an_example(name):
-    room, public = name.split(".")
-    docstring = inspect.getdoc(getattr(getattr(tilewright, room), public)) or ""
-    assert ">>> " in docstring, f"tilewright.{name} has no >>> example in its docstring"
+    room, _, attribute = name.rpartition(".")
+    docstring = inspect.getdoc(getattr(importlib.import_module(room), attribute)) or ""
+    assert ">>> " in docstring, f"{name} has no >>> example in its docstring"
 
 
 def test_public_names_are_found():

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         width_sharded,
     )
     from .tensor import AddressSpace, LayoutTensor, TileTensor
+    from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
 __version__ = "0.0.1"
 
@@ -64,6 +65,8 @@ _LAZY = {
     **dict.fromkeys(("Allocator", "Device", "fit", "from_bytes", "sharded_across_dims", "to_bytes"), "memory"),
     "width_sharded": "memory",
     **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
+    **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace"), "tiling"),
+    **dict.fromkeys(("plan_tiles", "stream", "suggest_tile"), "tiling"),
 }
 
 __all__ = [
