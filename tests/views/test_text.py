@@ -25,7 +25,7 @@ def test_no_line_is_wider_than_asked(name, width):
 @pytest.mark.parametrize("name", SCENES)
 def test_plain_text_has_no_escape_sequences(name):
     assert "\x1b" not in views.to_text(SCENES[name])
-    assert "\x1b[48;2;" in views.to_text(SCENES[name], color=True)
+    assert "\x1b[" in views.to_text(SCENES[name], color=True)
 
 
 def test_a_small_layout_is_written_out():

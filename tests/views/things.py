@@ -6,6 +6,8 @@ import numpy as np
 import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copy import Placement, plan_copy, tiled_layout
+from tilewright.tiling import Schedule
+from tilewright.tiling.trace import Span as Happened
 
 TILED = tiled_layout((20, 28), (8, 16), (4, 8))
 
@@ -44,7 +46,37 @@ def scenes() -> dict[str, views.Scene]:
             plan_copy(Placement(tw.row_major(700, 1000), "float32"), Placement(tiled_layout((700, 1000)), "bfloat16"))
         ),
         "lanes": views.Scene("lanes", (lanes(),)),
+        "interleaved": views.scene_of(spec((100, 150), "bfloat16"), at=(70, 118)),
+        "block sharded": views.scene_of(
+            spec((1, 4, 60, 90), "bfloat8_b", memory=tw.block_sharded((8, 8))), at=(0, 2, 33, 17)
+        ),
+        "height sharded": views.scene_of(spec((256, 128), "bfloat16", memory=tw.height_sharded((4, 2)))),
+        "rows": views.scene_of(tw.TensorSpec((96, 64), "bfloat16", chip="wormhole_n150")),
+        "many pages": views.scene_of(spec((4096, 14336), "bfloat8_b")),
+        "L1": views.scene_of(allocator()),
+        "each bank of L1": views.scene_of(allocator(), each=True, whole=True),
+        "empty DRAM": views.memory_scene(allocator(), buffer_type="dram"),
+        "tiler": views.scene_of(tw.Tiler((20, 30), (8, 10), overlap=2, augmentation=1), tile=4),
+        "large tiler": views.scene_of(tw.Tiler((2000, 3000), (512, 512), overlap=32)),
+        "tiler of a line": views.scene_of(tw.Tiler((40,), (12,), overlap=3)),
+        "schedule": views.scene_of(Schedule("double", 9), times=(1, 1.5, 1)),
+        "trace": views.scene_of(tw.Trace([Happened("import", 0, 0, 0, 9000), Happened("compute", 0, 0, 4000, 20_000)])),
     }
+
+
+def spec(shape: tuple[int, ...], dtype: str, memory: object = "dram") -> tw.TensorSpec:
+    return tw.TensorSpec(shape, dtype, "tile", memory=memory, chip="wormhole_n150")
+
+
+def allocator() -> tw.Allocator:
+    """Return an allocator with three tensors and a hole."""
+    found = tw.Allocator("wormhole_n150")
+    found.allocate(spec((512, 512), "bfloat16", "l1"))
+    hole = found.allocate(spec((512, 512), "bfloat16", "l1"))
+    found.allocate(spec((2048, 512), "bfloat16", tw.height_sharded((4, 4))))
+    found.allocate(spec((1024, 1024), "bfloat8_b", tw.block_sharded((8, 8))))
+    found.free(hole)
+    return found
 
 
 def lanes() -> views.Lanes:

@@ -27,7 +27,7 @@ def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float, again:
         scale = scales["kind"]
         entries = [(scale.colour(kind), kind) for kind in kinds_of(panel) if kind]
         hatched = next((span.kind or "unused" for span in panel.spans if span.hatched), "")
-        return _swatches("", entries, hatched, room)
+        return _swatches("", [] if again else entries, "" if again else hatched, room)
     hatched = panel.hatched if panel.valid and not all(panel.valid) else ""
     if not panel.color or again:
         return _swatches("", [], hatched, room)

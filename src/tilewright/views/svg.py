@@ -6,7 +6,7 @@ from __future__ import annotations
 from textwrap import wrap
 
 from .drawing import SANS, Drawing, attribute, style, text, width_of
-from .paint import scales_of
+from .paint import kinds_of, scales_of
 from .scene import Fact, Grid, Scene
 from .svg_grid import draw_grid, frame
 from .svg_lanes import draw_lanes
@@ -30,7 +30,8 @@ def draw_panels(scene: Scene) -> list[Drawing]:
             found.append(draw_grid(panel, scales, k, panel.color in explained))
             explained.add(panel.color)
         else:
-            found.append(draw_lanes(panel, scales, k))
+            found.append(draw_lanes(panel, scales, k, "kind" in explained))
+            explained |= {"kind"} if set(scales["kind"].values) == set(kinds_of(panel)) else set()
     return found
 
 
@@ -45,9 +46,10 @@ def draw_facts(facts: tuple[Fact, ...], columns: int = 1) -> Drawing:
     each = sum(_fact_height(block) for block in blocks) / columns
     body = []
     x = y = lowest = 0.0
+    column = 0
     for fact, block in zip(facts, blocks, strict=True):
-        if y and y + _fact_height(block) / 2 > each:
-            x, y = x + width + _GAP, 0.0
+        if y and y + _fact_height(block) / 2 > each and column + 1 < columns:
+            x, y, column = x + width + _GAP, 0.0, column + 1
         body.append(text(x, y + 11, block[0], 10, "soft"))
         tone = "ink" if fact.tone == "plain" else fact.tone
         for k, line in enumerate(block[1:]):

@@ -15,6 +15,7 @@ from .scene import Grid, Outline
 
 WIDEST = 900  # pixels that the cells of one grid may take
 MOST_LABELS = 4096
+_PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
 _NAME_SIZE = 9
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
@@ -68,7 +69,8 @@ def cells_of(grid: Grid) -> tuple[Cells, list[str]]:
             width = max(int(longest * 0.61 * size) + 7, size + 9)
             if longest and width * grid.columns <= WIDEST:
                 return Cells(left, top, width, min(max(size + 9, width), size + 17), size), labels
-    side = max(3, min(22, WIDEST // max(1, grid.columns), 1200 // max(1, grid.rows)))
+    least = max(3, min(_SMALL, WIDEST // max(1, grid.columns)))
+    side = max(least, min(22, _PLAIN // max(1, grid.columns, grid.rows)))
     return Cells(left, top, side, side, 0), []
 
 

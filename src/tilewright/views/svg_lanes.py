@@ -40,20 +40,20 @@ def ticks(start: float, end: float, most: int = 8) -> list[float]:
     return [k * step for k in range(first, int(end // step) + 1)]
 
 
-def amount(value: float) -> str:
-    """Return a position on an axis as text: large ones in units of 1024.
+def amount(value: float, step: float = 0) -> str:
+    """Return a position on an axis as text: in K or M (1024 or 1024 x 1024) where steps are multiples of it.
 
-    >>> amount(2048), amount(1536), amount(100), amount(0.25), amount(3 << 20)
-    ('2K', '1.5K', '100', '0.25', '3M')
+    >>> amount(2048, 1024), amount(1500), amount(0.25), amount(3 << 20, 1 << 20)
+    ('2K', '1500', '0.25', '3M')
     """
     for unit, size in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if value >= size and value % (size // 16) == 0:
-            return f"{value / size:g}{unit}"
-    return f"{value:g}"
+        if step and step % size == 0 and value % size == 0:
+            return f"{value // size:d}{unit}" if value else "0"
+    return f"{value:.7g}"
 
 
-def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0) -> Drawing:
-    """Return lanes as a drawing; `number` is what a page calls the panel.
+def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0, again: bool = False) -> Drawing:
+    """Return lanes as a drawing; `number` is what a page calls the panel, `again` that its colours are explained.
 
     >>> from tilewright.views.scene import Scene
     >>> from tilewright.views.paint import scales_of
@@ -82,7 +82,7 @@ def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0) -> Drawi
     body += [part for span in lanes.spans if (part := _label(lanes, span, left, top, scale, height, colours))]
     body.append("</g>")
     bottom = top + len(lanes.names) * height
-    legend = legend_of(lanes, scales, WIDTH)
+    legend = legend_of(lanes, scales, WIDTH, again)
     body.append(legend.placed(left, bottom + 8))
     return Drawing(left + WIDTH + 30, bottom + 8 + legend.height, tuple(body))
 
@@ -121,10 +121,12 @@ def _axis(lanes: Lanes, left: int, top: int, scale: float, height: int) -> list[
         body.append(text(left - 6, y, lanes.names[lane], _NAME_SIZE, "soft", "end"))
     lines = []
     bottom = len(lanes.names) * height
-    for tick in ticks(lanes.start, lanes.end):
+    marks = ticks(lanes.start, lanes.end)
+    apart = marks[1] - marks[0] if len(marks) > 1 else 0
+    for tick in marks:
         x = round(left + (tick - lanes.start) * scale, 2)
         lines.append(f"M{x:g} {top - 3}v{bottom + 3}")
-        body.append(text(x, top - 6, amount(tick), 9, "soft", "middle"))
+        body.append(text(x, top - 6, amount(tick, apart), 9, "soft", "middle"))
     if lanes.unit:
         body.append(text(left - 6, top - 6, f"{lanes.unit} →", 9, "soft", "end"))
     body.append("</g>")
