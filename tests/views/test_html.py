@@ -67,6 +67,15 @@ def test_the_largest_page_is_below_a_megabyte():
         assert len(views.to_html(views.layout_scene(layout)).encode()) < 1_000_000
 
 
+def test_a_map_of_every_core_is_below_a_megabyte_too():
+    allocator = tw.Allocator("blackhole_p150")
+    for k in range(50):
+        memory = "l1" if k % 2 else tw.height_sharded((10, 4))
+        shape = (1280, 32 * (1 + k % 3))
+        allocator.allocate(tw.TensorSpec(shape, "bfloat16", "tile", memory=memory, chip="blackhole_p150"))
+    assert len(views.to_html(views.scene_of(allocator, each=True)).encode()) < 1_000_000
+
+
 def test_importing_layouts_imports_no_pictures():
     code = "import sys, tilewright as tw; tw.Layout(4); assert not [m for m in sys.modules if 'tilewright.views' in m]"
     subprocess.run([sys.executable, "-c", code], check=True)

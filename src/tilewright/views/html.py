@@ -90,11 +90,10 @@ def _data(scene: Scene) -> str:
 
 def _panel_data(panel: Panel) -> dict[str, Any]:
     if not isinstance(panel, Grid):
-        spans = [
-            [span.note or f"{span.label} {span.start:g} to {span.end:g}", span.link if span.link is not None else ""]
-            for span in panel.spans
-        ]
-        return {"title": panel.title, "spans": spans}
+        told = [span.note or f"{span.label} {span.start:g} to {span.end:g}" for span in panel.spans]
+        notes = {note: k for k, note in enumerate(dict.fromkeys(told))}  # the same in every bank: say it once
+        spans = [[notes[note], span.link] for note, span in zip(told, panel.spans, strict=True)]
+        return {"title": panel.title, "notes": list(notes), "spans": spans}
     fields = {
         field.name: [written(value) if isinstance(value, (tuple, float)) else value for value in field.values]
         for field in panel.fields

@@ -26,7 +26,7 @@
     const found = new Map();
     const links = panel.fields ? panel.link : panel.spans.map((span) => span[1]);
     links.forEach((value, at) => {
-      if (value === null || value === "") return;
+      if (value === null) return;
       if (!found.has(value)) found.set(value, []);
       found.get(value).push(at);
     });
@@ -37,7 +37,7 @@
 
   function describe(number, at) {
     const panel = panels[number];
-    if (!panel.fields) return panel.spans[at][0];
+    if (!panel.fields) return panel.notes[panel.spans[at][0]];
     const columns = grids[number].columns;
     const row = nameOf(panel.rows, Math.floor(at / columns));
     const column = nameOf(panel.columns, at % columns);
@@ -77,7 +77,7 @@
     const panel = panels[number];
     const link = panel.fields ? panel.link[at] : panel.spans[at][1];
     const others = [];
-    if (link !== null && link !== undefined && link !== "") {
+    if (link !== null && link !== undefined) {
       places.forEach((found, k) => (found.get(link) || []).slice(0, 256).forEach((same) => {
         if (k !== number || same !== at) draw(k, same);
         if (k !== number && others.length < 4) others.push(`${panels[k].title || "also"}: ${describe(k, same).split("\n")[0]}`);

@@ -12,6 +12,8 @@ from .scene import Lanes, Span
 
 WIDTH = 640  # pixels of the axis
 _NAME_SIZE = 10
+_MOST_NOTES = 400  # spans that tell about themselves in the picture; a page always does
+_WIDE = 20_000  # pixels of hatched lanes beyond which strokes are fewer
 
 
 def lane_height(lanes: Lanes) -> int:
@@ -67,7 +69,8 @@ def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0, again: b
     scale = WIDTH / (lanes.end - lanes.start)
     body = [text(0, 14, lanes.title, 13, bold=True)] if lanes.title else []
     body += _axis(lanes, left, top, scale, height)
-    body.append(f'<g class="tw-lanes" data-panel="{number}">')
+    body.append(f'<g class="tw-lanes" data-panel="{number}" stroke="{INK}" stroke-width="0.5">')
+    told = len(lanes.spans) <= _MOST_NOTES
     free = []
     colours = scales["kind"].colours(span.kind for span in lanes.spans if not span.hatched)
     for k, span in enumerate(lanes.spans):
@@ -76,23 +79,21 @@ def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0, again: b
         box = (round(x, 2), y + 1, round(width, 2), height - 2)
         if span.hatched:
             free.append(box)
-        body.append(_span(k, span, box, NOTHING if span.hatched else colours[span.kind]))
-    if free:
-        body.append(hatching(free))
-    body += [part for span in lanes.spans if (part := _label(lanes, span, left, top, scale, height, colours))]
+        body.append(_span(k, span.note if told else "", box, NOTHING if span.hatched else colours[span.kind]))
     body.append("</g>")
+    if free:
+        body.append(hatching(free, 7 if sum(box[2] for box in free) < _WIDE else 21))
+    body += [part for span in lanes.spans if (part := _label(lanes, span, left, top, scale, height, colours))]
     bottom = top + len(lanes.names) * height
     legend = legend_of(lanes, scales, WIDTH, again)
     body.append(legend.placed(left, bottom + 8))
     return Drawing(left + WIDTH + 30, bottom + 8 + legend.height, tuple(body))
 
 
-def _span(k: int, span: Span, box: tuple[float, float, float, float], colour: str) -> str:
+def _span(k: int, note: str, box: tuple[float, float, float, float], colour: str) -> str:
     x, y, width, height = box
-    size = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-    note = f"<title>{attribute(span.note)}</title>" if span.note else ""
-    rect = f'<rect class="tw-span" data-span="{k}" {size} fill="{colour}" stroke="{INK}" stroke-width="0.5"'
-    return f"{rect}>{note}</rect>" if note else f"{rect}/>"
+    rect = f'<rect data-span="{k}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{colour}"'
+    return f"{rect}><title>{attribute(note)}</title></rect>" if note else f"{rect}/>"
 
 
 def _label(

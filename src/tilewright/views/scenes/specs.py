@@ -42,12 +42,8 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
             panels.insert(1, _tile_grid(spec, where))
         facts = [*_chain(where), *facts]
     shape = " x ".join(map(str, spec.shape.logical))
-    return Scene(
-        title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}",
-        tuple(panels),
-        tuple(facts),
-        pages.note,
-    )
+    title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
+    return Scene(title, tuple(panels), tuple(facts), pages.note)
 
 
 @dataclass(frozen=True, slots=True)

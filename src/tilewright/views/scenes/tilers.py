@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import LayoutError
 from ...tiling import Tiler
-from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene
 from ..sheet import SIDE
 
 _MOST_TILES = 400  # that are outlined
@@ -50,19 +50,15 @@ def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = SIDE, titl
         Field("reads", tuple(reads.reshape(-1).tolist()), "heat"),
     )
     outlines = tuple(_outlines(tiler, down, across))
-    mark = tuple(_outline(tiler, tile, down, across)) if tile is not None else ()
+    mark = (_outline(tiler, tile, down, across),) if tile is not None else ()
     panels = [Grid(*shape, fields, title="tiles", color="tile", label="tile", outlines=outlines + mark, **common)]
     if reads.max() > 1:
-        title_ = "how many tiles hold each element"
-        panels.append(Grid(*shape, fields, title=title_, color="reads", label="reads", outlines=mark, **common))
+        counts = "how many tiles hold each element"
+        panels.append(Grid(*shape, fields, title=counts, color="reads", label="reads", outlines=mark, **common))
     blocks = [axis.block for axis in axes]
-    note = (
-        "" if max(blocks) == 1 else f"Each cell stands for {' x '.join(map(str, blocks))} elements: the first is shown."
-    )
-    space = " x ".join(map(str, tiler.space))
-    return Scene(
-        title or f"{space} in tiles of {' x '.join(map(str, tiler.tile))}", tuple(panels), tuple(_facts(tiler)), note
-    )
+    note = "" if max(blocks) == 1 else f"Each cell stands for {_times(blocks)} elements, and shows the first of them."
+    title = title or f"{_times(tiler.space)} in tiles of {_times(tiler.tile)}"
+    return Scene(title, tuple(panels), tuple(_facts(tiler)), note)
 
 
 class _Axis:
@@ -106,20 +102,16 @@ def _outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outline]:
     if prod(grid) > _MOST_TILES:
         return []
     outer = (0,) * (tiler.rank - (2 if down else 1))
-    found = []
-    for r, c in combinations(*map(range, grid)):
-        found += _outline(tiler, tiler.id_at((*outer, r, c) if down else (*outer, c)), down, across)
-    shared = any(tiler.overlap)
-    return [
-        Outline(box.row, box.column, box.rows, box.columns, "halo" if shared else "tile", box.label) for box in found
-    ]
+    kind: OutlineKind = "halo" if any(tiler.overlap) else "tile"
+    numbers = [tiler.id_at((*outer, r, c) if down else (*outer, c)) for r, c in combinations(*map(range, grid))]
+    return [_outline(tiler, number, down, across, kind) for number in numbers]
 
 
-def _outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis) -> list[Outline]:
+def _outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis, kind: OutlineKind = "mark") -> Outline:
     box = tiler[number]
     row, rows = down.span(box.offset[-2], box.shape[-2]) if down else (0, 1)
     column, columns = across.span(box.offset[-1], box.shape[-1])
-    return [Outline(row, column, rows, columns, "mark", f"tile {number}")]
+    return Outline(row, column, rows, columns, kind, f"tile {number}")
 
 
 def _times(extents: Iterable[int]) -> str:
