@@ -121,6 +121,17 @@ PICTURES = (
         """,
     ),
     Picture(
+        "difference",
+        "A difference",
+        "What packing did to the same array, element by element.",
+        """
+        values = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
+        values[3, 20] = 1000.0
+        packed = tw.tilize(values, dtype="bfloat8_b")
+        scene = views.difference_scene(values, tw.untilize(packed, values.shape, dtype="bfloat8_b"))
+        """,
+    ),
+    Picture(
         "plan",
         "A copy plan",
         "Row-major float32 to tiled bfloat16. Both memories are painted by the place in the source.",

@@ -83,6 +83,27 @@ def test_exponents_and_errors_are_those_of_the_report():
     assert (box.row, box.column) == (report.worst.index[0], report.worst.index[1] // 16)
 
 
+def test_padding_of_a_view_has_no_place():
+    memory = views.scene_of(tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)).panels[1]
+    assert [name for name in memory.field("element").values if name] == [f"{r},{c}" for r in (0, 1) for c in range(4)]
+    assert memory.row_name(0) == "32"
+
+
+def test_differences_are_those_of_the_arrays():
+    before = np.arange(600.0).reshape(2, 10, 30)
+    after = before.copy()
+    after[1, 4, 7] += 3
+    after[0, 0, 0] = np.nan
+    scene = views.difference_scene(before, after, side=10)
+    (grid,) = scene.panels
+    assert (grid.rows, grid.columns, grid.block) == (10, 10, (2, 3))
+    assert grid.cell(7, 2).attributes["difference"] == 3
+    assert grid.cell(0, 0).attributes["difference"] == np.inf
+    assert scene.facts[0].value.startswith("2 of 600")
+    with pytest.raises(tw.LayoutError, match="cannot be compared"):
+        views.difference_scene(before, after[0])
+
+
 def test_a_plan_paints_elements_by_their_source():
     target_layout = tiled_layout((7, 10), (4, 4), (2, 2))
     plan = plan_copy(Placement(tw.row_major(7, 10), "float32"), Placement(target_layout, "bfloat16"))

@@ -37,6 +37,8 @@ def scenes() -> dict[str, views.Scene]:
         "ragged tensor": views.scene_of(tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)),
         "vectors": views.scene_of(tw.TileTensor(np.arange(48), tw.row_major(6, 8)).vectorize[1, 4]()),
         "blocks": views.block_scene(noisy(32, 64), "bfloat8_b"),
+        "difference": views.difference_scene(noisy(30, 40), noisy(30, 40) + np.eye(30, 40)),
+        "does not fit": views.scene_of(spec((16384, 8192), "float32", tw.height_sharded((2, 1)))),
         "plan": views.scene_of(
             plan_copy(
                 Placement(tw.row_major(7, 10), "float32"), Placement(tiled_layout((7, 10), (4, 4), (2, 2)), "bfloat16")

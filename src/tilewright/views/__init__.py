@@ -17,6 +17,7 @@ from .html import to_fragment, to_html
 from .output import notebook_html, save, show
 from .scene import Cell, Fact, Field, Grid, Lanes, Outline, Scene, Span
 from .scenes.blocks import block_scene
+from .scenes.differences import difference_scene
 from .scenes.layouts import layout_scene
 from .scenes.memory_maps import memory_scene
 from .scenes.plans import plan_scene
@@ -47,6 +48,7 @@ __all__ = [
     "block_scene",
     "coalescing",
     "contiguous_runs",
+    "difference_scene",
     "distribute_scene",
     "layout_scene",
     "memory_scene",

@@ -12,6 +12,7 @@ from .scene import Lanes, Span
 
 WIDTH = 640  # pixels of the axis
 _NAME_SIZE = 10
+_GUTTER = 56  # pixels at least, so that the axes of several panels stand under each other
 _MOST_NOTES = 400  # spans that tell about themselves in the picture; a page always does
 _WIDE = 20_000  # pixels of hatched lanes beyond which strokes are fewer
 
@@ -64,7 +65,7 @@ def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0, again: b
     True
     """
     height = lane_height(lanes)
-    left = int(max([width_of(name, _NAME_SIZE) for name in lanes.names], default=0)) + 10
+    left = int(max([_GUTTER, *(width_of(name, _NAME_SIZE) for name in lanes.names)])) + 10
     top = 40 if lanes.title else 18
     scale = WIDTH / (lanes.end - lanes.start)
     body = [text(0, 14, lanes.title, 13, bold=True)] if lanes.title else []

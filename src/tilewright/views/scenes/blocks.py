@@ -39,8 +39,8 @@ def block_scene(
         raise ValueError(f"error={error!r} is not measured; use one of {', '.join(_ERRORS)}")
     across = report.format.block if report.axis == len(report.shape) - 1 else 1
     down = report.format.block if across == 1 else 1
-    exponents, step = _sheet(report.scale_exponents, side)
-    errors, _ = _sheet(getattr(report, error).astype(np.float64), side)
+    exponents, step = largest_of_cells(report.scale_exponents, side)
+    errors, _ = largest_of_cells(getattr(report, error).astype(np.float64), side)
     block = (down * step[0], across * step[1])
     common = {"row_axis": "row", "column_axis": "column", "block": block}
     rows, columns = exponents.shape
@@ -74,8 +74,13 @@ def block_scene(
     return Scene(f"{report.format} on {shape}", panels, tuple(_facts(report)), note)
 
 
-def _sheet(table: NDArray[Any], side: int) -> tuple[NDArray[Any], tuple[int, int]]:
-    """Return a table as a matrix of at most `side` rows and columns, each the largest of what it stands for."""
+def largest_of_cells(table: NDArray[Any], side: int) -> tuple[NDArray[Any], tuple[int, int]]:
+    """Return a table as a matrix of at most `side` rows and columns, each the largest of the block it stands for.
+
+    >>> cells, block = largest_of_cells(np.arange(16).reshape(4, 4), 2)
+    >>> cells.tolist(), block
+    ([[5, 7], [13, 15]], (2, 2))
+    """
     matrix = table.reshape(-1, table.shape[-1]) if table.ndim > 1 else table.reshape(1, -1)
     high, wide = (-(-n // side) for n in matrix.shape)
     rows, columns = -(-matrix.shape[0] // high), -(-matrix.shape[1] // wide)

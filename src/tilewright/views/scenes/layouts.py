@@ -46,10 +46,12 @@ def sheet_panels(
     label: str = "",
     memory: bool = True,
     lanes: tuple[int, ...] = (0,),
+    padding: bool = True,
 ) -> tuple[Grid, ...]:
     """Return the coordinates of a sheet as a grid, and memory as another one where it can be drawn.
 
-    `extra` are further attributes, `lanes` the places of the scalars of an element, from its first one on.
+    `extra` are further attributes, `lanes` the places of the scalars of an element, from its first one on, and
+    `padding` says whether padding has places.
 
     >>> from tilewright import row_major
     >>> len(sheet_panels(spread(row_major(2, 2)))), len(sheet_panels(spread(row_major(2, 2)), memory=False))
@@ -83,7 +85,7 @@ def sheet_panels(
     )
     if not memory or not sheet.whole:
         return (grid,)
-    held = places_grid(grid, sheet.elements(), places, link, valid, lanes)
+    held = places_grid(grid, sheet.elements(), places, link, valid, lanes, padding)
     return (grid,) if held is None else (grid, held)
 
 

@@ -14,12 +14,19 @@ _MOST = SIDE * SIDE
 
 
 def places_grid(
-    grid: Grid, elements: list[str], places: dict[str, Any], link: Any, valid: Any, lanes: Any = (0,)
+    grid: Grid,
+    elements: list[str],
+    places: dict[str, Any],
+    link: Any,
+    valid: Any,
+    lanes: tuple[int, ...] = (0,),
+    padding: bool = True,
 ) -> Grid | None:
     """Return memory as a grid, painted like the grid of coordinates; None where it is too large to draw.
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, others down.
-    `lanes` are the places of the scalars of an element, from its first one on.
+    `lanes` are the places of the scalars of an element, from its first one on; `padding` says whether padding has
+    places, or does not exist.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -27,15 +34,16 @@ def places_grid(
     >>> memory.columns, memory.field("element").values
     (3, ('0,0', None, '0,1'))
     """
-    tables = {name: table.reshape(-1) for name, table in places.items()}
-    if len(lanes) > 1:
-        tables = {name: (table[:, None] + np.asarray(lanes)).reshape(-1) for name, table in tables.items()}
-        elements = [name for name in elements for _ in lanes]
-        link, valid = np.repeat(link, len(lanes)), np.repeat(valid.reshape(-1), len(lanes))
+    here = np.arange(len(elements)) if padding else np.flatnonzero(valid)
+    if not len(here):
+        return None
+    which = np.repeat(here, len(lanes))  # the cell of each scalar
+    tables = {name: (table.reshape(-1)[here][:, None] + np.array(lanes)).reshape(-1) for name, table in places.items()}
     (first, across), *others = tables.items()
     if not others:
-        low, high = min(0, int(across.min())), int(across.max())
-        width = _width(grid.columns, high + 1 - low)
+        low, high = int(across.min()), int(across.max())
+        width = _width(grid.columns, high + 1 - min(low, 0))
+        low -= low % width
         rows = -(-(high + 1 - low) // width)
         at = across - low
         shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
@@ -52,7 +60,7 @@ def places_grid(
         axes = (",".join(name for name, _ in others), first)
     if shape[0] * shape[1] > _MOST:
         return None
-    return _held(grid, elements, at, link, valid.reshape(-1), shape, row_names, names, axes)
+    return _held(grid, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes)
 
 
 def _width(columns: int, size: int) -> int:
@@ -63,6 +71,7 @@ def _width(columns: int, size: int) -> int:
 def _held(
     grid: Grid,
     elements: list[str],
+    which: Any,
     at: Any,
     link: Any,
     valid: Any,
@@ -72,19 +81,16 @@ def _held(
     axes: tuple[str, str],
 ) -> Grid:
     count = shape[0] * shape[1]
-    where = at.tolist()
     held: list[Any] = [None] * count
     painted: list[Any] = [None] * count
     links: list[Any] = [None] * count
     data = [False] * count
     shared = [0] * count
-    values = grid.field(grid.color).values
-    each = len(where) // len(values)
-    for k, (place, alive, same) in enumerate(zip(where, valid.tolist(), link.tolist(), strict=True)):
+    values, alive, same = grid.field(grid.color).values, valid.tolist(), link.tolist()
+    for place, k in zip(at.tolist(), which.tolist(), strict=True):
         shared[place] += 1
-        if held[place] is None or (alive and not data[place]):
-            held[place] = elements[k]
-            painted[place], links[place], data[place] = values[k // each], same, alive
+        if held[place] is None or (alive[k] and not data[place]):
+            held[place], painted[place], links[place], data[place] = elements[k], values[k], same[k], alive[k]
     fields = [Field("element", tuple(held)), Field(grid.color, tuple(painted), grid.field(grid.color).scale)]
     if max(shared) > 1:
         fields.append(Field("elements here", tuple(shared), "ramp"))
@@ -100,5 +106,5 @@ def _held(
         column_names=column_names,
         row_axis=axes[0],
         column_axis=axes[1],
-        hatched="unused" if valid.all() else "padding or unused",
+        hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
     )

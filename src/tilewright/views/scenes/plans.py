@@ -65,7 +65,7 @@ def _facts(plan: Plan) -> list[Fact]:
             last = facts.pop()
             facts.append(Fact(last.name, f"{last.value}; {line.strip()}"))
         else:
-            facts.append(Fact("loop nest" if line.startswith(_OPERATIONS) else "beside", line))
+            facts.append(Fact("loop nest" if line.startswith(_OPERATIONS) else "beside", line.replace(" %", "%")))
     nests = [fact for fact in facts if fact.name == "loop nest"]
     hidden = nests[_MOST_NESTS:]
     if hidden:

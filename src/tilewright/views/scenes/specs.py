@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...copy import tiled_layout
-from ...errors import LayoutError
+from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where
 from ..access import balance
 from ..scene import Fact, Field, Grid, Outline, Scene
@@ -60,7 +60,10 @@ class _Pages:
 
     @classmethod
     def of(cls, spec: TensorSpec, side: int) -> _Pages:
-        table = spec.pages()
+        try:
+            table = spec.pages()
+        except OutOfMemory:
+            table = spec.pages(base=0)  # it can be drawn all the same, and the facts say that it does not fit
         (height, width), (high, wide) = spec.physical_shape, spec.page_shape
         rows, columns = height // high, width // wide
         if columns == 1 and rows > 16:  # pages are whole rows: fold them
@@ -249,6 +252,13 @@ def _chain(where: Where) -> list[Fact]:
     return [Fact(name, value) for name, _, value in (line.partition(" ") for line in str(where).splitlines())]
 
 
+def _room(spec: TensorSpec) -> Fact:
+    try:
+        return Fact("address on an empty chip", str(spec.first_address))
+    except OutOfMemory as problem:
+        return Fact("does not fit", f"{problem}; addresses are counted from 0", "bad")
+
+
 def _facts(pages: _Pages) -> list[Fact]:
     spec = pages.spec
     share = spec.padding_bytes / spec.nbytes if spec.nbytes else 0.0
@@ -261,5 +271,5 @@ def _facts(pages: _Pages) -> list[Fact]:
         Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding ({share:.1%})"),
         Fact("bytes a bank", str(even)),
         Fact("fullest over average", f"{even.imbalance:.2f}", "good" if even.imbalance <= 1.25 else "bad"),
-        Fact("address on an empty chip", str(spec.first_address)),
+        _room(spec),
     ]

@@ -29,7 +29,7 @@ def tensor_scene(
     """
     sheet = spread(_in_storage(tensor), side)
     values = _values(tensor, sheet)
-    panels = sheet_panels(sheet, (values,), color, label, memory, _lanes(tensor))
+    panels = sheet_panels(sheet, (values,), color, label, memory, _lanes(tensor), padding=False)
     lanes = f" of {tensor.element_size} lanes" if tensor.element_size > 1 else ""
     facts = [
         Fact("elements", f"{tensor.numel()} of {tensor.dtype.name}{lanes}"),
