@@ -47,7 +47,7 @@ def _grid(group: ElementTree.Element) -> DrawnGrid:
                 colours.setdefault((int(row), int(column) + k), []).append(path.get("fill"))
     labels: dict[tuple[int, int], list[str]] = {}
     for label_group in group.findall(f"{SVG}g"):
-        if label_group.get("class") == "tw-label":
+        if label_group.get("class").startswith("tw-label"):
             for text in label_group:
                 row, column = (float(text.get("y")) - top) // height, (float(text.get("x")) - left) // width
                 labels.setdefault((int(row), int(column)), []).append(text.text)

@@ -29,6 +29,15 @@ def scenes() -> dict[str, views.Scene]:
         "negative": views.scene_of(tw.Layout((4, 8), (8, -1))),
         "tiled": views.scene_of(TILED),
         "named axes": views.scene_of(tw.compose(tw.Layout((12, 100), (1 @ bank, 2048 @ addr)), tw.row_major(4, 5))),
+        "inverse": views.scene_of(tw.InverseLayout(tw.Layout((3, 4), (5, 2)))),
+        "mixed axes": views.scene_of(tw.Layout((3, 4), (1 @ bank, 1 @ bank + 5))),
+        "no modes": views.scene_of(tw.Layout(())),
+        "a prime": views.scene_of(tw.Layout(1009)),
+        "deep": views.scene_of(tw.Layout(((2, (2, 2)), ((2, 2), 2)))),
+        "five modes": views.scene_of(tw.row_major(2, 2, 2, 2, 3)),
+        "large composition": views.scene_of(
+            tw.compose(tw.Layout((12, 10**9), (1 @ bank, 2048 @ addr)), tw.row_major(100_003, 70_001))
+        ),
         "replicated": views.scene_of(tw.replicate(tw.row_major(2, 4), 2, 1 @ bank)),
         "huge": views.scene_of(tiled_layout((3000, 4000))),
         "swizzled": views.scene_of(tw.compose(tw.Swizzle(3, 0, 3), tw.row_major(8, 8)), banks=8),

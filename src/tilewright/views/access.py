@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike
-from ..layout.bulk import chunks
+
+_CHUNK = 1 << 20  # coordinates looked at in one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,11 @@ def padding_share(layout: LayoutLike) -> float:
             return 1 - prod(layout.logical_shape) / size
         except LayoutError:
             pass  # padded across modes: count
-    return 1 - sum(int(np.count_nonzero(valid)) for _, _, valid in chunks(layout)) / size
+    data = 0
+    for start in range(0, size, _CHUNK):
+        index = np.arange(start, min(size, start + _CHUNK), dtype=np.int64)
+        data += int(np.count_nonzero(np.broadcast_to(layout.valid(index), index.shape)))
+    return 1 - data / size
 
 
 @dataclass(frozen=True, slots=True)

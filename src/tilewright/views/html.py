@@ -78,7 +78,10 @@ def figures(scene: Scene) -> str:
 def _facts(facts: tuple[Fact, ...]) -> str:
     if not facts:
         return ""
-    rows = [f'<dt>{attribute(fact.name)}</dt><dd class="{fact.tone}">{attribute(fact.value)}</dd>' for fact in facts]
+    rows = [
+        f'<div><dt>{attribute(fact.name)}</dt><dd class="{fact.tone}">{attribute(fact.value)}</dd></div>'
+        for fact in facts
+    ]
     return "<h2>Facts</h2><dl>" + "".join(rows) + "</dl>"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..layout import Layout, LayoutLike, Place
+from ..layout import InverseLayout, Layout, LayoutLike, Place
 from ..layout.strided import make
 from ..layout.tuples import leaves, product, product_each
 from .scene import Outline, OutlineKind
@@ -70,6 +70,16 @@ class Sheet:
         """
         return self.block == (1, 1)
 
+    @property
+    def hollow(self) -> bool:
+        """Return whether coordinates that are not valid have no place at all, as those of an inverse.
+
+        >>> from tilewright import InverseLayout, row_major
+        >>> spread(row_major(2, 2)).hollow, spread(InverseLayout(row_major(2, 2))).hollow
+        (False, True)
+        """
+        return isinstance(self.layout, InverseLayout)
+
     def coordinates(self) -> list[Places]:
         """Return, for each mode, the coordinates of the first element of every cell.
 
@@ -95,10 +105,15 @@ class Sheet:
         layout: Any = self.layout
         if isinstance(layout, Layout) and layout.replicas:
             layout = make(layout.shape, layout.stride, layout.offset, (), layout.guards)
-        found = layout.extended(*self.coordinates()) if layout.shape != () else layout.extended()
+        at = self.coordinates()
+        if self.hollow:
+            valid = self.valid()
+            at = [np.where(valid, part, part[valid][0]) for part in at]
+        found = layout.extended(*at) if layout.shape != () else layout.extended()
         shape = (self.rows, self.columns)
         if isinstance(found, Place):
-            return {name: np.broadcast_to(found.along(name), shape) for name in layout.axes}
+            names = {**{name: found.along(name) for name in layout.axes}, "offset": found.plain}
+            return {name: np.broadcast_to(at, shape) for name, at in names.items() if name != "offset" or np.any(at)}
         return {"offset": np.broadcast_to(found, shape)}
 
     def valid(self) -> NDArray[np.bool_]:

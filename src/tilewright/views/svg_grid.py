@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from .colours import INK, NOTHING, PALE_INK, Scale, ink_on
+from .drawing import INK as PADDING_INK
 from .drawing import LINE, MARK, MONO, Drawing, attribute, boxes, hatching, text, width_of
 from .legend import legend_of
 from .paint import cell_colours, labels_to_try
@@ -147,16 +148,22 @@ def _rules(grid: Grid, cells: Cells) -> str:
 
 
 def _labels(grid: Grid, cells: Cells, labels: list[str], colours: list[str]) -> list[str]:
-    groups: dict[str, list[str]] = {INK: [], PALE_INK: []}
+    # Padding lies under a veil of paper, so that its labels have to change with the paper.
+    groups: dict[str, list[str]] = {INK: [], PALE_INK: [], PADDING_INK: []}
     down = cells.height / 2 + cells.type_size * 0.36
     for at, (label, colour) in enumerate(zip(labels, colours, strict=True)):
         if label:
-            ink = INK if grid.valid and not grid.valid[at] else ink_on(colour)
+            ink = PADDING_INK if grid.valid and not grid.valid[at] else ink_on(colour)
             x = cells.left + at % grid.columns * cells.width + cells.width / 2
             y = cells.top + at // grid.columns * cells.height + down
             groups[ink].append(f'<text x="{x:g}" y="{y:.4g}">{attribute(label)}</text>')
-    start = f'class="tw-label" font-family="{MONO}" font-size="{cells.type_size}" text-anchor="middle"'
-    return [f'<g {start} fill="{ink}">' + "".join(found) + "</g>" for ink, found in groups.items() if found]
+    start = f'font-family="{MONO}" font-size="{cells.type_size}" text-anchor="middle"'
+    tones = {INK: "tw-label", PALE_INK: "tw-label", PADDING_INK: "tw-label tw-ink"}
+    return [
+        f'<g class="{tones[ink]}" {start} fill="{ink}">' + "".join(found) + "</g>"
+        for ink, found in groups.items()
+        if found
+    ]
 
 
 def _outline(outline: Outline, cells: Cells) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import LayoutError
-from ...layout import LayoutLike, is_injective
+from ...layout import InverseLayout, Layout, LayoutLike, is_injective
 from ...layout.base import require_layout
 from ..access import contiguous_runs, padding_share
 from ..colours import CATEGORIES
@@ -60,13 +60,13 @@ def sheet_panels(
     if not sheet.rows * sheet.columns:
         raise LayoutError(f"{sheet.layout} is empty: there is nothing to see; give every mode an extent of at least 1")
     places = sheet.places()
-    fields = [place_field(name, table) for name, table in places.items()]
+    valid, link = sheet.valid(), identity(list(places.values()))
+    fields = [place_field(name, table, valid if sheet.hollow else None) for name, table in places.items()]
     first = fields[0].name
     color, label = color or first, label or first
     fields += [_numbered(sheet, name) for name in _EXTRAS if name in (color, label)]
     if sheet.layout.depth > 1 or "coordinate" in (color, label):
         fields.append(Field("coordinate", tuple(sheet.names())))
-    valid, link = sheet.valid(), identity(list(places.values()))
     several = len(sheet.extents) > 1
     grid = Grid(
         sheet.rows,
@@ -85,17 +85,23 @@ def sheet_panels(
     )
     if not memory or not sheet.whole:
         return (grid,)
-    held = places_grid(grid, sheet.elements(), places, link, valid, lanes, padding)
+    held = places_grid(grid, sheet.elements(), places, link, valid, lanes, padding and not sheet.hollow)
     return (grid,) if held is None else (grid, held)
 
 
-def place_field(name: str, table: Any) -> Field:
+def place_field(name: str, table: Any, valid: Any = None) -> Field:
     """Return an axis of places as an attribute of cells: a few values are told apart, many are in order.
+
+    Cells that are not `valid` have no value.
 
     >>> place_field("bank", np.array([[0, 1]])).scale, place_field("offset", np.array([[0, 1]])).scale
     ('category', 'ramp')
     """
     values = tuple(table.reshape(-1).tolist())
+    if valid is not None:
+        values = tuple(
+            value if alive else None for value, alive in zip(values, valid.reshape(-1).tolist(), strict=True)
+        )
     few = name != "offset" and len(set(values)) <= len(CATEGORIES)
     return Field(name, values, "category" if few else "ramp")
 
@@ -156,10 +162,12 @@ def layout_facts(layout: LayoutLike) -> list[Fact]:
     facts = [Fact("layout", str(layout)), Fact("elements", str(layout.size))]
     small = layout.size <= _MOST_COUNTED
     replicas = getattr(layout, "replicas", ())
-    if layout.axes:
+    if not (small or isinstance(layout, Layout)):
+        pass  # the places of a large composition would have to be counted one by one
+    elif layout.axes:
         facts.append(Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in layout.cosize.items())))
     else:
-        facts.append(Fact("memory", f"{layout.cosize} places"))
+        facts.append(Fact("memory", f"{layout.cosize} place{'s' * (layout.cosize != 1)}"))
         if small and not replicas:
             table = spread(layout, 1 << 62)
             facts.append(Fact("contiguous, row by row", str(contiguous_runs(table.places()["offset"], table.valid()))))
@@ -168,6 +176,6 @@ def layout_facts(layout: LayoutLike) -> list[Fact]:
         facts.append(Fact("padding", f"{share:.1%} of the elements"))
     if replicas:
         facts.append(Fact("replicas", ", ".join(f"{count} copies" for count, _ in replicas)))
-    elif small and layout.shape != ():
+    elif small and layout.shape != () and not isinstance(layout, InverseLayout):  # an inverse is by its nature
         facts.append(Fact("one element a place", "yes" if is_injective(layout) else "no: some places hold several"))
     return facts

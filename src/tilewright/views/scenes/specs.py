@@ -103,9 +103,11 @@ class _Pages:
         fields = [
             Field("page", tuple(number.reshape(-1).tolist()), "ramp"),
             Field("bank", tuple(bank.reshape(-1).tolist())),
-            Field("core", tuple(map(core_name, core.reshape(-1).tolist()))),
             Field("address", tuple(self.sampled(self.address).reshape(-1).tolist()), "ramp"),
         ]
+        names = tuple(map(core_name, core.reshape(-1).tolist()))
+        if sharded or self.spec.memory.buffer_type.is_l1:
+            fields.append(Field("core", names))
         if sharded:
             fields.append(Field("shard", tuple(self.sampled(self.shards()).reshape(-1).tolist())))
         (high, wide), tiled = self.spec.page_shape, self.spec.page_shape[0] > 1
@@ -116,7 +118,7 @@ class _Pages:
             title=f"pages of {high} x {wide} elements",
             color="shard" if sharded else "bank",
             label="core" if sharded else "bank",
-            link=fields[2].values if sharded else fields[0].values,
+            link=names if sharded else fields[0].values,
             outlines=self.shard_outlines() if sharded else (),
             row_axis="row" if tiled else "page",
             column_axis="column" if tiled else "",
