@@ -65,6 +65,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/copy.py --peers
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
+	$(BIN)/python bench/views.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
@@ -74,7 +75,8 @@ clean: ## remove what the other targets made
 	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Debian keeps venv and the compiler in packages of their own. Only root can fetch them; anyone else is told.
+# Debian keeps venv, the compiler and the browser that pages are tested in, in packages of their own. Only root can
+# fetch them; anyone else is told, and goes without.
 # A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
 $(INSTALLED): pyproject.toml $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
@@ -83,6 +85,7 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 	missing=""; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
 	compiles || missing="$$missing g++"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "== installing Debian packages:$$missing"; \

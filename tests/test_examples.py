@@ -16,6 +16,7 @@ import tilewright.layout
 import tilewright.memory
 import tilewright.tensor
 import tilewright.tiling
+import tilewright.views
 
 README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -60,9 +61,16 @@ def readme_blocks() -> list[tuple[int, str]]:
 
 def public_objects() -> list[str]:
     """Return "room.name" of every function and class that a room exports."""
-    rooms = (tilewright.layout, tilewright.memory, tilewright.tensor, tilewright.tiling, tilewright.files)
+    shown = (
+        tilewright.layout,
+        tilewright.memory,
+        tilewright.tensor,
+        tilewright.tiling,
+        tilewright.files,
+        tilewright.views,
+    )
     exported = (
-        (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in rooms for name in room.__all__
+        (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in shown for name in room.__all__
     )
     return [name for name, value in exported if inspect.isfunction(value) or inspect.isclass(value)]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import MemoryConfigError, OutOfMemory
 from ..layout import ceil_div, round_up
+from ..showing import Shown
 from .chip import Chip
 from .kinds import BufferType
 from .spec import TensorSpec
@@ -103,7 +104,7 @@ class _Region:
         insort(self.blocks, (start, end))
 
 
-class Allocator:
+class Allocator(Shown):
     """The memories of a chip with what is allocated in them: first fit, DRAM from the bottom, L1 from the top.
 
     `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are set apart; `worker_l1_size`

@@ -15,6 +15,7 @@ from ..copy.buffers import aligned_empty, placement_of
 from ..errors import MemoryConfigError
 from ..formats import ScalarFormat
 from ..layout import Layout, PagedLayout, compose
+from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .banks import Banks
 from .chip import Chip
@@ -26,7 +27,7 @@ Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 MANIFEST = "banks.json"
 
 
-class Device:
+class Device(Shown):
     """A chip with memory: tensors are allocated, written, read and freed, and every byte lies where it would.
 
     Bytes that no page covers keep what they held before, as on a real device.

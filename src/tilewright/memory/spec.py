@@ -12,6 +12,7 @@ from ..copy import tiled_layout
 from ..errors import MemoryConfigError, OutOfMemory
 from ..formats import BlockFormat, Format, format_of
 from ..layout import Axis, Layout, addr, bank, core, left_inverse, round_up, row_major, within
+from ..showing import Shown
 from .chip import Chip
 from .config import MemoryConfig
 from .kinds import TensorLayout
@@ -32,7 +33,7 @@ EMPTY_PAGE_BYTES = 4  # of a row-major tensor without elements
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TensorSpec:
+class TensorSpec(Shown):
     """The shape, number format, page layout and memory of a tensor, on a chip: enough to say where each byte is.
 
     `memory` is a `MemoryConfig`, or a sharding without a shard shape, which is then worked out. Questions about banks

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
+from ..showing import Shown
 from .execution import Progress, Run, Step, Switch, check_result, name_tile
 from .fills import check_fill
 from .operands import Input, Output, port_of
@@ -48,7 +49,7 @@ class Report:
         return (self.bytes_in + self.bytes_out) / self.seconds if self.seconds else 0.0
 
 
-class Pipeline:
+class Pipeline(Shown):
     """Inputs and outputs cut into equally many tiles, a scheme to move them, and the buffers that it needs.
 
     `scheme` is "simplex" (3 buffers), "duplex" (2), "double" (4) or "buffered" with a `depth` (2 x depth); "direct"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..errors import LayoutError
+from ..showing import Shown
 
 Kind: TypeAlias = Literal["import", "export"]
 
@@ -122,7 +123,7 @@ def _after(keys: tuple[Key, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Shown):
     """The phases of a scheme for a number of tiles, inputs and outputs: a sequence made on demand, of any length.
 
     Every scheme here issues an export as soon as its tile is computed, where TTL waits for the next step.

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
+from ..showing import Shown
 from .orders import check_order, coordinates_of, number_of
 from .tile import Tile, empty_tile, extents
 
@@ -18,7 +19,7 @@ _MOST_LISTED = 1 << 16  # tiles of an axis that are listed before a loop over al
 
 
 @dataclass(frozen=True, init=False)
-class Tiler:
+class Tiler(Shown):
     """The tiles of a space, in an order: a sequence of `Tile`s, of any rank, outermost axis first.
 
     Along each axis, for a space S, a tile T, an overlap V and an augmentation of A before and B after, tile i starts

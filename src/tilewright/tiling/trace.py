@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..showing import Shown
 from .transfers import Transfer
 
 
@@ -36,7 +37,7 @@ class Span(NamedTuple):
 
 
 @dataclass
-class Trace:
+class Trace(Shown):
     """The actions of a run as they happened; give one to a run and it is filled.
 
     >>> trace = Trace([Span("import", 0, 0, 0, 10), Span("compute", 0, 0, 4, 20)])
