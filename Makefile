@@ -63,6 +63,7 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py
 	$(BIN)/python bench/copy.py --peers
+	$(BIN)/python bench/tensor.py
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/views.py

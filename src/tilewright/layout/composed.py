@@ -97,10 +97,14 @@ class ComposedLayout(LayoutLike):
         >>> compose(Swizzle(2, 0, 2), row_major(4, 4)).cosize
         16
         """
-        inner = self._inner
-        same_size = isinstance(self._outer, PagedLayout) and inner.size == self._outer.size
-        if same_size and isinstance(inner, Layout) and is_bijective(inner._with(guards=())):
-            return self._outer.cosize  # inner only reorders, so every page is reached
+        inner, outer = self._inner, self._outer
+        if isinstance(outer, PagedLayout):
+            whole = inner.size == outer.size
+        else:
+            whole = isinstance(outer, Swizzle) and inner.size % outer.size == 0
+        if whole and isinstance(inner, Layout) and is_bijective(inner._with(guards=())):
+            # inner only reorders, so every page, or every block that a swizzle maps to itself, is reached
+            return outer.cosize if isinstance(outer, PagedLayout) else inner.cosize
         return bulk.cosize(self)
 
     def _place(self, at: list[Any]) -> Any:
