@@ -153,6 +153,11 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
         break;
     }
     sort_by_source(nest.mode + grouped, nest.rank - grouped);
+    // The hardware's prefetcher needs a few lines to see where a run goes, and short runs are over by then.
+    const bool short_runs = nest.rank > 1 && nest.mode[0].extent * line <= page / 2;
+    if (!stream && !grouped && lines.pieces == 1 && short_runs && magnitude(nest.mode[1].src) >= page / 2) {
+        lines.ahead = 2 * nest.mode[1].src;
+    }
     job.boxes = make_strips(nest, line, entries(job));
     return true;
 }
