@@ -47,7 +47,7 @@ def lanes_for(pipeline: Pipeline) -> int:
     >>> lanes_for(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (2 if native.available() else 0)
     True
     """
-    if pipeline.engine is not None or pipeline.scheme == "direct" or not native.available():
+    if pipeline.engine is not None or not native.available():
         return 0
     if any(any(item.tiler.overlap) for _, item in pipeline.writing()):
         return 0  # exports that share elements have to keep their order

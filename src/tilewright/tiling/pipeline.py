@@ -265,17 +265,18 @@ class Pipeline(Shown):
                 moved = copy_straight(*ends, max(1, self.workers), progress, cancel)
                 return Report(self.tiles, perf_counter() - started, moved, moved, 0)
         if count := lanes_for(self):
-            Lanes(self, compute or _copy_tiles, count, concurrent, trace, progress, cancel).run()
+            # a direct tile leaves from the buffer in which it arrived, and waits for no other
+            direct = self.scheme == "direct"
+            work = _leave_tiles if direct else compute or _copy_tiles
+            Lanes(self, work, count, concurrent or direct, trace, progress, cancel).run()
             into = sum([item.tiler.volume * port.dtype.itemsize for port, item in self.reading()])
             out = sum([item.tiler.volume * port.dtype.itemsize for port, item in self.writing()])
             return Report(self.tiles, perf_counter() - started, into, out, self.buffer_bytes)
-        work = Run(self, trace, progress, cancel)
-        with closing(work.steps()) as steps:
+        run = Run(self, trace, progress, cancel)
+        with closing(run.steps()) as steps:
             for step in steps:
                 computed(compute or _copy_tiles, step)
-        return Report(
-            self.tiles, perf_counter() - started, work.moved["import"], work.moved["export"], self.buffer_bytes
-        )
+        return Report(self.tiles, perf_counter() - started, run.moved["import"], run.moved["export"], self.buffer_bytes)
 
 
 def _copy_tiles(*arrays: Any) -> None:
@@ -283,6 +284,10 @@ def _copy_tiles(*arrays: Any) -> None:
     half = len(arrays) // 2
     for source, target in zip(arrays[:half], arrays[half:], strict=True):
         target[...] = source
+
+
+def _leave_tiles(*arrays: Any) -> None:
+    """Do nothing to tiles that leave as they came."""
 
 
 def _room_bytes(tiler: Tiler, port: Port) -> int:
