@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies by a table of places: pieces of every length, in any order, wherever the target lies; nothing else is touched."""
+"""Copies by a table of places: pieces of every length, in any order, wherever the target lies, and no other byte."""
 
 import numpy as np
 import pytest
