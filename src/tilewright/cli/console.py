@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from textwrap import fill
 from typing import Any
 
 import click
@@ -91,12 +92,17 @@ class Console:
         """Print a line for people on stderr, where it disturbs no pipe."""
         click.echo(line, err=True, color=self.color)
 
+    def passing_note(self, line: str) -> None:
+        """Show a line on a terminal until the next one, or an empty one, takes its place; elsewhere be silent."""
+        if is_terminal() and not self.json:
+            click.echo(f"\r\x1b[K{line}", err=True, nl=False)
+
 
 def to_json(data: Any) -> str:
     """Return anything a verb answers with as one line of JSON; numbers that JSON lacks become strings.
 
-    >>> to_json({"shape": (2, 3), "worst": float("inf"), "path": Path("a")})
-    '{"shape": [2, 3], "worst": "inf", "path": "a"}'
+    >>> to_json({"shape": (2, 3), "worst": float("inf")})
+    '{"shape": [2, 3], "worst": "inf"}'
     """
     return json.dumps(plain(data), ensure_ascii=False, allow_nan=False)
 
@@ -141,3 +147,20 @@ def is_terminal(stream: Any = None) -> bool:
     """
     target = sys.stderr if stream is None else stream
     return bool(getattr(target, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
+
+
+def wrapped(text: str, width: int = 80) -> str:
+    """Return a text whose lines are no longer than a width, continued under themselves.
+
+    >>> print(wrapped("  one two three", 10))
+      one two
+        three
+    """
+    return "\n".join(_folded(line, width) for line in text.splitlines())
+
+
+def _folded(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    return fill(line.strip(), width, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False)

@@ -67,7 +67,7 @@ def _message(problem: BaseException) -> str:
         reason = problem.strerror[:1].lower() + problem.strerror[1:]
         remedy = f"; {_REMEDIES[problem.errno]}" if problem.errno in _REMEDIES else ""
         return f"{named}{reason}{remedy}"
-    if isinstance(problem, ModuleNotFoundError):
+    if isinstance(problem, ModuleNotFoundError) and str(problem).startswith("No module named"):
         return f"{problem.name} is not installed; pip install {(problem.name or '').partition('.')[0]}"
     if _is_foreseen(problem):
         return str(problem)
@@ -80,7 +80,7 @@ def _one_line(text: str) -> str:
 
 
 def _is_foreseen(problem: BaseException) -> bool:
-    return isinstance(problem, (TilewrightError, OSError))
+    return isinstance(problem, (TilewrightError, OSError, ModuleNotFoundError))
 
 
 def _exit_code(problem: BaseException) -> int:
