@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
 from ..files.boxes import Box
+from ..formats import BlockFormat
 from ..memory import TensorLayout, TensorSpec
 from .error_map import ErrorMap
 from .findings import Counts, findings, in_short
 from .moments import Moments
 from .operands import Operand, matched, operands_of
 from .result import Comparison, Difference, TensorComparison, Tolerance
-from .slabs import slabs
+from .slabs import pieces, slabs
 from .ulps import coarser, settled, ulps_apart
 
 Floats = NDArray[np.float64]
@@ -139,35 +140,41 @@ class _Work:
     def _compare(self, box: Box) -> None:
         start = int(np.ravel_multi_index(box.start, self.a.shape)) if box.start else 0
         a, b = self.a.read(box).reshape(-1), self.b.read(box).reshape(-1)
+        steps: Floats | None = None
+        for part in pieces(start, a.size, self.map.width):
+            unequal, apart = self._take_in(a[part], b[part])
+            if not unequal.any():
+                continue
+            if steps is None and isinstance(self.unit, BlockFormat):
+                steps = self._steps(box)
+            at = np.flatnonzero(unequal)
+            own = None if steps is None else steps[part][at]
+            self._look_at(start + part.start + at, a[part][at], b[part][at], apart[at], own)
+            self.map.add(start + part.start, apart)
+
+    def _take_in(self, a: Any, b: Any) -> tuple[NDArray[np.bool_], Floats]:
+        """Return which elements are not equal, and how far apart all are, after adding them to the sums."""
         one, other = a.astype(np.float64), b.astype(np.float64)
-        whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
         with np.errstate(all="ignore"):
             apart = settled(np.abs(one - other), one, other)
-        unequal = (a != b) if whole else apart != 0.0  # integers may be too long for a double
         finite = np.isfinite(one) & np.isfinite(other)
-        if finite.all():
-            self.moments.add(one, other)
-        else:
-            self.moments.add(one[finite], other[finite])
-        self.not_finite += int(np.count_nonzero(~finite & unequal))
-        nonzero = one != 0.0
-        self.nonzero += int(np.count_nonzero(nonzero))
-        if not unequal.any():
-            return
-        at = np.flatnonzero(unequal)
-        self.unequal += at.size
-        self._look_at(start, box, at, a[at], b[at], one[at], other[at], apart[at])
-        self.map.add(start, apart)
+        everything = bool(finite.all())
+        self.moments.add(one if everything else one[finite], other if everything else other[finite])
+        self.nonzero += int(np.count_nonzero(one))
+        whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
+        unequal = (a != b) if whole else apart != 0.0  # integers may be too long for a double
+        if not everything:
+            self.not_finite += int(np.count_nonzero(~finite & unequal))
+        return unequal, apart
 
-    def _look_at(
-        self, start: int, box: Box, at: Any, a: Any, b: Any, one: Floats, other: Floats, apart: Floats
-    ) -> None:
-        """Take in the elements that are not equal; `at` says where they are in the slab."""
-        steps = self._steps(box)
-        ulps = ulps_apart(a, b, self.unit, None if steps is None else steps[at])
+    def _look_at(self, at: Any, a: Any, b: Any, apart: Floats, steps: Floats | None) -> None:
+        """Take in elements that are not equal; `at` says which ones they are."""
+        one, other = a.astype(np.float64), b.astype(np.float64)
+        ulps = ulps_apart(a, b, self.unit, steps)
         with np.errstate(all="ignore"):
             relative = np.where(one == 0.0, 0.0, apart / np.abs(one))
         relative[np.isnan(relative)] = inf
+        self.unequal += at.size
         self.max_ulp = max(self.max_ulp, float(ulps.max()))
         self.max_relative = max(self.max_relative, float(relative.max()))
         self.zeroed += int(np.count_nonzero((one != 0.0) & (other == 0.0)))
@@ -175,13 +182,13 @@ class _Work:
         worst = int(np.argmax(apart))
         if self.worst is None or apart[worst] > self.max_abs:
             self.max_abs = float(apart[worst])
-            self.worst = (start + int(at[worst]), float(one[worst]), float(other[worst]))
+            self.worst = (int(at[worst]), _number(a[worst]), _number(b[worst]))
         beyond = self._beyond(one, apart, ulps)
         hits = int(np.count_nonzero(beyond))
         self.different += hits
         if self.first is None and hits:
             k = int(np.argmax(beyond))
-            self.first = (start + int(at[k]), float(one[k]), float(other[k]))
+            self.first = (int(at[k]), _number(a[k]), _number(b[k]))
 
     def _steps(self, box: Box) -> Floats | None:
         found = [each.steps(box) for each in (self.a, self.b)]
@@ -245,9 +252,12 @@ class _Work:
         for each in (self.b, self.a):
             if each.spec is not None:
                 return Difference(coordinate, one, other, *_lives(each.spec, coordinate))
-        width = self.a.shape[-1] if self.a.shape else 1
-        tile = (at // width // self._tile()[0], at % width // self._tile()[1])
-        return Difference(coordinate, one, other, tile)
+        return Difference(coordinate, one, other)
+
+
+def _number(value: Any) -> float:
+    """Return an element as a Python number: an int if it is one, since it may be too long for a float."""
+    return int(value) if value.dtype.kind in "iu" else float(value)
 
 
 def _lives(spec: TensorSpec, coordinate: tuple[int, ...]) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:

@@ -71,7 +71,7 @@ def findings(moments: Moments, counts: Counts) -> list[Finding]:
         found.append(Finding("flipped", f"{_elements(counts.flipped)} changed sign ({_percent(share)})", share))
     if counts.not_finite:
         share = counts.not_finite / counts.elements
-        text = f"{_elements(counts.not_finite)} NaN or infinite on one side only; PCC leaves them out"
+        text = f"NaN or infinite on one side only: {_elements(counts.not_finite)}, which PCC leaves out"
         found.append(Finding("not_finite", text, share))
     return found
 
@@ -99,18 +99,29 @@ def _in_the_error(total: Totals, counts: Counts) -> list[Finding]:
 
 def _in_the_largest(moments: Moments, total: Totals) -> list[Finding]:
     """Return how the correlation lives on few large elements, if it does."""
-    rest = moments.total(below=moments.largest(FEW))
-    few = total.count - rest.count
-    if not few or total.pcc is None or not rest.count:
+    if total.pcc is None:
         return []
-    carried = 1.0 - rest.count * rest.variance_a / (total.count * total.variance_a)
+    lowest, top = moments.largest(FEW), moments.top()
+    shares = [_carried(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]
+    if not shares or shares[0] < _NOTABLE:
+        return []
+    # as few of them as carry nearly as much
+    chosen = max(k for k, share in enumerate(shares) if share >= 0.95 * shares[0])
+    rest = moments.total(below=lowest + chosen)
     without = rest.pcc
-    worse = without is None or 1.0 - without > 2.0 * (1.0 - total.pcc) + 1e-6
-    if carried < _NOTABLE or not worse:
+    if not rest.count or (without is not None and 1.0 - without <= 2.0 * (1.0 - total.pcc) + 1e-6):
         return []
+    few = total.count - rest.count
     alone = "there is no PCC" if without is None else f"PCC is {without:.6g}"
-    text = f"{_elements(few, 'large ')} ({_percent(few / total.count)}) carry {_percent(carried)} of the variance"
+    text = (
+        f"{_elements(few, 'large ')} ({_percent(few / total.count)}) carry {_percent(shares[chosen])} of the variance"
+    )
     return [Finding("outliers", f"{text}; without them {alone}", 0.0 if without is None else without)]
+
+
+def _carried(total: Totals, rest: Totals) -> float:
+    """Return the share of the variance that goes with the elements that are not in the rest."""
+    return 1.0 - rest.count * rest.variance_a / (total.count * total.variance_a)
 
 
 def in_short(pcc: float | None, relative_rms: float, found: list[Finding]) -> str:

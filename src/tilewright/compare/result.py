@@ -68,7 +68,8 @@ class Difference:
         at = f"({', '.join(map(str, self.coordinate))})"
         tile = "" if self.tile is None else f", in tile {self.tile}"
         core = "" if self.core is None else f", core {self.core}"
-        return f"{at}: {self.a:.9g} and {self.b:.9g}{tile}{core}"
+        a, b = (str(each) if isinstance(each, int) else f"{each:.9g}" for each in (self.a, self.b))
+        return f"{at}: {a} and {b}{tile}{core}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +83,7 @@ class TensorComparison(Shown):
     >>> from tilewright.compare import diff
     >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
     >>> found.unequal, found.max_abs, str(found.first)
-    (4, 1.0, '(0, 0): 0 and 1, in tile (0, 0)')
+    (4, 1.0, '(0, 0): 0 and 1')
     """
 
     name: str

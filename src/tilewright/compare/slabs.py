@@ -39,3 +39,18 @@ def slabs(shape: tuple[int, ...], most: int, tile: tuple[int, int] = (32, 32)) -
         for start in range(0, shape[axis], step):
             stop = min(start + step, shape[axis])
             yield Box((*outer, start, *[0] * (from_end - 1)), (*[c + 1 for c in outer], stop, *shape[axis + 1 :]))
+
+
+def pieces(start: int, count: int, width: int, most: int = 1 << 15) -> Iterator[slice]:
+    """Yield slices of a run of elements, of which the first is number `start`: some whole rows, or part of one.
+
+    They are short enough to stay in the caches while they are looked at.
+
+    >>> list(pieces(0, 10, 4, most=9)), list(pieces(2, 6, 100, most=4))
+    ([slice(0, 8, None), slice(8, 10, None)], [slice(0, 4, None), slice(4, 6, None)])
+    """
+    at, stop = start, start + count
+    while at < stop:
+        end = at + most // width * width if width <= most else min(at + most, at - at % width + width)
+        yield slice(at - start, min(end, stop) - start)
+        at = end
