@@ -99,7 +99,7 @@ def _in_the_error(total: Totals, counts: Counts) -> list[Finding]:
 
 def _in_the_largest(moments: Moments, total: Totals) -> list[Finding]:
     """Return how the correlation lives on few large elements, if it does."""
-    if total.pcc is None:
+    if total.pcc is None or total.count < 1 / FEW:
         return []
     lowest, top = moments.largest(FEW), moments.top()
     shares = [_carried(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]
