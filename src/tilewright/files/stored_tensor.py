@@ -219,7 +219,7 @@ class StoredTensor:
         >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()
         [7, 8]
         """
-        plain = spec.layout is TensorLayout.ROW_MAJOR and spec.padded_shape == spec.shape.logical
+        plain = spec.layout is TensorLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
         if plain and isinstance(spec.dtype, ScalarFormat):
             own = spec.dtype.dtype
             if self.swapped:
