@@ -221,10 +221,8 @@ class StoredTensor:
         """
         plain = spec.layout is TensorLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
         if plain and isinstance(spec.dtype, ScalarFormat):
-            own = spec.dtype.dtype
-            if self.swapped:
-                data = data.reshape(-1, own.itemsize)[:, ::-1].reshape(-1)
-            return data.view(own).reshape(spec.shape.logical)
+            values = data.view(spec.dtype.dtype)
+            return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)
         return from_bytes(data, spec)
 
     def __repr__(self) -> str:
