@@ -189,6 +189,9 @@ class _Unpacked(SourceFile):
         self._handle: Any = None
         self.size = info.file_size
 
+    def __reduce__(self) -> Any:
+        return _Unpacked, (self.path, self._info)
+
     def _opened_again(self) -> int:
         with self._once:
             if self._handle is None:
