@@ -147,7 +147,7 @@ def run_plan(
     ...     run_plan(plan_conversion(f"{folder}/x.npy", f"{folder}/o.safetensors")).complete
     True
     """
-    threads, slab = _budget(memory, jobs)
+    threads, slab = budget(memory, jobs)
     items = list(plan.items) if part is None else plan.part(*part)
     if part is not None and force:
         raise MemoryConfigError(
@@ -182,8 +182,12 @@ def run_plan(
     )
 
 
-def _budget(memory: int, jobs: int | None) -> tuple[int, int]:
-    """Return how many threads work, and the bytes of a slab of each."""
+def budget(memory: int, jobs: int | None) -> tuple[int, int]:
+    """Return how many threads work, and the bytes of a slab of each.
+
+    >>> budget(256 << 20, 4)
+    (4, 25165824)
+    """
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"{jobs} jobs do nothing; use 1 or more")
     threads = jobs or os.cpu_count() or 1

@@ -187,7 +187,7 @@ def plan_conversion(
     if kind == "safetensors" and path.suffix != ".safetensors":
         raise FormatError(f"{path} is to be a safetensors file; let its name end in .safetensors")
     ruled = Rules.of(rules, **for_all)
-    tensors = _opened(sources, follow_symlinks)
+    tensors = opened_sources(sources, follow_symlinks)
     targets, skipped, notes = _targets(tensors.values(), ruled, kind)
     notes = [f"no tensor fits the pattern {pattern!r}" for pattern in ruled.unused(tensors)] + notes
     if not targets:
@@ -201,8 +201,12 @@ def plan_conversion(
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
 
 
-def _opened(sources: Any, follow_symlinks: bool) -> dict[str, StoredTensor]:
-    """Return all tensors by name; a name that is there twice is an error."""
+def opened_sources(sources: Any, follow_symlinks: bool = False) -> dict[str, StoredTensor]:
+    """Return all tensors of one or several sources by name; a name that is there twice is an error.
+
+    >>> opened_sources([])
+    {}
+    """
     given = [sources] if isinstance(sources, (str, Path, TensorFile)) else list(sources)
     files = [each if isinstance(each, TensorFile) else open_tensors(each, follow_symlinks) for each in given]
     whole = TensorFile(Path(", ".join(map(str, given))), "sources", [each for file in files for each in file.values()])
