@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tilewright
+import tilewright.conversion
 import tilewright.files
 import tilewright.layout
 import tilewright.memory
@@ -67,6 +68,7 @@ def public_objects() -> list[str]:
         tilewright.tensor,
         tilewright.tiling,
         tilewright.files,
+        tilewright.conversion,
         tilewright.views,
     )
     exported = (

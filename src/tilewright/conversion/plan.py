@@ -26,6 +26,7 @@ from .targets import KINDS, Target, target_of
 from .work import pack
 
 _SAMPLE_BYTES = 8 << 20
+_SECONDS_PER_FILE = 0.005  # until a small file is on the disk
 _MOST_PROBLEMS = 5  # that one message names
 
 
@@ -129,7 +130,8 @@ class ConversionPlan:
         _hash(values), _hash(out)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
-        return spent * self.bytes_in / max(1, values.nbytes) / workers
+        files = 1 if self.single else len(self.items)
+        return (spent * self.bytes_in / max(1, values.nbytes) + files * _SECONDS_PER_FILE) / workers
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data.

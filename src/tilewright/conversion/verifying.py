@@ -19,9 +19,9 @@ from ..files.converted import converted_tensor, read_manifest
 from ..files.manifest import MANIFEST, Manifest, ManifestEntry
 from ..files.names import path_inside
 from ..files.safetensors import OURS, read_safetensors
-from .running import DEFAULT_MEMORY, budget
 from .output_file import hash_range
 from .plan import opened_sources
+from .running import DEFAULT_MEMORY, budget
 from .slabs import Slabs, inverse
 from .targets import Target
 from .work import pack
