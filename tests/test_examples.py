@@ -12,6 +12,7 @@ import pytest
 
 import tilewright
 import tilewright.compare
+import tilewright.conversion
 import tilewright.files
 import tilewright.layout
 import tilewright.memory
@@ -69,6 +70,7 @@ def public_objects() -> list[str]:
         tilewright.tiling,
         tilewright.files,
         tilewright.compare,
+        tilewright.conversion,
         tilewright.views,
     )
     exported = (
