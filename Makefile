@@ -23,8 +23,8 @@ help: ## list the targets
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
-demo: $(INSTALLED) ## run the demonstration
-	$(BIN)/python examples/demo.py
+demo: $(INSTALLED) ## convert, verify, explain and draw a small model, in build/demo
+	@$(BIN)/python examples/demo.py build/demo
 
 test: lint ## lint, type-check and test
 	@echo "== pytest"
