@@ -38,7 +38,7 @@ _WIDTH = 80
 @click.option("--transpose", is_flag=True, help="Exchange the last two dimensions of every tensor.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [all cores]")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @click.option("--resume", is_flag=True, help="Keep what an earlier run finished, and make the rest.")
 @click.option("--force", is_flag=True, help="Replace what is there.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, and write nothing.")
@@ -163,7 +163,7 @@ def _executor(address: str | None) -> Iterator[Any]:
         return
     distributed: Any = import_module("distributed")
     try:
-        client = distributed.Client(address, timeout="10s")
+        client = distributed.Client(address)
     except (OSError, ValueError) as problem:
         raise Failure(f"no Dask scheduler answers at {address}: {problem}; start one with dask scheduler") from None
     with client:
