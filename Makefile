@@ -23,8 +23,8 @@ help: ## list the targets
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
-demo: $(INSTALLED) ## run the demonstration
-	$(BIN)/python examples/demo.py
+demo: $(INSTALLED) ## convert, verify, explain and draw a small model, in build/demo
+	@$(BIN)/python examples/demo.py build/demo
 
 test: lint ## lint, type-check and test
 	@echo "== pytest"
@@ -72,6 +72,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/views.py
+	$(BIN)/python bench/cli.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .

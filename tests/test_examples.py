@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tilewright
+import tilewright.compare
 import tilewright.conversion
 import tilewright.files
 import tilewright.layout
@@ -68,6 +69,7 @@ def public_objects() -> list[str]:
         tilewright.tensor,
         tilewright.tiling,
         tilewright.files,
+        tilewright.compare,
         tilewright.conversion,
         tilewright.views,
     )

@@ -78,8 +78,7 @@ def command(
     function, halo = _compute(compute, len(sources), _settings(settings))
     if not sources:
         raise click.UsageError(f"{target} is the target; name at least one source before it")
-    if not force and Path(target).exists():
-        raise Failure(f"{target} exists; choose another target, or --force to replace it", exit_codes.OUTPUT)
+    _check_target(Path(target), force)
     arrays = [open_array(path, shape, dtype) for path in sources]
     kept = Trace() if trace is not None else None
     with (
@@ -118,6 +117,13 @@ def command(
         "trace": None if kept is None else {"path": trace, **kept.summary()},
     }
     return Answer(lambda: _in_words(data), data)
+
+
+def _check_target(target: Path, force: bool) -> None:
+    if not force and target.exists():
+        raise Failure(f"{target} exists; choose another target, or --force to replace it", exit_codes.OUTPUT)
+    if not target.parent.is_dir():
+        raise Failure(f"{target}: there is no folder {target.parent}; make it first", exit_codes.OUTPUT)
 
 
 def _in_words(data: dict[str, Any]) -> str:
