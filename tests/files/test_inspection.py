@@ -96,4 +96,4 @@ def test_only_headers_are_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(SourceFile, "read_runs", counted)
     assert len(tw.inspect(tmp_path).tensors) == 2
-    assert 0 < sum(taken) < 10_000
+    assert 0 < sum(taken) < 100_000  # of three million bytes
