@@ -222,6 +222,17 @@ def test_npz_with_strange_members(tmp_path):
         open_tensors(tmp_path / "z.npz")
 
 
+def test_a_member_without_a_name(tmp_path):
+    """Which the standard library stumbles over; found by make fuzz-files."""
+    damaged = bytearray(npz_bytes(False))
+    length = damaged.index(b"PK\x01\x02") + 28  # of the first name, in the directory of the zip file
+    assert damaged[length : length + 2] == b"\5\0"
+    damaged[length] = 0
+    (tmp_path / "x.npz").write_bytes(damaged)
+    with pytest.raises(tw.FileFormatError):
+        open_tensors(tmp_path / "x.npz")
+
+
 def test_a_member_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
     """A bomb: a small member that says it is small, and is not."""
     data = npz_bytes(True)
