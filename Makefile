@@ -79,6 +79,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/views.py
+	$(BIN)/python bench/convert.py
 	$(BIN)/python bench/cli.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
