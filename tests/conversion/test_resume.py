@@ -54,6 +54,21 @@ def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
     assert deaths
 
 
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=60, rows=900), tmp_path / "out"
+    process = started(source, out, "--dtype", "bfloat8_b", "--memory", "256KiB")
+    while not list(out.glob("*.tensorbin")) and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    assert not list(out.rglob("*.part"))
+    report = tw.convert(source, out, dtype="bfloat8_b", resume=True)
+    assert report.kept > 0
+    assert bool(tw.verify(out, source))
+
+
 def interrupted(plan, after):
     """Run a plan until so many tensors are done, then stop it as Ctrl-C would."""
     seen = []
