@@ -55,7 +55,7 @@ def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    source, out = checkpoint(tmp_path / "m.safetensors", tensors=60, rows=900), tmp_path / "out"
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=40, rows=100), tmp_path / "out"
     process = started(source, out, "--dtype", "bfloat8_b", "--memory", "256KiB")
     while not list(out.glob("*.tensorbin")) and process.poll() is None:
         time.sleep(0.002)
