@@ -28,7 +28,7 @@ Progress = Callable[["Event"], None]
 DEFAULT_MEMORY = 1 << 30
 _INTERPRETER = 80 << 20  # what Python, NumPy and the headers of files take besides the slabs
 _LARGEST_SLAB = 24 << 20  # larger ones are no faster
-_LEAST_SLAB = 1 << 16
+LEAST_SLAB = 1 << 16
 _RETRIES = 2
 
 
@@ -193,9 +193,9 @@ def budget(memory: int, jobs: int | None) -> tuple[int, int]:
         raise MemoryConfigError(f"{jobs} jobs do nothing; use 1 or more")
     threads = jobs or (os.cpu_count() or 1) + 1  # one of them waits for the disk
     room = memory - _INTERPRETER if memory >= 2 * _INTERPRETER else memory // 2
-    threads = max(1, min(threads, room // _LEAST_SLAB))
-    if room < _LEAST_SLAB:
-        raise MemoryConfigError(f"{memory} bytes of memory are too few; give at least {2 * _LEAST_SLAB}")
+    threads = max(1, min(threads, room // LEAST_SLAB))
+    if room < LEAST_SLAB:
+        raise MemoryConfigError(f"{memory} bytes of memory are too few; give at least {2 * LEAST_SLAB}")
     return threads, min(_LARGEST_SLAB, room // threads)
 
 
