@@ -22,6 +22,7 @@ from .questions import FieldError, Words, by, drawable, number, numbers, require
 MOST_BUFFERS = 16
 MOST_TILES_DRAWN = 24
 MOST_SIDE = 64  # rows and columns of a picture on the page
+MOST_TILE_SIDE = 32  # of the tiles of a pipeline, which only accompany its schedule
 
 
 def placement_picture(words: Words) -> Scene:
@@ -84,7 +85,7 @@ def tiles_picture(words: Words) -> Scene:
     >>> tiles_picture({"shape": "64x64", "chip": "n150"}).title
     '64 x 64 in tiles of 32 x 64'
     """
-    return tiler_scene(pipeline_tiler(words), side=MOST_SIDE)
+    return tiler_scene(pipeline_tiler(words), side=MOST_TILE_SIDE)
 
 
 def schedule_picture(words: Words) -> Scene:

@@ -118,6 +118,14 @@ def _times(extents: Iterable[int]) -> str:
     return " x ".join(map(str, extents))
 
 
+def _margins(augmentation: tuple[tuple[int, int], ...]) -> str:
+    """Return what is added around the space in words, said once where it is the same along every axis."""
+    if not any(map(any, augmentation)):
+        return "nothing"
+    words = [f"{before} before, {after} after" for before, after in augmentation]
+    return f"{words[0]} along each axis" if len(set(words)) == 1 and len(words) > 1 else "; ".join(words)
+
+
 def _facts(tiler: Tiler) -> list[Fact]:
     read = prod(
         sum(tiler._tile_at((0,) * axis + (k,) + (0,) * (tiler.rank - axis - 1)).shape[axis] for k in range(n))
@@ -127,8 +135,8 @@ def _facts(tiler: Tiler) -> list[Fact]:
     partial = [n for n, full in zip(tiler[tiler.count - 1].shape, tiler.tile, strict=True) if n < full]
     return [
         Fact("tiles", f"{tiler.count} = {_times(tiler.grid)}, {tiler.order}"),
-        Fact("overlap", _times(tiler.overlap)),
-        Fact("beyond the space", ", ".join(f"{a} before, {b} after" for a, b in tiler.augmentation)),
+        Fact("overlap", _times(tiler.overlap) if any(tiler.overlap) else "none"),
+        Fact("beyond the space", _margins(tiler.augmentation)),
         Fact("last tile", _times(tiler[tiler.count - 1].shape) + (" (partial)" if partial else "")),
         Fact("elements read for each one there is", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
     ]

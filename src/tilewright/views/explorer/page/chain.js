@@ -17,7 +17,7 @@ export class Chain {
     this.page = make("div", { class: "page" });
     this.element = card("Where an element lives",
       make("div", { class: "lookup" }, this.at.row, make("span", { class: "or soft" }, "or what lies at"), this.bank.row, this.address.row),
-      this.error, this.note, this.steps, this.page);
+      this.error, this.note, make("div", { class: "way" }, this.steps, this.page));
   }
 
   lookup(look) {

@@ -11,14 +11,19 @@ export const FIELDS = {
   tile: { label: "Tile", usual: "32x32", pick: true, when: (words) => words.layout !== "row_major" },
   memory: { label: "Memory layout", usual: "block_sharded", pick: true },
   buffer: { label: "Memory", usual: "l1", pick: true },
-  grid: { label: "Cores, columns x rows", usual: "8x8", hint: "8x8", when: isSharded },
+  grid: { label: "Cores, x by y", usual: "8x8", hint: "8x8", when: isSharded },
   shard: { label: "Shard", usual: "", hint: "worked out", when: isSharded },
   orientation: { label: "Orientation", usual: "row_major", pick: true, when: isSharded },
   distribution: { label: "Dealt", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
   chip: { label: "Chip", usual: "wormhole_n150", pick: true },
   dispatch: { label: "Dispatch", usual: "fast", pick: true },
-  circular: { label: "Circular buffers, bytes a core", usual: "", hint: "0" },
+  circular: { label: "Circular buffers, B", usual: "", hint: "0" },
   alignment: { label: "Alignment", usual: "", hint: "as the layout" },
+};
+const SAID = {
+  row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
+  width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
+  round_robin_1d: "in turn", grid_2d: "on a grid", contiguous_1d: "in runs",
 };
 const GROUPS = [
   ["Tensor", ["shape", "dtype", "layout", "tile"]],
@@ -36,7 +41,7 @@ export function field(name, label, value, choices, hint, changed) {
   const common = { id, name, oninput: changed, onchange: changed };
   let control;
   if (choices) {
-    control = make("select", common, ...choices.map((choice) => make("option", { value: choice }, choice.replaceAll("_", " "))));
+    control = make("select", common, ...choices.map((choice) => make("option", { value: choice }, SAID[choice] ?? choice)));
     control.value = choices.includes(value) ? value : choices[0];
   } else {
     control = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", placeholder: hint || "" });

@@ -20,7 +20,7 @@ function element(markup) {
 export function scene(found, picked, { facts = true } = {}) {
   const svgs = found.panels.map((panel) => element(panel.svg));
   const told = make("output", { class: "told", "aria-live": "polite" },
-    "Point at the picture, or move with the arrow keys; click or press Enter to choose.");
+    "Point, or move with the arrow keys; click or press Enter to choose.");
   const data = found.panels.map((panel) => panel.data);
   const links = data.map((panel) => panel.link);
   follow(svgs, data, told, (number, at) => {
