@@ -19,7 +19,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
-    from .files import Tensorbin, read_tensorbin, write_tensorbin
+    from .files import StoredTensor, Tensorbin, TensorFile, open_tensors, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
         Allocator,
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         TensorSpec,
         Tile,
         block_sharded,
+        explain,
+        explain_address,
         fit,
         from_bytes,
         height_sharded,
@@ -67,10 +69,11 @@ _LAZY = {
     **dict.fromkeys(("ShardOrientation", "ShardSpec", "ShardStrategy", "TensorLayout"), "memory"),
     **dict.fromkeys(("TensorMemoryLayout", "TensorSpec", "Tile", "block_sharded", "fit", "from_bytes"), "memory"),
     **dict.fromkeys(("height_sharded", "interleaved", "nd_sharded", "sharded_across_dims"), "memory"),
-    **dict.fromkeys(("to_bytes", "width_sharded"), "memory"),
+    **dict.fromkeys(("explain", "explain_address", "to_bytes", "width_sharded"), "memory"),
     **dict.fromkeys(("AddressSpace", "LayoutTensor", "StorageType", "Tensor", "TileTensor"), "tensor"),
     **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace", "plan_tiles", "stream", "suggest_tile"), "tiling"),
-    **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("StoredTensor", "TensorFile", "Tensorbin", "open_tensors"), "files"),
+    **dict.fromkeys(("read_tensorbin", "write_tensorbin"), "files"),
 }
 
 __all__ = [
@@ -103,7 +106,9 @@ __all__ = [
     "ShardSpec",
     "ShardStrategy",
     "StorageType",
+    "StoredTensor",
     "Tensor",
+    "TensorFile",
     "TensorLayout",
     "TensorMemoryLayout",
     "TensorSpec",
@@ -117,12 +122,15 @@ __all__ = [
     "TransferError",
     "block_sharded",
     "cast",
+    "explain",
+    "explain_address",
     "fit",
     "format_of",
     "from_bytes",
     "height_sharded",
     "interleaved",
     "nd_sharded",
+    "open_tensors",
     "plan_copy",
     "plan_tiles",
     "quantization_error",
