@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 from ...errors import OutOfMemory, TilewrightError
 from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar import SCALAR_FORMATS
-from ...memory import TensorSpec, Where, chip_names, fit
+from ...memory import TensorSpec, chip_names, explain, explain_address, fit
 from ...memory.tile import HEIGHTS, WIDTHS
+from ...memory.where import coordinate_of
 from ...tiling.schedule import SCHEMES
-from ..scenes.pages import page_grid, page_scene
+from ..scenes.pages import page_scene
 from .pictures import drawn
 from .questions import (
     MEMORIES,
@@ -32,6 +34,8 @@ from .questions import (
 )
 
 MOST_ROWS = 64  # of what a core holds
+# Where a step of the way turns from what it is to what it is part of.
+_PART = re.compile(r",? (?=of |after |shared |which |= buffer )")
 _DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)
 
 
@@ -118,42 +122,54 @@ def element(words: Words) -> dict[str, Any]:
 
     >>> found = element({"shape": "64x64", "chip": "n150", "at": "33,5"})
     >>> [step["name"] for step in found["steps"]]
-    ['element', 'padded', 'tile', 'face', 'page', 'bank', 'address']
+    ['element', 'matrix', 'tile', 'face', 'page', 'value', 'bank', 'address']
     """
-    spec = spec_of(words)
-    require_place(spec)
-    base = None
-    note = ""
+    spec = require_place(spec_of(words))
+    base, note = None, ""
     try:
         _ = spec.first_address
     except OutOfMemory:
         base, note = 0, "The tensor does not fit its chip: addresses are counted from the start of its buffer."
-    at = _asked_element(words, spec, base)
+    at, why = _asked_element(words, spec, base)
     if at is None:
-        return {"at": None, "note": "No element lies there: it is padding, a gap, an exponent or not of this tensor."}
+        return {"at": None, "note": why}
     where = spec.where(*at, base=base)
-    scene = page_scene(spec, at=at)
     return {
         "at": list(at),
         "page": where.page,
-        "core": f"{where.core.x},{where.core.y}",
+        "core": f"{where.core.x},{where.core.y}" if where.buffer_type.is_l1 else None,
         "bank": where.bank,
         "address": where.address,
-        "steps": _steps(spec, where),
+        "steps": [_step(name, text) for name, text in explain(spec, at, base).steps()],
         "note": note,
-        "scene": drawn(scene),
+        "scene": drawn(page_scene(spec, at=at)),
     }
 
 
-def _asked_element(words: Words, spec: TensorSpec, base: int | None) -> tuple[int, ...] | None:
+def _step(name: str, text: str) -> dict[str, str]:
+    """Return a step of the chain with what it is apart from what it is part of."""
+    value, detail = (*_PART.split(text, maxsplit=1), "")[:2]
+    return {"name": name, "value": value, "detail": detail}
+
+
+def _asked_element(words: Words, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
+    """Return the element that is asked for, or None and why there is none."""
     if words.get("address"):
-        place = number(words, "bank", 0)
-        if place >= spec.known_chip.banks(spec.memory.buffer_type):
-            raise FieldError("bank", f"there is no bank {place}; {spec.known_chip}")
-        return spec.element_at(place, _address(words), base=base)
+        bank = _bank(words, spec)
+        found = explain_address(spec, bank, _address(words), base=base)
+        why = f"At {words['address']} of bank {bank} lies {found}."
+        return (found.coordinate if found.kind == "data" else None), why
     if words.get("page"):
-        return _first_of_page(spec, number(words, "page", 0))
-    return element_of(words, spec)
+        page = number(words, "page", 0)
+        return _first_of_page(spec, page), f"All of page {page} is padding."
+    return element_of(words, spec), ""
+
+
+def _bank(words: Words, spec: TensorSpec) -> int:
+    bank, (chip, buffer) = number(words, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
+    if bank >= chip.banks(buffer):
+        raise FieldError("bank", f"{chip.name} has no {buffer} bank {bank}; use 0 to {chip.banks(buffer) - 1}")
+    return bank
 
 
 def _address(words: Words) -> int:
@@ -168,36 +184,13 @@ def _address(words: Words) -> int:
 
 def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
     """Return the first element of a page that is data, None if all of it is padding."""
-    grid = page_grid(spec, page)
-    names = grid.field("element").values
-    valid = grid.valid or (True,) * len(names)
-    first = next((name for name, alive in zip(names, valid, strict=True) if alive), None)
-    return None if first is None else tuple(int(n) for n in first.split(",") if n)
-
-
-def _steps(spec: TensorSpec, where: Where) -> list[dict[str, str]]:
-    """Return the chain of an element, each step with its name, its value and what it means."""
-    found = [
-        ("element", f"({', '.join(map(str, where.coordinate))})", f"of {by(spec.shape.logical)}"),
-        ("padded", f"row {where.row}, column {where.column}", f"of the {by(where.matrix_shape)} matrix"),
-    ]
-    if where.tile is not None and where.in_tile is not None and where.in_face is not None:
-        found += [
-            ("tile", f"({where.tile[0]}, {where.tile[1]})", f"row {where.in_tile[0]}, column {where.in_tile[1]} in it"),
-            ("face", str(where.face), f"row {where.in_face[0]}, column {where.in_face[1]} in it"),
-        ]
-    bit = f", bit {where.bit}" if where.bit else ""
-    found.append(("page", str(where.page), f"element {where.element}, byte {where.byte}{bit} in it"))
-    if where.shard is not None:
-        found.append(("shard", f"{where.shard} = {where.shard_coordinate}", f"page {where.page_in_shard} in it"))
-    if where.buffer_type.is_l1:
-        found.append(("core", str(where.core), f"{where.buffer_type} bank {where.bank}"))
-    else:
-        found.append(("bank", str(where.bank), f"of {where.buffer_type}"))
-    found.append(("address", str(where.address), f"{where.address:#x} = buffer {where.base} + {where.offset}"))
-    if where.exponent is not None:
-        found.append(("exponent", str(where.exponent), "shared with its neighbours"))
-    return [{"name": name, "value": value, "detail": detail} for name, value, detail in found]
+    if not 0 <= page < spec.num_pages:
+        raise FieldError("page", f"there is no page {page}; pages are 0 to {spec.num_pages - 1}")
+    for start in range(0, spec.page_elements, spec.page_shape[1]):
+        coordinate, is_data = coordinate_of(spec, page, start)
+        if is_data:
+            return tuple(coordinate[len(coordinate) - spec.shape.rank :])
+    return None
 
 
 def core(words: Words) -> dict[str, Any]:
@@ -207,8 +200,7 @@ def core(words: Words) -> dict[str, Any]:
     >>> core({**words, "core": "1,0"})["rows"][0]["pages"]
     '4 to 7'
     """
-    spec = drawable(spec_of(words))
-    require_place(spec)
+    spec = require_place(drawable(spec_of(words)))
     chip, buffer = spec.known_chip, spec.memory.buffer_type
     if words.get("core"):
         place = (*numbers(words, "core", "0,0", 2), 0)[:2]
@@ -217,9 +209,7 @@ def core(words: Words) -> dict[str, Any]:
         except TilewrightError as problem:
             raise FieldError("core", str(problem)) from None
     else:
-        bank = number(words, "bank", 0)
-        if bank >= chip.banks(buffer):
-            raise FieldError("bank", f"{chip.name} has no {buffer} bank {bank}; use 0 to {chip.banks(buffer) - 1}")
+        bank = _bank(words, spec)
     try:
         table = spec.pages()
     except OutOfMemory:

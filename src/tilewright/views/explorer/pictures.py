@@ -31,8 +31,7 @@ def placement_picture(words: Words) -> Scene:
     >>> len(placement_picture({"shape": "64x64", "chip": "n150"}).panels)
     2
     """
-    spec = drawable(spec_of(words))
-    require_place(spec)
+    spec = require_place(drawable(spec_of(words)))
     return spec_scene(spec, side=MOST_SIDE)
 
 
@@ -42,8 +41,7 @@ def memory_picture(words: Words) -> Scene:
     >>> memory_picture({"shape": "64x64", "buffer": "l1", "chip": "n150"}).panels[0].unit
     'bytes'
     """
-    spec = drawable(spec_of(words))
-    require_place(spec)
+    spec = require_place(drawable(spec_of(words)))
     allocator = Allocator(spec.known_chip)
     block = allocator.allocate(spec)
     names = {block.number: f"{by(spec.shape.logical)} {spec.dtype}"}

@@ -86,21 +86,21 @@ def number(words: Words, field: str, usual: int) -> int:
 
 
 def cores(words: Words) -> CoreRangeSet:
-    """Return the cores in the field `grid`: columns x rows, or ranges such as 0,0-3,1 5,0-6,1.
+    """Return the cores in the field `grid`: columns x rows, or ranges such as 0,0-3,1+5,0-6,1.
 
-    >>> cores({"grid": "8x4"}).num_cores, cores({"grid": "0,0-3,1 5,0-6,1"}).num_cores
+    >>> cores({"grid": "8x4"}).num_cores, cores({"grid": "0,0-3,1+5,0-6,1"}).num_cores
     (32, 12)
     """
     text = words.get("grid", "").strip()
     if not text:
         raise FieldError("grid", "shards need cores to lie on; give columns x rows, such as 8x8")
-    parts = text.split()
+    parts = text.replace("+", " ").split()
     if all(_RANGE.fullmatch(part) for part in parts) and "," in text and "-" in text:
         corners = [[int(n) for n in _RANGE.fullmatch(part).groups() if n is not None] for part in parts]  # type: ignore[union-attr]
         ranges = [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
         sizes = [(last[0] - first[0] + 1) * (last[1] - first[1] + 1) for first, last in ranges]
     else:
-        columns, rows = (*numbers(words, "grid", "8x8, or as ranges 0,0-3,1 5,0-6,1", 2), 0, 0)[:2]
+        columns, rows = (*numbers(words, "grid", "8x8, or as ranges 0,0-3,1+5,0-6,1", 2), 0, 0)[:2]
         if not columns or not rows:
             raise FieldError("grid", f"{text!r} is no grid of cores; give columns x rows, such as 8x8")
         ranges, sizes = [((0, 0), (columns - 1, rows - 1))], [columns * rows]
@@ -212,7 +212,7 @@ def _grid(grid: CoreRangeSet) -> str:
     first = grid.ranges[0]
     if len(grid) == 1 and tuple(first.start) == (0, 0):
         return f"{first.width}x{first.height}"
-    return " ".join(f"{r.start.x},{r.start.y}-{r.end.x},{r.end.y}" for r in grid.ranges)
+    return "+".join(f"{r.start.x},{r.start.y}-{r.end.x},{r.end.y}" for r in grid.ranges)
 
 
 def by(extents: tuple[int, ...]) -> str:

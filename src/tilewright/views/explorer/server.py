@@ -185,9 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         if len(named) != 1 or named[0].strip().lower() not in hosts:
             raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"this is not that host; use {self.server.url}")
         if len(self.path) > LONGEST_TARGET:
-            raise RefusedError(
-                HTTPStatus.REQUEST_URI_TOO_LONG, f"a request has at most {LONGEST_TARGET} characters"
-            )
+            raise RefusedError(HTTPStatus.REQUEST_URI_TOO_LONG, f"a request has at most {LONGEST_TARGET} characters")
         length = self.headers.get("Content-Length", "0").strip()
         if self.headers.get("Transfer-Encoding") or length != "0":
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "requests have no body: everything is read-only")

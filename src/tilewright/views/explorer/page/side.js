@@ -103,7 +103,7 @@ export class Side {
       const found = await ask("element", { ...words, ...this.where }, signal);
       this.chosen = found.at ? found.at.join(",") : null;
       this.way = found;
-      this.chain.show(found, (at) => this.look({ at }), (where) => this.choose(where.core !== null && words.buffer === "l1" ? { core: where.core } : { bank: String(where.bank) }));
+      this.chain.show(found, (at) => this.look({ at }), (where) => this.choose(where.core !== null ? { core: where.core } : { bank: String(where.bank) }));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
       this.way = null;
