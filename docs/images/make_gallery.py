@@ -18,12 +18,14 @@ import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copy import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule, Tiler
+from tilewright.tiling.trace import Span
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "gallery.md"
 GIVEN = {
     "np": np, "tw": tw, "views": views, "addr": addr, "bank": bank, "Placement": Placement, "plan_copy": plan_copy,
     "tiled_layout": tiled_layout, "Schedule": Schedule, "Tiler": Tiler,
+    "Span": Span,
 }  # fmt: skip
 
 
@@ -150,6 +152,15 @@ PICTURES = (
         """,
     ),
     Picture(
+        "page",
+        "The elements of a page",
+        "One tile of a padded tensor with its faces: what is data and what is padding, painted in the order of storage.",
+        """
+        spec = tw.TensorSpec((100, 150), "bfloat8_b", "tile", chip="wormhole_n150")
+        scene = views.page_scene(spec, at=(98, 140))
+        """,
+    ),
+    Picture(
         "shards",
         "Shards over cores",
         "A block-sharded tensor: pages painted by shard, the cores that hold them, and how even that is.",
@@ -186,6 +197,17 @@ PICTURES = (
         """,
     ),
     Picture(
+        "trace",
+        "A recorded run",
+        "What a `Trace` recorded, as it happened: most of the moving was hidden behind the computing.",
+        """
+        happened = [Span("import", k, 0, 1000 * k, 1000 * k + 900) for k in range(6)]
+        happened += [Span("compute", k, 0, 1000 * k + 950, 1000 * k + 1850) for k in range(6)]
+        happened += [Span("export", k, 0, 1000 * k + 1900, 1000 * k + 2600) for k in range(6)]
+        scene = views.scene_of(tw.Trace(happened))
+        """,
+    ),
+    Picture(
         "pipeline",
         "A pipeline",
         "Double buffering, if an import and an export take 1 and a compute 1.5: what is under way, and what every buffer"
@@ -203,8 +225,9 @@ def page() -> str:
         "# Gallery",
         "",
         "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
-        ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files. The HTML file needs nothing else, can be'
-        " used with the keyboard, and marks both ends of whatever one points at. Pictures follow the reader's light or"
+        ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files, `.show("x.png")` too where'
+        " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML file needs nothing"
+        " else, can be used with the keyboard, and marks both ends of whatever one points at. Pictures follow the reader's light or"
         " dark setting.",
         "",
         "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
@@ -216,6 +239,7 @@ def page() -> str:
         "from tilewright import addr, bank, views",
         "from tilewright.copy import Placement, plan_copy, tiled_layout",
         "from tilewright.tiling import Schedule, Tiler",
+        "from tilewright.tiling.trace import Span",
         "```",
     ]
     for picture in PICTURES:

@@ -39,7 +39,8 @@ def page_scene(spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = 
         Fact("padding", f"{hidden} of {sum(shown)} elements"),
     ]
     part = "" if sum(shown) == spec.page_elements else f"{sum(shown)} of the {spec.page_elements} elements of the page."
-    return Scene(title or grid.title, (grid,), tuple(facts), part)
+    shape = " x ".join(map(str, spec.shape.logical))
+    return Scene(title or f"a page of {shape} {spec.dtype}", (grid,), tuple(facts), part)
 
 
 def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
