@@ -18,8 +18,18 @@ from .errors import (
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
 if TYPE_CHECKING:
+    from .compare import Comparison, diff
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
-    from .files import StoredTensor, Tensorbin, TensorFile, open_tensors, read_tensorbin, write_tensorbin
+    from .files import (
+        Inspection,
+        StoredTensor,
+        Tensorbin,
+        TensorFile,
+        inspect,
+        open_tensors,
+        read_tensorbin,
+        write_tensorbin,
+    )
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
         Allocator,
@@ -73,7 +83,8 @@ _LAZY = {
     **dict.fromkeys(("AddressSpace", "LayoutTensor", "StorageType", "Tensor", "TileTensor"), "tensor"),
     **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace", "plan_tiles", "stream", "suggest_tile"), "tiling"),
     **dict.fromkeys(("StoredTensor", "TensorFile", "Tensorbin", "open_tensors"), "files"),
-    **dict.fromkeys(("read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("Inspection", "inspect", "read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("Comparison", "diff"), "compare"),
 }
 
 __all__ = [
@@ -82,6 +93,7 @@ __all__ = [
     "BlockFormat",
     "BufferType",
     "Chip",
+    "Comparison",
     "CoordinateError",
     "CoreCoord",
     "CoreGrid",
@@ -90,6 +102,7 @@ __all__ = [
     "Device",
     "FileFormatError",
     "FormatError",
+    "Inspection",
     "LayoutError",
     "LayoutTensor",
     "MemoryConfig",
@@ -122,12 +135,14 @@ __all__ = [
     "TransferError",
     "block_sharded",
     "cast",
+    "diff",
     "explain",
     "explain_address",
     "fit",
     "format_of",
     "from_bytes",
     "height_sharded",
+    "inspect",
     "interleaved",
     "nd_sharded",
     "open_tensors",

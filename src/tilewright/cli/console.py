@@ -163,4 +163,7 @@ def _folded(line: str, width: int) -> str:
     if len(line) <= width:
         return line
     indent = " " * (len(line) - len(line.lstrip()))
-    return fill(line.strip(), width, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False)
+    whole = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together
+    under = indent + "  "
+    found = fill(whole, width, initial_indent=indent, subsequent_indent=under, break_long_words=False)
+    return found.replace("\u00a0%", " %")

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in files, read lazily and written whole."""
 
+from .inspection import Inspection, TensorFacts, inspect
 from .mesh import Topology
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
 from .tensorbin import Tensorbin, parse_tensorbin, read_tensorbin, write_tensorbin
+from .tile_reading import TileReading
 
 __all__ = [
+    "Inspection",
     "StoredTensor",
+    "TensorFacts",
     "TensorFile",
     "Tensorbin",
+    "TileReading",
     "Topology",
+    "inspect",
     "open_tensors",
     "parse_tensorbin",
     "read_tensorbin",

@@ -19,6 +19,7 @@ from .output import notebook_html, save, show
 from .png import to_png
 from .scene import Cell, Fact, Field, Grid, Lanes, Outline, Scene, Span
 from .scenes.blocks import block_scene
+from .scenes.comparisons import comparison_scene, comparisons_scene
 from .scenes.differences import difference_scene
 from .scenes.layouts import layout_scene
 from .scenes.memory_maps import memory_scene
@@ -26,6 +27,7 @@ from .scenes.pages import page_scene
 from .scenes.plans import plan_scene
 from .scenes.schedules import schedule_scene, trace_scene
 from .scenes.specs import spec_scene
+from .scenes.stored import inspection_scene, tile_scene
 from .scenes.swizzles import swizzle_scene
 from .scenes.tensors import tensor_scene
 from .scenes.threads import distribute_scene, thread_value_scene
@@ -51,9 +53,12 @@ __all__ = [
     "bank_conflicts",
     "block_scene",
     "coalescing",
+    "comparison_scene",
+    "comparisons_scene",
     "contiguous_runs",
     "difference_scene",
     "distribute_scene",
+    "inspection_scene",
     "layout_scene",
     "memory_scene",
     "notebook_html",
@@ -68,6 +73,7 @@ __all__ = [
     "swizzle_scene",
     "tensor_scene",
     "thread_value_scene",
+    "tile_scene",
     "tiler_scene",
     "to_data",
     "to_fragment",

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
+from ..compare import Comparison, TensorComparison
 from ..copy import Plan
+from ..files import Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..memory import Allocator, Device, TensorSpec
@@ -15,11 +17,13 @@ from ..tensor import TileTensor
 from ..tiling import Pipeline, Schedule, Tiler, Trace
 from .scene import Scene
 from .scenes.blocks import block_scene
+from .scenes.comparisons import comparison_scene, comparisons_scene
 from .scenes.layouts import layout_scene
 from .scenes.memory_maps import memory_scene
 from .scenes.plans import plan_scene
 from .scenes.schedules import schedule_scene, trace_scene
 from .scenes.specs import spec_scene
+from .scenes.stored import inspection_scene, tile_scene
 from .scenes.swizzles import swizzle_scene
 from .scenes.tensors import tensor_scene
 from .scenes.tilers import tiler_scene
@@ -45,6 +49,10 @@ scene_of.register(Plan, plan_scene)
 scene_of.register(QuantizationReport, block_scene)
 scene_of.register(TensorSpec, spec_scene)
 scene_of.register(Tiler, tiler_scene)
+scene_of.register(Comparison, comparisons_scene)
+scene_of.register(TensorComparison, comparison_scene)
+scene_of.register(Inspection, inspection_scene)
+scene_of.register(TileReading, tile_scene)
 
 
 def _without_side(scene: Callable[..., Scene]) -> Callable[..., Scene]:
