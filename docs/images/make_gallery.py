@@ -9,6 +9,7 @@ the files with what this script would write.
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
@@ -43,9 +44,10 @@ class Picture:
         return f"gallery_{self.name}.svg"
 
     def scene(self) -> Any:
-        names = dict(GIVEN)
-        exec(compile(dedent(self.code), self.name, "exec"), names)
-        return names["scene"]
+        with TemporaryDirectory() as folder:
+            names = {**GIVEN, "folder": folder}
+            exec(compile(dedent(self.code), self.name, "exec"), names)
+            return names["scene"]
 
 
 PICTURES = (
@@ -112,6 +114,15 @@ PICTURES = (
         """,
     ),
     Picture(
+        "values",
+        "A tensor with its values",
+        "What a stored tensor holds, and the banks that would hold its tiles.",
+        """
+        wave = np.sin(np.arange(40)[:, None] / 5) * np.cos(np.arange(70) / 7)
+        scene = views.scene_of(tw.Tensor.of(wave, dtype="bfloat16", layout="tile", chip="wormhole_n150"))
+        """,
+    ),
+    Picture(
         "exponents",
         "A block format: exponents and errors",
         "Sixteen neighbours share an exponent. One large element takes the bits of its neighbours.",
@@ -131,6 +142,16 @@ PICTURES = (
         values[3, 20] = 1000.0
         packed = tw.tilize(values, dtype="bfloat8_b")
         scene = views.difference_scene(values, tw.untilize(packed, values.shape, dtype="bfloat8_b"))
+        """,
+    ),
+    Picture(
+        "comparison",
+        "What a comparison found",
+        "`tw.diff` compares across number formats and layouts; its picture has the largest error of every block.",
+        """
+        values = np.random.default_rng(0).standard_normal((256, 512)).astype(np.float32)
+        values[70, 200] = 1000.0
+        scene = views.scene_of(tw.diff(values, tw.Tensor.of(values, dtype="bfloat8_b")))
         """,
     ),
     Picture(
@@ -189,6 +210,27 @@ PICTURES = (
         """,
     ),
     Picture(
+        "file",
+        "The tensors of a file",
+        "Where every tensor lies in its file; here two files of a folder.",
+        """
+        np.save(f"{folder}/bias.npy", np.zeros(640, np.float32))
+        np.save(f"{folder}/query.npy", np.zeros((64, 64), np.float16))
+        scene = views.scene_of(tw.inspect(folder), title="two files")
+        """,
+    ),
+    Picture(
+        "tile_of_file",
+        "A tile of a file",
+        "One tile of a packed tensor, decoded: its values, and the exponents that sixteen neighbours share.",
+        """
+        values = np.random.default_rng(0).standard_normal((20, 40)).astype(np.float32)
+        spec = tw.TensorSpec((20, 40), "bfloat8_b")
+        tw.write_tensorbin(f"{folder}/packed.tensorbin", tw.Tensorbin(spec, tw.to_bytes(values, spec)))
+        scene = views.scene_of(tw.inspect(f"{folder}/packed.tensorbin").tile("packed", 0, 0))
+        """,
+    ),
+    Picture(
         "tiler",
         "A tiler with overlap and halo",
         "Tiles of 8 x 10 that overlap by 2 and reach 1 beyond the space, with one of them marked.",
@@ -231,7 +273,7 @@ def page() -> str:
         " dark setting.",
         "",
         "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
-        " picture after these:",
+        " picture after these; `folder` is an empty one.",
         "",
         "```python",
         "import numpy as np",

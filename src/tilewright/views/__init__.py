@@ -32,6 +32,7 @@ from .scenes.swizzles import swizzle_scene
 from .scenes.tensors import tensor_scene
 from .scenes.threads import distribute_scene, thread_value_scene
 from .scenes.tilers import tiler_scene
+from .scenes.values import values_scene
 from .svg import to_svg
 from .text import to_text
 from .ttnn_visualizer import write_visualizer_report
@@ -83,5 +84,6 @@ __all__ = [
     "to_svg",
     "to_text",
     "trace_scene",
+    "values_scene",
     "write_visualizer_report",
 ]
