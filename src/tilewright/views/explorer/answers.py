@@ -239,6 +239,8 @@ def _runs(pages: Any, address: Any, spec: TensorSpec) -> Any:
 
 def _held(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
     starts = _runs(pages, address, spec)
+    if not starts.size:
+        return []
     ends = np.append(starts[1:], len(pages))
     shards = np.asarray(spec.paging.shard_table()[0]) if spec.memory.is_sharded else None
     rows = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
-from ...errors import LayoutError, TilewrightError
+from ...errors import LayoutError, MemoryConfigError, TilewrightError
 from ...formats import format_of
 from ...memory import (
     Chip,
@@ -21,6 +21,7 @@ from ...memory import (
     TensorSpec,
     Tile,
     block_sharded,
+    chip_names,
     height_sharded,
     interleaved,
     nd_sharded,
@@ -39,6 +40,10 @@ MOST_CORES = 4096
 MOST_PAGES = 1 << 20  # that are drawn; one element is found among any number
 
 _STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
+FIELDS = (
+    *("shape", "dtype", "layout", "tile", "memory", "buffer", "grid", "shard", "orientation", "distribution"),
+    *("chip", "dispatch", "circular", "alignment"),
+)
 MEMORIES = ("interleaved", *_STRATEGIES, "nd_sharded")
 _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
@@ -177,6 +182,9 @@ def words_of(spec: TensorSpec) -> dict[str, str]:
     >>> words_of(TensorSpec((64, 96), "bfloat16", memory=height_sharded((2, 1)), chip="n150"))["shard"]
     '32x96'
     """
+    chip = spec.known_chip
+    if chip.name not in chip_names() or chip != Chip.named(chip.name, chip.dispatch):
+        raise MemoryConfigError(f"the explorer knows the shipped chips, not {chip!r}; choose one of them")
     found = {
         "shape": by(spec.shape.logical),
         "dtype": spec.dtype.name,
@@ -184,8 +192,8 @@ def words_of(spec: TensorSpec) -> dict[str, str]:
         "tile": by(spec.tile.shape),
         "memory": "interleaved",
         "buffer": spec.memory.buffer_type.name.lower(),
-        "chip": spec.known_chip.name,
-        "dispatch": spec.known_chip.dispatch,
+        "chip": chip.name,
+        "dispatch": chip.dispatch,
     }
     if spec.alignment is not None:
         found["alignment"] = by(spec.alignment)
