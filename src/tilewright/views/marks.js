@@ -5,9 +5,9 @@
  * Let the pointer and the keyboard move a mark over pictures of one scene.
  *
  * pictures: the SVG elements of its panels; panels: their data; told: the element that says what is marked.
- * picked(number, at): called when somebody clicks, or presses Enter, on a cell or span.
+ * picked(number, at): called when somebody clicks, or presses Enter, on a cell or span; between: what parts facts.
  */
-export function follow(pictures, panels, told, picked = () => {}) {
+export function follow(pictures, panels, told, picked = () => {}, between = "\n") {
   let held = false;
 
   for (const panel of panels) {
@@ -88,7 +88,7 @@ export function follow(pictures, panels, told, picked = () => {}) {
     }
     draw(number, at);
     pictures[number].dataset.at = at;
-    told.textContent = [describe(number, at), ...others].join("\n");
+    told.textContent = [describe(number, at), ...others].join("\n").replaceAll("\n", between);
   }
 
   function hold(value) {

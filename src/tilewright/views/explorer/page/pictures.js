@@ -9,7 +9,7 @@ const DRAWING = /^(svg|g|path|rect|text|title|line|circle|tspan)$/;
 /** Return the SVG of a panel as an element; anything that is not drawing is left out. */
 function element(markup) {
   const parsed = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
-  for (const node of [...parsed.querySelectorAll("*")]) {
+  for (const node of [parsed, ...parsed.querySelectorAll("*")]) {
     if (!DRAWING.test(node.localName)) node.remove();
     else for (const { name } of [...node.attributes]) if (name.startsWith("on") || name.includes("href")) node.removeAttribute(name);
   }
@@ -29,7 +29,7 @@ export function scene(found, picked, { facts = true } = {}) {
     const cell = panel.fields ? Object.fromEntries(Object.entries(panel.fields).map(([name, values]) => [name, values[at]])) : {};
     const link = panel.fields ? (Array.isArray(links[number]) ? links[number][at] : cell[links[number]]) : null;
     picked(cell, number, link);
-  });
+  }, " · ");
   return make("div", { class: "scene" },
     found.note ? make("p", { class: "soft" }, found.note) : null,
     make("div", { class: "panels" }, ...svgs.map((svg) => make("figure", {}, svg))),
