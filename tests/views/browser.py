@@ -44,7 +44,7 @@ def watched(page, allowed: Callable[[str], bool], expected: tuple[str, ...] = ()
     page.on("dialog", asked)
     page.on("request", lambda request: None if allowed(request.url) else problems.append(request.url))
     yield page
-    assert not problems
+    assert not problems, problems
 
 
 @contextmanager

@@ -15,7 +15,7 @@ export const FIELDS = {
   shard: { label: "Shard", usual: "", hint: "worked out", when: isSharded },
   orientation: { label: "Orientation", usual: "row_major", pick: true, when: isSharded },
   distribution: { label: "Dealt", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
-  chip: { label: "Chip", usual: "wormhole_n150", pick: true },
+  chip: { label: "Chip", usual: "wormhole_n150", pick: true, wide: true },
   dispatch: { label: "Dispatch", usual: "fast", pick: true },
   circular: { label: "Circular buffers, B", usual: "", hint: "0" },
   alignment: { label: "Alignment", usual: "", hint: "as the layout" },
@@ -95,6 +95,9 @@ export class SpecForm {
   problem(message, name) {
     this.error.hidden = !message;
     if (this.error.textContent !== message) this.error.textContent = message;
+    // Below the fields it is about, so that what is being typed into does not move.
+    const place = this.rows[name]?.row.parentElement ?? this.element;
+    if (message && this.error.parentElement !== place) place.append(this.error);
     for (const [each, { control }] of Object.entries(this.rows)) {
       const guilty = Boolean(message) && each === name;
       control.toggleAttribute("aria-invalid", guilty);

@@ -15,7 +15,7 @@ export function holding(found, look) {
     make("p", {}, make("b", {}, `${spaced(found.pages)} page${found.pages === 1 ? "" : "s"}`),
       make("span", { class: "soft" }, ` · ${where}${spaced(found.bytes)} bytes, ${sized(found.bytes)} of ${sized(found.bank_bytes)}`)),
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, make("table", {},
-      make("thead", {}, make("tr", {}, ...head.map((each) => make("th", { scope: "col" }, each)))),
+      make("thead", {}, make("tr", {}, ...head.map((each) => make("th", { scope: "col", class: ["address", "to"].includes(each) ? "number" : "" }, each)))),
       make("tbody", {}, ...found.rows.map((row) => make("tr", {},
         ...(sharded ? [make("td", {}, String(row.shard))] : []),
         make("td", {}, make("button", { type: "button", class: "link", onclick: () => look(row.page) }, row.pages)),

@@ -12,11 +12,13 @@ import { themes } from "./theme.js";
 const at = (id) => document.getElementById(id);
 const state = { view: "tensor", sides: [], notation: null, choices: null };
 
-/** Put what is shown into the address, and compare if there are two. */
-function changed() {
+/** Put what is shown into the address, and compare if there are two, which look at the same element if both have it. */
+function changed(side) {
   const [a, b] = state.sides;
+  const other = side === a ? b : a;
+  if (b && side?.chosen && other.chosen && other.chosen !== side.chosen && other.shape() === side.shape()) other.look({ at: side.chosen });
   const fragment = written({
-    view: state.view, a: a.words(), b: b ? b.words() : null, notation: state.view === "layout" ? state.notation.words() : "",
+    view: state.view, ...(state.view === "layout" ? { a: {}, notation: state.notation.words() } : { a: a.words(), b: b?.words() }),
   });
   history.replaceState(null, "", `#${fragment}`);
   at("comparison").hidden = !b || state.view !== "tensor";
@@ -89,7 +91,7 @@ async function start() {
   state.notation = new Notation(asked.notation, changed);
   at("notation").append(state.notation.element);
   const ready = [addSide("A", asked.a)];
-  if (asked.b) ready.push(addSide("B", asked.b));
+  if (asked.b) ready.push(addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b));
   at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   at("tab-tensor").addEventListener("click", () => show("tensor"));
   at("tab-layout").addEventListener("click", () => show("layout"));

@@ -13,6 +13,7 @@ const EXAMPLES = ["(4,8):(8,1)", "((4,2),(4,3)):((4,48),(1,16))", "Sw<3,0,3> o (
 export class Notation {
   constructor(given, changed) {
     this.field = field("notation", "Layout, as shape:stride", given || EXAMPLES[0], null, EXAMPLES[0], () => {
+      this.element.setAttribute("aria-busy", "true");
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.update(), 160);
     });
@@ -41,15 +42,17 @@ export class Notation {
 
   async update() {
     this.asking?.abort();
-    this.asking = new AbortController();
+    const asking = (this.asking = new AbortController());
+    this.element.setAttribute("aria-busy", "true");
     try {
-      const found = await picture("layout", { notation: this.words() }, this.asking.signal);
+      const found = await picture("layout", { notation: this.words() }, asking.signal);
       this.problem("");
       this.shown.replaceChildren(scene(found));
     } catch (problem) {
       if (problem.name === "AbortError") return;
       this.problem(problem.message);
     }
+    if (this.asking === asking) this.element.removeAttribute("aria-busy");
     this.changed();
   }
 }

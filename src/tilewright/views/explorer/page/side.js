@@ -21,7 +21,7 @@ export class Side {
     this.holder = words.core ? { core: words.core } : words.bank ? { bank: words.bank } : null;
     this.found = null;
     this.chosen = null;
-    this.form = new SpecForm(name, words, choices, () => { this.later(); });
+    this.form = new SpecForm(name, words, choices, () => this.later());
     this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
     this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
     this.fit = make("div");
@@ -29,7 +29,7 @@ export class Side {
     this.holding = make("div");
     this.placement = card("Placement");
     this.memory = card("Memory map");
-    this.results = make("div", { class: "results", "aria-live": "off" },
+    this.results = make("div", { class: "results empty" },
       this.fit, this.chain.element, this.placement, this.holding, this.memory, this.motion.element, this.about);
     this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
   }
@@ -40,16 +40,26 @@ export class Side {
     return { ...this.form.words(), ...motion, at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
   }
 
+  /** Return the shape, however it is spelled. */
+  shape() {
+    return this.found?.spec?.facts.shape;
+  }
+
   /** Ask again, once nobody types any more; `part` is what changed, if not the spec. */
   later(part = "all") {
     if (this.part !== undefined && this.part !== part) part = "all";
     this.part = part;
+    this.element.setAttribute("aria-busy", "true");
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => { this.part = undefined; this.update(part); }, PAUSE);
+    this.timer = setTimeout(() => this.update(part), PAUSE);
   }
 
   /** Ask for everything that changed, and show it; what was asked before is forgotten. */
   async update(part = "all") {
+    clearTimeout(this.timer);
+    // Whatever is still to be asked, or was not answered yet, is asked together with this.
+    if ([this.part, this.running].some((other) => other !== undefined && other !== part)) part = "all";
+    [this.part, this.running] = [undefined, part];
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
     const { signal } = asking;
@@ -60,13 +70,17 @@ export class Side {
       else if (part === "element") await this.element_(words, signal);
       else await this.motion.update(words, signal);
       this.element.classList.toggle("stale", this.form.error.hidden === false && !this.found?.spec);
+      if (this.way) this.results.classList.remove("empty");
     } catch (problem) {
       if (problem.name === "AbortError") return;
       this.form.problem(problem.message, problem.field);
       this.element.classList.add("stale");
       this.found = null;
     }
-    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    if (this.asking === asking) {
+      this.running = undefined;
+      this.element.removeAttribute("aria-busy");
+    }
     this.changed(this);
   }
 
@@ -77,6 +91,8 @@ export class Side {
     this.fit.replaceChildren(verdict(this.found, (chosen) => { this.form.fill(chosen); this.update(); }));
     this.about.replaceChildren(...[about(this.found)].filter(Boolean));
     if (!spec || !fit.banks) return;
+    if (this.drawn && this.drawn !== this.shape()) this.within(this.shape().split("x").map(Number));
+    this.drawn = this.shape();
     await Promise.all([
       this.shown(this.placement, "Placement", "placement", words, signal, (cell, number, link) => this.pick(cell, number, link)),
       this.shown(this.memory, "Memory map", "memory", words, signal),
@@ -84,6 +100,13 @@ export class Side {
       this.motion.update(words, signal),
       this.hold(words, signal),
     ]);
+  }
+
+  /** Look at the first element again if the one that was looked at is not in the new shape. */
+  within(extents) {
+    const at = (this.chosen ?? "").split(",").map(Number);
+    const inside = at.length === extents.length && at.every((n, k) => n < extents[k]);
+    this.where = inside ? { at: this.chosen } : {};
   }
 
   /** Show a picture in its card, or say why there is none. */
@@ -129,7 +152,11 @@ export class Side {
 
   choose(holder) {
     this.holder = holder;
-    this.hold(this.form.words(), new AbortController().signal).then(() => this.changed(this));
+    this.holding.setAttribute("aria-busy", "true");
+    this.hold(this.form.words(), new AbortController().signal).then(() => {
+      this.holding.removeAttribute("aria-busy");
+      this.changed(this);
+    });
   }
 
   /** A cell of the placement was chosen: a page is looked into, and whoever holds it is told about. */
