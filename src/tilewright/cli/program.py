@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from .. import __version__
 from . import exit_codes
@@ -19,6 +20,10 @@ from .failures import Failure, told
 from .verbs import VERBS
 
 NAME = "tilewright"
+
+
+class ReaderGone(Exception):  # noqa: N818  (nothing went wrong here)
+    """Whoever read the output of the program has gone away."""
 
 
 class Program(click.Group):
@@ -56,6 +61,19 @@ class Program(click.Group):
         with formatter.section("Verbs"):
             formatter.write_dl([(name, entry.line) for name, entry in VERBS.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what an incomplete word could become: a verb, or an option of the program."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=each.line) for name, each in VERBS.items() if name.startswith(incomplete)]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Return what the verb returns; click would end the program where it cannot write, and we want to know why."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -71,7 +89,7 @@ class Program(click.Group):
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)
             sys.stdout.flush()
-        except BrokenPipeError:
+        except (ReaderGone, BrokenPipeError):
             _forget_output()
             status = exit_codes.BROKEN_PIPE
         except click.Abort:  # click's name for Ctrl-C

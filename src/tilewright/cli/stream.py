@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from . import exit_codes
 from .console import Answer
 from .failures import Failure
 from .progress import Progress
+from .targets import check_target
 from .values import FORMAT, SHAPE, SIZE, bytes_in_words
 from .verb import verb
 
@@ -78,9 +78,12 @@ def command(
     function, halo = _compute(compute, len(sources), _settings(settings))
     if not sources:
         raise click.UsageError(f"{target} is the target; name at least one source before it")
-    if not force and Path(target).exists():
-        raise Failure(f"{target} exists; choose another target, or --force to replace it", exit_codes.OUTPUT)
+    for path, replace in ((target, force), (trace, True)):
+        if path is not None:
+            check_target(path, replace)
     arrays = [open_array(path, shape, dtype) for path in sources]
+    if not arrays[0].shape:
+        raise Failure(f"{sources[0]} holds a single number, which has no tiles; give an array", exit_codes.INPUT)
     kept = Trace() if trace is not None else None
     with (
         _until_interrupted() as switch,

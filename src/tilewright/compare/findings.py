@@ -64,7 +64,7 @@ def findings(moments: Moments, counts: Counts) -> list[Finding]:
     found += _in_the_largest(moments, total)
     if counts.zeroed:
         share = counts.zeroed / max(1, counts.nonzero)
-        text = f"{_elements(counts.zeroed)} that were not zero became zero ({_percent(share)}), which hardly moves PCC"
+        text = f"{_elements(counts.zeroed, 'nonzero ')} became zero ({_percent(share)}), which hardly moves PCC"
         found.append(Finding("zeroed", text, share))
     if counts.flipped:
         share = counts.flipped / counts.elements
@@ -99,7 +99,7 @@ def _in_the_error(total: Totals, counts: Counts) -> list[Finding]:
 
 def _in_the_largest(moments: Moments, total: Totals) -> list[Finding]:
     """Return how the correlation lives on few large elements, if it does."""
-    if total.pcc is None:
+    if total.pcc is None or total.count < 1 / FEW:
         return []
     lowest, top = moments.largest(FEW), moments.top()
     shares = [_carried(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]

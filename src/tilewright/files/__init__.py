@@ -3,6 +3,8 @@
 
 from .inspection import Inspection, TensorFacts, inspect
 from .mesh import Topology
+from .safetensors_writer import write_safetensors
+from .sample_model import sample_model, write_sample_model
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
 from .tensorbin import Tensorbin, parse_tensorbin, read_tensorbin, write_tensorbin
@@ -20,5 +22,8 @@ __all__ = [
     "open_tensors",
     "parse_tensorbin",
     "read_tensorbin",
+    "sample_model",
+    "write_safetensors",
+    "write_sample_model",
     "write_tensorbin",
 ]

@@ -160,7 +160,8 @@ class Inspection(Shown):
     def __str__(self) -> str:
         files = self.file.files
         size = sum([path.stat().st_size for path in files])
-        lines = [f"{self.path}: {self.kind}, {len(self.tensors)} tensors, {size} bytes in {len(files)} files"]
+        counts = f"{_counted(len(self.tensors), 'tensor')}, {size} bytes in {_counted(len(files), 'file')}"
+        lines = [f"{self.path}: {self.kind}, {counts}"]
         lines += [f"  {key}: {_short(value)}" for key, value in sorted(self.metadata.items())]
         lines.append(f"{'tensor':<34}{'shape':<16}{'format':<11}{'bytes':>11} padding")
         for each in self.tensors:
@@ -187,7 +188,8 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
 
 
 def _facts(tensor: StoredTensor) -> TensorFacts:
-    padding = 0 if tensor.spec is None else tensor.spec.padding_bytes * len(tensor.parts)
+    spec = tensor.spec
+    padding = 0 if spec is None else tensor.nbytes - tensor.size * spec.page_bytes // spec.page_elements
     return TensorFacts(
         tensor.name,
         tensor.shape,
@@ -198,6 +200,10 @@ def _facts(tensor: StoredTensor) -> TensorFacts:
         tensor.byte_range,
         padding,
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _short(value: str) -> str:

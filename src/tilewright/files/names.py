@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 from ..errors import FileFormatError
@@ -80,3 +82,20 @@ def file_names(names: list[str]) -> dict[str, str]:
         alike.setdefault(file_name(name).lower(), []).append(name)
     crowded = {name for group in alike.values() if len(group) > 1 for name in group}
     return {name: file_name(name, name in crowded) for name in names}
+
+
+def path_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
+    """Return the path of a file of a directory; a name that leads elsewhere, or a link that does, raises.
+
+    >>> path_inside(Path("models"), "a.safetensors").name
+    'a.safetensors'
+    """
+    if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name or "\0" in name:
+        raise FileFormatError(f"the file name {name!r} leads out of the directory {folder}")
+    path = folder / name
+    if not follow_symlinks and path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise FileFormatError(
+            f"{path} is a link that leads out of the directory, to {path.resolve()}; name the file itself, or say that"
+            " links may be followed"
+        )
+    return path

@@ -7,6 +7,7 @@ import ast
 import os
 import struct
 import tempfile
+import weakref
 import zipfile
 import zlib
 from itertools import pairwise
@@ -180,7 +181,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -
 class _Unpacked(SourceFile):
     """A compressed member of a zip file, unpacked to a nameless temporary file on first use."""
 
-    __slots__ = ("_handle", "_info", "_once")
+    __slots__ = ("__weakref__", "_handle", "_info", "_once")
 
     def __init__(self, path: Any, info: zipfile.ZipInfo) -> None:
         super().__init__(path)
@@ -188,14 +189,27 @@ class _Unpacked(SourceFile):
         self._handle: Any = None
         self.size = info.file_size
 
+    def __reduce__(self) -> Any:
+        return _Unpacked, (self.path, self._info)
+
     def _opened_again(self) -> int:
         with self._once:
             if self._handle is None:
                 self._handle = self._unpack()
+                weakref.finalize(self, self._handle.close)
         return os.dup(self._handle.fileno())
 
     def _unpack(self) -> Any:
         handle = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as this object)
+        try:
+            self._copy_to(handle)
+        except BaseException:
+            handle.close()
+            raise
+        handle.flush()
+        return handle
+
+    def _copy_to(self, handle: Any) -> None:
         left = self.size
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(self._info) as member:
@@ -210,5 +224,3 @@ class _Unpacked(SourceFile):
             raise FileFormatError(f"{self.path}: {self._info.filename!r} cannot be unpacked: {problem}") from None
         if left:
             raise FileFormatError(f"{self.path}: {self._info.filename!r} is {left} bytes shorter than it says")
-        handle.flush()
-        return handle

@@ -42,6 +42,13 @@ class SourceFile:
         os.close(handle)
         self.size, self.time = found.st_size, found.st_mtime_ns
 
+    def __getstate__(self) -> tuple[Path, int, int]:
+        return self.path, self.size, self.time  # the map stays here; whoever gets this makes one
+
+    def __setstate__(self, state: tuple[Path, int, int]) -> None:
+        self.path, self.size, self.time = state
+        self._map = None
+
     def _opened(self) -> tuple[int, os.stat_result]:
         # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
         handle = os.open(self.path, _READ_FLAGS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,25 @@ from ..copy.buffers import aligned_empty
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..memory import TensorLayout, TensorSpec, from_bytes
-from .boxes import Box, PagedBoxes
+from .boxes import Box, PagedBoxes, Runs
 from .source_file import Bytes, SourceFile
 
 Array = np.ndarray[Any, Any]
+
+
+class ScatteredPages(Protocol):
+    """Pages that do not follow each other in the file: where the runs of the host are there.
+
+    >>> ScatteredPages.__name__
+    'ScatteredPages'
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all pages as they are scattered."""
+
+    def runs(self, runs: Runs) -> Runs:
+        """Return where runs of whole pages are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,7 @@ class StoredTensor:
     parts: tuple[Part, ...]
     order: tuple[int, ...]
     swapped: bool = False
+    image: ScatteredPages | None = None
 
     @classmethod
     def dense(
@@ -93,17 +109,18 @@ class StoredTensor:
 
     @classmethod
     def paged(
-        cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, byte_order: bool = False
+        cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, image: ScatteredPages | None = None
     ) -> StoredTensor:
-        """Return a tensor whose bytes are the pages of a spec.
+        """Return a tensor whose bytes are the pages of a spec, one after the other, or scattered as in an image.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "bfloat8_b"), SourceFile(__file__), 64).nbytes
         1088
         """
         shape = spec.shape.logical
         part = Part(Box((0,) * len(shape), shape), start)
-        end = start + spec.nbytes
-        return cls(name, kind, shape, spec.dtype, spec, (start, end), file, spec, (part,), tuple(range(len(shape))))
+        reach = (start, start + (spec.nbytes if image is None else image.nbytes))
+        order = tuple(range(len(shape)))
+        return cls(name, kind, shape, spec.dtype, spec, reach, file, spec, (part,), order, image=image)
 
     @property
     def path(self) -> Path:
@@ -207,10 +224,33 @@ class StoredTensor:
     def _read_part(self, part: Part, box: Box) -> Array:
         inside = Box(*[tuple([c - o for c, o in zip(at, part.box.start, strict=True)]) for at in (box.start, box.stop)])
         around = self.pages.around(inside)
-        runs = [(part.offset + at, size) for at, size in self.pages.runs(around)]
-        data: Bytes = aligned_empty(sum([size for _, size in runs]), np.uint8)
-        self.file.read_runs(runs, data)
+        data: Bytes = self.read_pages(around, part)
         return self.decode(data, self.pages.spec_of(around))[inside.within(around)]
+
+    def runs(self, box: Box, part: Part | None = None) -> Runs:
+        """Return the ranges of the file, as (offset, size), that hold a box of whole pages, in the order of the pages.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
+        >>> x.runs(Box((32, 0), (64, 32)))
+        [(2276, 1088)]
+        """
+        part = self.parts[0] if part is None else part
+        runs = self.pages.runs(box)
+        runs = runs if self.image is None else self.image.runs(runs)
+        return [(part.offset + at, size) for at, size in runs]
+
+    def read_pages(self, box: Box, part: Part | None = None, out: Bytes | None = None) -> Bytes:
+        """Return the pages of a box of whole pages, read into the start of out where it is given.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.read_pages(Box((0, 0), (1, 3))).tobytes()
+        b'# S'
+        """
+        runs = self.runs(box, part)
+        size = sum([size for _, size in runs])
+        data: Bytes = aligned_empty(size, np.uint8) if out is None else out[:size]
+        self.file.read_runs(runs, data)
+        return data
 
     def decode(self, data: Bytes, spec: TensorSpec) -> Array:
         """Return the values of pages that were read from this tensor, in the order of dimensions that they have there.
@@ -219,12 +259,10 @@ class StoredTensor:
         >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()
         [7, 8]
         """
-        plain = spec.layout is TensorLayout.ROW_MAJOR and spec.padded_shape == spec.shape.logical
+        plain = spec.layout is TensorLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
         if plain and isinstance(spec.dtype, ScalarFormat):
-            own = spec.dtype.dtype
-            if self.swapped:
-                data = data.reshape(-1, own.itemsize)[:, ::-1].reshape(-1)
-            return data.view(own).reshape(spec.shape.logical)
+            values = data.view(spec.dtype.dtype)
+            return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)
         return from_bytes(data, spec)
 
     def __repr__(self) -> str:

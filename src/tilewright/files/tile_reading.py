@@ -61,7 +61,7 @@ class TileReading(Shown):
         return None if self.exponents is None else self.exponents.tolist()
 
     def text(self, width: int = 80) -> str:
-        """Return the tile as text, face by face, the exponent of each row of a face in front of its values.
+        """Return the tile as text, face by face, the exponent of each row of a face between its number and its values.
 
         >>> reading = TileReading("x", "int8", (0, 0), (0, 0), (1, 2), np.ones((1, 2)), np.ones((1, 2), bool))
         >>> print(reading.text())
@@ -72,6 +72,8 @@ class TileReading(Shown):
         """
         at = ", ".join(map(str, self.start))
         lines = [f"{self.name}: tile {self.tile} of {self.format}, from element ({at})"]
+        if self.exponents is not None:
+            lines.append("lines are: row, exponent of two that the block shares, values")
         (rows, columns), (high, wide) = self.values.shape, self.face
         for top in range(0, rows, high):
             for left in range(0, columns, wide):
@@ -90,11 +92,11 @@ class TileReading(Shown):
         along_rows = scales is not None and bool((scales == scales[:, :1]).all())
         lines = []
         if scales is not None and not along_rows:  # blocks run down the columns
-            lines += _wrapped(f"{'2^':>7}", [str(each) for each in scales[0]], width)
+            lines += _wrapped(f"{'exp':>8}", [str(each) for each in scales[0]], width)
         for row in range(down.start, down.stop):
             front = f"{row:>2}"
             if self.exponents is not None:
-                front += f" {f'2^{self.exponents[row, across.start]}' if along_rows else '':>6}"
+                front += f" {self.exponents[row, across.start] if along_rows else '':>5}"
             valid = self.valid[row, across]
             shown = zip(self.values[row, across], valid, strict=True)
             cells = [_number(value) if ok else "." for value, ok in shown]

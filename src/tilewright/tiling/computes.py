@@ -35,7 +35,7 @@ def scale(x: Array, out: Array, factor: float = 2.0) -> None:
     >>> out.tolist()
     [0.0, 10.0, 20.0]
     """
-    np.multiply(x, factor, out=out, casting="unsafe")
+    np.multiply(x, factor, out=out, dtype=_precision(x, out), casting="unsafe")
 
 
 def shift(x: Array, out: Array, amount: float = 1.0) -> None:
@@ -46,7 +46,7 @@ def shift(x: Array, out: Array, amount: float = 1.0) -> None:
     >>> out.tolist()
     [10.0, 11.0, 12.0]
     """
-    np.add(x, amount, out=out, casting="unsafe")
+    np.add(x, amount, out=out, dtype=_precision(x, out), casting="unsafe")
 
 
 def clip(x: Array, out: Array, low: float = 0.0, high: float = 1.0) -> None:
@@ -79,7 +79,7 @@ def add(x: Array, y: Array, out: Array) -> None:
     >>> out.tolist()
     [2.0, 2.0]
     """
-    np.add(x, y, out=out, casting="unsafe")
+    np.add(x, y, out=out, dtype=_precision(x, out), casting="unsafe")
 
 
 def subtract(x: Array, y: Array, out: Array) -> None:
@@ -90,7 +90,7 @@ def subtract(x: Array, y: Array, out: Array) -> None:
     >>> out.tolist()
     [0.0, 0.0]
     """
-    np.subtract(x, y, out=out, casting="unsafe")
+    np.subtract(x, y, out=out, dtype=_precision(x, out), casting="unsafe")
 
 
 def cross(x: Array, out: Array) -> None:
@@ -121,6 +121,11 @@ def box(x: Array, out: Array) -> None:
     for steps in product(range(3), repeat=x.ndim):
         total += x[tuple([slice(k, k + n) for k, n in zip(steps, out.shape, strict=True)])]
     np.divide(total, 3**x.ndim, out=out, casting="unsafe")
+
+
+def _precision(x: Array, out: Array) -> np.dtype[Any] | None:
+    """Return the type to compute in: no less than the output's, which NumPy would not look at."""
+    return np.result_type(x, out) if out.dtype.kind == "f" else None
 
 
 COMPUTES = {

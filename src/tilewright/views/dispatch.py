@@ -12,7 +12,7 @@ from ..copy import Plan
 from ..files import Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
-from ..memory import Allocator, Device, TensorSpec
+from ..memory import Allocator, Device, Explanation, TensorSpec
 from ..tensor import Tensor, TileTensor
 from ..tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from .scene import Scene
@@ -75,6 +75,11 @@ def _of_tile_plan(thing: TilePlan, **options: Any) -> Scene:
     tiler = (*thing.reading, *thing.writing)[0]
     words = f"{len(thing)} tasks, which read these tiles" if thing.reading else f"{len(thing)} tasks"
     return tiler_scene(tiler, **{"title": words, **options})
+
+
+@scene_of.register
+def _of_explanation(thing: Explanation, **options: Any) -> Scene:
+    return spec_scene(thing.spec, at=thing.where.coordinate, **options)
 
 
 @scene_of.register
