@@ -17,6 +17,7 @@ from .console import Answer
 from .failures import Failure
 from .spec_options import SpecOptions, spec_options
 from .subjects import Subject
+from .targets import check_target, save_picture
 from .values import COORDINATE, SHAPE, SIZE
 from .verb import SectionedOption, verb
 
@@ -132,6 +133,7 @@ def _check_output(output: str | None) -> None:
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise click.UsageError(f"-o {output}: a picture ends in one of {', '.join(SUFFIXES)}; give it such a name")
+    check_target(output)
     if suffix == ".png":
         from ..views.png import png_converter
 
@@ -143,15 +145,13 @@ def _check_output(output: str | None) -> None:
 
 
 def _answer(scene: Scene, output: str | None) -> Answer:
-    from ..views import save, to_data, to_text
+    from ..views import to_data, to_text
     from ..views.terminal import has_colours
 
     if output is None:
         return Answer(lambda: to_text(scene, color=has_colours(sys.stdout)), to_data(scene))
-    try:
-        written = save(scene, output)
-    except ValueError as problem:  # the converter of .png failed
-        raise Failure(str(problem), exit_codes.OUTPUT) from None
+    save_picture(scene, output)
+    written = Path(output)
     size = written.stat().st_size
     return Answer(f"{scene.title}: {written} ({size} bytes)", {"title": scene.title, "path": written, "bytes": size})
 

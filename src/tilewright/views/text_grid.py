@@ -59,7 +59,7 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, heigh
         return ink.paint(shown, colours[at]) if colours else shown
 
     lines = [f"  {plain(grid.title)}"] if grid.title else []
-    lines += _header(grid, page)
+    lines += _header(grid, page, width)
     for row in page.rows:
         if row is None:
             lines.append(" " * page.gutter + "⋮")
@@ -140,7 +140,7 @@ def _marks(grid: Grid, scales: dict[str, Scale]) -> list[str]:
     return [shades[int(place[value] * (len(shades) - 1))] if value in place else " " for value in values]
 
 
-def _header(grid: Grid, page: _Page) -> list[str]:
+def _header(grid: Grid, page: _Page, width: int) -> list[str]:
     """Return the line with the names of the columns; only some of them where cells are narrow."""
     names = [plain(grid.column_name(column)) for column in range(grid.columns)]
     room = page.cell + len(page.gap)
@@ -152,9 +152,10 @@ def _header(grid: Grid, page: _Page) -> list[str]:
         if column in page.bars:
             start += 1 + len(page.gap)
         if column is not None and column % step == 0 and start >= len(out):
-            out = out.ljust(start) + (f"{names[column]:>{page.cell}}" if step == 1 else names[column])
+            name = f"{names[column]:>{page.cell}}" if step == 1 else names[column]
+            out = out.ljust(start) + name if start + len(name) <= width else out
         start += 1 if column is None else room
-    return [out[: max(start, len(out.rstrip()))]] if len(out) <= start + longest else [out[:start]]
+    return [out]
 
 
 def _marked(grid: Grid) -> frozenset[int]:
