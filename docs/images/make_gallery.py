@@ -268,9 +268,9 @@ def page() -> str:
         "",
         "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
         ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files, `.show("x.png")` too where'
-        " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML file needs nothing"
-        " else, can be used with the keyboard, and marks both ends of whatever one points at. Pictures follow the reader's light or"
-        " dark setting.",
+        " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML file"
+        " needs nothing else, can be used with the keyboard, and marks both ends of whatever one points at. Pictures"
+        " follow the reader's light or dark setting.",
         "",
         "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
         " picture after these; `folder` is an empty one.",

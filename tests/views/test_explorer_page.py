@@ -293,6 +293,10 @@ def test_the_keyboard_is_enough(look):
     page = look({**BLOCK, "shape": "64x64"})
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "sides"
+    assert fragment(page)["shape"] == "64x64"
+    page.keyboard.press("Shift+Tab")
     for _ in range(40):  # to the field, by nothing but the Tab key
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.name") == "shape":

@@ -217,6 +217,8 @@ def test_huge_tensors_are_answered_without_a_table_of_their_pages(explorer):
     status, _, body = ask(explorer, f"/ask/picture/placement?{query}")
     assert status == 422
     assert "more than can be drawn" in json.loads(body)["error"]
+    for picture in ("tiles", "schedule"):
+        assert ask(explorer, f"/ask/picture/{picture}?{query}&tile_moved=1x1")[0] == 200
     way = json.loads(ask(explorer, f"/ask/words/element?{query}&at=99999998,5")[2])
     assert way["at"] == [99999998, 5]
     assert "does not fit" in way["note"]

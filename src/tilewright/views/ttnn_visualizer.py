@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, TensorLayout
 from ..memory.kinds import ShardOrientation
+
+if TYPE_CHECKING:
+    import sqlite3
 
 MOST_PAGES = 1_000_000  # rows of pages; beyond that, what each bank holds of a buffer is one row
 DATABASE = "db.sqlite"
@@ -58,6 +60,7 @@ def write_visualizer_report(
 
     `names` names tensors by the number of their allocation. The database is written beside its place and renamed.
 
+    >>> import sqlite3
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
     >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
@@ -67,6 +70,8 @@ def write_visualizer_report(
     ...         found.execute("select name from operations").fetchall()
     [('weights',)]
     """
+    import sqlite3  # few need it, and some builds of Python lack it
+
     allocator = memory.allocator if isinstance(memory, Device) else memory
     report = Path(folder)
     report.mkdir(parents=True, exist_ok=True)

@@ -106,6 +106,11 @@ async function start() {
   document.documentElement.dataset.ready = "yes";
 }
 
+// Not by the address, which says what is shown.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  at(state.view === "tensor" ? "sides" : "notation").focus();
+});
 // Somebody pasted another link into the address bar: show that.
 window.addEventListener("hashchange", () => location.reload());
 start();
