@@ -95,7 +95,7 @@ def command(
     if dry_run:
         seconds = plan.seconds(jobs)
         return Answer(lambda: _plan_in_words(plan, seconds), {**plan.to_json(), "seconds": seconds})
-    with _executor(dask) as executor, ProgressBar("converting") as bar, _output_errors(out):
+    with _executor(dask) as executor, ProgressBar("converting") as bar, _output_errors(plan):
         report = run_plan(
             plan,
             memory=memory_limit,
@@ -171,14 +171,17 @@ def _executor(address: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _output_errors(out: str) -> Iterator[None]:
-    """Let errors about files be errors of the output: sources were opened before."""
+def _output_errors(plan: ConversionPlan) -> Iterator[None]:
+    """Let errors about files that are no sources be errors of the output."""
+    out = str(plan.out)
     try:
         yield
     except FileExistsError as problem:
         said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
         raise Failure(f"{problem.filename or out}: {said}", exit_codes.OUTPUT) from None
     except OSError as problem:
+        if problem.filename in {str(item.source.path) for item in plan.items}:
+            raise
         reason = (problem.strerror or str(problem)).lower()
         kept = "" if isinstance(problem, BlockingIOError) else "; what is finished is kept, go on with --resume"
         raise Failure(f"{problem.filename or out}: {reason}{kept}", exit_codes.OUTPUT) from problem

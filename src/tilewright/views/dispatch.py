@@ -9,7 +9,7 @@ from typing import Any
 
 from ..compare import Comparison, TensorComparison
 from ..copy import Plan
-from ..files import Inspection, TileReading
+from ..files import ElementReading, Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..memory import Allocator, Device, Explanation, TensorSpec
@@ -80,6 +80,11 @@ def _of_tile_plan(thing: TilePlan, **options: Any) -> Scene:
 @scene_of.register
 def _of_explanation(thing: Explanation, **options: Any) -> Scene:
     return spec_scene(thing.spec, at=thing.where.coordinate, **options)
+
+
+@scene_of.register
+def _of_element(thing: ElementReading, **options: Any) -> Scene:
+    return _of_explanation(thing.explanation, **options)
 
 
 @scene_of.register
