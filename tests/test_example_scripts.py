@@ -13,6 +13,7 @@ SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 # The last line that each script prints once all its checks have passed.
 LAST_LINES = {
     "demo.py": "Everything above was checked.",
+    "layout_tour.py": "Everything above was checked.",
     "swizzled_transpose.py": "All three agree with NumPy.",
     "tiled_matmul.py": "B in 8 x 8 blocks: the same numbers, bit for bit",
     "ttl_double.py": "double buffering: a cross over 100 x 70, the same as NumPy's",
@@ -20,15 +21,30 @@ LAST_LINES = {
     "ttl_simplex.py": "simplex buffering: one added to 300 x 200 elements, the same as NumPy's",
 }
 
+# What a script tells on stderr, and leaves in the folder where it runs; the others do neither.
+NOTES = {"demo.py": "note: embed.positions: integers stay int32; a pattern would change them\n"}
+LEFT = {"demo.py": {"tilewright-demo"}}
+
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[path.name for path in SCRIPTS])
 def test_the_script_runs_to_its_last_line(script, tmp_path):
     command = [sys.executable, "-W", "error", str(script)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert done.stdout.rstrip().splitlines()[-1] == LAST_LINES[script.name]
-    assert not list(tmp_path.iterdir())
+    assert done.stderr == NOTES.get(script.name, "")
+    assert done.stdout.rstrip().splitlines()[-1].endswith(LAST_LINES[script.name])
+    assert {path.name for path in tmp_path.iterdir()} == LEFT.get(script.name, set())
+
+
+def test_the_demonstration_leaves_what_it_says(tmp_path):
+    script = EXAMPLES / "demo.py"
+    command = [sys.executable, "-W", "error", str(script), str(tmp_path / "here")]
+    for _ in range(2):  # the second time over what the first has left
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+    written = [Path(line.split(" ", 1)[1]) for line in done.stdout.splitlines() if line.startswith("wrote /")]
+    assert [path.suffix for path in written[-2:]] == [".svg", ".html"]
+    assert all(path.is_file() for path in written[-2:])
+    assert len(list((tmp_path / "here" / "tiles").glob("*.tensorbin"))) == 18
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[path.name for path in SCRIPTS])

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import tilewright
+import tilewright.compare
+import tilewright.conversion
 import tilewright.files
 import tilewright.layout
 import tilewright.memory
@@ -67,6 +69,8 @@ def public_objects() -> list[str]:
         tilewright.tensor,
         tilewright.tiling,
         tilewright.files,
+        tilewright.compare,
+        tilewright.conversion,
         tilewright.views,
     )
     exported = (

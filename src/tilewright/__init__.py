@@ -18,8 +18,19 @@ from .errors import (
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
 if TYPE_CHECKING:
+    from .compare import Comparison, diff
+    from .conversion import ConversionPlan, ConversionReport, Rules, VerifyReport, convert, plan_conversion, verify
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
-    from .files import Tensorbin, read_tensorbin, write_tensorbin
+    from .files import (
+        Inspection,
+        StoredTensor,
+        Tensorbin,
+        TensorFile,
+        inspect,
+        open_tensors,
+        read_tensorbin,
+        write_tensorbin,
+    )
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
         Allocator,
@@ -42,6 +53,8 @@ if TYPE_CHECKING:
         TensorSpec,
         Tile,
         block_sharded,
+        explain,
+        explain_address,
         fit,
         from_bytes,
         height_sharded,
@@ -67,10 +80,14 @@ _LAZY = {
     **dict.fromkeys(("ShardOrientation", "ShardSpec", "ShardStrategy", "TensorLayout"), "memory"),
     **dict.fromkeys(("TensorMemoryLayout", "TensorSpec", "Tile", "block_sharded", "fit", "from_bytes"), "memory"),
     **dict.fromkeys(("height_sharded", "interleaved", "nd_sharded", "sharded_across_dims"), "memory"),
-    **dict.fromkeys(("to_bytes", "width_sharded"), "memory"),
+    **dict.fromkeys(("explain", "explain_address", "to_bytes", "width_sharded"), "memory"),
     **dict.fromkeys(("AddressSpace", "LayoutTensor", "StorageType", "Tensor", "TileTensor"), "tensor"),
     **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace", "plan_tiles", "stream", "suggest_tile"), "tiling"),
-    **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("StoredTensor", "TensorFile", "Tensorbin", "open_tensors"), "files"),
+    **dict.fromkeys(("Inspection", "inspect", "read_tensorbin", "write_tensorbin"), "files"),
+    **dict.fromkeys(("Comparison", "diff"), "compare"),
+    **dict.fromkeys(("ConversionPlan", "ConversionReport", "Rules", "VerifyReport"), "conversion"),
+    **dict.fromkeys(("convert", "plan_conversion", "verify"), "conversion"),
 }
 
 __all__ = [
@@ -79,6 +96,9 @@ __all__ = [
     "BlockFormat",
     "BufferType",
     "Chip",
+    "Comparison",
+    "ConversionPlan",
+    "ConversionReport",
     "CoordinateError",
     "CoreCoord",
     "CoreGrid",
@@ -87,6 +107,7 @@ __all__ = [
     "Device",
     "FileFormatError",
     "FormatError",
+    "Inspection",
     "LayoutError",
     "LayoutTensor",
     "MemoryConfig",
@@ -96,6 +117,7 @@ __all__ = [
     "Pipeline",
     "Placement",
     "Plan",
+    "Rules",
     "ScalarFormat",
     "Shape",
     "ShardDistribution",
@@ -103,7 +125,9 @@ __all__ = [
     "ShardSpec",
     "ShardStrategy",
     "StorageType",
+    "StoredTensor",
     "Tensor",
+    "TensorFile",
     "TensorLayout",
     "TensorMemoryLayout",
     "TensorSpec",
@@ -115,14 +139,22 @@ __all__ = [
     "TilewrightError",
     "Trace",
     "TransferError",
+    "VerifyReport",
     "block_sharded",
     "cast",
+    "convert",
+    "diff",
+    "explain",
+    "explain_address",
     "fit",
     "format_of",
     "from_bytes",
     "height_sharded",
+    "inspect",
     "interleaved",
     "nd_sharded",
+    "open_tensors",
+    "plan_conversion",
     "plan_copy",
     "plan_tiles",
     "quantization_error",
@@ -135,6 +167,7 @@ __all__ = [
     "tilize",
     "to_bytes",
     "untilize",
+    "verify",
     "width_sharded",
     "write_tensorbin",
 ]

@@ -26,7 +26,7 @@ from .mesh import Coordinate, Topology
 from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
-_SIZE_BYTES = 8
+SIZE_BYTES = 8
 _ALIGNMENT = 64
 
 
@@ -144,23 +144,39 @@ def parse_tensorbin(data: Any) -> Tensorbin:
     TensorSpec((4,), 'uint8', 'row_major')
     """
     view = memoryview(data)
-    if len(view) < _SIZE_BYTES:
+    header, start = parse_start(view, len(view))
+    parts: Bytes = np.frombuffer(view[start:], np.uint8)
+    found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
+    return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
+
+
+def parse_start(data: bytes | memoryview, size: int) -> tuple[Header, int]:
+    """Return the checked header of a tensorbin file of so many bytes, of which data are the first, and where it ends.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    >>> parse_start(file.getvalue(), len(file.getvalue()))[0].extents
+    {(0, 0): Extent(offset=0, size=4)}
+    """
+    view = memoryview(data)
+    if len(view) < SIZE_BYTES:
         raise FileFormatError(
-            f"{len(view)} bytes are no tensorbin file: it starts with the {_SIZE_BYTES} bytes of its header's size"
+            f"{len(view)} bytes are no tensorbin file: it starts with the {SIZE_BYTES} bytes of its header's size"
         )
-    size = int.from_bytes(view[:_SIZE_BYTES], "little")
-    if size % _SIZE_BYTES or size > len(view) - _SIZE_BYTES:
+    header_size = int.from_bytes(view[:SIZE_BYTES], "little")
+    if header_size % SIZE_BYTES or header_size > size - SIZE_BYTES:
         raise FileFormatError(
-            f"the header's size is {size}; it must be a multiple of {_SIZE_BYTES} and at most"
-            f" {len(view) - _SIZE_BYTES}, which is what follows"
+            f"the header's size is {header_size}; it must be a multiple of {SIZE_BYTES} and at most"
+            f" {size - SIZE_BYTES}, which is what follows"
         )
+    start = SIZE_BYTES + header_size
     try:
-        header = decode_header(view[_SIZE_BYTES : _SIZE_BYTES + size])
+        header = decode_header(view[SIZE_BYTES:start])
     except FileFormatError:
         raise
     except TilewrightError as problem:  # a shape, tile or sharding that cannot be
         raise FileFormatError(f"the header describes no tensor: {problem}") from None
-    parts: Bytes = np.frombuffer(view[_SIZE_BYTES + size :], np.uint8)
     if not header.spec.nbytes:
         raise FileFormatError(f"the header describes {header.spec}, which has no bytes; no such file is written")
     for at, (offset, length) in header.extents.items():
@@ -168,12 +184,11 @@ def parse_tensorbin(data: Any) -> Tensorbin:
             raise FileFormatError(
                 f"the shard of device {at} has {length} bytes, and the pages of {header.spec} have {header.spec.nbytes}"
             )
-        if offset + length > len(parts):
+        if offset + length > size - start:
             raise FileFormatError(
-                f"the shard of device {at} is {length} bytes at {offset}, and there are {len(parts)} bytes of data"
+                f"the shard of device {at} is {length} bytes at {offset}, and there are {size - start} bytes of data"
             )
-    found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
-    return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
+    return header, start
 
 
 def write_tensorbin(path: Any, held: Tensorbin) -> None:
@@ -212,10 +227,26 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
             parts.append((start - end, part))
             end = start + part.nbytes
         extents[at] = Extent(start, part.nbytes)
-    header = encode_header(Header(held.spec, held.mesh_shape, extents, held.topology))
-    header += bytes(-(_SIZE_BYTES + len(header)) % _ALIGNMENT)
-    file.write(len(header).to_bytes(_SIZE_BYTES, "little"))
-    file.write(header)
+    file.write(_start_of_file(Header(held.spec, held.mesh_shape, extents, held.topology)))
     for gap, part in parts:
         file.write(bytes(gap))
         file.write(part.data)
+
+
+def start_of_file(spec: TensorSpec) -> bytes:
+    """Return all that comes before the pages of a tensor in a tensorbin file for one device.
+
+    >>> len(start_of_file(TensorSpec((60, 90), "bfloat8_b"))) % 64
+    0
+    """
+    dtype_code(spec.dtype)
+    if not spec.nbytes:
+        raise LayoutError(f"a tensorbin file cannot be empty, and {spec} has no bytes")
+    devices: dict[Coordinate, Extent] = {(0, 0): Extent(0, spec.nbytes)}
+    return _start_of_file(Header(spec, (1, 1), devices, Topology.replicated(devices)))
+
+
+def _start_of_file(header: Header) -> bytes:
+    fields = encode_header(header)
+    fields += bytes(-(SIZE_BYTES + len(fields)) % _ALIGNMENT)
+    return len(fields).to_bytes(SIZE_BYTES, "little") + fields

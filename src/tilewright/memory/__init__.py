@@ -10,6 +10,7 @@ from .core_order import WorkSplit, corerange_to_cores, num_cores_to_corerangeset
 from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from .device import Device
 from .even_shards import create_sharded_memory_config, create_sharded_memory_config_
+from .explanation import Explanation, Resident, explain, explain_address
 from .fitting import Fit, FitTensor, fit, row_width_multiple
 from .host_bytes import from_bytes, to_bytes
 from .kinds import BufferType, ShardDistribution, ShardOrientation, ShardStrategy, TensorLayout, TensorMemoryLayout
@@ -46,6 +47,7 @@ __all__ = [
     "CoreRange",
     "CoreRangeSet",
     "Device",
+    "Explanation",
     "Fit",
     "FitTensor",
     "MemoryConfig",
@@ -53,6 +55,7 @@ __all__ = [
     "NdShardSpec",
     "PageTable",
     "Paging",
+    "Resident",
     "Shape",
     "ShardDistribution",
     "ShardOrientation",
@@ -73,6 +76,8 @@ __all__ = [
     "corerange_to_cores",
     "create_sharded_memory_config",
     "create_sharded_memory_config_",
+    "explain",
+    "explain_address",
     "fit",
     "from_bytes",
     "height_sharded",

@@ -197,12 +197,12 @@ def element_in_page(spec: TensorSpec, byte: int, bit: int) -> int | None:
     return None if byte < 0 else (byte * 8 + bit) // spec.dtype.bits
 
 
-def element_at(spec: TensorSpec, place: Any, address: int, bit: int, base: int | None) -> tuple[int, ...] | None:
-    """Return the coordinate of the element at an address of a core or bank; None where there is no data.
+def page_at(spec: TensorSpec, place: Any, address: int, base: int | None) -> tuple[int | None, int] | None:
+    """Return (page, byte in it) at an address of a core or bank; no page where a shard ends early, None outside.
 
     >>> from tilewright import TensorSpec
-    >>> element_at(TensorSpec((4, 4), "int32", chip="wormhole_n150"), 1, 1048648, 0, None)
-    (1, 2)
+    >>> page_at(TensorSpec((4, 4), "int32", chip="wormhole_n150"), 1, 1048648, None)
+    (1, 8)
     """
     bank = place if isinstance(place, int) else spec.known_chip.bank_of(place, spec.memory.buffer_type)
     position = spec.position_of_bank.get(bank)
@@ -213,15 +213,36 @@ def element_at(spec: TensorSpec, place: Any, address: int, bit: int, base: int |
     held, byte = divmod(offset, aligned)
     nth, in_shard = divmod(held, paging.shard_pages)
     shard = position * paging.shards_per_core + nth if paging.in_runs else nth * len(paging.cores) + position
-    page = paging.page_at(shard * paging.shard_pages + in_shard)
-    element = element_in_page(spec, byte, bit)
+    return paging.page_at(shard * paging.shard_pages + in_shard), byte
+
+
+def coordinate_of(spec: TensorSpec, page: int, element: int) -> tuple[tuple[int, ...], bool]:
+    """Return the padded coordinate of an element of a page, and whether it is data.
+
+    >>> from tilewright import TensorSpec
+    >>> coordinate_of(TensorSpec((30, 30), "int32", "tile"), 0, 15 * 16 + 15)
+    ((15, 15), True)
+    """
+    found = idx2crd(spec.host_inverse(page * spec.page_elements + element), spec.padded_shape)
+    coordinate = tuple(map(int, found))
+    lead = len(coordinate) - spec.shape.rank
+    inside = all(c < n for c, n in zip(coordinate[lead:], spec.shape.logical, strict=True))
+    return coordinate, inside and not any(coordinate[:lead])
+
+
+def element_at(spec: TensorSpec, place: Any, address: int, bit: int, base: int | None) -> tuple[int, ...] | None:
+    """Return the coordinate of the element at an address of a core or bank; None where there is no data.
+
+    >>> from tilewright import TensorSpec
+    >>> element_at(TensorSpec((4, 4), "int32", chip="wormhole_n150"), 1, 1048648, 0, None)
+    (1, 2)
+    """
+    page, byte = page_at(spec, place, address, base) or (None, 0)
+    element = None if page is None else element_in_page(spec, byte, bit)
     if page is None or element is None:
         return None
-    coordinate = idx2crd(spec.host_inverse(page * spec.page_elements + element), spec.padded_shape)
-    lead = len(coordinate) - spec.shape.rank
-    found = coordinate[lead:]
-    inside = not any(coordinate[:lead]) and all(c < n for c, n in zip(found, spec.shape.logical, strict=True))
-    return tuple(map(int, found)) if inside else None
+    coordinate, is_data = coordinate_of(spec, page, element)
+    return coordinate[len(coordinate) - spec.shape.rank :] if is_data else None
 
 
 def as_place(place: Any, address: Any, bit: int) -> tuple[Any, int, int]:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright diff`: two files compared across formats and layouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from . import exit_codes
+from .console import Answer, wrapped
+from .progress import Progress
+from .targets import check_target, save_picture
+from .values import SIZE
+from .verb import verb
+
+if TYPE_CHECKING:
+    from ..compare import Comparison, TensorComparison
+
+
+@verb("diff")
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path())
+@click.option("--tensor", "tensors", multiple=True, metavar="NAME", help="Only this one, or a pattern; repeatable.")
+@click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Errors up to X + rtol x |a| pass.")
+@click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="See --atol.")
+@click.option("--ulp", type=click.FloatRange(0), metavar="N", help="So do errors of N steps of the coarser format.")
+@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="The correlation must be at least P.")
+@click.option("--transpose", is_flag=True, help="B has its last two dimensions swapped.")
+@click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Most memory for slabs. [64MiB]")
+@click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
+@click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
+def command(
+    a: str,
+    b: str,
+    tensors: tuple[str, ...],
+    atol: float,
+    rtol: float,
+    ulp: float | None,
+    pcc: float | None,
+    transpose: bool,
+    memory: int,
+    with_map: bool,
+    show: str | None,
+) -> Answer:
+    """Compare two files or directories across number formats and layouts, tensor by tensor, in logical space.
+
+    Without a tolerance, elements must be equal. A file packed from another one is within --ulp 1 of it.
+
+    \b
+    tilewright diff model.safetensors converted/ --ulp 1
+    tilewright diff a.npy b.tensorbin --rtol 1e-2 --map
+
+    The exit status is 0 if all tensors are the same, and 1 if they are not.
+    """
+    from ..compare import diff
+
+    if show is not None:
+        check_target(show)
+    with Progress("comparing", 0, "elements") as progress:
+        found = diff(
+            a,
+            b,
+            atol=atol,
+            rtol=rtol,
+            ulp=ulp,
+            pcc=pcc,
+            tensors=tensors or None,
+            transpose=transpose,
+            memory=memory,
+            progress=progress.update,
+        )
+    worst = found.worst
+    if show is not None and worst is not None:
+        save_picture(worst, show)
+    status = exit_codes.OK if found.same else exit_codes.NO
+    return Answer(lambda: _in_words(found, worst if with_map else None, show), found.to_json() | {"show": show}, status)
+
+
+def _in_words(found: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
+    heading, *rest = str(found).splitlines()
+    parts = [click.style(heading, fg="green" if found.same else "red", bold=True), wrapped("\n".join(rest))]
+    if drawn is not None and drawn.unequal:
+        from ..views import scene_of, to_text
+
+        parts += ["", to_text(scene_of(drawn))]
+    if show is not None:
+        parts.append(f"wrote {show}")
+    return "\n".join(parts)

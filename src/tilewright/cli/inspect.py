@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright inspect`: what a file holds, and one tile of it."""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from .console import Answer
+from .targets import save_picture
+from .values import Numbers
+from .verb import verb
+
+TILE = Numbers("tile", "row,column, such as 0,3", 2)
+
+
+@verb("inspect")
+@click.argument("file", type=click.Path())
+@click.option("--tensor", metavar="NAME", help="Only this tensor.")
+@click.option(
+    "--tile", type=Numbers("tile", "row,column, such as 0,3", 2), metavar="R,C", help="Print this tile of it."
+)
+@click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture: .svg or .html.")
+def command(file: str, tensor: str | None, tile: tuple[int, ...] | None, show: str | None) -> Answer:
+    """Say what a file or directory holds: header, tensors, specs, sizes, padding; or print one tile, decoded.
+
+    Files are .safetensors (also sharded, by their index), .npy, .npz, .tensorbin, and directories of these. Only
+    headers are read. For block formats a tile is printed with the exponents of its blocks.
+
+    \b
+    tilewright inspect model.safetensors
+    tilewright inspect converted/ --tensor wte.weight --tile 0,3
+    """
+    from ..files import inspect
+
+    found = inspect(file)
+    if tile is not None:
+        if tensor is None:
+            if len(found.tensors) != 1:
+                raise click.UsageError(f"--tile needs --tensor: {file} holds {len(found.tensors)} tensors")
+            tensor = found.tensors[0].name
+        reading = found.tile(tensor, tile[0], tile[1])
+        width = max(80, shutil.get_terminal_size((80, 24)).columns)
+        return Answer(reading.text(width) + _saved(reading, show), reading.to_json() | {"show": show})
+    if tensor is not None:
+        facts = found.facts(tensor)
+        return Answer(str(facts), facts.to_json())
+    return Answer(f"{found}{_saved(found, show)}", found.to_json() | {"show": show})
+
+
+def _saved(thing: object, show: str | None) -> str:
+    """Return the line that says where the picture of a thing is, after saving it."""
+    if show is None:
+        return ""
+    save_picture(thing, show)
+    return f"\nwrote {show}"

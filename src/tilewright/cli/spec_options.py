@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that say how a tensor is placed, shared by the verbs that take them: they make a `TensorSpec`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .values import CHIP, DIMENSIONS, FORMAT, GRID, SHAPE
+from .verb import SectionedOption
+
+if TYPE_CHECKING:
+    from ..memory import Chip, TensorSpec
+
+DEFAULT_CHIP = "wormhole_n150"
+SHARDS = ("height", "width", "block", "nd", "dims")
+
+
+@dataclass(frozen=True, slots=True)
+class SpecOptions:
+    """How tensors are to be placed, as given on the command line.
+
+    >>> SpecOptions(dtype="bfloat8_b", shard="block", grid=(8, 8)).spec((4, 60, 90)).where(2, 33, 17).core
+    CoreCoord(x=0, y=5)
+    """
+
+    dtype: str = "bfloat16"
+    layout: str | None = None
+    tile: tuple[int, ...] | None = None
+    transpose_tile: bool = False
+    alignment: tuple[int, ...] | None = None
+    shard: str | None = None
+    grid: Any = None
+    shard_shape: tuple[int, ...] | None = None
+    shard_dims: tuple[int, ...] | None = None
+    orientation: str = "row_major"
+    distribution: str = "round_robin_1d"
+    buffer: str | None = None
+    chip: Any = DEFAULT_CHIP
+    dispatch: str | None = None
+    harvested: int | None = None
+
+    def machine(self) -> Chip:
+        """Return the chip, with the dispatch and harvesting that were asked for.
+
+        >>> SpecOptions(chip="n150", dispatch="slow").machine().compute_grid
+        CoreCoord(x=8, y=9)
+        """
+        from ..memory import Chip
+
+        chip = Chip.of(self.chip)
+        asked: dict[str, Any] = {"dispatch": self.dispatch, "harvested": self.harvested}
+        return replace(chip, **{name: value for name, value in asked.items() if value is not None})
+
+    def arguments(self, shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return the arguments of the `TensorSpec` of a shape, which need not be legal.
+
+        >>> SpecOptions(tile=(16, 32), layout="tile").arguments((4, 4))["tile"]
+        Tile((16, 32))
+        """
+        from ..memory import Tile
+
+        tiled = self.tile is not None or self.transpose_tile
+        return {
+            "shape": shape,
+            "dtype": self.dtype,
+            "layout": self.layout or ("tile" if tiled else None),
+            "tile": Tile(self.tile or (32, 32), self.transpose_tile) if tiled else None,
+            "memory": self.memory(),
+            "chip": self.machine(),
+            "alignment": self.alignment,
+        }
+
+    def spec(self, shape: tuple[int, ...]) -> TensorSpec:
+        """Return the spec of a tensor of this shape.
+
+        >>> SpecOptions(layout="tile").spec((60, 90)).num_pages
+        6
+        """
+        from ..memory import TensorSpec
+
+        return TensorSpec(**self.arguments(shape))
+
+    def memory(self) -> Any:
+        """Return the memory configuration, or the sharding that becomes one.
+
+        >>> SpecOptions(shard="height", grid=(2, 1)).memory().strategy
+        ShardStrategy.HEIGHT
+        """
+        from .. import memory
+
+        if self.shard is None:
+            self._check_unsharded()
+            return memory.interleaved(self.buffer or "dram")
+        cores = tuple(self.machine().compute_grid) if self.grid is None else self.grid
+        buffer = self.buffer or "l1"
+        if self.shard == "dims":
+            if self.shard_dims is None:
+                raise click.UsageError("--shard dims needs --shard-dims, such as 0,1")
+            return memory.sharded_across_dims(list(self.shard_dims), cores, self.orientation, buffer)
+        if self.shard == "nd":
+            if self.shard_shape is None:
+                raise click.UsageError("--shard nd needs --shard-shape, such as 1x64x32")
+            return memory.nd_sharded(self.shard_shape, cores, self.orientation, self.distribution, buffer)
+        strategies = {
+            "height": memory.height_sharded,
+            "width": memory.width_sharded,
+            "block": memory.block_sharded,
+        }
+        return strategies[self.shard](cores, self.shard_shape, self.orientation, buffer)
+
+    def _check_unsharded(self) -> None:
+        for name in ("grid", "shard_shape", "shard_dims"):
+            if getattr(self, name) is not None:
+                raise click.UsageError(f"--{name.replace('_', '-')} needs --shard, one of {', '.join(SHARDS)}")
+
+    def changed(self, settings: str) -> SpecOptions:
+        """Return the placement with settings as they follow a shape: `dtype=float32:shard=block:grid=8x8`.
+
+        >>> SpecOptions().changed("dtype=float32:layout=tile").dtype
+        'float32'
+        """
+        changes: dict[str, Any] = {}
+        for setting in settings.split(":"):
+            name, equals, value = setting.partition("=")
+            option = _BY_NAME.get(name.replace("-", "_"))
+            if option is None or not (equals or option.is_flag):
+                names = ", ".join(known.replace("_", "-") for known in _BY_NAME)
+                raise click.UsageError(f"{setting!r} is no setting of a tensor; write NAME=VALUE, NAME one of {names}")
+            try:
+                found = option.type.convert(value if equals else True, option, None)
+            except click.BadParameter as problem:
+                problem.param_hint = f"'{name}' of a tensor"
+                raise
+            changes[str(option.name)] = found
+        return replace(self, **changes)
+
+
+def _option(*names: str, **settings: Any) -> SectionedOption:
+    return SectionedOption(list(names), section="Placement", **settings)
+
+
+_OPTIONS = (
+    _option("--dtype", type=FORMAT, default="bfloat16", show_default=True, help="Number format."),
+    _option("--layout", type=click.Choice(["row_major", "tile"]), help="Pages: rows, or tiles. [tile for blocks]"),
+    _option("--tile", type=SHAPE, metavar="HxW", help="Shape of a tile. [32x32]"),
+    _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
+    _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples."),
+    _option("--shard", type=click.Choice(SHARDS), help="Cut into shards, one or more a core."),
+    _option("--grid", type=GRID, metavar="COLSxROWS", help="Cores, or ranges 0,0-3,1+5,0-5,1. [all of the chip]"),
+    _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [worked out]"),
+    _option("--shard-dims", type=DIMENSIONS, metavar="D,D", help="Dimensions to cut, with --shard dims."),
+    _option(
+        "--orientation", type=click.Choice(["row_major", "col_major"]), default="row_major", help="Order of cores."
+    ),
+    _option(
+        "--distribution",
+        type=click.Choice(["round_robin_1d", "grid_2d", "contiguous_1d"]),
+        default="round_robin_1d",
+        help="How --shard nd deals shards to cores.",
+    ),
+    _option("--buffer", type=click.Choice(["l1", "dram"]), help="Memory. [dram, or l1 for shards]"),
+    _option("--chip", type=CHIP, default=DEFAULT_CHIP, show_default=True, help="Chip, by name or a TOML file."),
+    _option("--dispatch", type=click.Choice(["fast", "slow"]), help="Whether dispatch keeps cores for itself. [fast]"),
+    _option("--harvested", type=click.IntRange(min=0), metavar="N", help="Rows or columns of cores that are off."),
+)
+_BY_NAME = {str(option.name): option for option in _OPTIONS}
+
+
+def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a verb's function with the options of a placement, which it gets as the argument `options`.
+
+    >>> @spec_options
+    ... def show(options: SpecOptions) -> None: ...
+    >>> len(show.__click_params__) == len(fields(SpecOptions))
+    True
+    """
+
+    @wraps(function)
+    def collected(*args: Any, **given: Any) -> Any:
+        own = {each.name: given.pop(each.name) for each in fields(SpecOptions)}
+        return function(*args, options=SpecOptions(**own), **given)
+
+    params = getattr(function, "__click_params__", [])
+    collected.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
+    return collected

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as people type them: shapes `4x60x90`, sizes `256MiB`, coordinates `2,33,17`, cores `0,5`, names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:  # older releases of click have no brackets here
+    ParamType = click.ParamType
+
+_UNITS = {"": 1, "B": 1}
+_UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("KIB", "MIB", "GIB", "TIB"))}
+_UNITS |= {unit: 1000 ** (k + 1) for k, unit in enumerate(("KB", "MB", "GB", "TB"))}
+_UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("K", "M", "G", "T"))}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([A-Za-z]*)")
+_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+
+
+class Shape(ParamType):
+    """Extents, as in 4x60x90; a single number is a vector, and () has no dimensions."""
+
+    name = "shape"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the extents that a text gives."""
+        if isinstance(value, tuple):
+            return value
+        text = str(value).strip().strip("()[]").replace(" ", "")
+        parts = re.split(r"[x×X,]", text.rstrip(",")) if text else []
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            self.fail(f"{value!r} is no shape; write extents as 4x60x90", param, ctx)
+        return tuple([int(part) for part in parts])
+
+
+class Numbers(ParamType):
+    """Integers, as in 2,33,17: a coordinate, dimensions."""
+
+    name = "numbers"
+
+    def __init__(self, what: str, example: str, count: int | None = None) -> None:
+        self.what, self.example, self.count = what, example, count
+        self.name = what.rsplit(maxsplit=1)[-1]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the integers that a text gives."""
+        if isinstance(value, tuple):
+            return value
+        text = str(value).strip().strip("()[]")
+        parts = [part.strip() for part in text.rstrip(",").split(",")] if text else []
+        right = all(_NUMBER.fullmatch(part) for part in parts) and self.count in (None, len(parts))
+        if not right:
+            self.fail(f"{value!r} is no {self.what}; write it as {self.example}", param, ctx)
+        return tuple([int(part, 0) if "x" in part.lower() else int(part) for part in parts])
+
+
+class Size(ParamType):
+    """Bytes, as in 256MiB, 1.5GiB, 64KB or 4096."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes that a text gives."""
+        if isinstance(value, int):
+            return value
+        found = _SIZE.fullmatch(str(value).strip())
+        if found is None or found[2].upper() not in _UNITS:
+            self.fail(f"{value!r} is no size; write it as 256MiB, 1.5GiB or a number of bytes", param, ctx)
+        number, unit = found[1], _UNITS[found[2].upper()]
+        return int(float(number) * unit) if "." in number else int(number) * unit
+
+
+class Address(ParamType):
+    """A byte address, decimal or as 0x16e9d1."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the address that a text gives."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().replace("_", "")
+        if not _NUMBER.fullmatch(text) or text.startswith("-"):
+            self.fail(f"{value!r} is no address; write it as 1498385 or 0x16dd11", param, ctx)
+        return int(text, 16) if "x" in text.lower() else int(text)
+
+
+class Grid(ParamType):
+    """Cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
+
+    name = "grid"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return (columns, rows), or a list of ranges, each two corners."""
+        if isinstance(value, (tuple, list)):
+            return value
+        text = str(value).replace(" ", "")
+        plain = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", text)
+        if plain:
+            return int(plain[1]), int(plain[2])
+        ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in text.split("+")]
+        if not all(ranges):
+            self.fail(f"{value!r} is no grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1", param, ctx)
+        corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
+        return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
+
+
+class FormatName(ParamType):
+    """A number format: bfloat16, bfloat8_b, float32 and the others."""
+
+    name = "format"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name of a format, after asking whether there is one of that name."""
+        from ..errors import FormatError
+        from ..formats import format_of
+
+        try:
+            return format_of(value).name
+        except FormatError as problem:
+            self.fail(str(problem), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the formats that a text could become."""
+        from ..formats import BLOCK_FORMATS, SCALAR_FORMATS
+
+        return [CompletionItem(name) for name in (*BLOCK_FORMATS, *SCALAR_FORMATS) if name.startswith(incomplete)]
+
+
+class ChipName(ParamType):
+    """A chip by name, or the TOML file that describes one."""
+
+    name = "chip"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the chip."""
+        from ..errors import MemoryConfigError
+        from ..memory import Chip
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return Chip.read(value) if value.endswith(".toml") else Chip.named(value)
+        except MemoryConfigError as problem:
+            self.fail(str(problem), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the chips that a text could become."""
+        from ..memory import chip_names
+
+        return [CompletionItem(name) for name in chip_names() if name.startswith(incomplete)]
+
+
+SHAPE = Shape()
+SIZE = Size()
+ADDRESS = Address()
+GRID = Grid()
+FORMAT = FormatName()
+CHIP = ChipName()
+COORDINATE = Numbers("coordinate", "2,33,17")
+CORE = Numbers("core", "column,row, such as 0,5", 2)
+DIMENSIONS = Numbers("list of dimensions", "0,1")
+
+
+def bytes_in_words(count: int) -> str:
+    """Return a number of bytes as people say it.
+
+    >>> bytes_in_words(1000), bytes_in_words(268435456), bytes_in_words(1610612736)
+    ('1000 bytes', '256 MiB', '1.5 GiB')
+    """
+    size, unit = float(count), ""
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.3g} {unit}" if unit and size < 1000 else f"{size:.0f} {unit}" if unit else f"{count} bytes"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright verify`: converted files checked against their manifest, and against their source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from . import exit_codes
+from .console import Answer
+from .progress import Progress
+from .values import SIZE, bytes_in_words
+from .verb import verb
+
+if TYPE_CHECKING:
+    from ..conversion import VerifyReport
+
+_MOST_LINES = 20
+
+
+@verb("verify")
+@click.argument("out", type=click.Path(exists=True))
+@click.option("--source", "sources", multiple=True, metavar="PATH", help="Compare with the source; repeat for more.")
+@click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
+@click.option("--follow-links", is_flag=True, help="Follow links that lead out of a source directory.")
+def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | None, follow_links: bool) -> Answer:
+    """Check converted files: OUT is what convert made, a directory or a .safetensors file.
+
+    Every file is hashed, compared with the manifest and decoded. With --source every tensor is also converted again
+    and compared byte for byte, and the distance between values is measured.
+
+    \b
+    tilewright verify out/
+    tilewright verify out/ --source model.safetensors
+
+    The exit status is 0 if all is well, and 1 if something is not.
+    """
+    from ..conversion import verify
+
+    with Progress("verifying", 0, "tensors") as progress:
+        report = verify(
+            out,
+            list(sources) or None,
+            memory=memory_limit,
+            jobs=jobs,
+            progress=progress.update,
+            follow_symlinks=follow_links,
+        )
+    return Answer(lambda: _in_words(report), report.to_json(), exit_codes.OK if report else exit_codes.NO)
+
+
+def _in_words(report: VerifyReport) -> str:
+    lines = [f"note: {note}" for note in report.notes]
+    bad = click.style("bad:", fg="red", bold=True)
+    lines += [f"{bad} {each.name}: {each.problem}" for each in report.problems[:_MOST_LINES]]
+    if len(report.problems) > _MOST_LINES:
+        lines.append(f"... and {len(report.problems) - _MOST_LINES} more; --json lists all")
+    size = bytes_in_words(sum(each.nbytes for each in report.verdicts))
+    if report.problems:
+        lines.append(f"{report.out}: {len(report.problems)} of {len(report.verdicts)} tensors are not well")
+        return "\n".join(lines)
+    against = "manifest and source" if report.against_source else "manifest"
+    lines.append(
+        f"{click.style('good:', fg='green', bold=True)} {report.out}: {len(report.verdicts)} tensors, {size}, are as"
+        f" their {against} {'say' if report.against_source else 'says'}"
+    )
+    if report.against_source and report.verdicts:
+        worst = max(report.verdicts, key=lambda each: (each.largest_error or 0) / (each.largest_value or 1))
+        lines.append(
+            f"largest error: {worst.largest_error:.3g} in {worst.name}, whose largest value is"
+            f" {worst.largest_value:.3g}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules: which tensor becomes what. Patterns with settings, in order; of each setting the last one that fits wins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileFormatError, FormatError
+from ..formats import format_of
+from ..memory import Chip, TensorLayout, Tile
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SHARDS = ("height", "width", "block", "nd", "dims")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a tensor is to become; what is None is not said here.
+
+    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` are those of the pages. `transpose` exchanges the last
+    two dimensions (true), or puts all of them in another order (a list). `shard` is "height", "width", "block", "nd"
+    or "dims", over the cores of `grid`; `buffer` is "dram" or "l1"; `memory` gives the whole config at once, in Python.
+    `skip` leaves the tensor out.
+
+    >>> Settings(dtype="bfloat8_b", tile=(16, 32)).over(Settings(dtype="float32", skip=True))
+    Settings(dtype='bfloat8_b', tile=(16, 32), skip=True)
+    """
+
+    dtype: Any = None
+    layout: Any = None
+    tile: Any = None
+    transpose_tile: bool | None = None
+    transpose: Any = None
+    pad_value: Any = None
+    shard: str | None = None
+    grid: Any = None
+    shard_shape: Any = None
+    shard_dims: Any = None
+    orientation: Any = None
+    distribution: Any = None
+    buffer: Any = None
+    memory: Any = None
+    chip: Any = None
+    skip: bool | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str) -> Settings:
+        """Return checked settings; an unknown or wrong one raises, and the message says where.
+
+        >>> try:
+        ...     Settings.of({"dtyp": "bfloat16"}, "rule '*'")
+        ... except FormatError as problem:
+        ...     print(problem)
+        rule '*' has the unknown key 'dtyp'; do you mean 'dtype'?
+        """
+        known = [each.name for each in fields(cls)]
+        for key in given:
+            if key not in known:
+                near = get_close_matches(str(key), known, 1)
+                hint = f"do you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                raise FormatError(f"{where} has the unknown key {key!r}; {hint}")
+        found = cls(**given)
+        try:
+            found._check()
+        except (ValueError, TypeError) as problem:  # our own errors are ValueErrors, too
+            raise FormatError(f"{where}: {problem}") from None
+        return found
+
+    def _check(self) -> None:
+        if self.dtype is not None:
+            format_of(self.dtype)
+        if self.layout is not None:
+            TensorLayout.of(self.layout)
+        if self.tile is not None:
+            Tile.of(tuple(self.tile) if isinstance(self.tile, list) else self.tile)
+        if self.chip is not None:
+            Chip.of(self.chip)
+        for name in ("transpose_tile", "skip"):
+            if not isinstance(getattr(self, name), (bool, type(None))):
+                raise FormatError(f"{name} is true or false, not {getattr(self, name)!r}")
+        if self.shard is not None and self.shard not in SHARDS:
+            raise FormatError(f"shard is one of {', '.join(SHARDS)}, not {self.shard!r}")
+        if not (self.transpose is None or isinstance(self.transpose, bool) or _is_order(self.transpose)):
+            raise FormatError(f"transpose is true, false, or an order such as [1, 0, 2], not {self.transpose!r}")
+        if self.pad_value is not None and (isinstance(self.pad_value, bool) or not _is_number(self.pad_value)):
+            raise FormatError(f"pad_value is a number, not {self.pad_value!r}")
+
+    def over(self, others: Settings) -> Settings:
+        """Return these settings where they say something, and the others where they do not.
+
+        >>> Settings(layout="tile").over(Settings(layout="row_major", dtype="int32")).layout
+        'tile'
+        """
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Settings(**{k: getattr(others, k) if value is None else value for k, value in own.items()})
+
+    def __repr__(self) -> str:
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
+
+
+def _is_order(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(type(n) is int for n in value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Patterns with settings, in order, over the settings that hold for all tensors.
+
+    Patterns are those of the shell: `*`, `?` and `[...]` stand for any text (dots included), one character, and one
+    of several. Settings for all tensors have one exception: a number format for all is for floating-point tensors,
+    and leaves integers as they are unless a pattern says otherwise.
+
+    >>> rules = Rules.of({"*norm*": {"dtype": "bfloat16"}, "*.bias": {"skip": True}}, dtype="bfloat8_b")
+    >>> rules.settings("encoder.norm.bias")
+    Settings(dtype='bfloat16', skip=True)
+    """
+
+    lines: tuple[tuple[str, Settings], ...] = ()
+    for_all: Settings = Settings()
+
+    @classmethod
+    def of(cls, lines: Any = None, **for_all: Any) -> Rules:
+        """Return rules from a TOML file's path, a mapping or pairs of patterns and settings, and settings for all.
+
+        >>> Rules.of([("*", {"layout": "tile"})]).lines
+        (('*', Settings(layout='tile')),)
+        """
+        if isinstance(lines, Rules):
+            return cls(lines.lines, Settings.of(for_all, "the settings for all tensors").over(lines.for_all))
+        if isinstance(lines, (str, Path)):
+            given = _read_toml(lines)
+        else:
+            given = list(lines.items() if isinstance(lines, Mapping) else lines or ())
+        pairs = tuple([(pattern, Settings.of(settings, f"rule {pattern!r}")) for pattern, settings in given])
+        return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
+
+    def settings(self, name: str) -> Settings:
+        """Return what the patterns say about a tensor, without what holds for all.
+
+        >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
+        'bfloat16'
+        """
+        found = Settings()
+        for pattern, settings in self.lines:
+            if fnmatchcase(name, pattern):
+                found = settings.over(found)
+        return found
+
+    def unused(self, names: Iterable[str]) -> list[str]:
+        """Return the patterns that fit none of these names.
+
+        >>> Rules.of({"a*": {}, "*.wieght": {}}).unused(["a.weight", "b.weight"])
+        ['*.wieght']
+        """
+        listed = list(names)
+        return [pattern for pattern, _ in self.lines if not any(fnmatchcase(name, pattern) for name in listed)]
+
+
+def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise FileFormatError(f"{path} is no TOML: {problem}") from None
+    for pattern, settings in found.items():
+        if not isinstance(settings, dict):
+            raise FileFormatError(
+                f'{path}: {pattern!r} is {settings!r}; write a pattern and its settings, as "*norm*" = {{dtype = '
+                f'"bfloat16"}}'
+            )
+    return list(found.items())

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slabs: the boxes that a tensor is converted in, one at a time, none larger than the memory it is given.
+
+Slabs are cut from the source's outermost dimension inwards, so that the source is read from front to back. Their edges
+are edges of pages on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import lcm, prod
+
+from ..errors import OutOfMemory
+from ..files import StoredTensor
+from ..files.boxes import Box, PagedBoxes
+from ..formats import BlockFormat
+from ..layout import round_up
+from ..memory import TensorLayout
+from .targets import Target
+
+
+@dataclass(frozen=True)
+class Slabs:
+    """The cut of one tensor: boxes of the source, in the order of its dimensions as stored, and their bytes.
+
+    >>> import tempfile, numpy
+    >>> from tilewright import TensorSpec, open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.zeros((100, 64), numpy.float32))
+    ...     cut = Slabs(open_tensors(folder)["x"], Target(TensorSpec((100, 64), "bfloat8_b"), (0, 1)), 24_000)
+    >>> [box.shape for box in cut]
+    [(64, 64), (36, 64)]
+    """
+
+    source: StoredTensor
+    target: Target
+    most_bytes: int
+    whole_rows: bool = False
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Return the order that puts the dimensions of the source as stored in that of the target."""
+        return tuple([self.source.order[d] for d in self.target.order])
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple([self.source.shape[d] for d in inverse(self.source.order)])
+
+    @cached_property
+    def _units(self) -> list[int]:
+        """Return what the extents of slabs are multiples of, so that slabs are whole pages on both sides."""
+        back = inverse(self.order)
+        out = PagedBoxes(self.target.spec).units
+        rows = self.target.spec.layout is TensorLayout.ROW_MAJOR
+        if self.whole_rows and rows and out:  # the pages of rows
+            out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
+        into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._shape)
+        return [lcm(unit, out[back[d]]) for d, unit in enumerate(into)]
+
+    def bytes_of(self, extents: list[int]) -> int:
+        """Return the memory that a slab of these extents takes: as it is read, as values, and as it is written."""
+        spec, host = self.target.spec, self.source.pages.spec
+        count = prod(extents)
+        padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
+        read = -(-padded_in * host.page_bytes // host.page_elements)
+        plain = host.layout is TensorLayout.ROW_MAJOR and not isinstance(host.dtype, BlockFormat)
+        values = (
+            0
+            if plain and not self.source.swapped and len(self.source.parts) == 1
+            else count * self.source.dtype.itemsize
+        )
+        back = [extents[d] for d in self.order]
+        turned = [round_up(n, unit) for n, unit in zip(back, PagedBoxes(spec).units, strict=True)]
+        rank_one = spec.tile.height if spec.layout is TensorLayout.TILE and len(turned) == 1 else 1
+        written = -(-prod(turned) * rank_one * spec.page_bytes // spec.page_elements)
+        return read + values + written * (2 if self.whole_rows else 1)
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        """Return the extents of a slab inside the tensor; those at its edges may be smaller."""
+        extents = [max(1, n) for n in self._shape]
+        for d, unit in enumerate(self._units):
+            if self.bytes_of(extents) <= self.most_bytes:
+                break
+            low, high = 1, -(-extents[d] // unit)  # in units: the largest count that fits, at least one
+            while low < high:
+                middle = (low + high + 1) // 2
+                fits = self.bytes_of([*extents[:d], middle * unit, *extents[d + 1 :]]) <= self.most_bytes
+                low, high = (middle, high) if fits else (low, middle - 1)
+            extents[d] = min(low * unit, extents[d])
+        if self.bytes_of(extents) > self.most_bytes:
+            raise OutOfMemory(
+                f"{self.source.name}: the smallest slab, {' x '.join(map(str, extents))}, takes"
+                f" {self.bytes_of(extents)} bytes, and each of the jobs has {self.most_bytes}; give more memory"
+            )
+        return tuple(extents)
+
+    def __len__(self) -> int:
+        return prod([max(1, -(-n // step)) for n, step in zip(self._shape, self.extents, strict=True)])
+
+    def __iter__(self) -> Iterator[Box]:
+        starts = [range(0, max(1, n), step) for n, step in zip(self._shape, self.extents, strict=True)]
+        for start in product(*starts):
+            ends = zip(start, self.extents, self._shape, strict=True)
+            yield Box(start, tuple([min(at + step, n) for at, step, n in ends]))
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the order of dimensions that undoes another.
+
+    >>> inverse((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple(sorted(range(len(order)), key=order.__getitem__))

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`verify`: converted files checked against their manifest, and against their source, value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..copy.buffers import aligned_empty
+from ..errors import FileFormatError, OutOfMemory, TilewrightError
+from ..files import StoredTensor
+from ..files.boxes import Box, PagedBoxes
+from ..files.converted import converted_tensor, read_manifest
+from ..files.manifest import MANIFEST, Manifest, ManifestEntry
+from ..files.names import path_inside
+from ..files.safetensors import OURS, read_safetensors
+from .output_file import hash_range
+from .plan import opened_sources
+from .running import DEFAULT_MEMORY, LEAST_SLAB, budget
+from .slabs import Slabs, inverse
+from .targets import Target
+from .work import pack
+from .workplace import Workplace
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found out about one tensor: `problem` is None if all is well.
+
+    `largest_error` is the largest distance between a value and its source, and `largest_value` the largest magnitude
+    in the source; both are None where no source was given.
+
+    >>> Verdict("x", 1088, None).is_good
+    True
+    """
+
+    name: str
+    nbytes: int
+    problem: str | None
+    largest_error: float | None = None
+    largest_value: float | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether nothing is wrong.
+
+        >>> Verdict("x", 1088, "its bytes have changed").is_good
+        False
+        """
+        return self.problem is None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What was found out about a conversion: a verdict for each tensor, and notes.
+
+    >>> bool(VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)))
+    True
+    """
+
+    out: str
+    to: str
+    against_source: bool
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> list[Verdict]:
+        """Return the verdicts of what is wrong.
+
+        >>> VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)).problems
+        []
+        """
+        return [each for each in self.verdicts if not each.is_good]
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data.
+
+        >>> VerifyReport("out", "npy", True, ()).to_json()["good"]
+        True
+        """
+        return {"good": bool(self), **asdict(self)}
+
+
+def verify(
+    out: Any,
+    source: Any = None,
+    *,
+    memory: int = DEFAULT_MEMORY,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    follow_symlinks: bool = False,
+) -> VerifyReport:
+    """Return whether converted files are what their manifest says; with a source, also that they are made from it.
+
+    Every file is hashed and decoded. With `source` (paths, as for `convert`) its bytes are hashed too, every tensor is
+    converted again and compared byte for byte, and the distance between values is measured. `progress` is called with
+    the tensors done and their number.
+
+    >>> import tempfile, tilewright as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/m.npz", w=np.ones((60, 90), np.float32))
+    ...     _ = tw.convert(f"{folder}/m.npz", f"{folder}/out", dtype="bfloat8_b")
+    ...     bool(verify(f"{folder}/out", f"{folder}/m.npz"))
+    True
+    """
+    path = Path(out)
+    manifest, tensors, notes = _made(path)
+    sources = None if source is None else opened_sources(source, follow_symlinks)
+    threads, slab = budget(memory, jobs)
+    verdicts: list[Verdict] = []
+    with ThreadPoolExecutor(threads) as pool:
+        tasks = [pool.submit(_verdict, entry, tensors[name], sources, slab) for name, entry in manifest.entries.items()]
+        try:
+            for task in tasks:
+                verdicts.append(task.result())
+                if progress is not None:
+                    progress(len(verdicts), len(tasks))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    if sources is not None:
+        left_out = sorted(set(sources) - set(manifest.entries))
+        notes += [f"the source also has {name}" for name in left_out[:5]]
+        notes += [f"and {len(left_out) - 5} more tensors"] if len(left_out) > 5 else []
+    return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))
+
+
+Made = Callable[[], tuple[StoredTensor, Path, int]]  # a tensor, its file, and where its places count from
+
+
+def _made(out: Path) -> tuple[Manifest, dict[str, Made], list[str]]:
+    """Return the manifest, how to open each tensor that it lists, and notes about other files."""
+    if not out.exists():
+        out.stat()  # raises what a missing file raises
+    if not out.is_dir():
+        return _made_in_one_file(out)
+    if not (out / MANIFEST).exists():
+        unfinished = Workplace(out, single=False).folder.exists()
+        said = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST}"
+        raise FileFormatError(f"{out} {said}")
+    try:
+        manifest = read_manifest(out / MANIFEST)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{out / MANIFEST}: {problem}") from None
+    files = {entry.output.file for entry in manifest.entries.values()}
+    beside = {name.removesuffix(".bin") + ".json" for name in files if name.endswith(".banks.bin")}
+    others = sorted({each.name for each in out.iterdir()} - files - beside - {MANIFEST})
+    notes = [f"{name} is not in the manifest" for name in others[:5]]
+    notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
+
+    def opener(name: str, entry: ManifestEntry) -> Made:
+        def opened() -> tuple[StoredTensor, Path, int]:
+            path = path_inside(out, entry.output.file)
+            return converted_tensor(path, name, entry, manifest.to), path, 0
+
+        return opened
+
+    return manifest, {name: opener(name, entry) for name, entry in manifest.entries.items()}, notes
+
+
+def _made_in_one_file(out: Path) -> tuple[Manifest, dict[str, Made], list[str]]:
+    try:
+        tensors, metadata = read_safetensors(out)
+        if OURS not in metadata:
+            raise FileFormatError("it has no manifest: it was not made by convert")
+        manifest = Manifest.from_bytes(metadata[OURS])
+    except FileFormatError as problem:
+        raise FileFormatError(f"{out}: {problem}") from None
+    begin = min([each.byte_range[0] for each in tensors], default=0)
+    found = {each.name: each for each in tensors}
+    missing = sorted(set(manifest.entries) - set(found))
+    if missing:
+        raise FileFormatError(f"{out}: the manifest lists {missing[0]!r}, which is not in the file")
+
+    def opener(tensor: StoredTensor) -> Made:
+        return lambda: (tensor, out, begin)
+
+    return manifest, {name: opener(found[name]) for name in manifest.entries}, []
+
+
+def _verdict(entry: ManifestEntry, made: Made, sources: dict[str, StoredTensor] | None, slab: int) -> Verdict:
+    size = entry.output.size
+    try:
+        tensor, path, begin = made()
+        if tensor.host != entry.spec and (tensor.host is None or tensor.host.nbytes != entry.spec.nbytes):
+            return Verdict(entry.name, size, f"it holds {tensor.host}, and the manifest says {entry.spec}")
+        found = hash_range(path, begin + entry.output.start, begin + entry.output.end)
+        if found != entry.output.sha256:
+            return Verdict(entry.name, size, f"its bytes have changed: SHA-256 {found}, was {entry.output.sha256}")
+        if path.stat().st_size < begin + entry.output.end:
+            return Verdict(entry.name, size, "its file is too short")
+        if sources is None:
+            _decode(tensor, slab)
+            return Verdict(entry.name, size, None)
+        return _compared(entry, tensor, sources, slab)
+    except FileNotFoundError as problem:
+        return Verdict(entry.name, size, f"{problem.filename or entry.output.file} is missing")
+    except OutOfMemory:  # which is no fault of the tensor
+        raise
+    except TilewrightError as problem:
+        return Verdict(entry.name, size, str(problem))
+
+
+def _decode(tensor: StoredTensor, slab: int) -> None:
+    """Read all values, slab by slab: what cannot be decoded raises."""
+    whole = Target(PagedBoxes(tensor.pages.spec).spec_of(Box.of(None, tensor.shape)), tuple(range(len(tensor.shape))))
+    for box in Slabs(tensor, whole, slab):
+        tensor.read(box)
+
+
+def _compared(entry: ManifestEntry, made: StoredTensor, sources: dict[str, StoredTensor], slab: int) -> Verdict:
+    """Return the verdict on a tensor after it was converted again from its source and compared."""
+    name, size = entry.name, entry.output.size
+    if name not in sources:
+        return Verdict(name, size, "the source has no tensor of that name")
+    source = sources[name]
+    order = tuple(range(len(source.shape))) if entry.order is None else entry.order
+    if sorted(order) != list(range(len(source.shape))):
+        return Verdict(name, size, f"the source has {len(source.shape)} dimensions, and the manifest orders {order}")
+    shape = tuple([source.shape[d] for d in order])
+    if shape != entry.spec.shape.logical:
+        return Verdict(name, size, f"the source has the shape {shape}, and the manifest says {entry.spec.shape}")
+    found = hash_range(source.path, *source.byte_range, source.file)
+    if found != entry.source.sha256:
+        return Verdict(name, size, f"the source is another one: SHA-256 {found}, was {entry.source.sha256}")
+    target = Target(entry.spec, order, entry.pad_value)
+    # besides the slab itself there are the expected pages, the decoded values, and both as float64
+    slabs, boxes = Slabs(source, target, max(slab // 8, LEAST_SLAB), made.image is not None), PagedBoxes(entry.spec)
+    error = largest = 0.0
+    for box in slabs:
+        values = source.read(box.turned(source.order)).transpose(inverse(source.order)).transpose(slabs.order)
+        turned = box.turned(slabs.order)
+        spec = boxes.spec_of(turned)
+        expected = aligned_empty(spec.nbytes, np.uint8)
+        if spec.nbytes:
+            pack(values, spec, entry.pad_value, expected, 1)
+        stored = made.read_pages(turned)
+        if not np.array_equal(expected, stored):
+            at = int(np.flatnonzero(expected != stored)[0])
+            return Verdict(name, size, f"converting the source gives other bytes, from byte {at} of {turned} on")
+        away, most = _distance(values, made.decode(stored, spec))
+        error, largest = max(error, away), max(largest, most)
+    return Verdict(name, size, None, error, largest)
+
+
+def _distance(values: Any, decoded: Any) -> tuple[float, float]:
+    """Return the largest distance between values, and the largest magnitude; what is not finite does not count."""
+    if not values.size:
+        return 0.0, 0.0
+    a, b = values.astype(np.float64), decoded.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    away = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=finite))
+    return float(away.max()), float(np.abs(np.where(np.isfinite(a), a, 0)).max())

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tensor in work: slab after slab is read, converted, written and hashed, by whichever thread takes it.
+
+A tensor's file is written under a temporary name, and moves to its own when it is complete and on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ..copy import execute, plan_copy
+from ..copy.buffers import CACHE_LINE, aligned_empty, placement_of
+from ..errors import FormatError
+from ..files.atomic import replacing
+from ..files.boxes import Box, PagedBoxes
+from ..files.source_file import Bytes
+from ..layout import round_up
+from ..memory import TensorSpec
+from ..memory.host_bytes import as_stored, host_placement
+from .items import Done, Item, final_path
+from .output_file import OutputFile, hash_range
+from .rolling_hash import RollingHash
+from .slabs import Slabs, inverse
+from .targets import is_checked
+from .workplace import PAYLOAD
+
+
+class Room:
+    """The memory of one thread: cut anew for every slab, never larger than it was made."""
+
+    def __init__(self, size: int) -> None:
+        self._memory: Bytes = aligned_empty(size + 4 * CACHE_LINE, np.uint8)
+        self._taken = 0
+
+    def reset(self) -> None:
+        """Take everything back."""
+        self._taken = 0
+
+    def take(self, size: int) -> Bytes:
+        """Return so many bytes that nobody else has."""
+        start = self._taken
+        self._taken = round_up(start + size, CACHE_LINE)
+        if self._taken > len(self._memory):
+            return aligned_empty(size, np.uint8)  # a few bytes more than was foreseen, at an edge
+        return self._memory[start : start + size]
+
+
+class Work:
+    """One item while it is converted: its slabs, its hashes, and the file it is written to."""
+
+    def __init__(self, item: Item, slabs: Slabs, out: Path, parts: Path, threads: int) -> None:
+        self.item, self.slabs, self.threads = item, slabs, threads
+        self.boxes = PagedBoxes(item.target.spec)
+        slot, self.final = item.slot, final_path(out, item.slot)
+        self.temporary = parts / (PAYLOAD if slot.shared else f"{secrets.token_hex(8)}.part")
+        self.file = OutputFile(self.temporary, self.final, create=not slot.shared)
+        self.source_hash = RollingHash(item.source.byte_range[0])
+        self.output_hash = RollingHash(slot.start if slot.shared else 0)
+        self._left, self._lock = len(slabs), Lock()
+        if slot.head:
+            self.file.write(0, slot.head)
+            self.output_hash.add(0, 0, slot.head)
+        self._first = 1 if slot.head else 0
+
+    def convert(self, number: int, box: Box, room: Room) -> bool:
+        """Return whether this slab was the last one, after it was converted."""
+        room.reset()
+        data, start, values = self._read(box, room)
+        self._check(values)
+        pages, pieces = self._packed(values.transpose(self.slabs.order), box.turned(self.slabs.order), room)
+        for offset, piece in pieces:
+            self.file.write(offset, piece)
+        single = len(pieces) == 1 and self.item.slot.image is None
+        self.output_hash.add(self._first + number, pieces[0][0] if single else None, pages)
+        self.source_hash.add(number, start, data)
+        with self._lock:
+            self._left -= 1
+            return self._left == 0
+
+    def _read(self, box: Box, room: Room) -> tuple[Bytes, int | None, Any]:
+        """Return the bytes of a slab as they are stored, where they start if they are one run, and their values."""
+        source = self.item.source
+        if len(source.parts) > 1:
+            turned = source.read(box.turned(source.order))
+            return np.empty(0, np.uint8), None, turned.transpose(inverse(source.order))
+        runs = source.runs(box)
+        data = room.take(sum([size for _, size in runs]))
+        source.file.read_runs(runs, data)
+        values = source.decode(data, source.pages.spec_of(box))
+        return data, runs[0][0] if len(runs) == 1 else None, values
+
+    def _check(self, values: Any) -> None:
+        source, target = self.item.source.format, self.item.target.spec.dtype
+        if values.size and source is not None and is_checked(source, target):
+            low, high, limits = int(values.min()), int(values.max()), target.limits
+            if low < limits.lowest or high > limits.highest:
+                worst = low if low < limits.lowest else high
+                raise FormatError(
+                    f"{self.item.name} holds {worst}, which {target} does not; choose another dtype for it, or leave"
+                    " it out with skip = true"
+                )
+
+    def _packed(self, values: Any, box: Box, room: Room) -> tuple[Bytes, list[tuple[int, Bytes]]]:
+        """Return the pages of a slab, and the pieces of the file that they are: (offset, bytes)."""
+        spec, slot = self.boxes.spec_of(box), self.item.slot
+        pages = room.take(spec.nbytes)
+        if spec.nbytes:
+            pack(values, spec, self.item.target.pad_value, pages, self.threads)
+        pieces, at = [], 0
+        for start, size in self.boxes.runs(box):
+            piece = pages[at : at + size]
+            if slot.image is None:
+                pieces.append((slot.start + start, piece))
+            else:
+                pieces += slot.image.arranged(start, piece)
+            at += size
+        return pages, pieces or [(slot.start, pages)]
+
+    def finish(self) -> Done:
+        """Return the hashes, after everything is on the disk and the file has its name."""
+        item, slot = self.item, self.item.slot
+        source, source_hash = item.source, self.source_hash.hexdigest()
+        if not self.source_hash.in_order:
+            source_hash = hash_range(source.path, *source.byte_range, source.file)
+        if not slot.shared:  # a shared file is hashed before it is gone on with, and synchronised when it is complete
+            self.file.extend(slot.size)
+            self.file.sync()
+        start = slot.start if slot.shared else 0
+        in_order = self.output_hash.in_order
+        output_hash = self.output_hash.hexdigest() if in_order else hash_range(self.temporary, start, slot.size)
+        self.file.close()
+        if not slot.shared:
+            for name, content in slot.beside.items():
+                with replacing(self.final.with_name(name)) as beside:
+                    beside.write(content)
+            os.replace(self.temporary, self.final)
+        time = 0 if slot.shared else self.final.stat().st_mtime_ns
+        return Done(item.key, source_hash, output_hash, source.file.time, source.file.size, time)
+
+    def give_up(self) -> None:
+        """Let go of the file, and remove it unless it is shared."""
+        self.source_hash.give_up()
+        self.output_hash.give_up()
+        self.file.close()
+        if not self.item.slot.shared:
+            self.temporary.unlink(missing_ok=True)
+
+
+def pack(values: Any, spec: TensorSpec, pad_value: Any, out: Bytes, threads: int) -> None:
+    """Convert values to the pages of a spec.
+
+    >>> out = np.zeros(4, np.uint8)
+    >>> pack(np.array([[1, 2], [3, 4]]), TensorSpec((2, 2), "uint8"), 0, out, 1)
+    >>> out.tolist()
+    [1, 2, 3, 4]
+    """
+    array = as_stored(values, spec)
+    execute(plan_copy(placement_of(array), host_placement(spec, pad_value)), array, out, threads)

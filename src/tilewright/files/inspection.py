@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`inspect`: what a file or directory holds, from its headers alone; and one tile of it, decoded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from math import prod
+from typing import Any
+
+from ..errors import LayoutError
+from ..memory import TensorLayout, TensorSpec
+from ..memory.explanation import as_lines
+from ..showing import Shown
+from .element_reading import ElementReading, read_element
+from .spec_json import spec_to_json
+from .stored_tensor import StoredTensor
+from .tensor_file import TensorFile, open_tensors
+from .tile_reading import TileReading, read_tile
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """One tensor of a file: its name, shape and format, how it is placed, where its bytes are, what is padding.
+
+    >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
+    6528
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    format: str | None
+    kind: str
+    spec: TensorSpec | None
+    path: str
+    byte_range: tuple[int, int]
+    padding_bytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that the tensor takes.
+
+        >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).nbytes
+        2
+        """
+        return self.byte_range[1] - self.byte_range[0]
+
+    @property
+    def placed(self) -> str:
+        """Return how the tensor is laid out, in words.
+
+        >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).placed
+        'rows'
+        """
+        if self.spec is None:
+            return "rows"
+        paged = f"tiles {self.spec.tile}" if self.spec.layout is TensorLayout.TILE else "rows"
+        return paged if self.spec.memory == type(self.spec.memory)() else f"{paged}, {self.spec.memory}"
+
+    def __str__(self) -> str:
+        shape = " x ".join(map(str, self.shape)) or "scalar"
+        lines = [
+            ("tensor", self.name),
+            ("shape", shape),
+            ("format", self.format or f"none here; the file calls it {self.kind}"),
+            ("layout", self.placed),
+            ("file", self.path),
+            ("bytes", f"{self.nbytes}, from {self.byte_range[0]} to {self.byte_range[1]}"),
+            ("padding", f"{self.padding_bytes} bytes ({100 * self.padding_bytes / max(1, self.nbytes):.3g} %)"),
+        ]
+        if self.spec is not None:
+            lines.append(("spec", repr(self.spec)))
+        return as_lines(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same for programs.
+
+        >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).to_json()["nbytes"]
+        2
+        """
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**found, "spec": None if self.spec is None else spec_to_json(self.spec), "nbytes": self.nbytes}
+
+
+class Inspection(Shown):
+    """What a file or directory holds: its kind, its files, the text in its headers, and the facts of each tensor.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
+    ...     found = inspect(folder)
+    ...     found.kind, [(each.name, each.shape, each.format) for each in found.tensors]
+    ('directory', [('x', (2, 3), 'float32')])
+    """
+
+    def __init__(self, found: TensorFile) -> None:
+        self.file = found
+        self.tensors = tuple([_facts(each) for each in found.values()])
+
+    @property
+    def path(self) -> str:
+        """Return the path that was inspected."""
+        return str(self.file.path)
+
+    @property
+    def kind(self) -> str:
+        """Return what kind of file it is."""
+        return self.file.kind
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return the free text of the headers."""
+        return dict(self.file.metadata)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all tensors."""
+        return sum([each.nbytes for each in self.tensors])
+
+    def tile(self, name: str, row: int, column: int) -> TileReading:
+        """Return one tile of a tensor, decoded: its row and column in the matrix that the tensor folds to.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/x.npy", np.arange(100 * 40).reshape(100, 40))
+        ...     inspect(folder).tile("x", 3, 1).start
+        (96, 32)
+        """
+        return read_tile(self._named(name), row, column)
+
+    def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> ElementReading:
+        """Return one element of a tensor: its value, its bytes in the file, and its way on a chip.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/x.npy", np.arange(6, dtype=np.int16).reshape(2, 3))
+        ...     inspect(folder).element("x", (1, 2)).offset
+        138
+        """
+        return read_element(self._named(name), coordinate, chip)
+
+    def facts(self, name: str) -> TensorFacts:
+        """Return the facts of one tensor.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
+        ...     inspect(folder).facts("x").placed
+        'rows'
+        """
+        return _facts(self._named(name))
+
+    def _named(self, name: str) -> StoredTensor:
+        try:
+            return self.file[name]
+        except KeyError as problem:
+            raise LayoutError(str(problem.args[0])) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "files": [{"path": str(path), "nbytes": path.stat().st_size} for path in self.file.files],
+            "metadata": self.metadata,
+            "nbytes": self.nbytes,
+            "elements": sum([prod(each.shape) for each in self.tensors]),
+            "padding_bytes": sum([each.padding_bytes for each in self.tensors]),
+            "tensors": [each.to_json() for each in self.tensors],
+        }
+
+    def __str__(self) -> str:
+        files = self.file.files
+        size = sum([path.stat().st_size for path in files])
+        counts = f"{_counted(len(self.tensors), 'tensor')}, {size} bytes in {_counted(len(files), 'file')}"
+        lines = [f"{self.path}: {self.kind}, {counts}"]
+        lines += [f"  {key}: {_short(value)}" for key, value in sorted(self.metadata.items())]
+        lines.append(f"{'tensor':<34}{'shape':<16}{'format':<11}{'bytes':>11} padding")
+        for each in self.tensors:
+            name = each.name if len(each.name) < 34 else f"...{each.name[-30:]}"
+            shape = "x".join(map(str, each.shape)) or "scalar"
+            share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
+            lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
+
+
+def inspect(path: str | os.PathLike[str]) -> Inspection:
+    """Return what a file or directory holds: tensors, formats, specs, sizes, padding. Only headers are read.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/x.npz", a=np.zeros((2, 3)))
+    ...     inspect(f"{folder}/x.npz").tensors[0].byte_range[1] > 0
+    True
+    """
+    return Inspection(open_tensors(path))
+
+
+def _facts(tensor: StoredTensor) -> TensorFacts:
+    spec = tensor.spec
+    padding = 0 if spec is None else tensor.nbytes - tensor.size * spec.page_bytes // spec.page_elements
+    return TensorFacts(
+        tensor.name,
+        tensor.shape,
+        None if tensor.format is None else tensor.format.name,
+        tensor.kind,
+        tensor.spec,
+        str(tensor.path),
+        tensor.byte_range,
+        padding,
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _short(value: str) -> str:
+    one_line = " ".join(value.split())
+    return one_line if len(one_line) <= 60 else f"{one_line[:57]}..."

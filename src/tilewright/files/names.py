@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of tensors and names of files: each tensor's name makes one file name that is safe, and can be read back."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from ..errors import FileFormatError
+
+_MOST_BYTES = 200  # of a file name, so that a suffix and a temporary name still fit where 255 are allowed
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+def check_tensor_name(name: str) -> str:
+    """Return a tensor's name, or raise a `FileFormatError` if it is a way out of a directory rather than a name.
+
+    >>> check_tensor_name("decoder/layer.0/kernel")
+    'decoder/layer.0/kernel'
+    >>> try:
+    ...     check_tensor_name("../../secret")
+    ... except FileFormatError as problem:
+    ...     print(problem)
+    the tensor name '../../secret' leads out of its directory; no tensor is called that
+    """
+    steps = re.split(r"[/\\]", name)
+    if ".." in steps or name[:1] in ("/", "\\") or re.match(r"[A-Za-z]:[/\\]", name):
+        raise FileFormatError(f"the tensor name {name[:80]!r} leads out of its directory; no tensor is called that")
+    if _UNSAFE.search(name):
+        raise FileFormatError(f"the tensor name {name[:80]!r} holds control characters; no tensor is called that")
+    return name
+
+
+def file_name(name: str, all_capitals: bool = False) -> str:
+    """Return the file name, without suffix, for a tensor: letters, digits, `_`, `-` and `.`; the rest as %XX.
+
+    `all_capitals` writes capitals as %XX too, for names that differ in nothing else.
+
+    >>> file_name("encoder.layer.0.weight"), file_name("a/b c"), file_name(".hidden")
+    ('encoder.layer.0.weight', 'a%2Fb%20c', '%2Ehidden')
+    """
+    text = quote(check_tensor_name(name), safe="")
+    text = text.replace("~", "%7E")
+    if all_capitals:
+        # not those of %XX themselves
+        text = re.sub(r"%[0-9A-F]{2}|[A-Z]", lambda m: m[0] if len(m[0]) > 1 else f"%{ord(m[0]):02X}", text)
+    if text[:1] in ("", ".", "-") or _RESERVED.match(text):
+        text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
+    if len(text) > _MOST_BYTES:
+        raise FileFormatError(
+            f"the tensor name {name[:40]!r}... makes a file name of {len(text)} bytes, and {_MOST_BYTES} are possible;"
+            " write one .safetensors file instead"
+        )
+    return text
+
+
+def tensor_name(file: str) -> str:
+    """Return the tensor's name that a file name, without suffix, was made from.
+
+    >>> tensor_name("a%2Fb%20c"), tensor_name("%2Ehidden"), tensor_name("plain.name")
+    ('a/b c', '.hidden', 'plain.name')
+    """
+    if file == "%":
+        return ""
+    try:
+        return unquote(file, errors="strict")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"the file name {file!r} stands for no text") from None
+
+
+def file_names(names: list[str]) -> dict[str, str]:
+    """Return the file name of each tensor, all different, also where a file system takes capitals for small letters.
+
+    >>> file_names(["W", "w", "b"])
+    {'W': '%57', 'w': 'w', 'b': 'b'}
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(file_name(name).lower(), []).append(name)
+    crowded = {name for group in alike.values() if len(group) > 1 for name in group}
+    return {name: file_name(name, name in crowded) for name in names}
+
+
+def path_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
+    """Return the path of a file of a directory; a name that leads elsewhere, or a link that does, raises.
+
+    >>> path_inside(Path("models"), "a.safetensors").name
+    'a.safetensors'
+    """
+    if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name or "\0" in name:
+        raise FileFormatError(f"the file name {name!r} leads out of the directory {folder}")
+    path = folder / name
+    if not follow_symlinks and path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise FileFormatError(
+            f"{path} is a link that leads out of the directory, to {path.resolve()}; name the file itself, or say that"
+            " links may be followed"
+        )
+    return path

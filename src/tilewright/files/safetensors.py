@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Safetensors files: a header that is checked in every respect before anything is believed, and mapped data.
+
+8 bytes    size of the header, little-endian
+header     JSON: for each name the element type, the shape, and where the bytes are; free text in __metadata__
+data       the elements, little-endian, rows first, without gaps
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from ..errors import FileFormatError
+from ..formats import SCALAR_FORMATS, ScalarFormat
+from .source_file import SourceFile
+from .spec_json import spec_from_json
+from .stored_tensor import StoredTensor
+from .strict_json import parse_json, text_of, whole_number, whole_numbers
+
+MOST_HEADER_BYTES = 100_000_000  # what the format allows
+SIZE_BYTES = 8
+METADATA = "__metadata__"
+OURS = "tilewright"  # the key of the metadata under which specs are kept
+
+# The bits of an element, and our format for it. Some types have no format here; their bytes can still be had.
+KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
+    **{
+        kind: (SCALAR_FORMATS[name].bits, SCALAR_FORMATS[name])
+        for kind, name in {
+            "BOOL": "bool",
+            "U8": "uint8",
+            "I8": "int8",
+            "U16": "uint16",
+            "I16": "int16",
+            "U32": "uint32",
+            "I32": "int32",
+            "U64": "uint64",
+            "I64": "int64",
+            "F8_E4M3": "float8_e4m3",
+            "F8_E5M2": "float8_e5m2",
+            "F16": "float16",
+            "BF16": "bfloat16",
+            "F32": "float32",
+            "F64": "float64",
+        }.items()
+    },
+    "F4": (4, None),
+    "F6_E2M3": (6, None),
+    "F6_E3M2": (6, None),
+    "F8_E8M0": (8, None),
+    "F8_E4M3FNUZ": (8, None),
+    "F8_E5M2FNUZ": (8, None),
+    "C64": (64, None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a header says about one tensor; start and end count from the first byte of data.
+
+    >>> Entry("x", "F32", (2, 3), 0, 24).shape
+    (2, 3)
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Entry], dict[str, str]]:
+    """Return the tensors of a header in the order of their bytes, and its metadata; data_bytes follow the header.
+
+    >>> parse_header(b'{"x": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}}', 3)
+    ([Entry(name='x', kind='U8', shape=(3,), start=0, end=3)], {})
+    """
+    if bytes(data[:1]) != b"{":
+        raise FileFormatError("the header does not start with '{'")
+    found = parse_json(data, "the header")
+    metadata = found.pop(METADATA, {})
+    if not isinstance(metadata, dict):
+        raise FileFormatError(f"{METADATA} is {repr(metadata)[:40]}; it must map text to text")
+    metadata = {text_of(k, "a key of the metadata"): text_of(v, f"metadata {k!r}") for k, v in metadata.items()}
+    entries = sorted([_entry(*item) for item in found.items()], key=lambda each: (each.start, each.end))
+    reached = 0
+    for entry in entries:
+        if entry.start != reached:
+            what = "overlaps what is before it" if entry.start < reached else f"leaves a hole from {reached} on"
+            raise FileFormatError(f"{entry.name!r} is at bytes {entry.start} to {entry.end} and {what}")
+        reached = entry.end
+    if reached != data_bytes:
+        raise FileFormatError(f"the tensors take {reached} bytes, and {data_bytes} follow the header")
+    return entries, metadata
+
+
+def _entry(name: Any, fields: Any) -> Entry:
+    name = text_of(name, "a tensor's name")
+    if not isinstance(fields, dict):
+        raise FileFormatError(f"{name!r} is described by {repr(fields)[:40]}; it must be an object")
+    missing = {"dtype", "shape", "data_offsets"} - set(fields)
+    if missing:
+        raise FileFormatError(f"{name!r} has no {', '.join(sorted(missing))}")
+    kind = text_of(fields["dtype"], f"the dtype of {name!r}")
+    if kind not in KINDS:
+        raise FileFormatError(f"{name!r} has the dtype {kind[:40]!r}; known are {', '.join(KINDS)}")
+    shape = whole_numbers(fields["shape"], f"the shape of {name!r}")
+    start, end = _offsets(fields["data_offsets"], name)
+    bits = prod(shape) * KINDS[kind][0]
+    if bits % 8 or end - start != bits // 8:
+        raise FileFormatError(
+            f"{name!r} of shape {list(shape)} and dtype {kind} takes {bits / 8:g} bytes, and {end - start} are given"
+            f" to it"
+        )
+    return Entry(name, kind, shape, start, end)
+
+
+def _offsets(value: Any, name: str) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise FileFormatError(f"the data_offsets of {name!r} are {repr(value)[:40]}; they must be [start, end]")
+    start, end = [whole_number(n, f"a data offset of {name!r}") for n in value]
+    return start, end
+
+
+def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
+    """Return the tensors of a safetensors file, and its metadata; tensors that we tiled have their spec.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> header = b'{"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "x.safetensors")
+    ...     _ = path.write_bytes(len(header).to_bytes(8, "little") + header + bytes.fromhex("803f0040"))
+    ...     read_safetensors(path)[0][0].read().astype(float).tolist()
+    [1.0, 2.0]
+    """
+    file = SourceFile(path)
+    if file.size < SIZE_BYTES:
+        raise FileFormatError(f"{file.size} bytes are no safetensors file: it starts with the 8 bytes of a size")
+    size = int.from_bytes(file.read(0, SIZE_BYTES), "little")
+    room = file.size - SIZE_BYTES
+    if size > min(MOST_HEADER_BYTES, room):
+        raise FileFormatError(f"the header's size is {size}; at most {min(MOST_HEADER_BYTES, room)} are possible")
+    entries, metadata = parse_header(file.read(SIZE_BYTES, size), room - size)
+    start = SIZE_BYTES + size
+    specs = _our_specs(metadata)
+    missing = specs.keys() - {entry.name for entry in entries}
+    if missing:
+        raise FileFormatError(f"the metadata describe {sorted(missing)[0]!r}, which is not in the file")
+    return [_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
+
+
+def _our_specs(metadata: dict[str, str]) -> dict[str, Any]:
+    """Return what our own metadata say about each tensor."""
+    if OURS not in metadata:
+        return {}
+    ours = parse_json(metadata[OURS], f"the metadata {OURS!r}")
+    tensors = ours.get("tensors") if isinstance(ours, dict) else None
+    if not isinstance(tensors, dict) or not all(isinstance(each, dict) for each in tensors.values()):
+        raise FileFormatError(f"the metadata {OURS!r} list no tensors")
+    return tensors
+
+
+def _tensor(entry: Entry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
+    if ours is None:
+        element = KINDS[entry.kind][1]
+        nbytes = entry.end - entry.start
+        return StoredTensor.dense(entry.name, entry.kind, entry.shape, element, file, data + entry.start, nbytes)
+    spec = spec_from_json(ours.get("spec"))
+    if entry.kind != "U8" or entry.shape != (spec.nbytes,):
+        raise FileFormatError(
+            f"{entry.name!r} is {entry.kind} of shape {list(entry.shape)}, and the {spec.nbytes} bytes of {spec} are"
+            " kept as U8"
+        )
+    return StoredTensor.paged(entry.name, entry.kind, spec, file, data + entry.start)
+
+
+def encode_header(entries: list[Entry], metadata: dict[str, str]) -> bytes:
+    """Return the bytes before the data of a safetensors file: the size of the header and the header, padded to 64.
+
+    >>> len(encode_header([Entry("x", "U8", (3,), 0, 3)], {"made": "here"})) % 64
+    0
+    """
+    listed: dict[str, Any] = {METADATA: metadata} if metadata else {}
+    for each in entries:
+        listed[each.name] = {"dtype": each.kind, "shape": list(each.shape), "data_offsets": [each.start, each.end]}
+    header = json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode()
+    header += b" " * (-(SIZE_BYTES + len(header)) % 64)
+    return len(header).to_bytes(SIZE_BYTES, "little") + header

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`write_sample_model`: a small checkpoint to try things on, the same one everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .safetensors_writer import write_safetensors
+
+Array = np.ndarray[Any, Any]
+WORDS, WIDTH, HIDDEN = 1000, 192, 768  # 1000 is no multiple of a tile: padding is part of the matter
+
+
+def sample_model(layers: int = 2) -> dict[str, Array]:
+    """Return the weights of a small transformer by name: float32 matrices, bfloat16 norms, an integer table.
+
+    They are drawn from fixed seeds, spread as real weights are: matrices by their width, and some columns with a few
+    outliers, which is what block formats find hard.
+
+    >>> model = sample_model()
+    >>> len(model), model["layers.0.mlp.up.weight"].shape, round(sum(each.nbytes for each in model.values()) / 1e6, 1)
+    (18, (768, 192), 4.3)
+    """
+    found: dict[str, Array] = {
+        "embed.positions": np.arange(512, dtype=np.int32),
+        "embed.weight": _matrix(WORDS, WIDTH, 0),
+    }
+    for layer in range(layers):
+        base, seed = f"layers.{layer}", 100 * (layer + 1)
+        for k, name in enumerate("qkvo"):
+            found[f"{base}.attention.{name}.weight"] = _matrix(WIDTH, WIDTH, seed + k)
+        found[f"{base}.mlp.up.weight"] = _matrix(HIDDEN, WIDTH, seed + 10)
+        found[f"{base}.mlp.down.weight"] = _matrix(WIDTH, HIDDEN, seed + 11)
+        found[f"{base}.norm.weight"] = np.linspace(0.5, 1.5, WIDTH, dtype=np.float32).astype(ml_dtypes.bfloat16)
+        found[f"{base}.norm.bias"] = np.zeros(WIDTH, ml_dtypes.bfloat16)
+    return found
+
+
+def _matrix(rows: int, columns: int, seed: int) -> Array:
+    values = _bell(rows * columns, seed).reshape(rows, columns) / np.float32(np.sqrt(columns))
+    values[:, seed % columns] *= 12
+    return values
+
+
+def _bell(count: int, seed: int) -> Array:
+    """Return numbers of mean 0 and variance 1, nearly normal, the same with every release of NumPy."""
+    bits = np.arange(count, dtype=np.uint64) + np.uint64(seed << 32)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the mixing of SplitMix64
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    total = sum([(bits >> np.uint64(16 * k) & np.uint64(0xFFFF)).astype(np.float64) for k in range(4)])
+    found: Array = ((total / 65535 - 2) * np.sqrt(3)).astype(np.float32)
+    return found
+
+
+def write_sample_model(path: Any, layers: int = 2) -> None:
+    """Write the sample model to a .safetensors file; its bytes are the same wherever it is made.
+
+    >>> import tempfile
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_model(f"{folder}/model.safetensors")
+    ...     len(open_tensors(folder))
+    18
+    """
+    write_safetensors(path, sample_model(layers), {"made by": "tilewright, as a sample"})

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`SourceFile`: a file that is read in pieces, from several threads, and must not change meanwhile."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import FileFormatError
+
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class SourceFile:
+    """A regular file: its size, its bytes as a map, and reads of any ranges into memory of one's own.
+
+    No descriptor is kept, so that thousands of files can be held. What was there when the file was first seen is what
+    every read must find: a file of another size or time raises.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.bin")
+    ...     _ = path.write_bytes(b"0123456789")
+    ...     file = SourceFile(path)
+    ...     file.size, file.read(2, 3), file.map()[-1:].tobytes()
+    (10, b'234', b'9')
+    """
+
+    __slots__ = ("_map", "path", "size", "time")
+
+    def __init__(self, path: Any) -> None:
+        self.path = Path(path)
+        self._map: Bytes | None = None
+        handle, found = self._opened()
+        os.close(handle)
+        self.size, self.time = found.st_size, found.st_mtime_ns
+
+    def __getstate__(self) -> tuple[Path, int, int]:
+        # the map stays here, and whoever gets this may be in another directory
+        return self.path.absolute(), self.size, self.time
+
+    def __setstate__(self, state: tuple[Path, int, int]) -> None:
+        self.path, self.size, self.time = state
+        self._map = None
+
+    def _opened(self) -> tuple[int, os.stat_result]:
+        # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
+        handle = os.open(self.path, _READ_FLAGS)
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            os.close(handle)
+            raise FileFormatError(f"{self.path} is not a regular file")
+        return handle, found
+
+    def _opened_again(self) -> int:
+        handle, found = self._opened()
+        if (found.st_size, found.st_mtime_ns) != (self.size, self.time):
+            os.close(handle)
+            raise FileFormatError(f"{self.path} has changed since it was opened; start again")
+        return handle
+
+    def map(self) -> Bytes:
+        """Return all bytes as a read-only array that is read when it is touched.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.bin")
+        ...     _ = path.write_bytes(b"ab")
+        ...     SourceFile(path).map().tolist()
+        [97, 98]
+        """
+        if self._map is None:
+            handle = self._opened_again()
+            try:
+                mapped: Any = mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if self.size else b""
+            finally:
+                os.close(handle)
+            self._map = np.frombuffer(mapped, np.uint8)
+        return self._map
+
+    def read_runs(self, runs: Iterable[tuple[int, int]], out: Bytes) -> None:
+        """Read ranges, given as (offset, size), one after the other into out.
+
+        >>> import tempfile
+        >>> out = np.zeros(3, np.uint8)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.bin")
+        ...     _ = path.write_bytes(b"0123456789")
+        ...     SourceFile(path).read_runs([(8, 2), (0, 1)], out)
+        >>> out.tobytes()
+        b'890'
+        """
+        view, at = out.data, 0
+        handle = self._opened_again()
+        try:
+            for offset, size in runs:
+                self._fill(handle, offset, view[at : at + size])
+                at += size
+        finally:
+            os.close(handle)
+
+    def _fill(self, handle: int, offset: int, part: memoryview) -> None:
+        while len(part):
+            try:
+                count = _read_at(handle, offset, part)
+            except OSError as problem:
+                raise type(problem)(problem.errno, problem.strerror, str(self.path)) from None
+            if not count:
+                raise FileFormatError(f"{self.path} ends at byte {offset}, before the {len(part)} bytes that follow it")
+            part, offset = part[count:], offset + count
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return a few bytes.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.bin")
+        ...     _ = path.write_bytes(b"0123456789")
+        ...     SourceFile(path).read(4, 2)
+        b'45'
+        """
+        if offset + size > self.size:
+            raise FileFormatError(f"{size} bytes at {offset} are outside the {self.size} bytes of the file")
+        out = np.empty(size, np.uint8)
+        self.read_runs([(offset, size)], out)
+        return out.tobytes()
+
+    def __repr__(self) -> str:
+        return f"SourceFile({str(self.path)!r})"
+
+
+def _read_at(handle: int, offset: int, part: memoryview) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(handle, [part], offset)
+    os.lseek(handle, offset, os.SEEK_SET)  # the handle is this call's own, so nobody else moves it
+    found = os.read(handle, len(part))
+    part[: len(found)] = found
+    return len(found)

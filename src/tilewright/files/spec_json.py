@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor specs as JSON and back: all that decides where the elements of a tensor are, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from ..errors import FileFormatError, TilewrightError
+from ..memory import (
+    Chip,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    TensorLayout,
+    TensorSpec,
+    Tile,
+    chip_names,
+)
+from .strict_json import whole_numbers
+
+Json = dict[str, Any]
+_MOST_RANGES, _MOST_CORES_ALONG = 1024, 1024  # a damaged file must not cost more than its size
+
+
+def spec_to_json(spec: TensorSpec) -> Json:
+    """Return a tensor spec as plain data, which `spec_from_json` takes back; what is usual is left out.
+
+    >>> spec_to_json(TensorSpec((60, 90), "bfloat8_b"))
+    {'shape': [60, 90], 'dtype': 'bfloat8_b', 'layout': 'tile', 'tile': [32, 32], 'memory': {'buffer': 'dram'}}
+    """
+    found: Json = {"shape": list(spec.shape.logical), "dtype": spec.dtype.name, "layout": spec.layout.name.lower()}
+    if spec.layout is TensorLayout.TILE or not spec.tile.is_default:
+        found["tile"] = list(spec.tile.shape)
+        if spec.tile.transpose:
+            found["transpose_tile"] = True
+    found["memory"] = _memory_to_json(spec.memory)
+    if spec.chip is not None:
+        found["chip"] = _chip_to_json(spec.chip)
+    if spec.alignment is not None:
+        found["alignment"] = list(spec.alignment)
+    return found
+
+
+def _memory_to_json(memory: MemoryConfig) -> Json:
+    found: Json = {"buffer": memory.buffer_type.name.lower()}
+    shards: ShardSpec | NdShardSpec | None = memory.nd_shard_spec if memory.made_with_nd else memory.shard_spec
+    if shards is None:
+        return found
+    found["layout"] = memory.memory_layout.name.lower()
+    found["shard"] = list(shards.shape)
+    found["cores"] = [[*each.start, *each.end] for each in shards.grid]
+    found["orientation"] = shards.orientation.name.lower()
+    if isinstance(shards, NdShardSpec):
+        found["distribution"] = shards.distribution.name.lower()
+    return found
+
+
+def _chip_to_json(chip: Chip) -> Any:
+    if chip.name in chip_names():
+        if chip == Chip.named(chip.name):
+            return chip.name
+        if chip == Chip.named(chip.name, chip.dispatch, chip.harvested):
+            return {"name": chip.name, "dispatch": chip.dispatch, "harvested": chip.harvested}
+    return {field.name: _as_lists(getattr(chip, field.name)) for field in fields(Chip)}
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple([_as_tuples(each) for each in value]) if isinstance(value, list) else value
+
+
+def spec_from_json(data: Any) -> TensorSpec:
+    """Return the tensor spec that plain data describe, or raise a `FileFormatError`.
+
+    >>> spec_from_json({"shape": [60, 90], "dtype": "bfloat8_b", "layout": "tile"})
+    TensorSpec((60, 90), 'bfloat8_b', 'tile')
+    """
+    try:
+        known = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
+        _check_keys(data, known, "a tensor spec")
+        tile = Tile(data.get("tile", (32, 32)), bool(data.get("transpose_tile", False)))
+        memory = _memory_from_json(data.get("memory", {}))
+        chip = _chip_from_json(data.get("chip"))
+        shape = whole_numbers(data["shape"], "the shape")
+        return TensorSpec(shape, data["dtype"], data["layout"], tile, memory, chip, data.get("alignment"))
+    except FileFormatError:
+        raise
+    except KeyError as problem:
+        raise FileFormatError(f"a tensor spec has no {problem.args[0]!r}") from None
+    except (TilewrightError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+        raise FileFormatError(f"{repr(data)[:120]} describes no tensor: {problem}") from None
+
+
+def _check_keys(data: Any, known: set[str], what: str) -> None:
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{what} must be an object, got {repr(data)[:40]}")
+    unknown = sorted(map(repr, set(data) - known))
+    if unknown:
+        raise FileFormatError(f"{what} has the unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+
+
+def _memory_from_json(data: Any) -> MemoryConfig:
+    _check_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
+    buffer = data.get("buffer", "dram")
+    if "shard" not in data:
+        return MemoryConfig("interleaved", buffer)
+    corners = data["cores"]
+    if not isinstance(corners, list) or len(corners) > _MOST_RANGES:
+        raise FileFormatError(f"{repr(corners)[:40]} are no cores; give at most {_MOST_RANGES} ranges of them")
+    for x0, y0, x1, y1 in corners:
+        if not all(0 <= c < _MOST_CORES_ALONG for c in (x0, y0, x1, y1)):
+            raise FileFormatError(f"core range {[x0, y0, x1, y1]} is on no chip")
+    cores = CoreRangeSet([CoreRange((x0, y0), (x1, y1)) for x0, y0, x1, y1 in corners])
+    if "distribution" in data:
+        general = NdShardSpec(data["shard"], cores, data["orientation"], data["distribution"])
+        return MemoryConfig(data["layout"], buffer, nd_shard_spec=general, made_with_nd=True)
+    return MemoryConfig(data["layout"], buffer, ShardSpec(cores, data["shard"], data["orientation"]))
+
+
+def _chip_from_json(data: Any) -> Chip | None:
+    if data is None or isinstance(data, str):
+        return None if data is None else Chip.named(data)
+    if not isinstance(data, dict):
+        raise FileFormatError(f"a chip is a name or a description, not {repr(data)[:40]}")
+    if set(data) == {"name", "dispatch", "harvested"}:
+        return Chip.named(**data)
+    chip = Chip(**{name: _as_tuples(value) for name, value in data.items()})
+    if max(*chip.grid, chip.dram_banks, chip.storage_banks) > _MOST_CORES_ALONG:
+        raise FileFormatError(
+            f"{chip.name} has {chip.grid} cores and {chip.dram_banks} DRAM banks: no such chip exists"
+        )
+    return chip

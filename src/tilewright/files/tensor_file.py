@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`open_tensors`: the tensors of a file or directory, whatever the format, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileFormatError
+from .bank_image import INDEX_SUFFIX, read_bank_image
+from .converted import read_converted, read_manifest
+from .manifest import MANIFEST
+from .names import check_tensor_name, path_inside, tensor_name
+from .npy import read_npy, read_npz
+from .safetensors import read_safetensors
+from .source_file import SourceFile
+from .stored_tensor import StoredTensor
+from .strict_json import parse_json, text_of
+from .tensorbin_tensor import read_tensorbin_tensor
+
+INDEX = ".safetensors.index.json"
+SUFFIXES = (".safetensors", ".npy", ".npz", ".tensorbin")
+_MOST_INDEX_BYTES = 100_000_000
+
+
+class TensorFile(Mapping[str, StoredTensor]):
+    """The tensors of a file, of a sharded checkpoint or of a directory: a mapping from names to `StoredTensor`.
+
+    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "bank image", "converted" (a directory
+    with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata` is the free text that
+    safetensors files carry.
+
+    >>> import tempfile, numpy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(Path(folder, "x.npz"), a=numpy.zeros(3), b=numpy.ones((2, 2)))
+    ...     found = open_tensors(Path(folder, "x.npz"))
+    ...     found.kind, list(found), found.nbytes, found["b"].read().tolist()
+    ('npz', ['a', 'b'], 56, [[1.0, 1.0], [1.0, 1.0]])
+    """
+
+    def __init__(
+        self, path: Path, kind: str, tensors: Iterable[StoredTensor], metadata: Mapping[str, str] | None = None
+    ) -> None:
+        self.path, self.kind, self.metadata = path, kind, dict(metadata or {})
+        self._tensors: dict[str, StoredTensor] = {}
+        for each in tensors:
+            check_tensor_name(each.name)
+            if each.name in self._tensors:
+                places = sorted({str(self._tensors[each.name].path), str(each.path)})
+                raise FileFormatError(f"the tensor {each.name!r} is there twice, in {' and '.join(places)}")
+            self._tensors[each.name] = each
+
+    def __getitem__(self, name: str) -> StoredTensor:
+        try:
+            return self._tensors[name]
+        except KeyError:
+            near = get_close_matches(str(name), list(self._tensors), 1)
+            hint = f"; do you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
+            raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    @property
+    def files(self) -> list[Path]:
+        """Return the paths of the files that hold the tensors.
+
+        >>> import tempfile, numpy
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     numpy.save(Path(folder, "x.npy"), numpy.zeros(3))
+        ...     [path.name for path in open_tensors(folder).files]
+        ['x.npy']
+        """
+        return list(dict.fromkeys([each.path for each in self._tensors.values()]))
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all tensors.
+
+        >>> import tempfile, numpy
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     numpy.save(Path(folder, "x.npy"), numpy.zeros(3))
+        ...     open_tensors(folder).nbytes
+        24
+        """
+        return sum([each.nbytes for each in self._tensors.values()])
+
+    def __repr__(self) -> str:
+        return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
+
+
+def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
+    """Return the tensors of a file or directory; headers are read and checked, the data wait until they are asked for.
+
+    `.safetensors` (also sharded, by its index), `.npy`, `.npz`, `.tensorbin`, our bank images by their index, or a
+    directory of these. In a directory,
+    links that lead out of it are refused unless `follow_symlinks`. What is damaged raises a `FileFormatError`.
+
+    >>> import tempfile, numpy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(Path(folder, "x.npy"), numpy.zeros(3))
+    ...     numpy.save(Path(folder, "y.npy"), numpy.ones(2))
+    ...     {name: each.shape for name, each in open_tensors(folder).items()}
+    {'x': (3,), 'y': (2,)}
+    """
+    given = Path(path)
+    if given.is_dir():
+        return _read_directory(given, follow_symlinks)
+    if given.name.endswith(INDEX_SUFFIX):
+        return _named(given, lambda: TensorFile(given, "bank image", [_read_image(given)]))
+    if given.name.endswith(INDEX):
+        return _named(given, lambda: _read_sharded(given, follow_symlinks))
+    if given.suffix not in SUFFIXES:
+        given.stat()  # a file that is not there is that, and not one of an unknown kind
+        known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
+        raise FileFormatError(f"{given} has the suffix {given.suffix!r}; known are {known}")
+    return _named(given, lambda: _read_file(given))
+
+
+def _named(path: Path, read: Callable[[], TensorFile]) -> TensorFile:
+    """Return what is read, and let errors name the file."""
+    try:
+        return read()
+    except FileFormatError as problem:
+        text = str(problem)
+        raise FileFormatError(text if str(path) in text else f"{path}: {text}") from None
+
+
+def _read_file(path: Path) -> TensorFile:
+    if path.name.endswith(INDEX_SUFFIX):
+        return TensorFile(path, "bank image", [_read_image(path)])
+    if path.suffix == ".safetensors":
+        tensors, metadata = read_safetensors(path)
+        return TensorFile(path, "safetensors", tensors, metadata)
+    if path.suffix == ".npz":
+        return TensorFile(path, "npz", read_npz(path))
+    read = read_npy if path.suffix == ".npy" else read_tensorbin_tensor
+    return TensorFile(path, path.suffix[1:], [read(path, tensor_name(path.stem))])
+
+
+def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
+    """Return the tensors that the index of a sharded checkpoint lists, each from the file it names."""
+    file = SourceFile(index)
+    if file.size > _MOST_INDEX_BYTES:
+        raise FileFormatError(f"an index of {file.size} bytes is too large; at most {_MOST_INDEX_BYTES} are read")
+    found = parse_json(file.read(0, file.size), "the index")
+    listed = found.get("weight_map") if isinstance(found, dict) else None
+    if not isinstance(listed, dict):
+        raise FileFormatError("the index has no weight_map that maps names to files")
+    homes = {text_of(name, "a name"): text_of(home, f"the file of {name!r}") for name, home in listed.items()}
+    shards: dict[str, dict[str, StoredTensor]] = {}
+    metadata: dict[str, str] = {}
+    for home in dict.fromkeys(homes.values()):
+        path = path_inside(index.parent, home, follow_symlinks)
+        if path.suffix != ".safetensors":
+            raise FileFormatError(f"the index names {home!r}, which is no .safetensors file")
+        try:
+            shard = _named(path, lambda path=path: _read_file(path))  # type: ignore[misc]
+        except FileNotFoundError:
+            raise FileFormatError(f"the index names {home!r}, which is not there") from None
+        shards[home] = dict(shard)
+        metadata |= shard.metadata
+    for name, home in homes.items():
+        if name not in shards[home]:
+            raise FileFormatError(f"the index says that {name!r} is in {home!r}, and it is not")
+    tensors = [shards[home][name] for name, home in homes.items()]
+    return TensorFile(index, "sharded safetensors", tensors, metadata)
+
+
+def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
+    names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
+    indices = [name for name in names if name.endswith(INDEX)]
+    if len(indices) > 1:
+        raise FileFormatError(f"{folder} has the indices {', '.join(indices)}; name one of them")
+    if indices:
+        index = path_inside(folder, indices[0], follow_symlinks)
+        return _named(index, lambda: _read_sharded(folder / indices[0], follow_symlinks))
+    if MANIFEST in names:
+        path = path_inside(folder, MANIFEST, follow_symlinks)
+        return _named(path, lambda: _read_converted(path, follow_symlinks))
+    known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
+    files = [path_inside(folder, name, follow_symlinks) for name in known]
+    if not files:
+        raise FileFormatError(f"{folder} has no files of a known kind: {', '.join(SUFFIXES)}")
+    found = [_named(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
+    metadata = {key: value for each in found for key, value in each.metadata.items()}
+    return TensorFile(folder, "directory", [each for file in found for each in file.values()], metadata)
+
+
+def _read_image(index: Path) -> StoredTensor:
+    return read_bank_image(index, tensor_name(index.name[: -len(INDEX_SUFFIX)]))
+
+
+def _read_converted(manifest: Path, follow_symlinks: bool) -> TensorFile:
+    found = read_converted(manifest.parent, read_manifest(manifest), follow_symlinks)
+    return TensorFile(manifest.parent, "converted", found)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`diff` and `inspect` on real files."""
+
+import numpy as np
+
+
+def test_files_that_are_the_same(run, files):
+    done = run("diff", "w.npy", "float32.tensorbin")
+    assert done.out.startswith("1 of 1 tensors are the same (equal)")
+    assert run("diff", "w.npy", "bfloat8_b.tensorbin", "--ulp", "1").status == 0
+
+
+def test_files_that_differ(run, files):
+    done = run("diff", "w.npy", "bfloat8_b.tensorbin", "--map", status=1)
+    for words in (
+        "0 of 1 tensors",
+        "max ULP",
+        "steps of bfloat8_b",
+        "first",
+        "core (0, 0)",
+        "PCC",
+        "largest error of each",
+    ):
+        assert words in done.out
+    assert all(len(line) <= 80 for line in done.out.splitlines())
+    data = run("diff", "w.npy", "bfloat8_b.tensorbin", "--json", status=1).json
+    (tensor,) = data["tensors"]
+    assert 0.5 <= tensor["max_ulp"] <= 1
+    assert tensor["first"]["core"] == [0, 0]
+    assert np.shape(tensor["error_map"]) == (4, 3)
+
+
+def test_a_factor_of_two_is_found_where_pcc_is_one(run, files):
+    np.save(files / "twice.npy", 2 * np.load(files / "w.npy"))
+    done = run("diff", "w.npy", "twice.npy", "--pcc", "0.999", "--atol", "1e9")
+    assert "B is 2 x A, which is 100 % of the squared error" in done.out
+    assert "would pass, and suggests no error" in done.out
+
+
+def test_pictures_are_saved(run, files):
+    run("diff", "w.npy", "bfloat8_b.tensorbin", "--show", "diff.html", status=1)
+    assert "<svg" in (files / "diff.html").read_text(encoding="utf-8")
+    run("inspect", "w.npy", "--show", "w.svg")
+    assert (files / "w.svg").read_text(encoding="utf-8").startswith("<svg")
+    for name, status, message in (
+        ("x.gif", 2, "a picture ends in one of"),
+        ("nowhere/x.svg", 4, "there is no folder nowhere"),
+    ):
+        for arguments in (["diff", "w.npy", "bfloat8_b.tensorbin"], ["inspect", "w.npy"]):
+            assert message in run(*arguments, "--show", name, status=status).err
+
+
+def test_shapes_that_differ(run, files):
+    np.save(files / "turned.npy", np.load(files / "w.npy").T.copy())
+    assert "shapes [100, 70] and [70, 100] differ" in run("diff", "w.npy", "turned.npy", status=1).out
+    run("diff", "w.npy", "turned.npy", "--transpose")
+
+
+def test_directories_are_inspected(run, files):
+    shown = run("inspect", ".").out
+    assert "bfloat8_b" in shown
+    assert "100x70" in shown
+    data = run("inspect", ".", "--json").json
+    assert {each["name"]: each["format"] for each in data["tensors"]} == {
+        "w": "float32",
+        "float32": "float32",
+        "bfloat8_b": "bfloat8_b",
+    }
+    assert data["tensors"][0]["spec"]["memory"]["layout"] == "height_sharded"
+
+
+def test_one_tensor_and_one_tile(run, files):
+    assert "height sharded in L1" in run("inspect", "bfloat8_b.tensorbin", "--tensor", "bfloat8_b").out
+    done = run("inspect", "bfloat8_b.tensorbin", "--tile", "3,2")
+    assert "tile (3, 2) of bfloat8_b, from element (96, 64)" in done.out
+    assert "padding" in done.out
+    data = run("inspect", ".", "--tensor", "bfloat8_b", "--tile", "0,0", "--json").json
+    assert np.shape(data["values"]) == np.shape(data["exponents"]) == (32, 32)
+    assert "holds 3 tensors" in run("inspect", ".", "--tile", "0,0", status=2).err
+    assert "there is no tile (4, 0)" in run("inspect", "w.npy", "--tile", "4,0", status=2).err
+    assert "do you mean 'float32'" in run("inspect", ".", "--tensor", "float23", status=2).err
+
+
+def test_damaged_files_have_their_own_status(run, files):
+    (files / "bad.tensorbin").write_bytes(b"garbage")
+    for arguments in (["inspect", "bad.tensorbin"], ["diff", "w.npy", "bad.tensorbin"]):
+        assert "bad.tensorbin" in run(*arguments, status=3).err

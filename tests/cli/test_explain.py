@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`explain`: the way of an element, and back."""
+
+import pytest
+
+import tilewright as tw
+
+BLOCK = ("4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8")
+
+
+def test_the_whole_chain_is_told(run):
+    shown = run("explain", *BLOCK, "--at", "2,33,17").out
+    assert shown.splitlines()[2:] == [
+        "element   (2, 33, 17) of [4, 60, 90]",
+        "padded    to [4, 64, 96], of which 12.1 % is padding",
+        "matrix    row 161 = 2 x 64 + 33, column 17, of 256 x 96",
+        "tile      (5, 0) of 8 x 3; in it row 1, column 17",
+        "face      1 of 4, 16 x 16 each; in it row 1, column 1",
+        "page      15 of 24, 1088 bytes each; in it element 273",
+        "value     byte 337 = 64 + 273, after the exponents",
+        "exponent  byte 17, shared by the 16 elements (2, 33, 16) to (2, 33, 31)",
+        "shard     15 = (5, 0) of 8 x 3, 32 x 32 each; in it page 0 of 1",
+        "core      (0, 5), which is L1 bank 18",
+        "address   1498385 (0x16dd11) = buffer 1498048 + page at 0 + byte 337",
+        "exponent  1498065 (0x16dbd1) = buffer 1498048 + page at 0 + byte 17",
+    ]
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_the_way_back(run):
+    there = run("explain", *BLOCK, "--at", "2,33,17", "--json").json
+    back = run("explain", *BLOCK, "--core", "0,5", "--address", there["address"], "--json").json
+    assert (back["kind"], back["coordinate"]) == ("data", [2, 33, 17])
+    same = run("explain", *BLOCK, "--bank", there["bank"], "--address", hex(there["address"]), "--json").json
+    assert same["coordinate"] == [2, 33, 17]
+    assert (
+        "exponent of (2, 33, 16) to (2, 33, 31)"
+        in run("explain", *BLOCK, "--core", "0,5", "--address", there["exponent"]).out
+    )
+    assert "nothing of this tensor" in run("explain", *BLOCK, "--core", "7,7", "--address", "0").out
+
+
+@pytest.mark.parametrize(
+    ("options", "spec"),
+    [
+        ([], {}),
+        (["--layout", "tile", "--tile", "16x32"], {"layout": "tile", "tile": (16, 32)}),
+        (
+            ["--dtype", "float32", "--buffer", "l1", "--chip", "p150"],
+            {"dtype": "float32", "memory": "l1", "chip": "p150"},
+        ),
+        (
+            ["--shard", "nd", "--shard-shape", "1x64x32", "--grid", "4x2", "--layout", "tile"],
+            {"layout": "tile", "memory": tw.nd_sharded((1, 64, 32), (4, 2))},
+        ),
+        (
+            ["--shard", "dims", "--shard-dims", "0", "--grid", "4x1", "--layout", "tile"],
+            {"layout": "tile", "memory": tw.sharded_across_dims([0], (4, 1))},
+        ),
+        (
+            ["--shard", "width", "--orientation", "col_major", "--layout", "tile"],
+            {"layout": "tile", "memory": tw.width_sharded((8, 8), orientation="col_major")},
+        ),
+        (
+            ["--shard", "height", "--grid", "0,0-3,1+5,0-5,1", "--layout", "tile"],
+            {"layout": "tile", "memory": tw.height_sharded([((0, 0), (3, 1)), ((5, 0), (5, 1))])},
+        ),
+        (["--transpose-tile", "--base", "4096"], {"layout": "tile", "tile": tw.Tile((32, 32), transpose=True)}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_make_the_spec(run, options, spec):
+    found = run("explain", "4x60x90", *options, "--at", "2,33,17", "--json").json
+    wanted = tw.TensorSpec((4, 60, 90), **{"chip": "wormhole_n150", **spec})
+    base = 4096 if "--base" in options else None
+    assert found["address"] == wanted.where(2, 33, 17, base=base).address
+    assert found["tensor"] == str(wanted)
+
+
+def test_a_scalar_and_a_vector(run):
+    assert run("explain", "()", "--at", "()", "--json").json["page"] == 0
+    assert run("explain", "100", "--at", "99", "--dtype", "int32", "--json").json["byte"] == 396
+
+
+def test_a_tensor_of_a_file_is_placed_as_the_file_says(run, files):
+    found = run("explain", "bfloat8_b.tensorbin", "--at", "99,69", "--json").json
+    values = tw.open_tensors("bfloat8_b.tensorbin")["bfloat8_b"].read()
+    assert found["value"] == values[99, 69]
+    assert found["core"] == [3, 0]
+    back = run("explain", "bfloat8_b.tensorbin", "--core", "3,0", "--address", found["address"], "--json").json
+    assert back["coordinate"] == [99, 69]
+    shown = run("explain", ".", "--tensor", "w", "--at", "0,0", "--chip", "p150").out
+    assert "w.npy, at byte 128" in shown
+    assert "blackhole_p150" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["."], "holds 3 tensors; choose one with --tensor"),
+        ([".", "--tensor", "v"], "has no tensor 'v'"),
+        (["w.npy", "--dtype", "float32"], "--dtype: w.npy says itself how its tensors are placed"),
+        (["4x4", "--tensor", "w"], "--tensor needs a file, and 4x4 is a shape"),
+        (["nothing.npy"], "is no shape; write extents as 4x60x90, or name a file that is there"),
+    ],
+)
+def test_files_and_shapes_are_told_apart(run, files, arguments, message):
+    assert message in run("explain", *arguments, "--at", "0,0", status=2).err

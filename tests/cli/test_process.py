@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only a process of its own can show: signals, pipes, terminals, completion, the installed command."""
+
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXPLAIN = ("explain", "4x60x90", "--at", "2,33,17")
+
+
+def finished(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_statuses_reach_the_shell(start):
+    assert finished(start(*EXPLAIN))[0] == 0
+    assert finished(start("fit", "99999x99999", "--buffer", "l1"))[0] == 1
+    assert finished(start("explain", "4x4"))[0] == 2
+    assert finished(start("inspect", "none.npy"))[0] == 3
+
+
+def test_the_installed_command_is_the_same(tmp_path):
+    command = Path(sys.executable).with_name("tilewright")
+    if not command.exists():
+        pytest.skip("the package is not installed with its command")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("tilewright, version")
+
+
+def test_no_colours_in_a_pipe(start):
+    assert "\x1b" not in finished(start("fit", "99999x99999", "--buffer", "l1"))[1]
+    assert "\x1b" not in finished(start("explain", "4x4"))[2]
+
+
+def in_a_terminal(arguments, environment):
+    """Return what the command writes to a terminal of its own."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tilewright", *arguments],
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, **environment},
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            more = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        shown += more
+    os.close(ours)
+    process.wait(timeout=60)
+    return shown.decode()
+
+
+def test_colours_on_a_terminal_unless_refused():
+    question = ["fit", "64x64", "--buffer", "l1"]
+    plain = {"NO_COLOR": "", "TERM": "xterm"}
+    assert "\x1b[32m" in in_a_terminal(question, plain)
+    assert "\x1b" not in in_a_terminal(question, {**plain, "NO_COLOR": "1"})
+    assert "\x1b" not in in_a_terminal(question, {**plain, "TERM": "dumb"})
+
+
+def test_a_reader_that_goes_away_is_no_error(start):
+    process = start("doctor")
+    process.stdout.close()
+    process.wait(timeout=60)
+    with process.stderr:
+        err = process.stderr.read()
+    assert process.returncode == 141
+    assert "Traceback" not in err
+    assert "BrokenPipe" not in err
+
+
+def test_a_closed_pipe_is_quiet(tmp_path):
+    np.savez(tmp_path / "many.npz", **{f"t{k}": np.zeros(1) for k in range(2000)})
+    line = f"{sys.executable} -m tilewright inspect many.npz | head -n 1"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert "2000 tensors" in done.stdout
+
+
+def test_ctrl_c_stops_a_stream_and_leaves_nothing(start, tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((400, 400), np.float32))
+    (tmp_path / "slow.py").write_text(
+        "import pathlib, time\n"
+        "def f(x, out):\n    pathlib.Path('started').touch()\n    time.sleep(0.05)\n    out[...] = x\n",
+        encoding="utf-8",
+    )
+    process = start("stream", "slow:f", "in.npy", "out.npy", "--tile", "20x20")
+    for _ in range(600):
+        if (tmp_path / "started").exists():
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    status, _, err = finished(process)
+    assert status == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    left = {each.name for each in tmp_path.iterdir()} - {"__pycache__"}
+    assert left == {"in.npy", "slow.py", "started"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(start, shell):
+    status, out, _ = finished(start("completion", shell))
+    assert status == 0
+    assert f"_TILEWRIGHT_COMPLETE={shell}_complete" in out
+
+
+def test_completion_completes(start):
+    def completed(words, index):
+        environment = {"_TILEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
+        _, out, err = finished(start(environment=environment))
+        assert err == ""
+        return {line.partition(",")[2] for line in out.splitlines()}
+
+    assert completed("tilewright ex", 1) == {"explain", "explore"}
+    assert "--shard-shape" in completed("tilewright explain --sh", 2)
+    assert "bfloat8_b" in completed("tilewright explain --dtype bfl", 3)
+    assert "wormhole_n150" in completed("tilewright fit --chip worm", 3)
+    assert completed("tilewright fit --shard wi", 3) == {"width"}
+
+
+def test_bash_takes_the_script(tmp_path, start):
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash here")
+    _, script, _ = finished(start("completion", "bash"))
+    (tmp_path / "completion.bash").write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        [bash, "-c", "source completion.bash && complete -p tilewright"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "tilewright" in done.stdout

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every verb: help without imports, JSON, one-line errors, exit statuses."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from tilewright.cli import exit_codes, program
+from tilewright.cli.failures import Failure, told
+from tilewright.cli.verb import Verb
+from tilewright.cli.verbs import VERBS
+
+EXPLAIN = ("explain", "4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8", "--at", "2,33,17")
+
+
+def commands():
+    """Return the verbs that this build has."""
+    context = click.Context(program, info_name="tilewright")
+    found = {}
+    for name in VERBS:
+        try:
+            found[name] = program.get_command(context, name)
+        except Failure:
+            continue
+    return found
+
+
+COMMANDS = commands()
+
+
+def test_most_verbs_are_there():
+    assert {"bench", "completion", "diff", "doctor", "explain", "fit", "inspect", "stream"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_says_what_the_verb_says(name):
+    command = COMMANDS[name]
+    assert command.name == name
+    assert isinstance(command, Verb)
+    assert {"--json", "--debug"} <= {option for each in command.params for option in each.opts}
+    assert VERBS[name].line.endswith(".")
+    assert len(VERBS[name].line) <= 66
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_80_columns(run, name):
+    shown = run(*([name] if name else []), "--help").out
+    assert shown.startswith("Usage: tilewright")
+    assert all(len(line) <= 80 for line in shown.splitlines()), [line for line in shown.splitlines() if len(line) > 80]
+
+
+def test_help_lists_every_verb_and_exit_status(run):
+    shown = run("--help").out
+    assert all(f"  {name}" in shown for name in VERBS)
+    assert all(f"{status:>3}  {meaning}" in shown for status, meaning in exit_codes.MEANINGS.items())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["explain", "--help"], ["fit", "--help"], ["--version"]], ids=" ".join
+)
+def test_help_imports_neither_numpy_nor_verbs_that_are_not_asked_for(arguments):
+    question = (
+        "import sys\nfrom tilewright.cli import program\n"
+        f"try: program.main({arguments!r})\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'ml_dtypes', 'tilewright.memory', 'tilewright.cli.bench'}\n"
+        "print('imported:', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "imported: []"
+
+
+def test_a_mistyped_verb_gets_a_suggestion(run):
+    assert "did you mean explain?" in run("explian", status=2).err
+    assert "choose one of convert, verify" in run("zzz", status=2).err
+
+
+def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
+    from tilewright.cli import program as module
+    from tilewright.cli.verbs import Entry
+
+    monkeypatch.setitem(sys.modules[module.__class__.__module__].VERBS, "later", Entry("not_yet", "Comes later."))
+    assert "Comes later." in run("--help").out
+    assert "this build has no verb 'later'" in run("later", status=exit_codes.MISSING).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["explain", "4x60", "--at", "9,9"], 2, "coordinate (9, 9) is outside shape [4, 60]"),
+        (["explain", "4xfish", "--at", "0,0"], 2, "'4xfish' is no shape; write extents as 4x60x90"),
+        (["explain", "4x60"], 2, "ask for an element with --at"),
+        (["explain", "4x60", "--at", "0,0", "--core", "0,0"], 2, "belong to --address"),
+        (["explain", "4x60", "--address", "0"], 2, "needs one of --core X,Y and --bank N"),
+        (["explain", "4x60", "--at", "0,0", "--dtype", "bfloat9"], 2, "'bfloat9' is not a format"),
+        (["explain", "4x60", "--at", "0,0", "--chip", "potato"], 2, "there is no chip 'potato'"),
+        (["explain", "4x60", "--at", "0,0", "--grid", "8"], 2, "is no grid"),
+        (["explain", "4x60", "--at", "0,0", "--grid", "8x8"], 2, "--grid needs --shard"),
+        (["explain", "4x60", "--at", "0,0", "--shard", "nd"], 2, "--shard nd needs --shard-shape"),
+        (["explain", "4x60", "--at", "0,0", "--chip", "none.toml"], 3, "none.toml: no such file"),
+        (
+            ["explain", "100x64", "--at", "0,0", "--layout", "tile", "--shard", "height", "--shard-shape", "25x64"],
+            2,
+            "use 32",
+        ),
+        (["explain", "99999x99999", "--at", "0,0", "--buffer", "l1"], 2, "has 1393312 bytes"),
+        (["fit", "4x60:colour=blue"], 2, "is no setting of a tensor"),
+        (["fit", "4x60", "--cb", "lots"], 2, "'lots' is no size; write it as 256MiB"),
+        (["fit"], 2, "Missing argument"),
+        (["inspect", "none.npy"], 3, "none.npy: no such file or directory; check the path"),
+        (["inspect", "none.txt"], 3, "none.txt: no such file"),
+        (["diff", "none.npy", "none.npy"], 3, "none.npy: no such file"),
+        (["stream", "copy", "none.npy", "x.npy"], 3, "none.npy: no such file"),
+        (["stream", "twirl", "a.npy", "b.npy"], 2, "there is no compute 'twirl'; choose one of copy"),
+        (["stream", "copy", "x.npy"], 2, "name at least one source"),
+        (["bench", "everything"], 2, "'everything' is not one of 'copy', 'layout', 'stream'"),
+        (["completion", "tcsh"], 2, "'tcsh' is not one of"),
+        (["--nonsense"], 2, "No such option"),
+        (["fit", "--nonsense", "4x4"], 2, "see tilewright fit --help"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_every_error_is_one_line_with_a_remedy(run, arguments, status, message):
+    done = run(*arguments, status=status)
+    assert done.out == ""
+    (line,) = done.err.splitlines()
+    assert line.startswith("tilewright: error: ")
+    assert message in line
+    told_to_a_program = run(*arguments, "--json", status=status).json
+    assert message in told_to_a_program["error"]
+    assert told_to_a_program["exit_code"] == status
+
+
+def test_a_traceback_only_if_asked_for(run):
+    wrong = ("explain", "4x60", "--at", "9,9")
+    assert "Traceback" not in run(*wrong, status=2).err
+    assert "CoordinateError" in run(*wrong, "--debug", status=2).err
+    assert "Traceback" in run("--debug", *wrong, status=2).err
+
+
+def test_a_bug_says_that_it_is_one():
+    said = told(ZeroDivisionError("division by zero"))
+    assert said.exit_code == exit_codes.BUG
+    assert "this is a bug, please report what --debug prints" in said.line
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "line"),
+    [
+        (FileExistsError(17, "File exists", "out"), exit_codes.OUTPUT, "out: file exists; choose another path"),
+        (OSError(28, "No space left on device", "out"), exit_codes.OUTPUT, "out: no space left on device; free some"),
+        (PermissionError(13, "Permission denied", "in"), exit_codes.INPUT, "in: permission denied; check the permiss"),
+        (ModuleNotFoundError("No module named 'zarr'", name="zarr"), exit_codes.MISSING, "zarr is not installed; pip"),
+        (Failure("one\n  two", 4), exit_codes.OUTPUT, "one two"),
+    ],
+    ids=["exists", "full", "permission", "missing", "two lines"],
+)
+def test_problems_have_statuses(problem, status, line):
+    said = told(problem)
+    assert said.exit_code == status
+    assert said.line.startswith(line)
+
+
+def test_json_is_one_line_with_what_json_lacks_as_text():
+    from tilewright.cli.console import to_json
+
+    assert to_json({"a": float("nan"), "b": (1, 2), "c": {3}}) == '{"a": "nan", "b": [1, 2], "c": [3]}'
+
+
+def test_version(run):
+    import tilewright
+
+    assert run("--version").out == f"tilewright, version {tilewright.__version__}\n"

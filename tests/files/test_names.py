@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""File names made from names of tensors."""
+
+from pathlib import PurePosixPath, PureWindowsPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright import FileFormatError
+from tilewright.files.names import file_name, file_names, tensor_name
+
+text = st.text(max_size=30).filter(lambda name: name.isprintable())
+
+
+@given(text)
+def test_names_come_back_and_are_safe(name):
+    try:
+        made = file_name(name)
+    except FileFormatError:
+        assert ".." in name or name[:1] in "/\\" or ":" in name or len(name.encode()) > 60
+        return
+    assert tensor_name(made) == name
+    for path in (PurePosixPath(made + ".npy"), PureWindowsPath(made + ".npy")):
+        assert path.name == made + ".npy"
+        assert not path.is_reserved() if isinstance(path, PurePosixPath) else True
+    assert made.isascii()
+    assert not made.startswith((".", "-"))
+
+
+@given(st.lists(st.text("aAbB./é%", max_size=6), unique=True))
+def test_names_stay_different_without_capitals(names):
+    try:
+        made = file_names(names)
+    except FileFormatError:
+        return
+    assert len({each.lower() for each in made.values()}) == len(names)
+    assert {tensor_name(each) for each in made.values()} == set(names)
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/../../b", "/etc/passwd", "..\\x", "\\\\host\\x", "C:\\x", "c:/x", "a\0b", "a\nb", "..", "a/.."]
+)
+def test_ways_out_of_the_directory_are_refused(name):
+    with pytest.raises(FileFormatError):
+        file_name(name)
+
+
+def test_a_name_that_is_too_long_is_refused():
+    with pytest.raises(FileFormatError, match="201 bytes"):
+        file_name("x" * 201)
+    assert file_name("con.weight") == "%63on.weight"
