@@ -127,6 +127,7 @@ def test_parts_of_a_file_that_was_lost(tmp_path, source, expected):
     assert contents(out) == expected["safetensors"]
 
 
+@pytest.mark.filterwarnings("default")  # what the cluster says when it starts and ends is not ours to judge
 def test_a_dask_cluster_of_processes(tmp_path, source, expected):
     distributed = pytest.importorskip("distributed")
     out = tmp_path / "out"
