@@ -105,9 +105,16 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
         (("4x8", "--page", "99"), 2, "there is no page 99"),
         (("99999x99999:buffer=l1", "--memory", "l1"), 2, "largest free block"),
         (("(4,8):(8,1)", "--color", "taste"), 2, "is no attribute"),
+        (("Sw<3,0,3>",), 2, "compose it with a layout"),
+        (("9999999999x4", "--layout", "tile"), 2, "too many to draw"),
+        (("0x5",), 2, "nothing to see"),
+        (("empty.npy", "--error", "--dtype", "bfloat8_b"), 2, "has no blocks"),
+        (("4x8", "--ttnn-visualizer", "empty.npy/report"), 4, "empty.npy"),
+        (("4x8", "-o", "nowhere/x.svg"), 4, "there is no folder"),
     ],
 )
-def test_what_cannot_be_shown_is_said_with_the_remedy(run, arguments, status, words):
+def test_what_cannot_be_shown_is_said_with_the_remedy(run, tmp_path, arguments, status, words):
+    np.save(tmp_path / "empty.npy", np.zeros((0, 4)))
     said = run("show", *arguments, status=status).err
     assert words in said
     assert said.count("\n") == 1
