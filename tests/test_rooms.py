@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The architecture: a room imports only from rooms above it, at the top of its files, and no two files are in a knot."""
+"""The architecture: a room imports only from rooms above it, at the top of its files, and no files are in a knot."""
 
 import ast
 from collections.abc import Iterator
