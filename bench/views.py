@@ -25,9 +25,14 @@ from tilewright.views.explorer.pictures import PICTURES, drawn
 
 TURNS = 7
 CHIP = "blackhole_p150"
-WORDS = dict(
-    shape="1x4x60x90", dtype="bfloat8_b", memory="block_sharded", buffer="l1", grid="8x8", chip="wormhole_n150"
-)
+WORDS = {
+    "shape": "1x4x60x90",
+    "dtype": "bfloat8_b",
+    "memory": "block_sharded",
+    "buffer": "l1",
+    "grid": "8x8",
+    "chip": "wormhole_n150",
+}
 
 
 def busy_allocator() -> tw.Allocator:
