@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast checkpoints are converted, against copying the file and against packing alone, and in how much memory.
 
-    python bench/convert.py [--gigabytes 1] [--memory 256MiB] [--folder FOLDER]
+    python bench/convert.py [--gigabytes 1] [--memory 256MiB] [--folder FOLDER] [--only memory]
 
 Rates are bytes of the source over time. The copy is read and written in pieces and waits for the disk, as a conversion
 does; each is measured in turn with the others, and the best of a few runs counts. Memory is the largest resident set
@@ -131,7 +131,7 @@ def memory(folder: Path, gigabytes: float, limit: str) -> None:
         source, out = folder / "model.safetensors", folder / "out"
         size = write_checkpoint(source, gigabytes, rows, columns)
         seconds, resident = run_apart("convert", source, out, "--dtype", "bfloat8_b", "--memory", limit, *more)
-        print(f"{name:<32}{seconds:>10.1f}{size / seconds / 1e9:>8.2f}{resident:>14.0f}")
+        print(f"{name:<32}{seconds:>10.1f}{size / seconds / 1e9:>8.2f}{resident:>14.0f}", flush=True)
         removed(out)
         source.unlink()
 
@@ -154,12 +154,16 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--memory", default="256MiB")
     parser.add_argument("--folder", help="where files are written; by default the system's temporary folder")
+    parser.add_argument("--only", choices=["weights", "throughput", "memory"])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
-        real_weights(folder)
-        throughput(folder, given.gigabytes)
-        memory(folder, given.gigabytes, given.memory)
+        if given.only in (None, "weights"):
+            real_weights(folder)
+        if given.only in (None, "throughput"):
+            throughput(folder, given.gigabytes)
+        if given.only in (None, "memory"):
+            memory(folder, given.gigabytes, given.memory)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversions: every tensor's bytes are those that packing it whole would give, however it is cut."""
 
+import json
 import tempfile
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -84,7 +86,7 @@ def wishes(draw):
     return found
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.data(), wishes())
 def test_pages_are_those_of_the_whole_tensor(data, wish):
     with tempfile.TemporaryDirectory() as name:
@@ -181,6 +183,25 @@ def test_integers_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(tw.FormatError, match=f"ids holds {2**40}"):
         tw.convert(tmp_path / "x.safetensors", tmp_path / "out")
     assert not (tmp_path / "out" / "tilewright.json").exists()
+
+
+def test_a_sharded_checkpoint_of_small_floats(tmp_path):
+    rng = np.random.default_rng(2)
+    kinds = {"BF16": ml_dtypes.bfloat16, "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2}
+    homes = {}
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for kind, dtype in kinds.items():
+        homes[f"{kind}.weight"] = f"{kind}.safetensors"
+        values = rng.standard_normal((200, 90)).astype(dtype)
+        write_safetensors(folder / f"{kind}.safetensors", {f"{kind}.weight": values})
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": homes}))
+    made = check(tmp_path, tmp_path / "blocks", folder, dtype="bfloat8_b")
+    assert {each.format.name for each in made.values()} == {"bfloat8_b"}
+    made = check(tmp_path, tmp_path / "same", folder)
+    assert {each.format.name for each in made.values()} == {"bfloat16"}
+    made = check(tmp_path, tmp_path / "same.safetensors", folder)
+    assert made["F8_E5M2.weight"].format.name == "float8_e5m2"
 
 
 def test_the_manifest_is_content_alone(tmp_path):
