@@ -3,14 +3,19 @@
 
 import json
 import sqlite3
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
 from tilewright.views import png
+
+from .test_any_request import asked, numbers, placements, shapes
 
 BLOCK = ("4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8")
 THINGS = {
@@ -141,3 +146,22 @@ def test_names_of_files_are_only_words(run, tmp_path):
         .find("{http://www.w3.org/2000/svg}title")
         .text
     )
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(shapes, placements, st.lists(numbers, max_size=4).map(",".join), shapes)
+def test_whatever_is_asked_is_shown_or_refused_in_one_line(shape, placement, at, tile):
+    options = [word for pair in placement for word in pair]
+    asked("show", *options, "--side", "16", "--", shape)
+    asked("show", *options, f"--at={at}", "--side", "16", "--", shape)
+    asked("show", *options, "--page", "1", "--", shape)
+    asked("show", *options, "--memory", "l1", "--", shape)
+    asked("show", f"--tiles={tile}", "--overlap", "2", "--", shape)
+    asked("show", f"--tiles={tile}", "--pipeline", "simplex", "--", shape)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.text("(),:@o 0123456789abankSw<>", max_size=24))
+def test_whatever_is_written_as_a_layout_is_drawn_or_refused(text):
+    if not Path(text).exists() and not text.startswith("-"):
+        asked("show", "--side", "16", "--", text)
