@@ -87,5 +87,4 @@ class Engine:
             self._problem = self._problem or problem
             waiting = list(self._open)
         for work in waiting:  # nobody must wait for a piece that never comes
-            work.source_hash.give_up()
-            work.output_hash.give_up()
+            work.hashes.give_up()

@@ -30,6 +30,8 @@ from .slabs import Slabs, inverse
 from .targets import is_checked
 from .workplace import PAYLOAD
 
+_SOURCE, _OUTPUT = 0, 1  # the streams that are hashed
+
 
 class Room:
     """The memory of one thread: cut anew for every slab, never larger than it was made."""
@@ -60,13 +62,11 @@ class Work:
         slot, self.final = item.slot, final_path(out, item.slot)
         self.temporary = parts / (PAYLOAD if slot.shared else f"{secrets.token_hex(8)}.part")
         self.file = OutputFile(self.temporary, self.final, create=not slot.shared)
-        self.source_hash = RollingHash(item.source.byte_range[0])
-        self.output_hash = RollingHash(slot.start if slot.shared else 0)
+        self.hashes = RollingHash(item.source.byte_range[0], slot.start if slot.shared else 0)
         self._left, self._lock = len(slabs), Lock()
         if slot.head:
             self.file.write(0, slot.head)
-            self.output_hash.add(0, 0, slot.head)
-        self._first = 1 if slot.head else 0
+            self.hashes.start(_OUTPUT, slot.head)
 
     def convert(self, number: int, box: Box, room: Room) -> bool:
         """Return whether this slab was the last one, after it was converted."""
@@ -77,8 +77,7 @@ class Work:
         for offset, piece in pieces:
             self.file.write(offset, piece)
         single = len(pieces) == 1 and self.item.slot.image is None
-        self.output_hash.add(self._first + number, pieces[0][0] if single else None, pages)
-        self.source_hash.add(number, start, data)
+        self.hashes.add(number, (start, data), (pieces[0][0] if single else None, pages))
         with self._lock:
             self._left -= 1
             return self._left == 0
@@ -125,15 +124,16 @@ class Work:
     def finish(self) -> Done:
         """Return the hashes, after everything is on the disk and the file has its name."""
         item, slot = self.item, self.item.slot
-        source, source_hash = item.source, self.source_hash.hexdigest()
-        if not self.source_hash.in_order:
+        source, source_hash = item.source, self.hashes.hexdigest(_SOURCE)
+        if not self.hashes.in_order[_SOURCE]:
             source_hash = hash_range(source.path, *source.byte_range, source.file)
         if not slot.shared:  # a shared file is hashed before it is gone on with, and synchronised when it is complete
             self.file.extend(slot.size)
             self.file.sync()
         start = slot.start if slot.shared else 0
-        in_order = self.output_hash.in_order
-        output_hash = self.output_hash.hexdigest() if in_order else hash_range(self.temporary, start, slot.size)
+        output_hash = self.hashes.hexdigest(_OUTPUT)
+        if not self.hashes.in_order[_OUTPUT]:
+            output_hash = hash_range(self.temporary, start, slot.size)
         self.file.close()
         if not slot.shared:
             for name, content in slot.beside.items():
@@ -145,8 +145,7 @@ class Work:
 
     def give_up(self) -> None:
         """Let go of the file, and remove it unless it is shared."""
-        self.source_hash.give_up()
-        self.output_hash.give_up()
+        self.hashes.give_up()
         self.file.close()
         if not self.item.slot.shared:
             self.temporary.unlink(missing_ok=True)
