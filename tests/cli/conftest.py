@@ -3,8 +3,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -45,13 +47,19 @@ def run(tmp_path, monkeypatch):
     return call
 
 
+# Processes of tests that run in the background would not hear Ctrl-C, as these do not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts the command as a process of its own."""
+    """Return a function that starts the command as a process of its own; whatever still runs at the end is ended."""
+    started = []
 
     def call(*arguments, **options):
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | options.pop("environment", {})
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
             cwd=tmp_path,
             env=environment,
@@ -60,8 +68,14 @@ def start(tmp_path):
             text=True,
             **options,
         )
+        started.append(process)
+        return process
 
-    return call
+    yield call
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture

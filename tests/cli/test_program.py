@@ -51,6 +51,15 @@ def test_help_fits_80_columns(run, name):
     assert all(len(line) <= 80 for line in shown.splitlines()), [line for line in shown.splitlines() if len(line) > 80]
 
 
+def test_nothing_asked_is_help(run):
+    assert run().out == run("--help").out
+    assert run("--debug").out == run("--help").out
+
+
+def test_json_can_be_asked_for_before_the_verb(run):
+    assert run("--json", *EXPLAIN).json == run(*EXPLAIN, "--json").json
+
+
 def test_help_lists_every_verb_and_exit_status(run):
     shown = run("--help").out
     assert all(f"  {name}" in shown for name in VERBS)
@@ -153,8 +162,9 @@ def test_a_bug_says_that_it_is_one():
         (PermissionError(13, "Permission denied", "in"), exit_codes.INPUT, "in: permission denied; check the permiss"),
         (ModuleNotFoundError("No module named 'zarr'", name="zarr"), exit_codes.MISSING, "zarr is not installed; pip"),
         (Failure("one\n  two", 4), exit_codes.OUTPUT, "one two"),
+        (MemoryError("8 TiB"), exit_codes.USAGE, "there is not enough memory (8 TiB); lower --memory"),
     ],
-    ids=["exists", "full", "permission", "missing", "two lines"],
+    ids=["exists", "full", "permission", "missing", "two lines", "memory"],
 )
 def test_problems_have_statuses(problem, status, line):
     said = told(problem)

@@ -9,12 +9,13 @@ from typing import Any
 
 from ..compare import Comparison, TensorComparison
 from ..copy import Plan
+from ..errors import LayoutError
 from ..files import ElementReading, Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..memory import Allocator, Device, Explanation, TensorSpec
-from ..tensor import TileTensor
-from ..tiling import Pipeline, Schedule, Tiler, Trace
+from ..tensor import Tensor, TileTensor
+from ..tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from .scene import Scene
 from .scenes.blocks import block_scene
 from .scenes.comparisons import comparison_scene, comparisons_scene
@@ -27,6 +28,7 @@ from .scenes.stored import inspection_scene, tile_scene
 from .scenes.swizzles import swizzle_scene
 from .scenes.tensors import tensor_scene
 from .scenes.tilers import tiler_scene
+from .scenes.values import values_scene
 
 
 @singledispatch
@@ -45,6 +47,7 @@ def scene_of(thing: Any, **options: Any) -> Scene:
 
 scene_of.register(LayoutLike, layout_scene)
 scene_of.register(TileTensor, tensor_scene)
+scene_of.register(Tensor, values_scene)
 scene_of.register(Plan, plan_scene)
 scene_of.register(QuantizationReport, block_scene)
 scene_of.register(TensorSpec, spec_scene)
@@ -68,6 +71,14 @@ scene_of.register(Trace, _without_side(trace_scene))
 
 
 @scene_of.register
+def _of_tile_plan(thing: TilePlan, **options: Any) -> Scene:
+    """Return the tiles that the tasks of a plan read, or write where nothing is read."""
+    tiler = (*thing.reading, *thing.writing)[0]
+    words = f"{len(thing)} tasks, which read these tiles" if thing.reading else f"{len(thing)} tasks"
+    return tiler_scene(tiler, **{"title": words, **options})
+
+
+@scene_of.register
 def _of_explanation(thing: Explanation, **options: Any) -> Scene:
     return spec_scene(thing.spec, at=thing.where.coordinate, **options)
 
@@ -75,6 +86,11 @@ def _of_explanation(thing: Explanation, **options: Any) -> Scene:
 @scene_of.register
 def _of_element(thing: ElementReading, **options: Any) -> Scene:
     return _of_explanation(thing.explanation, **options)
+
+
+@scene_of.register
+def _of_swizzle(thing: Swizzle, **options: Any) -> Scene:
+    raise LayoutError(f"{thing} has no shape of its own; compose it with a layout, as in {thing} o (8,8):(8,1)")
 
 
 @scene_of.register
