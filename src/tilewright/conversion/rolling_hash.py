@@ -50,6 +50,10 @@ class RollingHash:
         >>> rolling.in_order
         [False, False]
         """
+        hash_together([(self, number, pieces)])
+
+    def _begin(self, number: int, pieces: tuple[Piece, ...]) -> list[int]:
+        """Return the ranges whose piece is to be hashed, when it is the turn of this number."""
         with self._changed:
             for k, (start, _) in enumerate(pieces):
                 if start is None:
@@ -58,22 +62,15 @@ class RollingHash:
             self._changed.wait_for(lambda: not any(self.in_order) or self._turn == number)
             for k, (start, _) in enumerate(pieces):
                 self.in_order[k] = self.in_order[k] and start == self._positions[k]
-            active = [k for k, kept in enumerate(self.in_order) if kept]
-        self._hash(active, pieces)  # its turn is nobody else's
+            return [k for k, kept in enumerate(self.in_order) if kept]
+
+    def _end(self, pieces: tuple[Piece, ...], active: list[int]) -> None:
+        """Let the next number have its turn."""
         with self._changed:
             for k in active:
                 self._positions[k] += len(pieces[k][1])
             self._turn += 1
             self._changed.notify_all()
-
-    def _hash(self, active: list[int], pieces: tuple[Piece, ...]) -> None:
-        if len(active) == 2:
-            one, other = active
-            update_both(self._hashes[one], pieces[one][1], self._hashes[other], pieces[other][1])
-            return
-        for k in active:
-            data = pieces[k][1]
-            self._hashes[k].update(data.data if hasattr(data, "ctypes") else data)
 
     def give_up(self) -> None:
         """Let go of everyone who waits: a piece will never come."""
@@ -88,3 +85,24 @@ class RollingHash:
         'e3b0c442'
         """
         return self._hashes[stream].hexdigest()
+
+
+def hash_together(added: list[tuple[RollingHash, int, tuple[Piece, ...]]]) -> None:
+    """Add pieces to several hashes, each in its turn, two of about the same length at a time.
+
+    >>> one, other = RollingHash(0), RollingHash(0)
+    >>> hash_together([(one, 0, ((0, b"abc"),)), (other, 0, ((0, b"abc"),))])
+    >>> one.hexdigest(0) == other.hexdigest(0)
+    True
+    """
+    begun = [(rolling, pieces, rolling._begin(number, pieces)) for rolling, number, pieces in added]
+    # their turns are nobody else's
+    streams = [(rolling._hashes[k], pieces[k][1]) for rolling, pieces, active in begun for k in active]
+    streams.sort(key=lambda stream: -len(stream[1]))
+    for (one, first), (other, second) in zip(streams[::2], streams[1::2], strict=False):
+        update_both(one, first, other, second)
+    if len(streams) % 2:
+        last, data = streams[-1]
+        last.update(data.data if hasattr(data, "ctypes") else data)
+    for rolling, pieces, active in begun:
+        rolling._end(pieces, active)

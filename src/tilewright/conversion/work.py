@@ -25,7 +25,7 @@ from ..memory import TensorSpec
 from ..memory.host_bytes import as_stored, host_placement
 from .items import Done, Item, final_path
 from .output_file import OutputFile, hash_range
-from .rolling_hash import RollingHash
+from .rolling_hash import Piece, RollingHash
 from .slabs import Slabs, inverse
 from .targets import is_checked
 from .workplace import PAYLOAD
@@ -68,16 +68,18 @@ class Work:
             self.file.write(0, slot.head)
             self.hashes.start(_OUTPUT, slot.head)
 
-    def convert(self, number: int, box: Box, room: Room) -> bool:
-        """Return whether this slab was the last one, after it was converted."""
-        room.reset()
+    def convert(self, box: Box, room: Room) -> tuple[Piece, Piece]:
+        """Return the pieces of source and output that are still to be hashed, after a slab was written."""
         data, start, values = self._read(box, room)
         self._check(values)
         pages, pieces = self._packed(values.transpose(self.slabs.order), box.turned(self.slabs.order), room)
         for offset, piece in pieces:
             self.file.write(offset, piece)
         single = len(pieces) == 1 and self.item.slot.image is None
-        self.hashes.add(number, (start, data), (pieces[0][0] if single else None, pages))
+        return (start, data), (pieces[0][0] if single else None, pages)
+
+    def is_last(self) -> bool:
+        """Return whether the slab that was hashed now was the last one."""
         with self._lock:
             self._left -= 1
             return self._left == 0
