@@ -17,14 +17,13 @@ import numpy as np
 from ..copy import execute, plan_copy
 from ..copy.buffers import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
-from ..files.atomic import replacing
 from ..files.boxes import Box, PagedBoxes
 from ..files.source_file import Bytes
 from ..layout import round_up
 from ..memory import TensorSpec
 from ..memory.host_bytes import as_stored, host_placement
 from .items import Done, Item, final_path
-from .output_file import OutputFile, hash_range
+from .output_file import OutputFile, hash_range, put
 from .rolling_hash import Piece, RollingHash
 from .slabs import Slabs, inverse
 from .targets import is_checked
@@ -139,8 +138,7 @@ class Work:
         self.file.close()
         if not slot.shared:
             for name, content in slot.beside.items():
-                with replacing(self.final.with_name(name)) as beside:
-                    beside.write(content)
+                put(self.final.with_name(name), content, self.temporary.parent)
             os.replace(self.temporary, self.final)
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
         return Done(item.key, source_hash, output_hash, source.file.time, source.file.size, time)
