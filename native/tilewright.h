@@ -113,6 +113,14 @@ TW_EXPORT int32_t tw_carry(int64_t *turn, int64_t done, const tw_move *leaving, 
 TW_EXPORT int32_t tw_current_core(void) TW_NOEXCEPT;
 
 /*
+ * Continues two SHA-256 hashes, each over so many whole blocks of 64 bytes: 8 words of state each, as the standard
+ * starts them. Both at once take little longer than one. Returns 0, or -1 where the processor has no instructions for it;
+ * nothing is changed then.
+ */
+TW_EXPORT int32_t tw_sha256_pair(uint32_t *state_a, const uint8_t *a, int64_t blocks_a, uint32_t *state_b,
+                                 const uint8_t *b, int64_t blocks_b) TW_NOEXCEPT;
+
+/*
  * Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". The environment
  * variable TILEWRIGHT_CPU, set to avx2 or portable before the first call, holds them back to that.
  */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversions: every tensor's bytes are those that packing it whole would give, however it is cut."""
 
+import hashlib
 import json
 import tempfile
 from pathlib import Path
@@ -202,6 +203,22 @@ def test_a_sharded_checkpoint_of_small_floats(tmp_path):
     assert {each.format.name for each in made.values()} == {"bfloat16"}
     made = check(tmp_path, tmp_path / "same.safetensors", folder)
     assert made["F8_E5M2.weight"].format.name == "float8_e5m2"
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_many_slabs_of_many_tensors_at_once(tmp_path, transpose):
+    """Threads have two tensors in hand at a time; hashes are those of the whole files."""
+    rng = np.random.default_rng(4)
+    held = {f"w{k}": rng.standard_normal((int(rng.integers(100, 3000)), 300), dtype=np.float32) for k in range(7)}
+    source, out = write_safetensors(tmp_path / "x.safetensors", held), tmp_path / "out"
+    plan = plan_conversion(source, out, dtype="bfloat8_b", transpose=transpose)
+    run_plan(plan, memory=8 << 20, jobs=3)
+    whole = source.read_bytes()
+    for name, entry in read_manifest(out / "tilewright.json").entries.items():
+        assert entry.output.sha256 == hashlib.sha256((out / entry.output.file).read_bytes()).hexdigest()
+        assert entry.source.sha256 == hashlib.sha256(whole[entry.source.start : entry.source.end]).hexdigest()
+        values = held[name].T if transpose else held[name]
+        assert pages_of(tw.open_tensors(out)[name]) == to_bytes(values, entry.spec).tobytes()
 
 
 def test_the_manifest_is_content_alone(tmp_path):

@@ -257,6 +257,33 @@ def test_a_source_is_never_replaced(tmp_path):
     assert contents(tmp_path) == before
 
 
+def test_links_in_the_output_are_not_followed(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=2), tmp_path / "out"
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("keep me")
+    out.mkdir()
+    (out / "norm.bias.tensorbin").symlink_to(outside / "mine")
+    tw.convert(source, out, force=True)
+    assert (outside / "mine").read_text() == "keep me"
+    assert not (out / "norm.bias.tensorbin").is_symlink()
+    assert bool(tw.verify(out, source))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".tilewright").symlink_to(outside)
+    with pytest.raises(FileExistsError, match="link"):
+        tw.convert(source, other)
+    assert sorted(each.name for each in outside.iterdir()) == ["mine"]
+
+
+def test_another_kind_of_output_takes_the_place(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=2), tmp_path / "out"
+    tw.convert(source, out)
+    tw.convert(source, out, "npy", resume=True)
+    assert {each.suffix for each in out.iterdir()} == {".npy", ".json"}
+    assert bool(tw.verify(out, source))
+
+
 def test_a_journal_that_was_cut_off_or_spoilt(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
     plan = plan_conversion(source, out)

@@ -106,7 +106,7 @@ def test_what_was_not_converted(tmp_path):
         tw.verify(checkpoint(tmp_path / "m.safetensors", tensors=1))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_damaged_manifest_never_surprises(tmp_path_factory, data):
     """Whatever a manifest says, the answer is a report or a FileFormatError, and no file outside is read."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MOST_LINES = 40  # of the plan's table
+_MOST_NOTES = 8
 _WIDTH = 80
 
 
@@ -90,8 +91,10 @@ def command(
     plan = plan_conversion(sources, out, to, rules, follow_links, **settings)
     console = Console.current()
     if not console.json:
-        for note in plan.notes:
+        for note in plan.notes[:_MOST_NOTES]:
             console.note(f"note: {note}")
+        if len(plan.notes) > _MOST_NOTES:
+            console.note(f"note: and {len(plan.notes) - _MOST_NOTES} more like these; --json lists all")
     if dry_run:
         seconds = plan.seconds(jobs)
         return Answer(lambda: _plan_in_words(plan, seconds), {**plan.to_json(), "seconds": seconds})

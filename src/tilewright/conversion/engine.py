@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from threading import Lock, Thread
 
 from ..files.boxes import Box
 from .items import Done, Item
+from .rolling_hash import hash_together
 from .slabs import Slabs
 from .work import Room, Work
 
+_LEAST_FOR_TWO = 1 << 20  # bytes of memory of a thread below which it has one slab at a time
+Slab = tuple[Work, int, Box]
 Report = Callable[[Item, Done], None]
 Advance = Callable[[int], None]
 
@@ -34,8 +38,8 @@ class Engine:
         `report` is called for every item that is done, `advance` with the bytes of the source of every slab; one call
         at a time, from any thread.
         """
-        pieces = self._pieces()
-        workers = [Thread(target=self._work, args=(pieces, report, advance), daemon=True) for _ in range(self.jobs)]
+        steps = self._steps()
+        workers = [Thread(target=self._work, args=(steps, report, advance), daemon=True) for _ in range(self.jobs)]
         try:
             for each in workers:
                 each.start()
@@ -52,34 +56,51 @@ class Engine:
         if self._problem is not None:
             raise self._problem
 
-    def _pieces(self) -> Iterator[tuple[Work, int, Box]]:
-        for item in self.items:
-            slabs = Slabs(item.source, item.target, self.slab_bytes, item.slot.image is not None)
+    def _steps(self) -> Iterator[list[Slab]]:
+        """Yield what a thread does at a time: a slab each of two tensors, since two hashes go better than one.
+
+        Steps are taken in order, and the slabs of a tensor are in steps one after the other. So whoever waits for its
+        turn waits for an earlier step, and the earliest waits for nobody.
+        """
+        lanes = 2 if len(self.items) > 1 and self.slab_bytes >= _LEAST_FOR_TWO else 1
+        items = iter(self.items)
+        for slabs in zip_longest(*[self._lane(items, self.slab_bytes // lanes) for _ in range(lanes)]):
+            yield [each for each in slabs if each is not None]
+
+    def _lane(self, items: Iterator[Item], slab_bytes: int) -> Iterator[Slab]:
+        """Yield the slabs of one tensor after the other, taking the next that no other lane has taken."""
+        for item in items:
+            slabs = Slabs(item.source, item.target, slab_bytes, item.slot.image is not None)
             work = Work(item, slabs, self.out, self.parts, self.threads)
             self._open.add(work)
             for number, box in enumerate(slabs):
                 yield work, number, box
 
-    def _work(self, pieces: Iterator[tuple[Work, int, Box]], report: Report, advance: Advance) -> None:
+    def _work(self, steps: Iterator[list[Slab]], report: Report, advance: Advance) -> None:
         try:
             room = Room(self.slab_bytes)
             while True:
                 with self._lock:
-                    found = None if self._stopped else next(pieces, None)
-                if found is None:
+                    step = None if self._stopped else next(steps, None)
+                if step is None:
                     return
-                work, number, box = found
-                if work.convert(number, box, room):
-                    done = work.finish()
-                    with self._lock:
-                        self._open.discard(work)
-                        report(work.item, done)
-                share = work.item.bytes_in * (number + 1) // len(work.slabs)
-                share -= work.item.bytes_in * number // len(work.slabs)
-                with self._lock:
-                    advance(share)
+                room.reset()
+                hash_together([(work.hashes, number, work.convert(box, room)) for work, number, box in step])
+                for work, number, _ in step:
+                    self._over(work, number, report, advance)
         except BaseException as problem:
             self._fail(problem)
+
+    def _over(self, work: Work, number: int, report: Report, advance: Advance) -> None:
+        """Finish a tensor after its last slab, and say how far the work is."""
+        if work.is_last():
+            done = work.finish()
+            with self._lock:
+                self._open.discard(work)
+                report(work.item, done)
+        share = work.item.bytes_in * (number + 1) // len(work.slabs) - work.item.bytes_in * number // len(work.slabs)
+        with self._lock:
+            advance(share)
 
     def _fail(self, problem: BaseException) -> None:
         with self._lock:
@@ -87,5 +108,4 @@ class Engine:
             self._problem = self._problem or problem
             waiting = list(self._open)
         for work in waiting:  # nobody must wait for a piece that never comes
-            work.source_hash.give_up()
-            work.output_hash.give_up()
+            work.hashes.give_up()

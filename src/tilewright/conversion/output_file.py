@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
@@ -76,6 +77,25 @@ class OutputFile:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+
+def put(path: Path, content: bytes, parts: Path) -> None:
+    """Write a small file: under another name in `parts`, where a killed process may leave it, then in its place.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     put(Path(folder, "x"), b"abc", Path(folder))
+    ...     [each.name for each in Path(folder).iterdir()]
+    ['x']
+    """
+    temporary = parts / f"{secrets.token_hex(8)}.part"
+    file = OutputFile(temporary, path, create=True)
+    try:
+        file.write(0, content)
+        file.sync()
+    finally:
+        file.close()
+    os.replace(temporary, path)
 
 
 def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None) -> str:

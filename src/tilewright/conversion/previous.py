@@ -128,7 +128,7 @@ class Previous:
             return found
         if self.plan.single:  # its places may have moved: it is made anew, and replaced when that is complete
             return {}
-        self._orphans |= files_of(entries.values())
+        self._orphans |= files_of(manifest.entries.values() if manifest is not None else ())
         with self.place.journal(None) as journal:
             for item in self.plan.items:
                 if item.key in found:

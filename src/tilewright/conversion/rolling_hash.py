@@ -1,67 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SHA-256 of bytes that several threads handle: each piece is hashed in its turn, or all of them at the end."""
+"""SHA-256 of ranges that several threads handle: each piece is hashed in its turn, or the whole range at the end."""
 
 from __future__ import annotations
 
-import hashlib
 from threading import Condition
 from typing import Any
 
+from ..files.sha256 import new_hash, update_both
+
+Piece = tuple[int | None, Any]  # where it starts in its range, None if it is in several places, and its bytes
+
 
 class RollingHash:
-    """The SHA-256 of a range of bytes whose pieces are numbered and come from several threads.
+    """The SHA-256 of two ranges of bytes, a source and an output, whose numbered pieces come from several threads.
 
-    A piece that does not start where the one before it ended means that the range must be read again in order;
-    `in_order` is False from then on.
+    A piece that does not start where the one before it ended means that its range must be read again in order;
+    `in_order` says of each range whether that never happened.
 
-    >>> rolling = RollingHash()
-    >>> rolling.add(0, 0, b"ab")
-    >>> rolling.add(1, 2, b"c")
-    >>> rolling.in_order, rolling.hexdigest()[:8]
-    (True, 'ba7816bf')
+    >>> rolling = RollingHash(0, 100)
+    >>> rolling.add(0, (0, b"ab"), (100, b"x"))
+    >>> rolling.add(1, (2, b"c"), (None, b""))
+    >>> rolling.in_order, rolling.hexdigest(0)[:8]
+    ([True, False], 'ba7816bf')
     """
 
-    def __init__(self, begin: int = 0) -> None:
-        self._hash = hashlib.sha256()
-        self._turn, self._position = 0, begin
+    def __init__(self, *begins: int) -> None:
+        self._hashes = [new_hash() for _ in begins]
+        self._positions = list(begins)
+        self._turn = 0
         self._changed = Condition()
-        self.in_order = True
+        self.in_order = [True for _ in begins]
 
-    def add(self, number: int, start: int | None, data: Any) -> None:
-        """Hash a piece when those before it are hashed; a start of None says that it is no single piece.
+    def start(self, stream: int, data: bytes) -> None:
+        """Hash what comes before the first piece of a range.
 
-        >>> rolling = RollingHash()
-        >>> rolling.add(0, None, b"")
-        >>> rolling.in_order
-        False
+        >>> rolling = RollingHash(0, 0)
+        >>> rolling.start(1, b"abc")
+        >>> rolling.hexdigest(1)[:8]
+        'ba7816bf'
         """
+        self._hashes[stream].update(data)
+        self._positions[stream] += len(data)
+
+    def add(self, number: int, *pieces: Piece) -> None:
+        """Hash a piece of each range when those before it are hashed.
+
+        >>> rolling = RollingHash(0, 0)
+        >>> rolling.add(0, (None, b""), (None, b""))
+        >>> rolling.in_order
+        [False, False]
+        """
+        hash_together([(self, number, pieces)])
+
+    def _begin(self, number: int, pieces: tuple[Piece, ...]) -> list[int]:
+        """Return the ranges whose piece is to be hashed, when it is the turn of this number."""
         with self._changed:
-            if start is None:
-                self.in_order = False
-                self._changed.notify_all()
-            self._changed.wait_for(lambda: not self.in_order or self._turn == number)
-            if not self.in_order:
-                return
-            if start != self._position:
-                self.in_order = False
-                self._changed.notify_all()
-                return
-        self._hash.update(data)  # its turn is nobody else's
+            for k, (start, _) in enumerate(pieces):
+                if start is None:
+                    self.in_order[k] = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not any(self.in_order) or self._turn == number)
+            for k, (start, _) in enumerate(pieces):
+                self.in_order[k] = self.in_order[k] and start == self._positions[k]
+            return [k for k, kept in enumerate(self.in_order) if kept]
+
+    def _end(self, pieces: tuple[Piece, ...], active: list[int]) -> None:
+        """Let the next number have its turn."""
         with self._changed:
-            self._position += len(data)
+            for k in active:
+                self._positions[k] += len(pieces[k][1])
             self._turn += 1
             self._changed.notify_all()
 
     def give_up(self) -> None:
         """Let go of everyone who waits: a piece will never come."""
         with self._changed:
-            self.in_order = False
+            self.in_order = [False for _ in self.in_order]
             self._changed.notify_all()
 
-    def hexdigest(self) -> str:
-        """Return the hash of what came so far.
+    def hexdigest(self, stream: int) -> str:
+        """Return the hash of what came so far of a range.
 
-        >>> RollingHash().hexdigest()[:8]
+        >>> RollingHash(0).hexdigest(0)[:8]
         'e3b0c442'
         """
-        return self._hash.hexdigest()
+        return self._hashes[stream].hexdigest()
+
+
+def hash_together(added: list[tuple[RollingHash, int, tuple[Piece, ...]]]) -> None:
+    """Add pieces to several hashes, each in its turn, two of about the same length at a time.
+
+    >>> one, other = RollingHash(0), RollingHash(0)
+    >>> hash_together([(one, 0, ((0, b"abc"),)), (other, 0, ((0, b"abc"),))])
+    >>> one.hexdigest(0) == other.hexdigest(0)
+    True
+    """
+    begun = [(rolling, pieces, rolling._begin(number, pieces)) for rolling, number, pieces in added]
+    # their turns are nobody else's
+    streams = [(rolling._hashes[k], pieces[k][1]) for rolling, pieces, active in begun for k in active]
+    streams.sort(key=lambda stream: -len(stream[1]))
+    for (one, first), (other, second) in zip(streams[::2], streams[1::2], strict=False):
+        update_both(one, first, other, second)
+    if len(streams) % 2:
+        last, data = streams[-1]
+        last.update(data.data if hasattr(data, "ctypes") else data)
+    for rolling, pieces, active in begun:
+        rolling._end(pieces, active)

@@ -15,11 +15,10 @@ from time import perf_counter
 from typing import Any
 
 from ..errors import MemoryConfigError, TilewrightError
-from ..files.atomic import replacing
 from ..files.manifest import MANIFEST
 from .engine import Engine
 from .items import Done, Item
-from .output_file import OutputFile
+from .output_file import OutputFile, put
 from .plan import ConversionPlan, plan_conversion
 from .previous import Previous, is_in_payload
 from .workplace import PAYLOAD, Journal, Workplace
@@ -331,8 +330,7 @@ def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: di
             os.replace(place.parts / PAYLOAD, plan.out)
         else:
             previous.remove_orphans()
-            with replacing(plan.out / MANIFEST) as target:
-                target.write(manifest.to_bytes())
+            put(plan.out / MANIFEST, manifest.to_bytes(), place.parts)
         place.remove()
         _sync_directory(plan.out.parent if plan.single else plan.out)
     return True

@@ -17,18 +17,19 @@ import numpy as np
 from ..copy import execute, plan_copy
 from ..copy.buffers import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
-from ..files.atomic import replacing
 from ..files.boxes import Box, PagedBoxes
 from ..files.source_file import Bytes
 from ..layout import round_up
 from ..memory import TensorSpec
 from ..memory.host_bytes import as_stored, host_placement
 from .items import Done, Item, final_path
-from .output_file import OutputFile, hash_range
-from .rolling_hash import RollingHash
+from .output_file import OutputFile, hash_range, put
+from .rolling_hash import Piece, RollingHash
 from .slabs import Slabs, inverse
 from .targets import is_checked
 from .workplace import PAYLOAD
+
+_SOURCE, _OUTPUT = 0, 1  # the streams that are hashed
 
 
 class Room:
@@ -60,25 +61,24 @@ class Work:
         slot, self.final = item.slot, final_path(out, item.slot)
         self.temporary = parts / (PAYLOAD if slot.shared else f"{secrets.token_hex(8)}.part")
         self.file = OutputFile(self.temporary, self.final, create=not slot.shared)
-        self.source_hash = RollingHash(item.source.byte_range[0])
-        self.output_hash = RollingHash(slot.start if slot.shared else 0)
+        self.hashes = RollingHash(item.source.byte_range[0], slot.start if slot.shared else 0)
         self._left, self._lock = len(slabs), Lock()
         if slot.head:
             self.file.write(0, slot.head)
-            self.output_hash.add(0, 0, slot.head)
-        self._first = 1 if slot.head else 0
+            self.hashes.start(_OUTPUT, slot.head)
 
-    def convert(self, number: int, box: Box, room: Room) -> bool:
-        """Return whether this slab was the last one, after it was converted."""
-        room.reset()
+    def convert(self, box: Box, room: Room) -> tuple[Piece, Piece]:
+        """Return the pieces of source and output that are still to be hashed, after a slab was written."""
         data, start, values = self._read(box, room)
         self._check(values)
         pages, pieces = self._packed(values.transpose(self.slabs.order), box.turned(self.slabs.order), room)
         for offset, piece in pieces:
             self.file.write(offset, piece)
         single = len(pieces) == 1 and self.item.slot.image is None
-        self.output_hash.add(self._first + number, pieces[0][0] if single else None, pages)
-        self.source_hash.add(number, start, data)
+        return (start, data), (pieces[0][0] if single else None, pages)
+
+    def is_last(self) -> bool:
+        """Return whether the slab that was hashed now was the last one."""
         with self._lock:
             self._left -= 1
             return self._left == 0
@@ -125,28 +125,27 @@ class Work:
     def finish(self) -> Done:
         """Return the hashes, after everything is on the disk and the file has its name."""
         item, slot = self.item, self.item.slot
-        source, source_hash = item.source, self.source_hash.hexdigest()
-        if not self.source_hash.in_order:
+        source, source_hash = item.source, self.hashes.hexdigest(_SOURCE)
+        if not self.hashes.in_order[_SOURCE]:
             source_hash = hash_range(source.path, *source.byte_range, source.file)
         if not slot.shared:  # a shared file is hashed before it is gone on with, and synchronised when it is complete
             self.file.extend(slot.size)
             self.file.sync()
         start = slot.start if slot.shared else 0
-        in_order = self.output_hash.in_order
-        output_hash = self.output_hash.hexdigest() if in_order else hash_range(self.temporary, start, slot.size)
+        output_hash = self.hashes.hexdigest(_OUTPUT)
+        if not self.hashes.in_order[_OUTPUT]:
+            output_hash = hash_range(self.temporary, start, slot.size)
         self.file.close()
         if not slot.shared:
             for name, content in slot.beside.items():
-                with replacing(self.final.with_name(name)) as beside:
-                    beside.write(content)
+                put(self.final.with_name(name), content, self.temporary.parent)
             os.replace(self.temporary, self.final)
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
         return Done(item.key, source_hash, output_hash, source.file.time, source.file.size, time)
 
     def give_up(self) -> None:
         """Let go of the file, and remove it unless it is shared."""
-        self.source_hash.give_up()
-        self.output_hash.give_up()
+        self.hashes.give_up()
         self.file.close()
         if not self.item.slot.shared:
             self.temporary.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ conversion is complete; as long as it is there, the result is not.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -92,6 +93,9 @@ class Workplace:
 
     def _opened(self, path: Path) -> int:
         while True:
+            for each in (self.folder, self.parts):
+                if each.is_symlink():  # which could lead anywhere
+                    raise FileExistsError(errno.EEXIST, "it is a link; remove it, or choose another output", str(each))
             self.parts.mkdir(parents=True, exist_ok=True)
             try:
                 return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
