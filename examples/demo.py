@@ -66,6 +66,7 @@ tilewright("explain", tiles, "--tensor", TENSOR, "--at", ",".join(map(str, ELEME
 
 found = tw.inspect(tiles).element(TENSOR, ELEMENT)
 stored = Path(found.path).read_bytes()
+assert found.scale_offset is not None, "a block format has exponents"
 code, exponent = stored[found.offset], stored[found.scale_offset]
 step = 2.0 ** (exponent - 127 - 6)
 number = (-1) ** (code >> 7) * (code & 127) * step

@@ -54,6 +54,18 @@ def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
     assert deaths
 
 
+def test_killed_before_the_first_line_of_the_journal(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=3), tmp_path / "out"
+    whole = tmp_path / "whole" / "out"
+    whole.parent.mkdir()
+    tw.convert(source, whole, dtype="bfloat8_b")
+    Workplace(out, single=False).folder.mkdir(parents=True)
+    first = min(whole.glob("*.tensorbin"))
+    (out / first.name).write_bytes(first.read_bytes())
+    tw.convert(source, out, dtype="bfloat8_b", resume=True)
+    assert contents(out) == contents(whole)
+
+
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors", tensors=40, rows=100), tmp_path / "out"
     process = started(source, out, "--dtype", "bfloat8_b", "--memory", "256KiB")

@@ -21,6 +21,10 @@ from .plan import ConversionPlan
 from .workplace import NAME, PAYLOAD, Workplace
 
 
+def _holds_files(folder: Path) -> bool:
+    return folder.is_dir() and any(each.name != NAME for each in folder.iterdir())
+
+
 class Previous:
     """What is at the output of a plan before it runs, and what of that can be kept."""
 
@@ -57,7 +61,8 @@ class Previous:
             if not unfinished_is_fine:
                 said = "it is unfinished; go on with resume, or start again with force"
                 raise FileExistsError(errno.EEXIST, said, str(out))
-        elif not self.plan.single and out.is_dir() and any(each.name != NAME for each in out.iterdir()):
+        elif not self.plan.single and not self.place.folder.exists() and _holds_files(out):
+            # where there is a workplace, they may be files of its first tensor, not yet in a journal
             said = "other files are there; choose another output, or write beside them with force"
             raise FileExistsError(errno.EEXIST, said, str(out))
 
