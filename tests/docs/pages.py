@@ -45,14 +45,24 @@ def blocks_of(path: Path) -> list[Block]:
     return found
 
 
-def table_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return (line number, cells) of every row of every table of a page, without headings and rules."""
-    found, heading = [], True
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: its line on the page, and its cells by the heading of their column."""
+
+    line: int
+    cells: dict[str, str]
+
+
+def rows_of(path: Path) -> list[Row]:
+    """Return the rows of all tables of a page."""
+    found: list[Row] = []
+    heading: list[str] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if not line.startswith("|"):
-            heading = True
-        elif heading:
-            heading = False  # the row above the rule
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")] if line.startswith("|") else []
+        if not cells:
+            heading = []
+        elif not heading:
+            heading = cells
         elif set(line) - set("|-: "):
-            found.append((number, [cell.strip() for cell in line.strip("|").split(" | ")]))
+            found.append(Row(number, dict(zip(heading, cells, strict=True))))
     return found

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dictionaries: every term has a line that runs, and gives what the page says."""
+
+import doctest
+import re
+
+import pytest
+
+from .pages import DOCS, page_name, rows_of
+from .running import FLAGS, run_page, working_in
+
+PAGES = sorted((DOCS / "dictionaries").glob("*.md"))
+FEWEST_TERMS = 25
+
+
+def code_in(cell):
+    """Return what stands between the backticks of a cell that is nothing but code."""
+    found = re.fullmatch(r"`([^`]+)`", cell)
+    assert found, f"{cell!r} is not one piece of code"
+    return found[1]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_every_term_has_a_line_that_runs(path, tmp_path):
+    names = run_page(path, tmp_path)
+    terms = [row for row in rows_of(path) if "try" in row.cells]
+    assert len(terms) >= FEWEST_TERMS
+    for row in terms:
+        with working_in(tmp_path):
+            found = repr(eval(code_in(row.cells["try"]), names))  # noqa: S307  (our own pages)
+        same = doctest.OutputChecker().check_output(code_in(row.cells["gives"]) + "\n", found + "\n", FLAGS)
+        assert same, f"line {row.line}: {row.cells['try']} gives {found}"
+
+
+def test_there_are_four():
+    assert {path.stem for path in PAGES} == {"ttnn", "mojo", "ttl", "cute"}
