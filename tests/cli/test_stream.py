@@ -79,6 +79,7 @@ def test_zarr(run, folder):
 def test_traces(run, folder):
     done = run("stream", "scale", "in.npy", "out.npy", "--tile", "32x32", "--trace", "run.json")
     assert "of the transfers were hidden" in done.out
+    assert "there is no folder" in run("stream", "copy", "in.npy", "x.npy", "--trace", "nowhere/x.json", status=4).err
     assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
 
 
@@ -89,6 +90,30 @@ def test_targets_are_not_overwritten_unasked(run, folder):
     run("stream", "scale", "in.npy", "out.npy", "--force")
     assert np.array_equal(np.load(folder / "out.npy"), VALUES * 2)
     assert "there is no folder" in run("stream", "copy", "in.npy", "nowhere/out.npy", status=4).err
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(12, dtype=">f4").reshape(3, 4),
+        np.arange(12).reshape(3, 4) * 1j,
+        np.zeros((0, 4), np.float32),
+        np.ones((3, 4), bool),
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+    ],
+    ids=["big-endian", "complex", "empty", "bool", "Fortran"],
+)
+def test_arrays_of_every_kind(run, folder, values):
+    np.save(folder / "odd.npy", values)
+    run("stream", "copy", "odd.npy", "out.npy")
+    found = np.load(folder / "out.npy")
+    assert found.dtype == values.dtype
+    assert np.array_equal(found, values)
+
+
+def test_a_number_has_no_tiles(run, folder):
+    np.save(folder / "number.npy", np.float32(3))
+    assert "holds a single number" in run("stream", "copy", "number.npy", "out.npy", status=3).err
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,10 @@ def test_dimensions_of_one_do_not_matter_and_transposes_must_be_asked_for():
     assert "transpose=True" in refused.problem
     assert not refused.same
     assert tw.diff(WEIGHTS, swapped, transpose=True, memory=1 << 18).same
+    square = WEIGHTS[0, :50, :50]
+    assert tw.diff(square, square.T, transpose=True).same
+    assert not tw.diff(square, square, transpose=True).same
+    assert tw.diff(np.arange(3), np.arange(3), transpose=True).same
 
 
 def test_tensors_are_matched_by_name():

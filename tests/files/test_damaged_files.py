@@ -222,6 +222,16 @@ def test_npz_with_strange_members(tmp_path):
         open_tensors(tmp_path / "z.npz")
 
 
+def test_a_member_without_a_name(tmp_path):
+    """Which the standard library stumbles over; found by make fuzz-files."""
+    nameless = zipfile.ZipInfo("x")
+    nameless.filename = ""
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr(nameless, npy_bytes(np.arange(3)))
+    with pytest.raises(tw.FileFormatError):
+        open_tensors(tmp_path / "x.npz")
+
+
 def test_a_member_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
     """A bomb: a small member that says it is small, and is not."""
     data = npz_bytes(True)

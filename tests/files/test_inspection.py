@@ -80,3 +80,20 @@ def test_pictures(tmp_path):
         assert thing._repr_html_().startswith("<div")
     assert "Inspection of" in repr(found)
     assert "TileReading 'w'" in repr(found.tile("w", 0, 0))
+
+
+def test_only_headers_are_read(tmp_path, monkeypatch):
+    from tilewright.files.source_file import SourceFile
+
+    stored(tmp_path / "w.tensorbin", np.zeros((512, 512), np.float32), "float32", layout="tile")
+    np.save(tmp_path / "x.npy", np.zeros((512, 512)))
+    taken = []
+    read = SourceFile.read_runs  # all reading goes through it
+
+    def counted(file, runs, out):
+        taken.append(len(out))
+        read(file, runs, out)
+
+    monkeypatch.setattr(SourceFile, "read_runs", counted)
+    assert len(tw.inspect(tmp_path).tensors) == 2
+    assert 0 < sum(taken) < 100_000  # of three million bytes

@@ -70,3 +70,8 @@ def test_json_has_only_plain_values():
     found = json.loads(json.dumps(explain(spec, (2, 33, 17)).to_json()))
     assert (found["address"], found["core"], found["block"]) == (1498385, [0, 5], [[2, 33, 16], [2, 33, 31]])
     assert prod(found["padded_shape"]) == 4 * 64 * 96
+
+
+def test_an_explanation_has_a_picture():
+    spec = tw.TensorSpec((4, 60, 90), "bfloat8_b", memory=tw.block_sharded((8, 8)), chip="wormhole_n150")
+    assert explain(spec, (2, 33, 17))._repr_html_().startswith("<div")

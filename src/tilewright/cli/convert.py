@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from .console import Answer, Console
 from .failures import Failure
 from .progress_bar import ProgressBar
 from .spec_options import SpecOptions, spec_options
-from .values import SIZE, bytes_in_words
+from .values import SIZE, ParamType, bytes_in_words
 from .verb import verb
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _WIDTH = 80
 @click.option("--transpose", is_flag=True, help="Exchange the last two dimensions of every tensor.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [all cores]")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @click.option("--resume", is_flag=True, help="Keep what an earlier run finished, and make the rest.")
 @click.option("--force", is_flag=True, help="Replace what is there.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, and write nothing.")
@@ -84,7 +85,7 @@ def command(
     *sources, out = paths
     if not sources:
         raise click.UsageError(f"{out} is the output; name at least one source before it")
-    settings = _settings(ctx, options)
+    settings = _settings(ctx, options, to)
     settings |= {"transpose": transpose or None, "pad_value": pad_value}
     plan = plan_conversion(sources, out, to, rules, follow_links, **settings)
     console = Console.current()
@@ -94,7 +95,7 @@ def command(
     if dry_run:
         seconds = plan.seconds(jobs)
         return Answer(lambda: _plan_in_words(plan, seconds), {**plan.to_json(), "seconds": seconds})
-    with _executor(dask) as executor, ProgressBar("converting") as bar, _output_errors(out):
+    with _executor(dask) as executor, ProgressBar("converting") as bar, _output_errors(plan):
         report = run_plan(
             plan,
             memory=memory_limit,
@@ -108,16 +109,42 @@ def command(
     return Answer(lambda: _report_in_words(report), {"event": "report", **report.to_json()})
 
 
-def _settings(ctx: click.Context, options: SpecOptions) -> dict[str, Any]:
+def _for_files(option: click.Parameter) -> click.Parameter:
+    """Return an option as it is for files, where the source decides what is not said; others share the original."""
+    changes: dict[str, Any] = {
+        "dtype": {"default": None, "show_default": False, "help": "Number format. [that of the source]"},
+        "layout": {"help": "Pages: rows, or tiles. [tile]"},
+        "alignment": {"hidden": True, "expose_value": True, "type": _NotForFiles()},
+    }
+    if option.name not in changes:
+        return option
+    own = copy(option)
+    for name, value in changes[option.name].items():
+        setattr(own, name, value)
+    return own
+
+
+class _NotForFiles(ParamType):
+    """The type of an option that this verb does not have."""
+
+    name = "nothing"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse the value."""
+        self.fail("files have the padding of their tiles and shards, and no other", param, ctx)
+
+
+command.params = [_for_files(each) for each in command.params]
+
+
+def _settings(ctx: click.Context, options: SpecOptions, to: str | None) -> dict[str, Any]:
     """Return the settings that were given on the command line; what was not given is the converter's to choose."""
     default = click.core.ParameterSource.DEFAULT
     given = {each.name for each in fields(SpecOptions) if ctx.get_parameter_source(each.name) is not default}
-    if "alignment" in given:
-        raise click.UsageError("--alignment is not for files: tiles and shards say how tensors are padded")
     found: dict[str, Any] = {name: getattr(options, name) for name in given - {"chip", "dispatch", "harvested"}}
-    if isinstance(found.get("tile"), tuple):
-        found.setdefault("layout", "tile")
-    return {**found, "chip": options.machine()}
+    # a chip that nobody asked for is not written into manifests, unless something depends on it
+    on_a_chip = given & {"chip", "dispatch", "harvested", "shard", "buffer"} or to == "banks"
+    return {**found, "chip": options.machine() if on_a_chip else None}
 
 
 def _part(text: str | None) -> tuple[int, int] | None:
@@ -136,7 +163,7 @@ def _executor(address: str | None) -> Iterator[Any]:
         return
     distributed: Any = import_module("distributed")
     try:
-        client = distributed.Client(address, timeout="10s")
+        client = distributed.Client(address)
     except (OSError, ValueError) as problem:
         raise Failure(f"no Dask scheduler answers at {address}: {problem}; start one with dask scheduler") from None
     with client:
@@ -144,14 +171,17 @@ def _executor(address: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _output_errors(out: str) -> Iterator[None]:
-    """Let errors about files be errors of the output: sources were opened before."""
+def _output_errors(plan: ConversionPlan) -> Iterator[None]:
+    """Let errors about files that are no sources be errors of the output."""
+    out = str(plan.out)
     try:
         yield
     except FileExistsError as problem:
         said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
         raise Failure(f"{problem.filename or out}: {said}", exit_codes.OUTPUT) from None
     except OSError as problem:
+        if problem.filename in {str(item.source.path) for item in plan.items}:
+            raise
         reason = (problem.strerror or str(problem)).lower()
         kept = "" if isinstance(problem, BlockingIOError) else "; what is finished is kept, go on with --resume"
         raise Failure(f"{problem.filename or out}: {reason}{kept}", exit_codes.OUTPUT) from problem

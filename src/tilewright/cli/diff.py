@@ -10,6 +10,7 @@ import click
 from . import exit_codes
 from .console import Answer, wrapped
 from .progress import Progress
+from .targets import check_target, save_picture
 from .values import SIZE
 from .verb import verb
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="See --atol.")
 @click.option("--ulp", type=click.FloatRange(0), metavar="N", help="So do errors of N steps of the coarser format.")
 @click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="The correlation must be at least P.")
-@click.option("--transpose", is_flag=True, help="B may have its last two dimensions swapped.")
+@click.option("--transpose", is_flag=True, help="B has its last two dimensions swapped.")
 @click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Most memory for slabs. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
@@ -54,6 +55,8 @@ def command(
     """
     from ..compare import diff
 
+    if show is not None:
+        check_target(show)
     with Progress("comparing", 0, "elements") as progress:
         found = diff(
             a,
@@ -69,9 +72,7 @@ def command(
         )
     worst = found.worst
     if show is not None and worst is not None:
-        from ..views import save, scene_of
-
-        save(scene_of(worst), show)
+        save_picture(worst, show)
     status = exit_codes.OK if found.same else exit_codes.NO
     return Answer(lambda: _in_words(found, worst if with_map else None, show), found.to_json() | {"show": show}, status)
 

@@ -8,6 +8,7 @@ import shutil
 import click
 
 from .console import Answer
+from .targets import save_picture
 from .values import Numbers
 from .verb import verb
 
@@ -52,7 +53,5 @@ def _saved(thing: object, show: str | None) -> str:
     """Return the line that says where the picture of a thing is, after saving it."""
     if show is None:
         return ""
-    from ..views import save, scene_of
-
-    save(scene_of(thing), show)
+    save_picture(thing, show)
     return f"\nwrote {show}"

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from . import exit_codes
 from .console import Answer
 from .failures import Failure
 from .progress import Progress
+from .targets import check_target
 from .values import FORMAT, SHAPE, SIZE, bytes_in_words
 from .verb import verb
 
@@ -78,8 +78,12 @@ def command(
     function, halo = _compute(compute, len(sources), _settings(settings))
     if not sources:
         raise click.UsageError(f"{target} is the target; name at least one source before it")
-    _check_target(Path(target), force)
+    for path, replace in ((target, force), (trace, True)):
+        if path is not None:
+            check_target(path, replace)
     arrays = [open_array(path, shape, dtype) for path in sources]
+    if not arrays[0].shape:
+        raise Failure(f"{sources[0]} holds a single number, which has no tiles; give an array", exit_codes.INPUT)
     kept = Trace() if trace is not None else None
     with (
         _until_interrupted() as switch,
@@ -117,13 +121,6 @@ def command(
         "trace": None if kept is None else {"path": trace, **kept.summary()},
     }
     return Answer(lambda: _in_words(data), data)
-
-
-def _check_target(target: Path, force: bool) -> None:
-    if not force and target.exists():
-        raise Failure(f"{target} exists; choose another target, or --force to replace it", exit_codes.OUTPUT)
-    if not target.parent.is_dir():
-        raise Failure(f"{target}: there is no folder {target.parent}; make it first", exit_codes.OUTPUT)
 
 
 def _in_words(data: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def diff(
     """Return how two files, directories, arrays or mappings of arrays differ, in logical space.
 
     Number formats and layouts may differ: values are compared. `atol`, `rtol`, `ulp` and `pcc` say what is still the
-    same. `tensors` are names or patterns to compare. `transpose` lets B have its last two dimensions swapped.
+    same. `tensors` are names or patterns to compare. `transpose` says that B has its last two dimensions swapped.
     `memory` bounds what is held at once; `progress` is told (elements done, elements in all).
 
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)

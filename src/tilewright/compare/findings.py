@@ -64,7 +64,7 @@ def findings(moments: Moments, counts: Counts) -> list[Finding]:
     found += _in_the_largest(moments, total)
     if counts.zeroed:
         share = counts.zeroed / max(1, counts.nonzero)
-        text = f"{_elements(counts.zeroed)} that were not zero became zero ({_percent(share)}), which hardly moves PCC"
+        text = f"{_elements(counts.zeroed, 'nonzero ')} became zero ({_percent(share)}), which hardly moves PCC"
         found.append(Finding("zeroed", text, share))
     if counts.flipped:
         share = counts.flipped / counts.elements

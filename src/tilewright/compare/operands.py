@@ -169,17 +169,17 @@ def _operand(thing: Any) -> Operand:
 
 
 def matched(a: Operand, b: Operand, transpose: bool = False) -> Operand:
-    """Return b with the shape of a: dimensions of one may be there or not, and the last two be swapped if asked.
+    """Return b with the shape of a: dimensions of one may be there or not; the last two are swapped if asked.
 
     >>> matched(ArrayOperand(np.zeros((2, 3))), ArrayOperand(np.zeros((1, 2, 3)))).shape
     (2, 3)
     """
+    swapped = (*b.shape[:-2], *b.shape[:-3:-1])
+    if transpose and len(b.shape) > 1 and swapped == a.shape:
+        return Rearranged(b, a.shape, transposed=True)
     if a.shape == b.shape:
         return b
     if [n for n in a.shape if n != 1] == [n for n in b.shape if n != 1]:
         return Rearranged(b, a.shape)
-    swapped = (*b.shape[:-2], *b.shape[:-3:-1])
-    if transpose and swapped == a.shape:
-        return Rearranged(b, a.shape, transposed=True)
     hint = "; if B is A transposed, say so (transpose=True)" if swapped == a.shape else ""
     raise LayoutError(f"the shapes {list(a.shape)} and {list(b.shape)} differ{hint}")

@@ -34,6 +34,11 @@ class Previous:
     def check(self, unfinished_is_fine: bool, resume: bool, force: bool) -> None:
         """Raise if something is there that must not be touched."""
         out = self.plan.out
+        made = {final_path(out, item.slot).resolve() for item in self.plan.items}
+        for source in {item.source.path.resolve() for item in self.plan.items} & made:
+            raise FileExistsError(
+                errno.EEXIST, "it is a source, and would be replaced; choose another output", str(source)
+            )
         if out.is_dir() if self.plan.single else out.exists() and not out.is_dir():
             what = "a directory, and one file is to be made" if self.plan.single else "no directory"
             raise FileExistsError(errno.EEXIST, f"it is {what}; choose another output", str(out))
@@ -43,7 +48,7 @@ class Previous:
             if not resume:
                 said = "it is finished; check it with resume, or replace it with force"
                 raise FileExistsError(errno.EEXIST, said, str(out))
-        elif any(self.place.folder.glob("done*.jsonl")):
+        elif self.place.is_used:
             if not unfinished_is_fine:
                 said = "it is unfinished; go on with resume, or start again with force"
                 raise FileExistsError(errno.EEXIST, said, str(out))

@@ -16,7 +16,7 @@ class RollingHash:
 
     >>> rolling = RollingHash()
     >>> rolling.add(0, 0, b"ab")
-    ... rolling.add(1, 2, b"c")
+    >>> rolling.add(1, 2, b"c")
     >>> rolling.in_order, rolling.hexdigest()[:8]
     (True, 'ba7816bf')
     """

@@ -104,9 +104,10 @@ def convert(
     """Return what was done to convert the tensors of files to tiled files at `out`.
 
     See `plan_conversion` for sources, kinds of output and rules. Memory stays below `memory` bytes, whatever the size
-    of the tensors; `jobs` threads work (all cores). `resume` keeps what an earlier run finished; `force` replaces what
-    is there; without them an `out` that exists is refused. `part` (i, n) does one of n parts, for batch systems;
-    `executor` spreads tensors over any `concurrent.futures` executor that sees the same files.
+    of the tensors; `jobs` threads work, by default one more than there are cores. `resume` keeps what an earlier run
+    finished; `force` replaces what is there; without them an `out` that exists is refused. `part` (i, n) does one of n
+    parts, for batch systems; `executor` spreads tensors over any `concurrent.futures` executor that sees the same
+    files.
 
     >>> import tempfile, numpy, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +191,7 @@ def budget(memory: int, jobs: int | None) -> tuple[int, int]:
     """
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"{jobs} jobs do nothing; use 1 or more")
-    threads = jobs or os.cpu_count() or 1
+    threads = jobs or (os.cpu_count() or 1) + 1  # one of them waits for the disk
     room = memory - _INTERPRETER if memory >= 2 * _INTERPRETER else memory // 2
     threads = max(1, min(threads, room // _LEAST_SLAB))
     if room < _LEAST_SLAB:

@@ -11,7 +11,7 @@ from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
 from ..files.tensorbin_header import dtype_code
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
-from ..memory import Chip, TensorSpec, Tile
+from ..memory import Chip, TensorLayout, TensorSpec, Tile
 from .rules import Rules, Settings
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
@@ -28,6 +28,9 @@ _NEAREST = {
     "uint64": "uint32",
     "bool": "uint8",
 }
+
+
+_WITHOUT_TILES = ("float8_e4m3",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,11 @@ def target_of(source: StoredTensor, rules: Rules, to: str) -> Target | None:
     dtype, note = _format(source.format, own, rules.for_all, to)
     order = _order(len(source.shape), both.transpose)
     shape = tuple([source.shape[d] for d in order])
-    spec = TensorSpec(shape, dtype, _layout(both, to), _tile(both), _memory(both, to), _chip(both))
+    layout = TensorLayout.of(_layout(both, dtype, to))
+    tile = (
+        _tile(both) if layout is TensorLayout.TILE else None
+    )  # of tensors in rows, what is said of tiles is not meant
+    spec = TensorSpec(shape, dtype, layout, tile, _memory(both, to), _chip(both))
     if to == "tensorbin" and not spec.nbytes:
         raise LayoutError("it has no elements, and a tensorbin file cannot be empty; leave it out with skip = true")
     if to == "banks":
@@ -129,10 +136,11 @@ def _order(rank: int, transpose: Any) -> tuple[int, ...]:
     return order
 
 
-def _layout(settings: Settings, to: str) -> Any:
+def _layout(settings: Settings, dtype: Format, to: str) -> Any:
     if to == "npy":
         return "row_major"
-    return "tile" if settings.layout is None else settings.layout
+    usual = "row_major" if dtype.name in _WITHOUT_TILES else "tile"
+    return usual if settings.layout is None else settings.layout
 
 
 def _tile(settings: Settings) -> Tile:

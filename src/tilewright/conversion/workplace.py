@@ -64,8 +64,8 @@ class Workplace:
                 yield
 
     def _leave(self) -> None:
-        """Remove the directory if nothing was done in it."""
-        if not any(self.folder.glob("done*.jsonl")) and not any(self.parts.glob("*")):
+        """Remove the directory if nothing was finished in it."""
+        if not self.is_used:
             self.remove()
             with suppress(OSError):
                 self.folder.parent.rmdir()  # which succeeds only if it is empty
@@ -98,6 +98,15 @@ class Workplace:
                 continue  # someone finished in between, and took the directory away
 
     # The journal.
+
+    @property
+    def is_used(self) -> bool:
+        """Return whether something was finished here.
+
+        >>> Workplace(Path("nowhere"), single=False).is_used
+        False
+        """
+        return any(path.stat().st_size for path in self.folder.glob("done*.jsonl"))
 
     def records(self) -> dict[str, Any]:
         """Return the records of all journals, by key; a last line that was cut off does not count.

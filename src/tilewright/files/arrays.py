@@ -79,11 +79,15 @@ def new_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any 
 
 
 def scalar_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the NumPy type of a scalar format; blocks have none.
+    """Return the NumPy type of a scalar format, or any NumPy type of plain numbers; blocks have none.
 
     >>> scalar_dtype("bf16").itemsize
     2
     """
+    if isinstance(dtype, np.dtype):
+        if dtype.hasobject:
+            raise FileFormatError(f"elements of type {dtype} are Python objects; an array file takes numbers")
+        return dtype
     found = format_of(dtype)
     if isinstance(found, BlockFormat):
         raise FileFormatError(f"{found} stores blocks, not elements; an array file takes a scalar format")

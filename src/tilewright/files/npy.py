@@ -138,7 +138,7 @@ def read_npz(path: Any) -> list[StoredTensor]:
             found = [_member(archive, info, file) for info in archive.infolist() if not info.is_dir()]
     except FileFormatError:
         raise
-    except _ZIP_PROBLEMS as problem:
+    except (*_ZIP_PROBLEMS, OSError) as problem:
         raise FileFormatError(f"it is no zip file that can be read: {problem}") from None
     stored = sorted([each.byte_range for each in found if not isinstance(each.file, _Unpacked)])
     for (_, end), (start, _) in pairwise(stored):
@@ -154,9 +154,9 @@ _ZIP_PROBLEMS = (
     NotImplementedError,
     RuntimeError,
     ValueError,
+    LookupError,  # of an empty name, say
     EOFError,
     OverflowError,
-    OSError,
 )
 
 
@@ -220,7 +220,7 @@ class _Unpacked(SourceFile):
                     handle.write(chunk)
         except FileFormatError:
             raise
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as problem:
+        except _ZIP_PROBLEMS as problem:
             raise FileFormatError(f"{self.path}: {self._info.filename!r} cannot be unpacked: {problem}") from None
         if left:
             raise FileFormatError(f"{self.path}: {self._info.filename!r} is {left} bytes shorter than it says")

@@ -14,7 +14,7 @@ from .atomic import replacing
 from .names import check_tensor_name
 from .safetensors import KINDS, METADATA, Entry, encode_header
 
-_KIND_OF = {format_: kind for kind, (_, format_) in KINDS.items() if format_ is not None}
+_KIND_OF = {format_.name: kind for kind, (_, format_) in KINDS.items() if format_ is not None}
 
 
 def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
@@ -35,7 +35,7 @@ def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[st
         found = np.ascontiguousarray(found).reshape(found.shape)  # the former makes vectors of scalars
         plain = found.astype(found.dtype.newbyteorder("<"), copy=False)
         end = reached + plain.nbytes
-        entries.append(Entry(name, _KIND_OF[format_of(plain)], plain.shape, reached, end))
+        entries.append(Entry(name, _KIND_OF[format_of(plain).name], plain.shape, reached, end))
         values.append(plain)
         reached = end
     with replacing(path) as file:

@@ -107,7 +107,10 @@ class SourceFile:
 
     def _fill(self, handle: int, offset: int, part: memoryview) -> None:
         while len(part):
-            count = _read_at(handle, offset, part)
+            try:
+                count = _read_at(handle, offset, part)
+            except OSError as problem:
+                raise type(problem)(problem.errno, problem.strerror, str(self.path)) from None
             if not count:
                 raise FileFormatError(f"{self.path} ends at byte {offset}, before the {len(part)} bytes that follow it")
             part, offset = part[count:], offset + count

@@ -26,7 +26,7 @@ from .mesh import Coordinate, Topology
 from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
-_SIZE_BYTES = 8
+SIZE_BYTES = 8
 _ALIGNMENT = 64
 
 
@@ -160,19 +160,19 @@ def parse_start(data: bytes | memoryview, size: int) -> tuple[Header, int]:
     {(0, 0): Extent(offset=0, size=4)}
     """
     view = memoryview(data)
-    if len(view) < _SIZE_BYTES:
+    if len(view) < SIZE_BYTES:
         raise FileFormatError(
-            f"{len(view)} bytes are no tensorbin file: it starts with the {_SIZE_BYTES} bytes of its header's size"
+            f"{len(view)} bytes are no tensorbin file: it starts with the {SIZE_BYTES} bytes of its header's size"
         )
-    header_size = int.from_bytes(view[:_SIZE_BYTES], "little")
-    if header_size % _SIZE_BYTES or header_size > size - _SIZE_BYTES:
+    header_size = int.from_bytes(view[:SIZE_BYTES], "little")
+    if header_size % SIZE_BYTES or header_size > size - SIZE_BYTES:
         raise FileFormatError(
-            f"the header's size is {header_size}; it must be a multiple of {_SIZE_BYTES} and at most"
-            f" {size - _SIZE_BYTES}, which is what follows"
+            f"the header's size is {header_size}; it must be a multiple of {SIZE_BYTES} and at most"
+            f" {size - SIZE_BYTES}, which is what follows"
         )
-    start = _SIZE_BYTES + header_size
+    start = SIZE_BYTES + header_size
     try:
-        header = decode_header(view[_SIZE_BYTES:start])
+        header = decode_header(view[SIZE_BYTES:start])
     except FileFormatError:
         raise
     except TilewrightError as problem:  # a shape, tile or sharding that cannot be
@@ -248,5 +248,5 @@ def start_of_file(spec: TensorSpec) -> bytes:
 
 def _start_of_file(header: Header) -> bytes:
     fields = encode_header(header)
-    fields += bytes(-(_SIZE_BYTES + len(fields)) % _ALIGNMENT)
-    return len(fields).to_bytes(_SIZE_BYTES, "little") + fields
+    fields += bytes(-(SIZE_BYTES + len(fields)) % _ALIGNMENT)
+    return len(fields).to_bytes(SIZE_BYTES, "little") + fields

@@ -9,7 +9,7 @@ from ..errors import FileFormatError, TilewrightError
 from .boxes import Box
 from .source_file import SourceFile
 from .stored_tensor import Part, StoredTensor
-from .tensorbin import parse_start
+from .tensorbin import SIZE_BYTES, parse_start
 from .tensorbin_header import Header
 
 _MOST_START_BYTES = 1 << 26  # whose header describes one tensor
@@ -28,7 +28,7 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
     [97, 98, 99, 100]
     """
     file = SourceFile(path)
-    header, start = parse_start(file.read(0, min(file.size, _MOST_START_BYTES)), file.size)
+    header, start = parse_start(_start_of(file), file.size)
     try:
         shape, parts = _mesh_parts(header, start)
     except FileFormatError:
@@ -40,6 +40,12 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
     reach = (min(offsets), max(offsets) + spec.nbytes)
     order = tuple(range(len(shape)))
     return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, reach, file, spec, parts, order)
+
+
+def _start_of(file: SourceFile) -> bytes:
+    """Return the bytes up to the end of the header, and no more: a directory may have hundreds of large files."""
+    size = int.from_bytes(file.read(0, min(file.size, SIZE_BYTES)), "little")
+    return file.read(0, min(file.size, SIZE_BYTES + size, _MOST_START_BYTES))
 
 
 def _mesh_parts(header: Header, start: int) -> tuple[tuple[int, ...], tuple[Part, ...]]:

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import MemoryConfigError
 from ..formats import BlockFormat
 from ..formats.scales import PowerOfTwo
+from ..showing import Shown
 from .spec import TensorSpec
 from .where import Where, coordinate_of, element_in_page, locate, page_at
 
@@ -20,7 +21,7 @@ _INDENT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Shown):
     """The way of one element from its coordinate to its byte, each step with the numbers it is made of.
 
     >>> from tilewright import block_sharded

@@ -12,7 +12,7 @@ from ..copy import Plan
 from ..files import Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
-from ..memory import Allocator, Device, TensorSpec
+from ..memory import Allocator, Device, Explanation, TensorSpec
 from ..tensor import TileTensor
 from ..tiling import Pipeline, Schedule, Tiler, Trace
 from .scene import Scene
@@ -65,6 +65,11 @@ scene_of.register(Device, _without_side(memory_scene))
 scene_of.register(Schedule, _without_side(schedule_scene))
 scene_of.register(Pipeline, _without_side(schedule_scene))
 scene_of.register(Trace, _without_side(trace_scene))
+
+
+@scene_of.register
+def _of_explanation(thing: Explanation, **options: Any) -> Scene:
+    return spec_scene(thing.spec, at=thing.where.coordinate, **options)
 
 
 @scene_of.register

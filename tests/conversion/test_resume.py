@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions that are killed, resumed, repeated and changed: the result is always that of one run."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.conversion import plan_conversion, run_plan
+from tilewright.conversion.workplace import Workplace
+
+from ..files.samples import write_safetensors
+from .checkpoints import checkpoint, contents, converted, started
+
+KILLS = int(os.environ.get("TILEWRIGHT_KILLS", "2"))  # make kills: 20
+OUTS = {"tensorbin": "out", "safetensors": "out.safetensors", "banks": "out", "npy": "out"}
+
+
+def options(to):
+    return ["--to", to, "--dtype", "bfloat16" if to == "npy" else "bfloat8_b", "--memory", "256KiB", "--jobs", "2"]
+
+
+@pytest.mark.parametrize("to", ["tensorbin", "safetensors", "banks"] if KILLS > 2 else ["tensorbin", "safetensors"])
+def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
+    source = checkpoint(tmp_path / "m.safetensors", tensors=20)
+    whole = tmp_path / "whole" / OUTS[to]
+    whole.parent.mkdir()
+    assert converted(source, whole, *options(to)).returncode == 0
+    rng = random.Random(to)
+    deaths = kept = 0
+    for attempt in range(KILLS):
+        out = tmp_path / str(attempt) / OUTS[to]
+        out.parent.mkdir()
+        process = started(source, out, *options(to))
+        while not Workplace(out, to == "safetensors").folder.exists() and process.poll() is None:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0.0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        deaths += process.returncode == -signal.SIGKILL
+        if (out / "tilewright.json" if to != "safetensors" else out).exists():  # what looks finished is finished
+            assert bool(tw.verify(out, source))
+        ended = converted(source, out, *options(to), "--resume", "--json")
+        assert ended.returncode == 0, ended.stderr
+        kept += json.loads(ended.stdout.splitlines()[-1])["kept"]
+        assert contents(out) == contents(whole)
+        assert sorted(each.name for each in out.parent.iterdir()) == [out.name]
+    print(f"{to}: killed {deaths} of {KILLS} times, {kept} of {21 * KILLS} tensors were kept")
+    assert deaths
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=60, rows=900), tmp_path / "out"
+    process = started(source, out, "--dtype", "bfloat8_b", "--memory", "256KiB")
+    while not list(out.glob("*.tensorbin")) and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    assert not list(out.rglob("*.part"))
+    report = tw.convert(source, out, dtype="bfloat8_b", resume=True)
+    assert report.kept > 0
+    assert bool(tw.verify(out, source))
+
+
+def interrupted(plan, after):
+    """Run a plan until so many tensors are done, then stop it as Ctrl-C would."""
+    seen = []
+
+    def stop(event):
+        if event.kind == "tensor":
+            seen.append(event.name)
+            if len(seen) == after:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan, jobs=1, progress=stop)
+    return seen
+
+
+@pytest.mark.parametrize("to", ["tensorbin", "safetensors", "npy"])
+def test_only_what_is_missing_is_done(tmp_path, to):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / OUTS[to]
+    plan = plan_conversion(source, out, to)
+    seen = interrupted(plan, 4)
+    assert not tw.conversion.previous.Previous(plan, Workplace(out, plan.single)).is_finished
+    with pytest.raises(FileExistsError, match="unfinished"):
+        run_plan(plan)
+    if out.is_dir():
+        with pytest.raises(tw.FileFormatError, match="unfinished"):
+            tw.verify(out)
+    report = run_plan(plan, resume=True)
+    assert (report.kept, report.converted) == (len(seen), len(plan.items) - len(seen))
+    assert bool(tw.verify(out, source))
+    again = run_plan(plan, resume=True)
+    assert (again.kept, again.converted) == (len(plan.items), 0)
+
+
+def test_a_source_that_changed_is_converted_again(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
+    interrupted(plan_conversion(source, out), 8)
+    data = bytearray(source.read_bytes())
+    first = tw.open_tensors(source)["layer.0.weight"]
+    data[first.byte_range[0] + 3] ^= 1
+    source.write_bytes(data)
+    report = run_plan(plan_conversion(source, out), resume=True)
+    assert report.kept == 7
+    assert bool(tw.verify(out, source))
+
+
+def test_a_source_that_was_only_touched_is_kept(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
+    interrupted(plan_conversion(source, out), 8)
+    os.utime(source, ns=(1, 1))
+    assert run_plan(plan_conversion(source, out), resume=True).kept == 8
+
+
+@pytest.mark.parametrize("harm", ["remove", "shorten", "change"])
+def test_outputs_that_were_harmed_are_made_again(tmp_path, harm):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
+    plan = plan_conversion(source, out)
+    for finished in (False, True):
+        if finished:
+            run_plan(plan, resume=True)
+        else:
+            interrupted(plan, 8)
+        path = out / "layer.0.weight.tensorbin"
+        if harm == "remove":
+            path.unlink()
+        elif harm == "shorten":
+            os.truncate(path, 100)
+        else:
+            data = bytearray(path.read_bytes())
+            data[-1] ^= 1
+            path.write_bytes(data)
+        report = run_plan(plan, resume=True)
+        assert report.kept == (len(plan.items) - 1 if finished else 7)
+        assert bool(tw.verify(out, source))
+
+
+def test_changed_rules_change_only_their_tensors(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
+    tw.convert(source, out, dtype="bfloat16")
+    report = tw.convert(source, out, dtype="bfloat16", rules={"layer.3.*": {"dtype": "bfloat8_b"}}, resume=True)
+    assert (report.converted, report.kept) == (1, 12)
+    report = tw.convert(source, out, dtype="bfloat16", rules={"layer.4.*": {"skip": True}}, resume=True)
+    assert (report.converted, report.kept) == (1, 11)
+    assert not (out / "layer.4.weight.tensorbin").exists()
+    fresh = tmp_path / "fresh" / "out"
+    tw.convert(source, fresh, dtype="bfloat16", rules={"layer.4.*": {"skip": True}})
+    assert contents(out) == contents(fresh)
+
+
+def test_one_file_is_replaced_when_the_new_one_is_complete(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "o.safetensors"
+    tw.convert(source, out, dtype="bfloat16")
+    before = out.read_bytes()
+    plan = plan_conversion(source, out, dtype="bfloat8_b")
+    seen = []
+
+    def stop(event):
+        seen.append(event.kind)
+        if seen.count("tensor") == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan, force=True, progress=stop)
+    assert out.read_bytes() == before
+    run_plan(plan, resume=True)
+    assert bool(tw.verify(out, source))
+    assert out.read_bytes() != before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.safetensors", "o.safetensors"]
+
+
+def test_nothing_is_overwritten_without_force(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=2), tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep me")
+    with pytest.raises(FileExistsError, match="other files"):
+        tw.convert(source, out)
+    tw.convert(source, out, force=True)
+    assert (out / "mine.txt").read_text() == "keep me"
+    with pytest.raises(FileExistsError, match="finished"):
+        tw.convert(source, out)
+    tw.convert(source, out, rules={"norm*": {"skip": True}}, force=True)
+    assert sorted(each.name for each in out.iterdir()) == [
+        "layer.0.weight.tensorbin",
+        "layer.1.weight.tensorbin",
+        "mine.txt",
+        "tilewright.json",
+    ]
+    report = tw.verify(out, source)
+    assert bool(report)
+    assert report.notes == ("mine.txt is not in the manifest", "the source also has norm.bias")
+    with pytest.raises(FileExistsError, match="no directory"):
+        tw.convert(source, out / "mine.txt", force=True)
+    single = tmp_path / "x.safetensors"
+    single.mkdir()
+    with pytest.raises(FileExistsError, match="a directory"):
+        tw.convert(source, single, force=True)
+
+
+def test_a_source_is_never_replaced(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(6).reshape(2, 3))
+    write_safetensors(tmp_path / "m.safetensors", {"w": np.zeros((64, 64), np.float32)})
+    before = contents(tmp_path)
+    for source, out, to in ((tmp_path / "x.npy", tmp_path, "npy"), (tmp_path / "m.safetensors",) * 2 + (None,)):
+        with pytest.raises(FileExistsError, match="source"):
+            tw.convert(source, out, to, force=True)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(FileExistsError, match="source"):
+        tw.convert(tmp_path / "m.safetensors", tmp_path / "link" / "m.safetensors", force=True)
+    (tmp_path / "link").unlink()
+    assert contents(tmp_path) == before
+
+
+def test_a_journal_that_was_cut_off_or_spoilt(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
+    plan = plan_conversion(source, out)
+    interrupted(plan, 6)
+    journal = out / ".tilewright" / "done.jsonl"
+    os.truncate(journal, journal.stat().st_size - 5)
+    assert run_plan(plan, resume=True).kept == 5
+    interrupted(plan_conversion(source, tmp_path / "other"), 6)
+    journal = tmp_path / "other" / ".tilewright" / "done.jsonl"
+    journal.write_bytes(b"zebra\n")
+    with pytest.raises(tw.FileFormatError, match="no journal"):
+        tw.convert(source, tmp_path / "other", resume=True)
+    assert tw.convert(source, tmp_path / "other", force=True).complete
+
+
+def test_two_processes_do_not_share_an_output(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=3), tmp_path / "out"
+    place = Workplace(out, single=False)
+    with place.locked():
+        ended = converted(source, out)
+        assert ended.returncode == 4
+        assert "another process is converting" in ended.stderr
+        with pytest.raises(BlockingIOError):
+            tw.convert(source, out, part=(0, 2))
+    assert not out.exists()
+    processes = [started(source, out, "--dtype", "bfloat8_b") for _ in range(4)]
+    results = [process.communicate() for process in processes]
+    codes = sorted(process.returncode for process in processes)
+    assert codes[0] == 0, results
+    assert set(codes[1:]) == {4}, results
+    assert bool(tw.verify(out, source))
+
+
+def test_the_journal_holds_no_stale_hash(tmp_path):
+    """A tensor whose values change under the same name and size is never taken for the old one."""
+    source, out = tmp_path / "m.safetensors", tmp_path / "out"
+    write_safetensors(source, {"w": np.zeros((64, 64), np.float32), "v": np.zeros(3, np.float32)})
+    tw.convert(source, out)
+    write_safetensors(source, {"w": np.ones((64, 64), np.float32), "v": np.zeros(3, np.float32)})
+    report = tw.verify(out, source)
+    assert [each.name for each in report.problems] == ["w"]
+    assert "another one" in report.problems[0].problem
+    assert tw.convert(source, out, resume=True).converted == 1
+    assert bool(tw.verify(out, source))

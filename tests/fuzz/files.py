@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fuzz the parsers of files with atheris: whatever the bytes are, the answer is tensors or a FileFormatError.
+
+    python tests/fuzz/files.py [--seconds 60] [--corpus build/fuzz] [PARSER...]
+
+Each parser is fuzzed in a process of its own, guided by coverage, from a corpus of sound files. An input that makes it
+do anything else is kept beside the corpus, and the exit status is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(4, dtype=np.uint8)}
+PARSERS = {
+    "safetensors": "x.safetensors",
+    "npy": "x.npy",
+    "npz": "x.npz",
+    "tensorbin": "x.tensorbin",
+    "index": "model.safetensors.index.json",
+    "manifest": "tilewright.json",
+    "image": "x.banks.json",
+    "rules": "rules.toml",
+}
+MOST_BYTES = 4096
+
+
+def seeds(parser: str) -> list[bytes]:
+    """Return sound files for a parser to start from."""
+    import tilewright as tw
+    from tilewright.files.bank_image import BankImage
+    from tilewright.files.safetensors import Entry, encode_header
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.savez(folder / "m.npz", **ARRAYS)
+        if parser == "npy":
+            made = []
+            for array in (ARRAYS["a"], np.asfortranarray(ARRAYS["a"]), ARRAYS["a"].astype(">f8"), np.float32(3)):
+                file = io.BytesIO()
+                np.save(file, array)
+                made.append(file.getvalue())
+            return made
+        if parser == "npz":
+            np.savez_compressed(folder / "z.npz", **ARRAYS)
+            return [(folder / "m.npz").read_bytes(), (folder / "z.npz").read_bytes()]
+        if parser == "safetensors":
+            plain = encode_header([Entry("a", "F32", (2, 3), 0, 24), Entry("b", "U8", (4,), 24, 28)], {"k": "v"})
+            tw.convert(folder / "m.npz", folder / "o.safetensors", layout="row_major")
+            return [plain + bytes(28), (folder / "o.safetensors").read_bytes()]
+        if parser in ("tensorbin", "manifest"):
+            tw.convert(folder / "m.npz", folder / "out", layout="row_major", shard="height", grid=[2, 1], buffer="l1")
+            suffix = "*.tensorbin" if parser == "tensorbin" else "*.json"
+            return [path.read_bytes() for path in (folder / "out").glob(suffix)]
+        if parser == "index":
+            return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
+        if parser == "image":
+            return [BankImage(tw.TensorSpec((2, 3), "uint8", chip="wormhole_n150")).index()]
+        return [b'"*" = {dtype = "bfloat8_b", tile = [16, 32]}\n["a*"]\nskip = true\ngrid = [8, 8]\n']
+
+
+def tried(parser: str, folder: Path, data: bytes) -> None:
+    """Give bytes to a parser, and read every tensor it finds; only a FileFormatError is an answer besides."""
+    import tilewright as tw
+    from tilewright.conversion import Rules
+
+    path = folder / PARSERS[parser]
+    path.write_bytes(data)
+    if parser == "rules":
+        try:
+            Rules.of(path)
+        except (tw.FileFormatError, tw.FormatError):
+            return
+        return
+    try:
+        if parser == "manifest":
+            tw.verify(folder, jobs=1)
+        for each in tw.open_tensors(folder if parser == "manifest" else path).values():
+            if each.format is not None and each.nbytes < 1 << 20:
+                each.read()
+    except tw.FileFormatError:
+        return
+
+
+def instrumented_modules() -> list[ModuleType]:
+    """Return the modules whose branches guide the fuzzer."""
+    import tilewright.conversion.rules
+    import tilewright.files
+
+    names = [f"tilewright.files.{each.name}" for each in pkgutil.iter_modules(tilewright.files.__path__)]
+    return [tilewright.conversion.rules, zipfile, *map(importlib.import_module, names)]
+
+
+def functions_of(module: ModuleType) -> Iterator[FunctionType]:
+    """Yield the functions and methods that a module defines."""
+    for value in vars(module).values():
+        held = vars(value).values() if isinstance(value, type) else [value]
+        for each in held:
+            function = getattr(each, "__func__", each)
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                yield function
+
+
+def fuzz(parser: str, corpus: Path, seconds: int) -> None:
+    """Fuzz one parser in this process, which ends with it."""
+    import atheris
+
+    for module in instrumented_modules():
+        for function in functions_of(module):
+            atheris.instrument_func(function)  # an editable installation has a loader that atheris does not know
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "m.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+        (folder / "x.banks.bin").write_bytes(bytes(384))
+        arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
+        arguments += ["-timeout=10", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
+        atheris.Setup([*arguments, str(corpus / "seeds")], lambda data: tried(parser, folder, data))
+        atheris.Fuzz()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parsers", nargs="*", choices=[[], *PARSERS], metavar="PARSER")
+    parser.add_argument("--seconds", type=int, default=60, help="for each parser")
+    parser.add_argument("--corpus", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--only", choices=PARSERS, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.only:
+        fuzz(given.only, given.corpus / given.only, given.seconds)
+        return
+    worst = 0
+    for name in given.parsers or PARSERS:
+        home = given.corpus / name / "seeds"
+        home.mkdir(parents=True, exist_ok=True)
+        for k, data in enumerate(seeds(name)):
+            (home / f"seed-{k}").write_bytes(data)
+        print(f"== {name}", flush=True)
+        own = [sys.executable, __file__, "--only", name, "--seconds", str(given.seconds), "--corpus", str(given.corpus)]
+        ended = subprocess.run(own, env={**os.environ, "TILEWRIGHT_THREADS": "1"}, check=False)
+        worst = max(worst, abs(ended.returncode))
+    print("no parser failed" if not worst else "a parser failed; what it was given is beside its corpus")
+    sys.exit(worst)
+
+
+if __name__ == "__main__":
+    main()
