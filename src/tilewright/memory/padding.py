@@ -20,6 +20,8 @@ def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[
     >>> padded_extents((3, 5, 7), (24, 6, 9))
     (4, 6, 9)
     """
+    if any(entry < 1 for entry in alignment):
+        raise MemoryConfigError(f"alignment {list(alignment)} has an entry below 1; use 1 or more")
     rank = max(len(shape), len(alignment))
     extents = [1] * (rank - len(shape)) + list(shape)
     rows = 1
