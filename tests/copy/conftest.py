@@ -3,10 +3,11 @@
 
 import pytest
 
-from tilewright.copy import native
+from tilewright.copy import native, opencl_engine
 
 REFERENCE = {"engine": "reference"}
 NATIVE = [{"engine": "native", "threads": count} for count in (1, 2)]
+OPENCL = {"engine": "opencl"}
 
 
 def named(options):
@@ -17,10 +18,23 @@ def present(options):
     """Return the options of an engine, or skip the test where the engine is missing."""
     if options["engine"] == "native" and not native.available():
         pytest.skip(native.why_not())
+    if options["engine"] == "opencl" and opencl_engine.why_not():
+        pytest.skip(opencl_engine.why_not())
     return options
 
 
-@pytest.fixture(scope="session", params=[REFERENCE, *NATIVE], ids=named)
+def pytest_generate_tests(metafunc):
+    """Run every test of a move on every engine; random ones on the host, since a device compiles each plan anew.
+
+    Random plans on devices have tests of their own, with fewer examples: test_opencl_plans.py.
+    """
+    if "engine" in metafunc.fixturenames:
+        random = getattr(metafunc.function, "is_hypothesis_test", False)
+        engines = [REFERENCE, *NATIVE] + ([] if random else [OPENCL])
+        metafunc.parametrize("engine", engines, ids=named, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def engine(request):
     """The options that choose an engine, as keyword arguments of a move."""
     return present(request.param)

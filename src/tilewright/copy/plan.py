@@ -83,6 +83,18 @@ class Plan:
         """
         return explain(self)
 
+    def code(self, dialect: str) -> str:
+        """Return the plan as C for a device, in the dialect "opencl" or "cuda": a kernel for each loop nest.
+
+        >>> from tilewright import Layout
+        >>> plan = plan_copy(Placement(Layout(4096), "int8"), Placement(Layout(4096), "int8"))
+        >>> [line for line in plan.code("cuda").splitlines() if line.startswith("KERNEL")]
+        ['KERNEL(256) tw_copy_0(GLOBAL const u8 *RESTRICT source, GLOBAL u8 *RESTRICT target) {']
+        """
+        from .codegen import generate  # needs plans itself
+
+        return generate(self, dialect).text
+
 
 def plan_copy(source: Placement, target: Placement) -> Plan:
     """Return the plan that moves source into target: convert, pad, crop, tile, transpose or pack, in one go.

@@ -217,7 +217,8 @@ def valid_elements(tensor: Any) -> tuple[int, ...] | None:
 def _copied(view: Array) -> Array:
     if view.size < SMALL:
         return view.copy()
-    return copy_array(view, aligned_empty(view.shape, view.dtype))
+    copied: Array = copy_array(view, aligned_empty(view.shape, view.dtype))
+    return copied
 
 
 def _assign(values: Array, view: Array, tensor: TileTensor) -> None:

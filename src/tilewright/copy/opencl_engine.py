@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenCL engine: plans as generated kernels, on any device that PyOpenCL finds.
+
+Kernels are kept in memory by plan, and on disk by PyOpenCL, which keys them by their source, the device and its driver.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, TransferError
+from ..formats import format_of
+from .codegen import Kernel, Tuning, check_formats, generate
+from .codegen.kernel import WIDEST
+from .compiled import CompiledPlans
+from .device_array import DeviceArray
+from .plan import Plan
+
+# On a processor a work-group is a loop, and unrolling only makes it longer to compile.
+_ON_PROCESSORS = Tuning(threads=64, in_flight=16, shared=8192)
+_INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    kernel: Any
+    shape: Kernel
+    tables: list[Any]
+
+
+_compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
+
+
+def why_not() -> str | None:
+    """Return why there is no OpenCL here and what to do about it, or None if there is.
+
+    >>> reason = why_not()
+    >>> reason is None or "OpenCL" in reason
+    True
+    """
+    return _found()[1]
+
+
+@cache
+def _found() -> tuple[Any, str | None]:
+    """Return the queue of the first device, or the reason that there is none."""
+    try:
+        cl: Any = import_module("pyopencl")
+    except ImportError as problem:
+        return None, f"OpenCL needs PyOpenCL ({problem}); {_INSTALL}"
+    try:
+        context = cl.create_some_context(interactive=False)
+    except (cl.Error, RuntimeError) as problem:
+        return None, f"OpenCL found no device ({problem}); {_INSTALL}"
+    from .opencl_arrays import queue_of
+
+    return queue_of(context), None
+
+
+def can_run(plan: Plan) -> bool:
+    """Return whether there is a device and it knows the formats of a plan.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> can_run(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
+    False
+    """
+    try:
+        check_formats(plan)
+    except FormatError:
+        return False
+    return why_not() is None
+
+
+def home() -> Any:
+    """Return where host data goes: the first device, or the one that PYOPENCL_CTX names."""
+    queue, problem = _found()
+    if problem:
+        raise TransferError(f"the opencl engine cannot run: {problem}")
+    from .opencl_arrays import OpenCLHome
+
+    return OpenCLHome(queue)
+
+
+def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | None = None) -> None:
+    """Enqueue a plan on the queue of the target; the host does not wait for it."""
+    cl: Any = import_module("pyopencl")
+    queue = target.home.queue
+    starts = [array.span[0] for array in (source, target)]
+    low, high = (int(np.gcd(WIDEST, start)) for start in starts)
+    for array, aligned in ((source, low), (target, high)):
+        if aligned < min(WIDEST, array.itemsize):
+            raise TransferError(f"memory at byte {array.span[0]} of a buffer is not aligned to {array.format.name}")
+    key = ("opencl", queue.context.int_ptr, queue.device.int_ptr, low, high, tuning)
+    launches = _compiled.get(plan, key, lambda: _built(cl, plan, queue, (low, high), tuning))
+    try:
+        for launch in launches:
+            kernel, shape = launch.kernel, launch.shape
+            arguments = [source.memory, target.memory, *map(np.uint64, starts), *launch.tables]
+            for k, argument in enumerate(arguments):
+                kernel.set_arg(k, argument)
+            cl.enqueue_nd_range_kernel(queue, kernel, (shape.groups * shape.threads,), (shape.threads,))
+    except cl.Error as problem:
+        raise TransferError(f"{queue.device.name} could not run the plan: {problem}; use engine='native'") from problem
+
+
+def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
+    device = queue.device
+    doubles = format_of("float64") in (plan.source.format, plan.target.format)
+    if doubles and not device.double_fp_config:
+        raise FormatError(f"{device.name} has no float64; use engine='native', or convert to float32 first")
+    if tuning is None:
+        tuning = _ON_PROCESSORS if device.type & cl.device_type.CPU else Tuning()
+        tuning = Tuning(
+            threads=min(tuning.threads, device.max_work_group_size // 2),
+            in_flight=tuning.in_flight,
+            shared=min(tuning.shared, device.local_mem_size // 2),
+        )
+    program = generate(plan, "opencl", aligned, tuning)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # remarks of the driver's compiler
+            built = cl.Program(queue.context, program.text).build(devices=[device])
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        return [
+            _Launch(
+                cl.Kernel(built, kernel.name),
+                kernel,
+                [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.tables],
+            )
+            for kernel in program.kernels
+        ]
+    except cl.Error as problem:
+        raise TransferError(f"{device.name} could not compile the plan: {problem}; use engine='native'") from problem
