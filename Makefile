@@ -13,11 +13,11 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz sanitize bench wheel clean
+.PHONY: help venv demo test test-cuda lint format fuzz sanitize bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -51,6 +51,11 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py
+
+# On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
+CUDA_PYTHON ?= $(PYTHON)
+test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=...)
+	PYTHONPATH=src:. $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider tests/cuda
 
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engines that every test of a move runs on."""
 
+import os
+
 import pytest
 
 from tilewright.copy import native, opencl_engine
+
+# Almost every test brings a plan of its own, and compiling it takes longer than running it.
+os.environ.setdefault("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
 
 REFERENCE = {"engine": "reference"}
 NATIVE = [{"engine": "native", "threads": count} for count in (1, 2)]

@@ -7,7 +7,7 @@ Kernels are kept in memory by plan, and on disk by PyOpenCL, which keys them by 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -23,7 +23,7 @@ from .device_array import DeviceArray
 from .plan import Plan
 
 # On a processor a work-group is a loop, and unrolling only makes it longer to compile.
-_ON_PROCESSORS = Tuning(threads=64, in_flight=16, shared=8192)
+_ON_PROCESSORS = Tuning(threads=64, in_flight=16, shared=8192, unroll=False)
 _INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
 
 
@@ -117,9 +117,9 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
         raise FormatError(f"{device.name} has no float64; use engine='native', or convert to float32 first")
     if tuning is None:
         tuning = _ON_PROCESSORS if device.type & cl.device_type.CPU else Tuning()
-        tuning = Tuning(
+        tuning = replace(
+            tuning,
             threads=min(tuning.threads, device.max_work_group_size // 2),
-            in_flight=tuning.in_flight,
             shared=min(tuning.shared, device.local_mem_size // 2),
         )
     program = generate(plan, "opencl", aligned, tuning)

@@ -15,7 +15,7 @@ from math import gcd, prod
 from ..reference import fill_value
 from .axes import Axis, Digit, Growth, combinations
 from .block_floats import BLOCK_FLOATS, block_functions
-from .kernel import WIDEST, Job, Kernel, alignment, block_format, kernel_text, vector
+from .kernel import Job, Kernel, alignment, block_format, vector
 from .numbers import raw_type
 from .text import Named, declared, decoded, guard, loop, offset, when
 
@@ -78,11 +78,7 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     axes = job.axes
 
     lines, in_group = declared("group", groups, "g")
-    body = ["const u32 group = GROUP, thread = THREAD;" if groups else "const u32 thread = THREAD;", *lines]
-    body += [
-        f"SHARED v16 codes[{-(-count * code_bytes // WIDEST)}];",
-        f"SHARED v16 scales[{-(-count // WIDEST)}];",
-    ]
+    body = list(lines)
     inside = decoded(f"block / {share.threads}u" if share.threads > 1 else "block", digits)
     elements, first = bytes_type(share.elements * size)
     made, second = bytes_type(share.elements * element.bits // 8)
@@ -134,10 +130,10 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     into = f"slot * {code_bytes // width}u" + (f" + block % {share.threads}u" if share.threads > 1 else "")
     keep = [
         f"const u32 slot = {slot};",
-        f"((SHARED {vector(width)} *)codes)[{into}] = y.{vector(width)}s[0];",
+        f"((LOCAL {vector(width)} *)codes)[{into}] = y.{vector(width)}s[0];",
         *when(
             f"block % {share.threads}u == 0u" if share.threads > 1 else "",
-            ["((SHARED u8 *)scales)[slot] = (u8)shared;"],
+            ["((LOCAL u8 *)scales)[slot] = (u8)shared;"],
         ),
     ]
     together = when(ragged, [*compute, *keep]) if share.threads == 1 else [*compute, *when(ragged, keep)]
@@ -146,8 +142,8 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     body += _flushed(job, in_group, order, box, "codes", 1, code_bytes, threads)
     body += _flushed(job, in_group, order, box, "scales", 2, 1, threads)
     note = f"pack {prod(part.extents)} blocks, {count} in a tile, {share.threads} threads a block"
-    text = kernel_text(job, threads, (), note, body)
-    return Kernel(job.name, text, combinations(groups), threads), {first, second}
+    shared = (("codes", count * code_bytes), ("scales", count))
+    return Kernel(job.name, note, tuple(body), combinations(groups), threads, (), shared), {first, second}
 
 
 def _loads(job: Job, share: _Share, size: int) -> list[str]:
@@ -202,7 +198,7 @@ def _flushed(
     if vectors > 1:
         place += f" + (i32)(at % {vectors}u) * {width}"
     kind = vector(width)
-    store = [f"STORE({kind}, to + ({place}), ((SHARED {kind} *){name})[at]);"]
+    store = [f"STORE({kind}, to + ({place}), ((LOCAL {kind} *){name})[at]);"]
     condition = guard([*in_group, *named], axes)
     if total % threads:
         condition = " && ".join(filter(None, [f"at < {total}u", condition]))
@@ -244,7 +240,7 @@ def unpack(job: Job) -> tuple[Kernel, set[str]]:
     packed, first = bytes_type(width)
     values, second = bytes_type(share.elements * size)
     raw = raw_type(size)
-    body = ["const u32 group = GROUP, thread = THREAD;" if groups else "const u32 thread = THREAD;", *lines, *more]
+    body = [*lines, *more]
     for name, base, side, start in (
         ("from", "source", 0, part.source_offset),
         ("scale", "source", 2, part.scale_offset),
@@ -283,5 +279,4 @@ def unpack(job: Job) -> tuple[Kernel, set[str]]:
     body += loop("r", count, when(condition, make))
     note = f"unpack {prod(part.extents)} blocks, {share.threads} threads a block, {count} times a thread"
     group_size = combinations(threads)
-    text = kernel_text(job, group_size, (), note, body)
-    return Kernel(job.name, text, combinations(groups), group_size), {first, second}
+    return Kernel(job.name, note, tuple(body), combinations(groups), group_size), {first, second}

@@ -10,10 +10,11 @@ from ...errors import TransferError
 _OPENCL = """\
 #define KERNEL(threads) __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void
 #define GLOBAL __global
-#define SHARED __local
+#define SHARED __local  // an array of the work-group
+#define LOCAL __local   // what a pointer to it points to
 #define RESTRICT restrict
 #define INLINE static inline
-#define UNROLL _Pragma("unroll")
+#define UNROLL {unroll}
 #define GROUP ((u32)get_group_id(0))
 #define THREAD ((u32)get_local_id(0))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
@@ -32,18 +33,18 @@ typedef float f32;
 typedef uint2 v8;
 typedef uint4 v16;
 
-INLINE v8 v8_of(u32 a, u32 b) { return (uint2)(a, b); }
-INLINE v16 v16_of(u32 a, u32 b, u32 c, u32 d) { return (uint4)(a, b, c, d); }
-INLINE f32 float_of(u32 bits) { return as_float(bits); }
-INLINE u32 bits_of(f32 x) { return as_uint(x); }
-INLINE u32 leading_zeros(u32 x) { return clz(x); }
-INLINE f32 truncated(f32 x) { return trunc(x); }
-INLINE f32 smaller(f32 x, f32 y) { return fmin(x, y); }
-INLINE f32 absolute(f32 x) { return fabs(x); }
-INLINE u32 larger(u32 x, u32 y) { return max(x, y); }
-INLINE u32 low_bytes(u32 a, u32 b, u32 c, u32 d) { return as_uint((uchar4)((u8)a, (u8)b, (u8)c, (u8)d)); }
-INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) { return low_bytes(a >> 24, b >> 24, c >> 24, d >> 24); }
-INLINE u32 byte_under(u32 top, u32 x, u32 k) { return top | ((x >> 8u * k) & 0xffu); }
+INLINE v8 v8_of(u32 a, u32 b) {{ return (uint2)(a, b); }}
+INLINE v16 v16_of(u32 a, u32 b, u32 c, u32 d) {{ return (uint4)(a, b, c, d); }}
+INLINE f32 float_of(u32 bits) {{ return as_float(bits); }}
+INLINE u32 bits_of(f32 x) {{ return as_uint(x); }}
+INLINE u32 leading_zeros(u32 x) {{ return clz(x); }}
+INLINE f32 truncated(f32 x) {{ return trunc(x); }}
+INLINE f32 smaller(f32 x, f32 y) {{ return fmin(x, y); }}
+INLINE f32 absolute(f32 x) {{ return fabs(x); }}
+INLINE u32 larger(u32 x, u32 y) {{ return max(x, y); }}
+INLINE u32 low_bytes(u32 a, u32 b, u32 c, u32 d) {{ return as_uint((uchar4)((u8)a, (u8)b, (u8)c, (u8)d)); }}
+INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) {{ return low_bytes(a >> 24, b >> 24, c >> 24, d >> 24); }}
+INLINE u32 byte_under(u32 top, u32 x, u32 k) {{ return top | ((x >> 8u * k) & 0xffu); }}
 """
 
 _OPENCL_DOUBLES = """\
@@ -57,6 +58,7 @@ _CUDA = """\
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define GLOBAL
 #define SHARED __shared__
+#define LOCAL
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
@@ -122,14 +124,15 @@ class Dialect:
     starts: bool
 
 
-def dialect_of(name: str, load: str = "cached", store: str = "stream") -> Dialect:
-    """Return a dialect by name, with the hints that its loads and stores carry.
+def dialect_of(name: str, load: str = "cached", store: str = "stream", unroll: bool = True) -> Dialect:
+    """Return a dialect by name, with the hints that its loads and stores carry, and its loops unrolled or not.
 
     >>> dialect_of("opencl").name
     'opencl'
     """
     if name == "opencl":
-        return Dialect(name, _OPENCL, _OPENCL_DOUBLES, shuffles=False, starts=True)
+        prelude = _OPENCL.format(unroll='_Pragma("unroll")' if unroll else "")
+        return Dialect(name, prelude, _OPENCL_DOUBLES, shuffles=False, starts=True)
     if name == "cuda":
         prelude = _CUDA.format(load=_LOADS[load], store=_STORES[store])
         return Dialect(name, prelude, _CUDA_DOUBLES, shuffles=True, starts=False)

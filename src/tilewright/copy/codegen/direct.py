@@ -9,7 +9,7 @@ from math import gcd
 from ...formats import BlockFormat
 from ..reference import fill_value
 from .axes import Axis, Digit, Growth, combinations
-from .kernel import WIDEST, Job, Kernel, Table, alignment, constant, elements_type, kernel_text, table_alignment, vector
+from .kernel import WIDEST, Job, Kernel, Table, alignment, constant, elements_type, table_alignment, vector
 from .text import declared, decoded, guard, index_of, loop, offset, when
 
 
@@ -79,8 +79,7 @@ def direct(job: Job) -> tuple[Kernel, set[str]]:
     more, in_thread = declared("thread", threads, "t")
     in_repeat = decoded("r", repeats)
     everything = [*in_group, *in_thread, *in_repeat]
-    ids = ["const u32 group = GROUP, thread = THREAD;"] if groups else ["const u32 thread = THREAD;"]
-    body = [*ids, *lines, *more]
+    body = [*lines, *more]
     looked_up = f"[{index_of(everything, len(axes) - 1)}]" if part.hot else ""
 
     def place(side: int) -> list[str]:
@@ -116,8 +115,7 @@ def direct(job: Job) -> tuple[Kernel, set[str]]:
     what = "fill" if filling else "copy"
     note = f"{what} {part.elements} elements, {length} at a time, {count} times a thread"
     group_size = combinations(threads)
-    text = kernel_text(job, group_size, tables, note, body)
-    return Kernel(job.name, text, combinations(groups), group_size, tables), needs
+    return Kernel(job.name, note, tuple(body), combinations(groups), group_size, tables), needs
 
 
 def _stored(job: Job, length: int, place: str) -> tuple[list[str], set[str]]:

@@ -15,7 +15,7 @@ from ..reference import table
 from .axes import Axis
 from .dialect import Dialect
 from .numbers import raw_type
-from .text import INT_MAX, indented
+from .text import INT_MAX
 
 if TYPE_CHECKING:
     from ..part import Part
@@ -29,36 +29,42 @@ Table = np.ndarray[Any, Any]
 class Tuning:
     """How kernels are cut for a device; the defaults suit a large GPU.
 
-    `threads` of a work-group, bytes each thread has `in_flight`, `shared` bytes of a work-group, work-groups that must
+    `threads` of a work-group, bytes each thread has `in_flight`, about so many
+    `shared` bytes of a work-group (never twice as many), work-groups that must
     remain busy before a thread is given more to do (`groups`), and neighbouring work-groups that should touch
     neighbouring memory (`cluster`).
 
     >>> Tuning(threads=128).shared
-    32768
+    24576
     """
 
     threads: int = 256
     in_flight: int = 64
-    shared: int = 32768
+    shared: int = 24576
     groups: int = 1024
     cluster: int = 16
     load: str = "cached"
     store: str = "stream"
+    unroll: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The text of a kernel, how many work-groups of how many threads run it, and the tables that it takes.
+    """The statements of a kernel, how many work-groups of how many threads run it, and what memory it has beside.
 
-    >>> Kernel("tw_copy_0", "...", groups=4, threads=256).groups
+    `shared` names arrays of the work-group and their bytes; a kernel that has any also has a barrier.
+
+    >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
     """
 
     name: str
-    text: str
+    note: str
+    body: tuple[str, ...]
     groups: int
     threads: int
     tables: tuple[Table, ...] = ()
+    shared: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +133,6 @@ def table_alignment(tables: Sequence[Table]) -> list[int]:
     [4]
     """
     return [int(np.gcd.reduce(each)) if each.size else 0 for each in tables]
-
-
-def kernel_text(job: Job, threads: int, tables: Sequence[Table], note: str, body: Sequence[str]) -> str:
-    """Return a kernel: what it does in a comment, its signature, its body."""
-    arguments = ["GLOBAL const u8 *RESTRICT source", "GLOBAL u8 *RESTRICT target"]
-    start = []
-    if job.dialect.starts:
-        arguments += ["const u64 source_start", "const u64 target_start"]
-        start = ["source += source_start;", "target += target_start;"]
-    for side, each in zip(("source", "target"), tables, strict=False):
-        arguments.append(f"GLOBAL const {'i32' if each.dtype == np.int32 else 'i64'} *RESTRICT {side}_table")
-    head = f"KERNEL({threads}) {job.name}({', '.join(arguments)}) {{"
-    return "\n".join([f"// {note}", head, *indented([*start, *body]), "}", ""])
 
 
 def vector(width: int) -> str:

@@ -13,12 +13,15 @@ from ..part import Part
 from .blocks import BLOCK_FLOATS, block_functions, pack, unpack
 from .dialect import dialect_of
 from .direct import direct, pieces
+from .gathering import gathered, kernel_text
 from .kernel import Job, Kernel, Tuning
 from .numbers import converter, needs_doubles
 from .staged import ends, staged
 
 if TYPE_CHECKING:
     from ..plan import Plan
+
+EDGE_THREADS = 1 << 16  # a part of fewer threads is an edge, which does not get a launch of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,9 @@ def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuni
     """
     check_formats(plan)
     tuning = tuning or Tuning()
-    words = dialect_of(dialect, tuning.load, tuning.store)
-    kernels, definitions = [], set()
+    words = dialect_of(dialect, tuning.load, tuning.store, tuning.unroll)
+    kernels: list[Kernel] = []
+    definitions: set[str] = set()
     for k, part in enumerate([*plan.parts, *_gaps(plan)]):
         for job in _jobs(Job(f"tw_{part.operation}_{k}", plan, part, words, aligned, tuning)):
             kernel, needs = _kernel(job)
@@ -55,7 +59,8 @@ def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuni
     if needs_doubles(plan.source.format, plan.target.format):
         text += words.doubles
     text += "".join(f"\n{each}" for each in _functions(plan)) + "\n" * bool(definitions) + "".join(sorted(definitions))
-    return Program("\n".join([text, *(kernel.text for kernel in kernels)]), tuple(kernels))
+    kernels = gathered(kernels, EDGE_THREADS)
+    return Program("\n".join([text, *(kernel_text(kernel, words) for kernel in kernels)]), tuple(kernels))
 
 
 def check_formats(plan: Plan) -> None:

@@ -14,7 +14,7 @@ from math import gcd
 from .axes import Axis, Digit, Growth, combinations
 from .banks import Dimension, padded_strides
 from .direct import run_axis
-from .kernel import WIDEST, Job, Kernel, alignment, elements_type, kernel_text, vector
+from .kernel import WIDEST, Job, Kernel, alignment, elements_type, vector
 from .text import Named, declared, decoded, guard, loop, offset, when
 
 FEWEST = 1024  # elements for which it is worth it
@@ -64,13 +64,14 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
         else Dimension(box[k].count, inwards.index(k) if k in inwards else len(inwards))
         for k, part in inside
     ]
-    strides, size = padded_strides(dimensions, high * after, job.tuning.shared)
+    strides, size = padded_strides(dimensions, high * after, 2 * job.tuning.shared)
     stride = dict(zip(inside, strides, strict=True))
 
     lines, in_group = declared("group", groups, "g")
-    body = ["const u32 group = GROUP, thread = THREAD;" if groups else "const u32 thread = THREAD;", *lines]
-    body += [
-        f"SHARED {vector(high * after)} tile[{-(-size // (high * after))}];",
+    kind = vector(high * after)
+    body = [
+        *lines,
+        f"LOCAL {kind} *tile = (LOCAL {kind} *)shared_tile;",
         f"source += {offset(in_group, axes, 0, job.part.source_offset)};",
         f"target += {offset(in_group, axes, 1, job.part.target_offset)};",
     ]
@@ -126,8 +127,8 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
 
     shape = " x ".join(str(box[k].count * lengths.get(k, 1)) for k in reversed(outwards))
     note = f"copy {job.part.elements} elements in tiles of {shape}, squares of {wide} x {high} turned in registers"
-    text = kernel_text(job, threads, (), note, body)
-    return Kernel(job.name, text, combinations(groups), threads), {first, second}
+    shared = (("shared_tile", size),)
+    return Kernel(job.name, note, tuple(body), combinations(groups), threads, (), shared), {first, second}
 
 
 def _slot(named: list[Named], stride: dict[tuple[int, str], int], width: int) -> str:
