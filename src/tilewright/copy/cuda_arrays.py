@@ -89,6 +89,11 @@ class CudaHome:
             found = jax.lax.bitcast_convert_type(found, array.dtype)
         return found
 
+    def synchronize(self) -> None:
+        """Wait until everything on the current stream is done."""
+        with self.on_stream():
+            import_module("cupy").cuda.get_current_stream().synchronize()
+
 
 class _Device(AbstractContextManager[Any]):
     """A device made current, with whatever stream is current there."""

@@ -40,6 +40,9 @@ class Home(Protocol):
     def released(self, array: DeviceArray) -> Any:
         """Return the array as its library's own."""
 
+    def synchronize(self) -> None:
+        """Wait until everything that was enqueued is done."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceArray:
@@ -149,9 +152,7 @@ def on_device(array: Any) -> DeviceArray | None:
         return array
     memory = getattr(array, "device_memory", None)  # our own buffers
     if memory is not None:
-        array = memory.kept
-        if isinstance(array, np.ndarray):
-            return None
+        return memory.kept if isinstance(memory.kept, DeviceArray) else None
     if "pyopencl" in sys.modules:
         from .opencl_arrays import find as find_opencl
 

@@ -56,6 +56,8 @@ def execute(
     if device is None and name not in DEVICE_ENGINES:
         _run_on_host(plan, source, target, threads, name)
         return
+    if device is None:
+        _check_host(plan, Buffer.of(source), Buffer.of(target))
     driver = DEVICE_ENGINES[name if device is None else device.engine]
     run_on_device(
         plan, ends[0], ends[1], driver, device or driver.home(), partial(_run_on_host, threads=threads), name == "auto"
@@ -63,7 +65,15 @@ def execute(
 
 
 def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None = None, name: str = "auto") -> None:
-    before, after = Buffer.of(source), Buffer.of(target)
+    _check_host(plan, Buffer.of(source), Buffer.of(target))
+    if needs_stages(plan.source, plan.target):
+        run_in_stages(plan.source, plan.target, partial(_run, threads=threads, engine=name), source, target)
+    else:
+        _run(plan, source, target, threads, name)
+
+
+def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
+    """Raise if the memory of two arrays of the host does not suit a plan."""
     if not after.writeable:
         raise TransferError("cannot write to a read-only target; pass a writeable array as out")
     for what, buffer, place in (("source", before, plan.source), ("target", after, plan.target)):
@@ -74,10 +84,6 @@ def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None =
         raise TransferError(
             "source and target share memory, and a copy in place would read what it has written; copy the source first"
         )
-    if needs_stages(plan.source, plan.target):
-        run_in_stages(plan.source, plan.target, partial(_run, threads=threads, engine=name), source, target)
-    else:
-        _run(plan, source, target, threads, name)
 
 
 def _run(plan: Plan, source: Array, target: Array, threads: int | None, engine: str) -> None:

@@ -67,6 +67,10 @@ class OpenCLHome:
         """Return the PyOpenCL array or buffer."""
         return array.owner
 
+    def synchronize(self) -> None:
+        """Wait until everything on the queue is done."""
+        self.queue.finish()
+
 
 def find(array: Any) -> DeviceArray | None:
     """Return a PyOpenCL array or buffer as a device array, or None for anything else."""
