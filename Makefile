@@ -13,7 +13,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-cuda lint format fuzz sanitize bench wheel clean
+.PHONY: help venv demo test test-cuda lint format fuzz sanitize oracle bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -52,6 +52,14 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py
 
+# ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
+ORACLE := .venv-oracle
+oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12)
+	@mkdir -p build/oracle
+	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH=$(CURDIR)/tests/oracle/wormhole_n150.yaml \
+		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
+		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
+
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)
 test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=...)
@@ -60,16 +68,21 @@ test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUD
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py
 	$(BIN)/python bench/copy.py --peers
+	$(BIN)/python bench/tensor.py
+	$(BIN)/python bench/memory.py
+	$(BIN)/python bench/pipeline.py
+	$(BIN)/python bench/views.py
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 	@ls -l dist/*.whl
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Debian keeps venv and the compiler in packages of their own. Only root can fetch them; anyone else is told.
+# Debian keeps venv, the compiler and the browser that pages are tested in, in packages of their own. Only root can
+# fetch them; anyone else is told, and goes without.
 # A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
 $(INSTALLED): pyproject.toml $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
@@ -78,6 +91,7 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 	missing=""; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
 	compiles || missing="$$missing g++"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "== installing Debian packages:$$missing"; \
@@ -97,6 +111,18 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 		echo "note: no C++20 compiler, so no native library"; \
 		$(PIP) install --quiet --editable '.[dev]'; \
 	fi
+	@touch $@
+
+$(ORACLE)/.installed: pyproject.toml $(NATIVE)
+	@found=""; for each in $(ORACLE_PYTHON) python3.12 python3.10; do \
+		if [ -z "$$found" ] && $$each -c 'import venv' 2>/dev/null; then found=$$each; fi; \
+	done; \
+	[ -n "$$found" ] || { echo "make oracle needs Python 3.10 or 3.12, for which ttnn has wheels; name one with ORACLE_PYTHON=..."; exit 1; }; \
+	set -e; \
+	echo "== preparing $(ORACLE)"; \
+	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
+	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
+		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .
 	@touch $@
 
 # Without their dependencies: only their pure Python layout algebra is measured.

@@ -64,7 +64,7 @@ def memcpy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], threads: 
     return run
 
 
-def best_times(tasks: dict[str, Task], rounds: int) -> dict[str, float]:
+def best_times(tasks: dict[Any, Task], rounds: int) -> dict[Any, float]:
     """Return the best time of each task over interleaved rounds, in seconds."""
     best = dict.fromkeys(tasks, float("inf"))
     for task in tasks.values():
@@ -140,62 +140,107 @@ def report(moves: dict[str, tuple[np.ndarray[Any, Any], Task]], rounds: int, thr
     return ratios
 
 
-def torch_tasks(single: np.ndarray[Any, Any], out: np.ndarray[Any, Any], size: int) -> dict[str, Task]:
-    """Return the same tilize through torch on one thread, if it is installed."""
-    try:
-        torch = importlib.import_module("torch")
-    except ImportError:
-        return {}
-    torch.set_num_threads(1)
-    room = torch.from_numpy(out)
-    view = torch.from_numpy(single).reshape(size // 32, 2, 16, size // 32, 2, 16).permute(0, 3, 1, 4, 2, 5)
-    return {"torch float32 tilize": lambda: room.copy_(view)}
+def peer_moves(size: int) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Task]]:
+    """Return moves that any array library can do: a view of the source, the target in its shape, and ours."""
+    single = random_array((size, size), np.float32)
+    tiles = single.reshape(size // 32, 2, 16, size // 32, 2, 16).transpose(0, 3, 1, 4, 2, 5)
+    found = {}
 
+    def add(name: str, view: np.ndarray[Any, Any], dtype: Any, ours: Callable[[np.ndarray[Any, Any]], Task]) -> None:
+        out = aligned_empty(view.shape, dtype)
+        out[...] = 0
+        found[name] = (view, out, ours(out))
 
-def ttnn_tasks(single: np.ndarray[Any, Any]) -> dict[str, Task]:
-    """Return host conversions through the real ttnn, if it is installed."""
-    try:
-        ttnn, torch = importlib.import_module("ttnn"), importlib.import_module("torch")
-    except ImportError:
-        return {}
-    tensor = torch.from_numpy(single)
-
-    def convert(name: str) -> Task:
-        return lambda: ttnn.from_torch(tensor, dtype=getattr(ttnn, name), layout=ttnn.TILE_LAYOUT)
-
-    return {f"ttnn {name}": convert(name) for name in ("float32", "bfloat16", "bfloat8_b", "bfloat4_b")}
+    add("float32 tilize", tiles, np.float32, lambda out: partial(tw.tilize, single, out=out.reshape(-1), threads=1))
+    half = "float16"  # NumPy and torch share no array of bfloat16
+    add(
+        "float32 -> float16 tilize",
+        tiles,
+        half,
+        lambda out: partial(tw.tilize, single, dtype=half, out=out.reshape(-1), threads=1),
+    )
+    add("2-D transpose float32", single.T, np.float32, lambda out: partial(copy, single.T, out, threads=1))
+    block = random_array((20, 192, 192, 96), np.float32, 1)
+    for axes in ((0, 3, 1, 2), (0, 2, 3, 1), (3, 2, 1, 0)):
+        view = block.transpose(axes)
+        add(f"permute {axes}", view, np.float32, lambda out, view=view: partial(copy, view, out, threads=1))
+    return found
 
 
 def peers_table(size: int, rounds: int) -> None:
-    """Print the same moves through NumPy, torch and ttnn, where they can be imported, on one thread."""
+    """Print the same moves through NumPy and torch, where it can be imported, on one thread."""
+    try:
+        torch = importlib.import_module("torch")
+        torch.set_num_threads(1)
+    except ImportError:
+        torch = None
+    print("\n| one thread, ratio to memcpy | tilewright | NumPy | torch |\n|---|---|---|---|")
+    for name, (view, out, ours) in peer_moves(size).items():
+        tasks: dict[str, Task] = {
+            "memcpy": memcpy(np.ones(view.nbytes, dtype=np.uint8), view.base if view.base is not None else view, 1),
+            "tilewright": ours,
+            "NumPy": partial(np.copyto, out, view),
+        }
+        if torch is not None:
+            room, given = torch.from_numpy(out), torch.from_numpy(view)
+            tasks["torch"] = partial(room.copy_, given)
+        times = best_times(tasks, rounds)
+        shown = [
+            f"{times['memcpy'] / times[peer]:.2f}" if peer in times else "-"
+            for peer in ("tilewright", "NumPy", "torch")
+        ]
+        print(f"| {name} | {' | '.join(shown)} |", flush=True)
+
+
+def ttnn_table(size: int, rounds: int) -> None:
+    """Print host conversions through the real ttnn beside ours, on one thread, if it can be imported."""
+    try:
+        ttnn = importlib.import_module("ttnn")
+    except ImportError:
+        return
     single = random_array((size, size), np.float32)
-    out = np.empty((size // 32, size // 32, 2, 2, 16, 16), dtype=np.float32)
-    tiles = single.reshape(size // 32, 2, 16, size // 32, 2, 16).transpose(0, 3, 1, 4, 2, 5)
-    flat = out.reshape(-1)
-    tasks: dict[str, Task] = {
-        "memcpy": memcpy(np.ones(single.nbytes, dtype=np.uint8), single, 1),
-        "tilewright float32 tilize": lambda: tw.tilize(single, out=flat, threads=1),
-        "NumPy float32 tilize": lambda: np.copyto(out, tiles),
+    print("\n| float32 tilize to | tilewright GB/s | ttnn GB/s | times as fast |\n|---|---|---|---|")
+    for name in ("float32", "bfloat16", "bfloat8_b", "bfloat4_b"):
+        out = tw.tilize(single, dtype=name)
+        real = partial(ttnn.Tensor, single, data_type=getattr(ttnn, name), layout=ttnn.TILE_LAYOUT)
+        times = best_times({"ours": partial(tw.tilize, single, dtype=name, out=out, threads=1), "ttnn": real}, rounds)
+        speeds = [single.nbytes / times[peer] / 1e9 for peer in ("ours", "ttnn")]
+        print(f"| {name} | {speeds[0]:.1f} | {speeds[1]:.2f} | {speeds[0] / speeds[1]:.0f} |", flush=True)
+
+
+def odd_moves(shape: tuple[int, int], threads: int = 1) -> dict[str, Task]:
+    """Return moves of one matrix, into targets as plain NumPy allocates them: 16 bytes past a cache line."""
+    source = random_array(shape, np.float32)
+    packed = tw.tilize(source, dtype="bfloat8_b")
+    tiles, back, across = (np.zeros(form, np.float32) for form in (tw.tilize(source).size, shape, shape[::-1]))
+    return {
+        "tilize": partial(tw.tilize, source, out=tiles, threads=threads),
+        "untilize": partial(tw.untilize, tiles, shape, out=back, threads=threads),
+        "bfloat8_b": partial(tw.tilize, source, dtype="bfloat8_b", out=packed.copy(), threads=threads),
+        "transpose": partial(copy, source.T, across, threads=threads),
     }
-    tasks |= torch_tasks(single, out, size) | ttnn_tasks(single)
-    times = best_times(tasks, rounds)
-    print("\n| one thread | GB/s of source | ratio to memcpy |\n|---|---|---|")
-    for name, seconds in times.items():
-        print(f"| {name} | {single.nbytes / seconds / 1e9:.1f} | {times['memcpy'] / seconds:.2f} |")
 
 
 def odd_shapes(rounds: int) -> None:
-    """Print odd shapes beside their aligned neighbours."""
-    print("\n| float32 tilize | GB/s of source | GB/s of the aligned neighbour |\n|---|---|---|")
-    for odd, even in (((1000, 1000), (1024, 1024)), ((37, 50021), (64, 50048)), ((8191, 8191), (8192, 8192))):
-        tasks: dict[str, Task] = {}
-        for shape in (odd, even):
-            source = random_array(shape, np.float32)
-            out = tw.tilize(source)
-            tasks[str(shape)] = partial(tw.tilize, source, out=out, threads=1)
-        times = best_times(tasks, rounds)
-        speeds = [4 * shape[0] * shape[1] / times[str(shape)] / 1e9 for shape in (odd, even)]
-        print(f"| {odd[0]} x {odd[1]} | {speeds[0]:.1f} | {speeds[1]:.1f} |", flush=True)
+    """Print the time of odd shapes as a multiple of that of their aligned neighbours."""
+    print("\n| time against the aligned neighbour | tilize | untilize | bfloat8_b | transpose |\n|---|---|---|---|---|")
+    pairs = (((1000, 1000), (1024, 1024)), ((37, 50021), (64, 50048)), ((3001, 3001), (3008, 3008)))
+    for odd, even in pairs:
+        ours, neighbour = best_times(odd_moves(odd), 3 * rounds), best_times(odd_moves(even), 3 * rounds)
+        ratios = " | ".join(f"{ours[move] / neighbour[move]:.2f}" for move in ours)
+        print(f"| {odd[0]} x {odd[1]} ({even[0]} x {even[1]}) | {ratios} |", flush=True)
+    many = {}
+    for shape in ((60, 50), (64, 64)):
+        arrays = [random_array(shape, np.float32, seed) for seed in range(1000)]
+        outs = [tw.tilize(array) for array in arrays]
+        many[shape] = partial(_tilize_all, arrays, outs)
+    times = best_times(many, rounds)
+    print(f"| 1000 times 60 x 50 (64 x 64) | {times[60, 50] / times[64, 64]:.2f} | | | |")
+
+
+def _tilize_all(arrays: list[np.ndarray[Any, Any]], outs: list[np.ndarray[Any, Any]]) -> None:
+    for array, out in zip(arrays, outs, strict=True):
+        tw.tilize(array, out=out, threads=1)
 
 
 def main() -> None:
@@ -214,7 +259,8 @@ def main() -> None:
         print(f"| 4-D permutations, geometric mean | {threads} | | {mean:.2f} |", flush=True)
     odd_shapes(options.rounds)
     if options.peers:
-        peers_table(options.size, options.rounds)
+        peers_table(options.size, max(3, options.rounds // 2))
+        ttnn_table(options.size // 2, 3)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the kernels for the machine this runs on.
+// Picks the kernels for the machine this runs on, or lesser ones that TILEWRIGHT_CPU names: avx2 or portable.
+#include <cstdlib>
+#include <cstring>
+
 #include "kernels.h"
 
 #if defined(TW_X86)
@@ -52,6 +55,13 @@ unsigned long long saved_registers() {
 #  endif
 }
 
+// Returns whether TILEWRIGHT_CPU leaves an instruction set out: "portable" all of them, "avx2" those above.
+bool left_out(const char *level) {
+    const char *most = std::getenv("TILEWRIGHT_CPU");
+    if (!most) return false;
+    return std::strcmp(most, "portable") == 0 || (std::strcmp(most, "avx2") == 0 && std::strcmp(level, "avx2") != 0);
+}
+
 bool has(unsigned word, int bit) { return word >> bit & 1; }
 
 Choice choose() {
@@ -60,10 +70,10 @@ Choice choose() {
     bool ymm = (saved & 0x06) == 0x06, zmm = (saved & 0xe6) == 0xe6;
     bool f16c = has(one.c, 29), avx2 = has(seven.b, 5), bmi2 = has(seven.b, 8);
     bool avx512 = has(seven.b, 16) && has(seven.b, 17) && has(seven.b, 30) && has(seven.b, 31);  // F DQ BW VL
-    if (ymm && zmm && avx2 && f16c && bmi2 && avx512) {
+    if (ymm && zmm && avx2 && f16c && bmi2 && avx512 && !left_out("avx512")) {
         return {&avx512::kernels, "avx512f avx512dq avx512bw avx512vl avx2 f16c bmi2"};
     }
-    if (ymm && avx2 && f16c && bmi2) return {&avx2::kernels, "avx2 f16c bmi2"};
+    if (ymm && avx2 && f16c && bmi2 && !left_out("avx2")) return {&avx2::kernels, "avx2 f16c bmi2"};
     return {&portable::kernels, "portable"};
 }
 

@@ -48,16 +48,7 @@ void work(void *context, int index) {
     if (call.stream) call.kernels->fence();
 }
 
-}  // namespace
-
-const char *cpu_features();
-
-}  // namespace tw
-
-const char *tw_cpu_features(void) noexcept { return tw::cpu_features(); }
-
-int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst, int32_t threads) noexcept {
-    using namespace tw;
+int32_t run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst, int32_t threads, bool stream) {
     if (count < 0) return -1;
     if (count == 0) return 0;
     Job *jobs = new (std::nothrow) Job[static_cast<size_t>(count)];
@@ -71,8 +62,8 @@ int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t 
         written += jobs[i].written;
     }
     if (result == 0 && call.cost > 0) {
-        call.stream = written >= stream_from;
-        for (int32_t i = 0; i < count; ++i) choose_route(jobs[i], dst, call.stream);
+        call.stream = stream || written >= stream_from;
+        for (int32_t i = 0; i < count; ++i) choose_route(jobs[i], src, dst, call.stream);
         call.threads = worth_threads(threads, call.cost);
         call.scratch = new (std::nothrow) Scratch[static_cast<size_t>(call.threads)];
         if (call.scratch) {
@@ -84,4 +75,21 @@ int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t 
     }
     delete[] jobs;
     return result;
+}
+
+}  // namespace
+
+const char *cpu_features();
+
+}  // namespace tw
+
+const char *tw_cpu_features(void) noexcept { return tw::cpu_features(); }
+
+int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst, int32_t threads) noexcept {
+    return tw::run(parts, count, src, dst, threads, false);
+}
+
+int32_t tw_run_streaming(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
+                         int32_t threads) noexcept {
+    return tw::run(parts, count, src, dst, threads, true);
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that depend on the instruction set. The files runs.cpp, transpose.cpp, convert.cpp and bfp.cpp are
-// compiled once for each instruction set, in a namespace of its name; dispatch.cpp picks one at run time.
+// The functions that depend on the instruction set. Their files are compiled once for each instruction set, in a
+// namespace of its name; dispatch.cpp picks one at run time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "move.h"
+#include "panels.h"
+#include "weaves.h"
 
 namespace tw {
 
@@ -19,13 +21,23 @@ struct BlockKind {
     bool five;
 };
 
-// Blocks of 16 contiguous float32 values to pack into contiguous codes and contiguous scales: `blocks` of them, `step`
+// Blocks of 16 contiguous values of float32, bfloat16 or float16 to pack into contiguous codes and contiguous scales: `blocks` of them, `step`
 // bytes apart, and that `repeats` times over at the distances given.
 struct Packing {
     BlockKind kind;
+    int type;
     int64_t blocks, step;
     int64_t repeats, values_step, codes_step, scales_step;
     bool stream;
+};
+
+// Blocks to unpack into lines of float32, bfloat16 or float16. A line takes one block, or two of the 16-bit types. The
+// loops go over lines; `src` is the codes' side and `aux` the scales'.
+struct Unpacking {
+    BlockKind kind;
+    int type;
+    int64_t piece_aux = 0;  // bytes from the scale of the first block of a line to that of the second
+    Lines lines;
 };
 
 constexpr int scalar_types = TW_BOOL + 1;
@@ -35,15 +47,20 @@ struct Kernels {
     void (*move)(const Move &move, const uint8_t *src, uint8_t *dst, int64_t ahead);
     // Makes whole lines.
     void (*lines)(const Lines &lines, const uint8_t *src, uint8_t *dst);
+    // Moves panels. `ahead` as for move; `staging` has room for one of them.
+    void (*panel)(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging);
+    // Moves weaves.
+    void (*weave)(const Weave &weave, const uint8_t *src, uint8_t *dst);
     // Makes streamed stores visible before the call that follows.
     void (*fence)();
     // Returns the conversion of contiguous elements between two different types.
     ConvertRun (*converter)(int src_type, int dst_type);
     // Packs blocks.
     void (*pack)(const Packing &packing, const uint8_t *values, uint8_t *codes, uint8_t *scales);
-    // Unpacks blocks at equal distances into 16 contiguous values each.
-    void (*unpack)(BlockKind kind, const uint8_t *codes, int64_t codes_step, const uint8_t *scales, int64_t scales_step,
-                   uint8_t *values, int64_t values_step, int64_t blocks, bool stream);
+    // Unpacks blocks.
+    void (*unpack)(const Unpacking &unpacking, const uint8_t *codes, const uint8_t *scales, uint8_t *values);
+    // The least distance from a line, in bytes, that Put::shift can make up for; 0: it does not know how.
+    int shift_unit;
 };
 
 namespace portable { extern const Kernels kernels; }

@@ -27,13 +27,20 @@ struct Move {
 // What a line is made of its pieces by. Only conversions with a short way have one.
 enum class LineOp { bits, f32_to_bf16, bf16_to_f32, f32_to_f16, f16_to_f32 };
 
-// A move that makes whole target lines, each from a few pieces of the source.
+// How lines are written. To shift is to stream to a target that does not lie on lines; it needs the lines in the order
+// of the target along each of at most `most_rows` rows; the carries of the modes count them, and are 0 along a row.
+enum class Put { store, stream, shift };
+
+constexpr int most_rows = 128;
+
+// A move that makes 64 bytes of the target at a time, each from a few pieces of the source.
 struct Lines {
     LineOp op = LineOp::bits;
-    bool stream = false;     // needs targets that are multiples of a line
+    Put put = Put::store;
     int pieces = 1;          // of the source, to a line: 1, 2 or 4
     int64_t piece_step = 0;  // bytes from one to the next
     bool sweep = false;      // the source is used up from end to end: prefetch it that way, not along the pieces
+    int64_t ahead = 0;       // bytes from each piece to one that will be read a little later; 0: nothing to prefetch
     int rank = 0;
     Mode mode[max_modes];    // loops over lines, innermost first
 };

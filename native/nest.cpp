@@ -14,7 +14,7 @@ bool comes_before(const Mode &a, const Mode &b) {
 
 bool fuses(const Mode &inner, const Mode &outer) {
     return outer.src == inner.src * inner.extent && outer.dst == inner.dst * inner.extent &&
-           outer.aux == inner.aux * inner.extent;
+           outer.aux == inner.aux * inner.extent && outer.carry == inner.carry * inner.extent;
 }
 
 }  // namespace

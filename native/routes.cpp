@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routes.h"
 
+#include "row_boxes.h"
+
 namespace tw {
 namespace {
 
@@ -78,8 +80,31 @@ bool reads_densely(const Nest &nest, int64_t size) {
     return true;
 }
 
-bool try_lines(Job &job, const uint8_t *dst, bool stream) {
-    Nest nest = job.nest;
+// Returns whether every position of a nest of lines is a line of the target.
+bool on_lines(const Job &job, const Nest &nest, const uint8_t *dst, int64_t more) {
+    if (past_a_line(job, dst, more) != 0) return false;
+    for (int i = 0; i < nest.rank; ++i) {
+        if (nest.mode[i].dst % line != 0) return false;
+    }
+    return true;
+}
+
+// Makes boxes of a nest of lines that are to be shifted.
+bool try_shift(Job &job, const Nest &nest, const uint8_t *dst) {
+    const int unit = best_kernels().shift_unit;
+    if (unit == 0) return false;
+    // All that a distance from a line may consist of.
+    auto any = reinterpret_cast<uintptr_t>(dst) | static_cast<uintptr_t>(nest.dst);
+    for (int i = 0; i < nest.rank; ++i) any |= static_cast<uintptr_t>(nest.mode[i].dst);
+    for (int64_t i = 0; i < job.part->table_count && job.part->dst_table; ++i) {
+        any |= static_cast<uintptr_t>(job.part->dst_table[i]);
+    }
+    if (any % static_cast<uintptr_t>(unit) != 0) return false;
+    return make_row_boxes(nest, entries(job), job.boxes, job.lines);
+}
+
+// Turns a nest of elements into one of lines, each made of a few pieces of the source.
+bool make_lines(Job &job, Nest &nest) {
     Lines &lines = job.lines;
     const int64_t in = job.src_size, out = job.dst_size;
     if (!line_op(job, lines.op) || nest.rank == 0 || nest.mode[0].src != in || nest.mode[0].dst != out) return false;
@@ -88,27 +113,30 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
     if (bytes % line == 0) {
         lines.pieces = 1;
         run = {bytes / line, line / out * in, line, 0};
-    } else {
-        // Several runs that follow each other in the target make a line.
-        bool half = bytes == 32, quarter = bytes == 16 && lines.op == LineOp::bits;
-        if ((!half && !quarter) || nest.rank < 2) return false;
-        if (half && lines.op != LineOp::bits && out != 2) return false;
-        lines.pieces = half ? 2 : 4;
-        Mode &next = nest.mode[1];
-        if (next.dst != bytes || next.extent % lines.pieces != 0) return false;
-        lines.piece_step = next.src;
-        lines.sweep = magnitude(next.src) < page && reads_densely(nest, in);
-        run = {next.extent / lines.pieces, next.src * lines.pieces, line, 0};
-        for (int i = 1; i + 1 < nest.rank; ++i) nest.mode[i] = nest.mode[i + 1];
-        --nest.rank;
+        return true;
     }
-    if (stream) {
-        if (past_a_line(job, dst, 0) != 0) return false;
-        for (int i = 0; i < nest.rank; ++i) {
-            if (nest.mode[i].dst % line != 0) return false;
-        }
-    }
-    lines.stream = stream;
+    // Several runs that follow each other in the target make a line.
+    bool half = bytes == 32, quarter = bytes == 16 && lines.op == LineOp::bits;
+    if ((!half && !quarter) || nest.rank < 2) return false;
+    if (half && lines.op != LineOp::bits && out != 2) return false;
+    lines.pieces = half ? 2 : 4;
+    Mode &next = nest.mode[1];
+    if (next.dst != bytes || next.extent % lines.pieces != 0) return false;
+    lines.piece_step = next.src;
+    lines.sweep = magnitude(next.src) < page && reads_densely(nest, in);
+    run = {next.extent / lines.pieces, next.src * lines.pieces, line, 0};
+    for (int i = 1; i + 1 < nest.rank; ++i) nest.mode[i] = nest.mode[i + 1];
+    --nest.rank;
+    return true;
+}
+
+bool try_lines(Job &job, const uint8_t *dst, bool stream) {
+    Nest nest = job.nest;
+    Lines &lines = job.lines;
+    if (!make_lines(job, nest)) return false;
+    job.route = Route::lines;
+    lines.put = stream ? Put::stream : Put::store;
+    if (stream && !on_lines(job, nest, dst, 0)) return try_shift(job, nest, dst);
     // A few lines that are neighbours in the target go together when each comes from a page of its own: that many
     // streams are prefetched side by side. All else follows the source.
     int grouped = 0;
@@ -126,52 +154,44 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
     }
     sort_by_source(nest.mode + grouped, nest.rank - grouped);
     job.boxes = make_strips(nest, line, entries(job));
-    job.route = Route::lines;
     return true;
 }
 
-bool try_transpose(Job &job, const uint8_t *dst, bool stream) {
+// Returns `past` if all rows of a side start as far past a line, whole elements, and -1 otherwise.
+int64_t rows_past_a_line(const Move &move, int64_t Mode::*stride, int64_t past) {
+    for (int i = 0; i < move.rank; ++i) {
+        if (move.mode[i].*stride != move.size && move.mode[i].*stride % line != 0) return -1;
+    }
+    return past % move.size == 0 ? past : -1;
+}
+
+bool try_transpose(Job &job, const uint8_t *src, const uint8_t *dst) {
     if (job.convert) return false;
     Move move = make_move(job.nest, job.src_size, false, Order::by_target);
     if (move.kind != MoveKind::transpose) return false;
-    int64_t past = 0;
-    if (stream) {
-        past = past_a_line(job, dst, 0);
-        if (past < 0 || past % move.size != 0) return false;
-        for (int i = 1; i < move.rank; ++i) {
-            if (move.mode[i].dst % line != 0) return false;
-        }
-    }
-    if (move.mode[0].extent * move.size < line || move.mode[1].extent < 8) return false;  // mostly edges
-    // Rows in pages of their own are as many streams for the prefetcher: few of them, followed for long. Rows of one
-    // page come along with each other anyway: many, so that longer stretches of the target are written.
-    const bool apart = magnitude(move.mode[0].src) >= page;
-    int64_t rows = (!apart ? 2048 : move.size >= 4 ? line : 2 * line) / move.size;
-    int64_t columns = (apart ? page : 512) / move.size;
-    if (!stream) rows = columns = 1024 / move.size;  // what is half written must stay in the cache
     Nest nest;
     nest.src = move.src;
     nest.dst = move.dst;
     for (int i = 0; i < move.rank; ++i) nest.push(move.mode[i]);
-    sort_by_source(nest.mode, nest.rank);
-    int64_t take[max_modes], lead[max_modes];
-    for (int i = 0; i < nest.rank; ++i) {
-        const Mode &m = nest.mode[i];
-        take[i] = m.dst == move.size ? rows : m.src == move.size ? columns : 1;
-        lead[i] = take[i];
-        // The first rows only lead up to a line.
-        if (m.dst == move.size && past != 0) lead[i] = (line - past) / move.size;
+    if (make_weave(nest, move.size, entries(job), job.boxes, job.weave)) {
+        job.route = Route::weave;
+        return true;
     }
-    job.boxes = make_boxes_of(nest, take, lead, entries(job));
-    job.unit = move.size;
+    const auto from = reinterpret_cast<uintptr_t>(src) + static_cast<uintptr_t>(nest.src);
+    const int64_t from_past = rows_past_a_line(move, &Mode::src, static_cast<int64_t>(from % line));
+    const int64_t to_past = rows_past_a_line(move, &Mode::dst, past_a_line(job, dst, 0));
+    if (!make_panels(nest, move.size, from_past, to_past, entries(job), job.boxes, job.panel)) return false;
     job.route = Route::transpose;
     return true;
 }
 
+bool sixteen_bits(int type) { return type == TW_BF16 || type == TW_F16; }
+
 bool try_pack(Job &job) {
     const tw_part &part = *job.part;
     const Nest &nest = job.nest;
-    if (part.src_type != TW_F32 || !whole_blocks(part, 4) || nest.rank == 0) return false;
+    if (part.src_type != TW_F32 && !sixteen_bits(part.src_type)) return false;
+    if (!whole_blocks(part, job.src_size) || nest.rank == 0) return false;
     const Mode &inner = nest.mode[0];
     if (inner.dst != job.dst_size || inner.aux != 1 || inner.extent % 8 != 0) return false;
     Nest ordered = nest;
@@ -182,31 +202,41 @@ bool try_pack(Job &job) {
         ordered.push({inner.extent / 8, inner.src * 8, inner.dst * 8, inner.aux * 8});
     }
     sort_by_source(ordered.mode + 1, ordered.rank - 1);
-    job.boxes = make_strips(ordered, lanes * 4, entries(job));
+    job.boxes = make_strips(ordered, int64_t{lanes} * job.src_size, entries(job));
     job.route = Route::pack;
+    return true;
+}
+
+// Turns a nest of blocks into one of lines: of one block, or of two that follow each other in the target.
+bool make_lines_of_blocks(Job &job, Nest &nest) {
+    if (job.part->dst_type == TW_F32) return true;
+    if (nest.rank == 0 || nest.mode[0].dst != line / 2 || nest.mode[0].extent % 2 != 0) return false;
+    Mode &m = nest.mode[0];
+    job.lines.pieces = 2;
+    job.lines.piece_step = m.src;
+    job.piece_aux = m.aux;
+    m = {m.extent / 2, m.src * 2, m.dst * 2, m.aux * 2};
     return true;
 }
 
 bool try_unpack(Job &job, const uint8_t *dst, bool stream) {
     const tw_part &part = *job.part;
-    if (part.dst_type != TW_F32 || !whole_blocks(part, 4)) return false;
-    if (stream) {
-        if (past_a_line(job, dst, part.lane_offset[0]) != 0) return false;
-        for (int i = 0; i < job.nest.rank; ++i) {
-            if (job.nest.mode[i].dst % line != 0) return false;
-        }
-    }
-    Nest ordered = job.nest;
-    ordered.dst += part.lane_offset[0];
-    sort_by_source(ordered.mode, ordered.rank);
-    job.boxes = make_strips(ordered, lanes * 4, entries(job));
+    if (part.dst_type != TW_F32 && !sixteen_bits(part.dst_type)) return false;
+    if (!whole_blocks(part, job.dst_size)) return false;
+    Nest nest = job.nest;
+    if (!make_lines_of_blocks(job, nest)) return false;
+    nest.dst += part.lane_offset[0];
     job.route = Route::unpack;
+    job.lines.put = stream ? Put::stream : Put::store;
+    if (stream && !on_lines(job, nest, dst, part.lane_offset[0])) return try_shift(job, nest, dst);
+    sort_by_source(nest.mode, nest.rank);
+    job.boxes = make_strips(nest, line, entries(job));
     return true;
 }
 
-bool try_short_routes(Job &job, const uint8_t *dst, bool stream) {
+bool try_short_routes(Job &job, const uint8_t *src, const uint8_t *dst, bool stream) {
     switch (job.part->op) {
-        case TW_COPY: return try_lines(job, dst, stream) || try_transpose(job, dst, stream);
+        case TW_COPY: return try_lines(job, dst, stream) || try_transpose(job, src, dst);
         case TW_PACK: return try_pack(job);
         case TW_UNPACK: return try_unpack(job, dst, stream);
         default: return false;
@@ -274,17 +304,18 @@ bool check_part(const tw_part &part, Job &job) {
     return true;
 }
 
-void choose_route(Job &job, const uint8_t *dst, bool stream) {
+void choose_route(Job &job, const uint8_t *src, const uint8_t *dst, bool stream) {
     job.stream = stream;
     if (!job.nest.empty) {
-        if (try_short_routes(job, dst, stream)) return;
+        if (try_short_routes(job, src, dst, stream)) return;
         // A target that does not start on a line: the short routes with ordinary stores still beat staging, which
         // could stream only between the ends of its runs. Long runs have few ends, and are better off there.
-        if (stream && job.part->op != TW_FILL && !has_long_runs(job) && try_short_routes(job, dst, false)) {
+        if (stream && job.part->op != TW_FILL && !has_long_runs(job) && try_short_routes(job, src, dst, false)) {
             job.stream = false;
             return;
         }
     }
+    job.route = Route::staged;
     job.boxes = make_boxes(job.nest, job.unit, entries(job));
 }
 

@@ -11,9 +11,10 @@ namespace tw {
 
 enum class Route {
     lines,      // COPY: whole target lines from pieces of the source
-    transpose,  // COPY: blocks transposed in registers
+    transpose,  // COPY: panels transposed in registers
+    weave,      // COPY: a few channels joined or split
     pack,       // PACK: 16 values contiguous in the source, codes and scales contiguous in the target
-    unpack,     // UNPACK: 16 values contiguous in the target
+    unpack,     // UNPACK: 16 values contiguous in the target, whole lines of them
     staged,     // box by box through scratch memory
 };
 
@@ -28,7 +29,10 @@ struct Job {
     int64_t unit = 1;                // bytes of scratch for an element or block
     int64_t cost = 1;                // bytes read and written for an element or block
     bool stream = false;
-    Lines lines;                     // for that route: everything but the loops
+    Lines lines;                     // for that route and unpack: everything but the loops
+    int64_t piece_aux = 0;           // unpack: from a line's first scale to its second
+    Panel panel;                     // for transpose: likewise
+    Weave weave;                     // for weave: likewise
     double elements = 0;             // or blocks
     double written = 0;              // bytes
 };
@@ -41,6 +45,6 @@ BlockKind block_kind(int type);
 bool check_part(const tw_part &part, Job &job);
 
 // Chooses the route and the boxes. `stream` says that the target is too large for the caches.
-void choose_route(Job &job, const uint8_t *dst, bool stream);
+void choose_route(Job &job, const uint8_t *src, const uint8_t *dst, bool stream);
 
 }  // namespace tw

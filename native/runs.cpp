@@ -106,7 +106,7 @@ void move_bits(const Move &move, const uint8_t *src, uint8_t *dst, int64_t ahead
             }
         case MoveKind::transpose:
             for_each_outer(move.mode, move.rank, 2, src, dst, [&](const uint8_t *s, uint8_t *d) {
-                transpose(move.size, move.mode[0], move.mode[1], s, d, move.stream);
+                transpose(move.size, move.mode[0], move.mode[1], s, d);
             });
             return;
         case MoveKind::strided:

@@ -2,6 +2,7 @@
 #include "stages.h"
 
 #include <cstring>
+#include <new>
 
 namespace tw {
 namespace {
@@ -89,11 +90,18 @@ void for_each(const Nest &box, const Staging &staging, int from, Visit visit) {
     }
 }
 
+// Fills `bytes` bytes with copies of an element.
+void repeat(const uint8_t *element, int64_t size, uint8_t *out, int64_t bytes) {
+    std::memcpy(out, element, static_cast<size_t>(size));
+    for (int64_t done = size; done < bytes; done *= 2) {
+        std::memcpy(out + done, out, static_cast<size_t>(done < bytes - done ? done : bytes - done));
+    }
+}
+
 // The stages for boxes of one shape.
 struct Stages {
     uint64_t edge = 0;
     bool ready = false;
-    bool on_line = false;  // the target starts on a line, in every box of this shape
     Nest box;
     Staging staging;
     int64_t elements = 0;  // or blocks
@@ -106,6 +114,9 @@ struct Stages {
     int stores = 0;
     Move store_scales;
     Lines lines;
+    Panel panel;
+    Weave weave;
+    Unpacking unpacking;
 };
 
 class Runner {
@@ -113,14 +124,11 @@ public:
     Runner(const Job &job, const uint8_t *src, uint8_t *dst, const Kernels &kernels, Scratch &scratch)
         : job_(job), part_(*job.part), src_(src), dst_(dst), stream_(job.stream), k_(kernels), scratch_(scratch) {
         if (job.route != Route::staged) return;
-        if (part_.op == TW_FILL) {
-            for (int64_t i = 0; i + job.dst_size <= Scratch::room; i += job.dst_size) {
-                std::memcpy(scratch_.two + i, part_.fill, static_cast<size_t>(job.dst_size));
-            }
-        }
+        if (part_.op == TW_FILL) repeat(part_.fill, job.dst_size, scratch_.two, job.boxes.volume() * job.dst_size);
         if (part_.op == TW_PACK) {
             stretch_count_ = stretches(part_, stretch_);
             std::memset(scratch_.one, 0, Scratch::room);  // lanes that are not data are converted too
+            if (stretch_count_ == 0) pack_filling();
         }
         if (part_.op == TW_UNPACK) stretch_count_ = stretches(part_, stretch_);
         if (part_.op == TW_COPY && job.convert) convert_ = k_.converter(part_.src_type, part_.dst_type);
@@ -140,9 +148,12 @@ public:
             }
             switch (job_.route) {
                 case Route::lines: k_.lines(s.lines, src_ + here.src, dst_ + here.dst); break;
-                case Route::transpose: k_.move(s.store[0], src_ + here.src, dst_ + here.dst, 0); break;
+                case Route::transpose:
+                    k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_.panel);
+                    break;
+                case Route::weave: k_.weave(s.weave, src_ + here.src, dst_ + here.dst); break;
                 case Route::pack: pack_directly(s, here); break;
-                case Route::unpack: unpack_directly(s, here); break;
+                case Route::unpack: k_.unpack(s.unpacking, src_ + here.src, src_ + here.aux, dst_ + here.dst); break;
                 case Route::staged: staged(s, here, distance); break;
             }
             here.next();
@@ -173,10 +184,10 @@ private:
             }
         }
         latest_ = &cache_[turn_++ % 4];
-        *latest_ = Stages{};
+        latest_->~Stages();
+        new (latest_) Stages;  // an assignment would copy its arrays
         latest_->edge = walk.edge;
         latest_->ready = true;
-        latest_->on_line = (reinterpret_cast<uintptr_t>(dst_) + static_cast<uintptr_t>(walk.dst)) % 64 == 0;
         latest_->box = walk.shape();
         prepare(*latest_);
         return *latest_;
@@ -206,15 +217,19 @@ private:
     void prepare(Stages &s) {
         s.elements = s.box.count();
         if (job_.route == Route::lines) {
-            s.lines = job_.lines;
-            fuse_in_order(s.box);
-            s.lines.rank = s.box.rank;
-            for (int i = 0; i < s.box.rank; ++i) s.lines.mode[i] = s.box.mode[i];
+            s.lines = lines_of(s.box);
+            return;
+        }
+        if (job_.route == Route::unpack) {
+            s.unpacking = {block_kind(part_.src_type), part_.dst_type, job_.piece_aux, lines_of(s.box)};
             return;
         }
         if (job_.route == Route::transpose) {
-            s.store[0] = make_move(s.box, static_cast<int>(job_.unit), false, Order::by_source);
-            s.store[0].stream = stream_ && s.on_line && s.store[0].kind == MoveKind::transpose;
+            s.panel = panel_of(job_.panel, s.box, stream_);
+            return;
+        }
+        if (job_.route == Route::weave) {
+            s.weave = weave_of(job_.weave, s.box, stream_);
             return;
         }
         if (job_.route != Route::staged) return;
@@ -226,23 +241,23 @@ private:
         }
     }
 
+    // Returns the job's lines with the loops of a box.
+    Lines lines_of(Nest box) const {
+        Lines lines = job_.lines;
+        fuse_in_order(box);
+        lines.rank = box.rank;
+        for (int i = 0; i < box.rank; ++i) lines.mode[i] = box.mode[i];
+        return lines;
+    }
+
     void pack_directly(const Stages &s, const Walk &at) {
         const Mode none{1, 0, 0, 0};
         const Mode &inner = s.box.mode[0];
         const Mode &next = s.box.rank > 1 ? s.box.mode[1] : none;
-        const Packing packing{block_kind(part_.dst_type), inner.extent, inner.src, next.extent, next.src,
+        const Packing packing{block_kind(part_.dst_type), part_.src_type, inner.extent, inner.src, next.extent, next.src,
                               next.dst, next.aux, stream_};
         for_each(s.box, s.staging, 2, [&](int64_t a, int64_t d, int64_t x, int64_t) {
             k_.pack(packing, src_ + at.src + a, dst_ + at.dst + d, dst_ + at.aux + x);
-        });
-    }
-
-    void unpack_directly(const Stages &s, const Walk &at) {
-        const BlockKind kind = block_kind(part_.src_type);
-        const Mode inner = s.box.rank > 0 ? s.box.mode[0] : Mode{1, 0, 0, 0};
-        for_each(s.box, s.staging, 1, [&](int64_t a, int64_t d, int64_t x, int64_t) {
-            k_.unpack(kind, src_ + at.src + a, inner.src, src_ + at.aux + x, inner.aux, dst_ + at.dst + d, inner.dst,
-                      inner.extent, stream_);
         });
     }
 
@@ -325,29 +340,47 @@ private:
         s.store_scales = make_move(scales, 1, stream_, Order::by_target);
     }
 
+    // Packs blocks that are all filling once for all boxes.
+    void pack_filling() {
+        const int64_t blocks = job_.boxes.volume();
+        repeat(part_.fill, 4, scratch_.one, blocks * lanes * 4);
+        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, scratch_.one, scratch_.three,
+                scales());
+    }
+
+    uint8_t *scales() const { return scratch_.three + Scratch::room / 2; }
+
     void pack(const Stages &s, const Walk &at, int64_t ahead) {
         for (int i = 0; i < s.collects; ++i) k_.move(s.collect[i], src_ + at.src, scratch_.one, ahead);
+        if (stretch_count_ > 0) pack_collected(s.elements);
+        k_.move(s.store[0], scratch_.three, dst_ + at.dst, 0);
+        k_.move(s.store_scales, scales(), dst_ + at.aux, 0);
+    }
+
+    void pack_collected(int64_t blocks) {
         uint8_t *values = scratch_.one;
         if (convert_) {
-            convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));
+            convert_(scratch_.one, scratch_.two, static_cast<size_t>(blocks * lanes));
             values = scratch_.two;
         }
-        if ((part_.lane_mask & 0xffff) != 0xffff) {
-            for (int i = 0; i < lanes; ++i) {
-                if (part_.lane_mask >> i & 1) continue;
-                for (int64_t b = 0; b < s.elements; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
-            }
+        for (int i = 0; i < lanes; ++i) {
+            if (part_.lane_mask >> i & 1) continue;
+            for (int64_t b = 0; b < blocks; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
         }
-        uint8_t *codes = scratch_.three;
-        uint8_t *scales = scratch_.three + s.elements * job_.dst_size;
-        k_.pack({block_kind(part_.dst_type), s.elements, lanes * 4, 1, 0, 0, 0, false}, values, codes, scales);
-        k_.move(s.store[0], codes, dst_ + at.dst, 0);
-        k_.move(s.store_scales, scales, dst_ + at.aux, 0);
+        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, values, scratch_.three,
+                scales());
     }
 
     void prepare_unpack(Stages &s) {
         const int64_t out = job_.dst_size;
         s.staging = staging_of(s.box, out * lanes, false);
+        s.unpacking.kind = block_kind(part_.src_type);
+        s.unpacking.type = TW_F32;
+        s.unpacking.lines.rank = s.box.rank;
+        for (int i = 0; i < s.box.rank; ++i) {
+            const Mode &m = s.box.mode[i];
+            s.unpacking.lines.mode[i] = {m.extent, m.src, s.staging.step[i] * lanes * 4, m.aux};
+        }
         for (int i = 0; i < stretch_count_; ++i) {
             const Stretch &t = stretch_[i];
             Nest n = out_of_staging(s.box, s.staging, lanes * out);
@@ -359,16 +392,7 @@ private:
     }
 
     void unpack(const Stages &s, const Walk &at) {
-        const uint8_t *codes = src_ + at.src;
-        const uint8_t *scales = src_ + at.aux;
-        const bool any = s.box.rank > 0;
-        const Mode inner = any ? s.box.mode[0] : Mode{1, 0, 0, 0};
-        const int64_t step = any ? s.staging.step[0] * lanes * 4 : 0;
-        const BlockKind kind = block_kind(part_.src_type);
-        for_each(s.box, s.staging, 1, [&](int64_t a, int64_t, int64_t x, int64_t e) {
-            k_.unpack(kind, codes + a, inner.src, scales + x, inner.aux, scratch_.one + e * lanes * 4, step,
-                      inner.extent, false);
-        });
+        k_.unpack(s.unpacking, src_ + at.src, src_ + at.aux, scratch_.one);
         const uint8_t *staged = scratch_.one;
         if (convert_) {
             convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));

@@ -14,6 +14,7 @@ struct Scratch {
     alignas(64) uint8_t one[room];
     alignas(64) uint8_t two[room];
     alignas(64) uint8_t three[room];
+    alignas(64) uint8_t panel[panel_room];
 };
 
 // Runs the boxes [first, last) of a job.

@@ -85,7 +85,17 @@ TW_EXPORT uint64_t tw_fingerprint(const uint8_t *data, size_t count) TW_NOEXCEPT
 TW_EXPORT int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
                          int32_t threads) TW_NOEXCEPT;
 
-/* Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". */
+/*
+ * The same, for parts of a target that is larger than the caches although the parts are not: what is written goes past
+ * the caches where that is possible.
+ */
+TW_EXPORT int32_t tw_run_streaming(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
+                                   int32_t threads) TW_NOEXCEPT;
+
+/*
+ * Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". The environment
+ * variable TILEWRIGHT_CPU, set to avx2 or portable before the first call, holds them back to that.
+ */
 TW_EXPORT const char *tw_cpu_features(void) TW_NOEXCEPT;
 
 #ifdef __cplusplus

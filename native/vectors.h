@@ -23,9 +23,11 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define TW_INLINE inline __attribute__((always_inline))
+#  define TW_NOINLINE __attribute__((noinline))
 #  define TW_RESTRICT __restrict__
 #else
 #  define TW_INLINE inline
+#  define TW_NOINLINE __declspec(noinline)
 #  define TW_RESTRICT __restrict
 #endif
 
@@ -42,6 +44,40 @@ TW_INLINE void prefetch(const uint8_t *p) {
 #endif
 }
 
+template <int64_t size>
+TW_INLINE void copy_both_ends(const uint8_t *src, uint8_t *dst, int64_t n) {
+    uint8_t head[size], tail[size];
+    std::memcpy(head, src, size);
+    std::memcpy(tail, src + n - size, size);
+    std::memcpy(dst, head, size);
+    std::memcpy(dst + n - size, tail, size);
+}
+
+// Copies less than a line in two pieces that may overlap. A masked store to a line that is not in the cache is much
+// slower than that.
+TW_INLINE void copy_short(const uint8_t *src, uint8_t *dst, int64_t n) {
+    if (n >= 32) return copy_both_ends<32>(src, dst, n);
+    if (n >= 16) return copy_both_ends<16>(src, dst, n);
+    if (n >= 8) return copy_both_ends<8>(src, dst, n);
+    if (n >= 4) return copy_both_ends<4>(src, dst, n);
+    if (n >= 2) return copy_both_ends<2>(src, dst, n);
+    if (n == 1) *dst = *src;
+}
+
+// Into the second level only: what is many rows apart would fall onto itself in the first.
+TW_INLINE void prefetch_near(const uint8_t *p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p, 0, 2);
+#else
+    (void)p;
+#endif
+}
+
+#if defined(__AVX2__)
+TW_INLINE __m128i load16(const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); }
+TW_INLINE void store16(uint8_t *p, __m128i a) { _mm_storeu_si128(reinterpret_cast<__m128i *>(p), a); }
+#endif
+
 #if defined(__AVX512BW__)
 
 struct Vec {
@@ -50,6 +86,24 @@ struct Vec {
 TW_INLINE Vec load(const uint8_t *p) { return {_mm512_loadu_si512(p)}; }
 TW_INLINE void store(uint8_t *p, Vec a) { _mm512_storeu_si512(p, a.v); }
 TW_INLINE void stream(uint8_t *p, Vec a) { _mm512_stream_si512(reinterpret_cast<__m512i *>(p), a.v); }
+// In each 16 bytes: the byte of a that `places` says, or 0 where its highest bit is set.
+TW_INLINE Vec shuffle_lanes(Vec a, Vec places) { return {_mm512_shuffle_epi8(a.v, places.v)}; }
+TW_INLINE Vec either(Vec a, Vec b) { return {_mm512_or_si512(a.v, b.v)}; }
+
+// The lanes of 16 bytes of a vector, `step` bytes apart in memory.
+TW_INLINE Vec load_lanes(const uint8_t *p, int64_t step) {
+    __m512i v = _mm512_castsi128_si512(load16(p));
+    v = _mm512_inserti32x4(v, load16(p + step), 1);
+    v = _mm512_inserti32x4(v, load16(p + 2 * step), 2);
+    return {_mm512_inserti32x4(v, load16(p + 3 * step), 3)};
+}
+TW_INLINE void store_lanes(uint8_t *p, int64_t step, Vec a) {
+    store16(p, _mm512_castsi512_si128(a.v));
+    store16(p + step, _mm512_extracti32x4_epi32(a.v, 1));
+    store16(p + 2 * step, _mm512_extracti32x4_epi32(a.v, 2));
+    store16(p + 3 * step, _mm512_extracti32x4_epi32(a.v, 3));
+}
+
 TW_INLINE __mmask64 first(int64_t n) { return _bzhi_u64(~uint64_t{0}, static_cast<unsigned>(n)); }
 TW_INLINE Vec load_part(const uint8_t *p, int64_t n) { return {_mm512_maskz_loadu_epi8(first(n), p)}; }
 TW_INLINE void store_part(uint8_t *p, Vec a, int64_t n) { _mm512_mask_storeu_epi8(p, first(n), a.v); }
@@ -87,24 +141,35 @@ TW_INLINE Vec load(const uint8_t *p) { return {_mm256_loadu_si256(reinterpret_ca
 TW_INLINE void store(uint8_t *p, Vec a) { _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), a.v); }
 TW_INLINE void stream(uint8_t *p, Vec a) { _mm256_stream_si256(reinterpret_cast<__m256i *>(p), a.v); }
 
+// In each 16 bytes: the byte of a that `places` says, or 0 where its highest bit is set.
+TW_INLINE Vec shuffle_lanes(Vec a, Vec places) { return {_mm256_shuffle_epi8(a.v, places.v)}; }
+TW_INLINE Vec either(Vec a, Vec b) { return {_mm256_or_si256(a.v, b.v)}; }
+
+// The lanes of 16 bytes of a vector, `step` bytes apart in memory.
+TW_INLINE Vec load_lanes(const uint8_t *p, int64_t step) {
+    return {_mm256_inserti128_si256(_mm256_castsi128_si256(load16(p)), load16(p + step), 1)};
+}
+TW_INLINE void store_lanes(uint8_t *p, int64_t step, Vec a) {
+    store16(p, _mm256_castsi256_si128(a.v));
+    store16(p + step, _mm256_extracti128_si256(a.v, 1));
+}
+
+// Within each half: across the halves it would take twice the instructions.
 template <int size>
 TW_INLINE void interleave(Vec a, Vec b, Vec &lo, Vec &hi) {
-    __m256i l, h;
     if constexpr (size == 8) {
-        l = _mm256_unpacklo_epi64(a.v, b.v);
-        h = _mm256_unpackhi_epi64(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi64(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi64(a.v, b.v);
     } else if constexpr (size == 4) {
-        l = _mm256_unpacklo_epi32(a.v, b.v);
-        h = _mm256_unpackhi_epi32(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi32(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi32(a.v, b.v);
     } else if constexpr (size == 2) {
-        l = _mm256_unpacklo_epi16(a.v, b.v);
-        h = _mm256_unpackhi_epi16(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi16(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi16(a.v, b.v);
     } else {
-        l = _mm256_unpacklo_epi8(a.v, b.v);
-        h = _mm256_unpackhi_epi8(a.v, b.v);
+        lo.v = _mm256_unpacklo_epi8(a.v, b.v);
+        hi.v = _mm256_unpackhi_epi8(a.v, b.v);
     }
-    lo.v = _mm256_permute2x128_si256(l, h, 0x20);
-    hi.v = _mm256_permute2x128_si256(l, h, 0x31);
 }
 
 #elif defined(__SSE2__) && !defined(TW_PORTABLE)

@@ -52,5 +52,39 @@ TW_INLINE void for_each_piece(const Mode *mode, int rank, const uint8_t *src, ui
     });
 }
 
+// A position of a nest on all sides.
+struct Place {
+    const uint8_t *src;
+    const uint8_t *aux;
+    uint8_t *dst;
+    int64_t carry;
+
+    TW_INLINE Place at(int64_t i, const Mode &m) const {
+        return {src + i * m.src, aux + i * m.aux, dst + i * m.dst, carry + i * m.carry};
+    }
+};
+
+// The same for what needs to know more than source and target.
+template <class Visit>
+TW_INLINE void for_each_place(const Mode *mode, int rank, Place place, Visit visit) {
+    const Mode one = rank > 0 ? mode[0] : Mode{1, 0, 0, 0};
+    const Mode two = rank > 1 ? mode[1] : Mode{1, 0, 0, 0};
+    int64_t at[max_modes] = {};
+    while (true) {
+        for (int64_t j = 0; j < two.extent; ++j) {
+            const Place here = place.at(j, two);
+            for (int64_t i = 0; i < one.extent; ++i) visit(here.at(i, one));
+        }
+        int k = 2;
+        for (; k < rank; ++k) {
+            const bool on = ++at[k] < mode[k].extent;
+            place = place.at(on ? 1 : 1 - mode[k].extent, mode[k]);
+            if (on) break;
+            at[k] = 0;
+        }
+        if (k >= rank) return;
+    }
+}
+
 }  // namespace
 }  // namespace tw::TW_ISA

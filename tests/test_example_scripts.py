@@ -15,6 +15,9 @@ LAST_LINES = {
     "demo.py": "Everything above was checked.",
     "swizzled_transpose.py": "All three agree with NumPy.",
     "tiled_matmul.py": "B in 8 x 8 blocks: the same numbers, bit for bit",
+    "ttl_double.py": "double buffering: a cross over 100 x 70, the same as NumPy's",
+    "ttl_duplex.py": "duplex buffering: one added to 100 x 70 elements, the same as NumPy's",
+    "ttl_simplex.py": "simplex buffering: one added to 300 x 200 elements, the same as NumPy's",
 }
 
 

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 import tilewright
+import tilewright.files
 import tilewright.layout
+import tilewright.memory
+import tilewright.tensor
+import tilewright.tiling
+import tilewright.views
 
 README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -55,7 +60,18 @@ def readme_blocks() -> list[tuple[int, str]]:
 
 
 def public_objects() -> list[str]:
-    exported = ((name, getattr(tilewright.layout, name)) for name in tilewright.layout.__all__)
+    """Return "room.name" of every function and class that a room exports."""
+    shown = (
+        tilewright.layout,
+        tilewright.memory,
+        tilewright.tensor,
+        tilewright.tiling,
+        tilewright.files,
+        tilewright.views,
+    )
+    exported = (
+        (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in shown for name in room.__all__
+    )
     return [name for name, value in exported if inspect.isfunction(value) or inspect.isclass(value)]
 
 
@@ -78,8 +94,9 @@ def test_docstring_examples_are_found():
 
 @pytest.mark.parametrize("name", public_objects())
 def test_public_name_has_an_example(name):
-    docstring = inspect.getdoc(getattr(tilewright.layout, name)) or ""
-    assert ">>> " in docstring, f"tilewright.layout.{name} has no >>> example in its docstring"
+    room, public = name.split(".")
+    docstring = inspect.getdoc(getattr(getattr(tilewright, room), public)) or ""
+    assert ">>> " in docstring, f"tilewright.{name} has no >>> example in its docstring"
 
 
 def test_public_names_are_found():

@@ -5,13 +5,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import layout
-from .errors import CoordinateError, FormatError, LayoutError, TilewrightError, TransferError
+from .errors import (
+    CoordinateError,
+    FileFormatError,
+    FormatError,
+    LayoutError,
+    MemoryConfigError,
+    OutOfMemory,
+    TilewrightError,
+    TransferError,
+)
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
 if TYPE_CHECKING:
     from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
+    from .files import Tensorbin, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
-    from .tensor import AddressSpace, LayoutTensor, TileTensor
+    from .memory import (
+        Allocator,
+        BufferType,
+        Chip,
+        CoreCoord,
+        CoreGrid,
+        CoreRange,
+        CoreRangeSet,
+        Device,
+        MemoryConfig,
+        NdShardSpec,
+        Shape,
+        ShardDistribution,
+        ShardOrientation,
+        ShardSpec,
+        ShardStrategy,
+        TensorLayout,
+        TensorMemoryLayout,
+        TensorSpec,
+        Tile,
+        block_sharded,
+        fit,
+        from_bytes,
+        height_sharded,
+        interleaved,
+        nd_sharded,
+        sharded_across_dims,
+        to_bytes,
+        width_sharded,
+    )
+    from .tensor import AddressSpace, LayoutTensor, StorageType, Tensor, TileTensor
+    from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
 __version__ = "0.0.1"
 
@@ -19,30 +60,83 @@ __version__ = "0.0.1"
 _LAZY = {
     **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
-    **dict.fromkeys(("AddressSpace", "LayoutTensor", "TileTensor"), "tensor"),
+    **dict.fromkeys(
+        ("Allocator", "BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"
+    ),
+    **dict.fromkeys(("Device", "MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution"), "memory"),
+    **dict.fromkeys(("ShardOrientation", "ShardSpec", "ShardStrategy", "TensorLayout"), "memory"),
+    **dict.fromkeys(("TensorMemoryLayout", "TensorSpec", "Tile", "block_sharded", "fit", "from_bytes"), "memory"),
+    **dict.fromkeys(("height_sharded", "interleaved", "nd_sharded", "sharded_across_dims"), "memory"),
+    **dict.fromkeys(("to_bytes", "width_sharded"), "memory"),
+    **dict.fromkeys(("AddressSpace", "LayoutTensor", "StorageType", "Tensor", "TileTensor"), "tensor"),
+    **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace", "plan_tiles", "stream", "suggest_tile"), "tiling"),
+    **dict.fromkeys(("Tensorbin", "read_tensorbin", "write_tensorbin"), "files"),
 }
 
 __all__ = [
     "AddressSpace",
+    "Allocator",
     "BlockFormat",
+    "BufferType",
+    "Chip",
     "CoordinateError",
+    "CoreCoord",
+    "CoreGrid",
+    "CoreRange",
+    "CoreRangeSet",
+    "Device",
+    "FileFormatError",
     "FormatError",
     "LayoutError",
     "LayoutTensor",
+    "MemoryConfig",
+    "MemoryConfigError",
+    "NdShardSpec",
+    "OutOfMemory",
+    "Pipeline",
     "Placement",
     "Plan",
     "ScalarFormat",
+    "Shape",
+    "ShardDistribution",
+    "ShardOrientation",
+    "ShardSpec",
+    "ShardStrategy",
+    "StorageType",
+    "Tensor",
+    "TensorLayout",
+    "TensorMemoryLayout",
+    "TensorSpec",
+    "Tensorbin",
+    "Tile",
+    "TilePlan",
     "TileTensor",
+    "Tiler",
     "TilewrightError",
+    "Trace",
     "TransferError",
+    "block_sharded",
     "cast",
+    "fit",
     "format_of",
+    "from_bytes",
+    "height_sharded",
+    "interleaved",
+    "nd_sharded",
     "plan_copy",
+    "plan_tiles",
     "quantization_error",
+    "read_tensorbin",
     "relayout",
+    "sharded_across_dims",
+    "stream",
+    "suggest_tile",
     "tiled_layout",
     "tilize",
+    "to_bytes",
     "untilize",
+    "width_sharded",
+    "write_tensorbin",
 ]
 __all__ += layout.__all__
 

@@ -57,3 +57,36 @@ class TransferError(TilewrightError, RuntimeError):
     ...     print(problem)
     there is no engine 'abacus'; choose one of auto, native, reference, opencl, cuda
     """
+
+
+class MemoryConfigError(TilewrightError, ValueError):
+    """A tensor that cannot be laid out in memory as asked: the message names the values, the rule and a remedy.
+
+    >>> import tilewright as tw
+    >>> try:
+    ...     tw.CoreRange((3, 0), (1, 0))
+    ... except tw.MemoryConfigError as problem:
+    ...     print(problem)
+    a core range must not start after its end, got (3, 0) to (1, 0); use CoreRange((1, 0), (3, 0))
+    """
+
+
+class OutOfMemory(TilewrightError, MemoryError):  # noqa: N818  (the name users know)
+    """A buffer that no free block of its memory can hold; the message says what is asked, used and free.
+
+    >>> import tilewright as tw
+    >>> issubclass(tw.OutOfMemory, MemoryError)
+    True
+    """
+
+
+class FileFormatError(TilewrightError, ValueError):
+    """A file that is damaged, or not of the format it is read as; nothing of it was used.
+
+    >>> from tilewright.files.tensorbin import parse_tensorbin
+    >>> try:
+    ...     parse_tensorbin(b"short")
+    ... except FileFormatError as problem:
+    ...     print(problem)
+    5 bytes are no tensorbin file: it starts with the 8 bytes of its header's size
+    """

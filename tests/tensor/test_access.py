@@ -195,15 +195,17 @@ def test_a_block_takes_a_scalar_or_all_its_lanes():
 # Widths and alignment.
 
 
-@given(st.integers(0, 5), st.integers(0, 7), st.integers(1, 50))
-def test_a_load_reads_across_rows_but_stays_inside_storage(row, column, width):
-    tensor, first = matrix(), 8 * row + column
-    for load in (tensor.load[width], lambda *c: tensor.load(*c, width=width)):
-        if first + width <= 48:
-            np.testing.assert_array_equal(load(row, column), np.arange(first, first + width))
-        else:
-            with pytest.raises(IndexError, match=f"{width} scalars from {first} on leave the storage, which has 48"):
-                load(row, column)
+def test_a_load_reads_across_rows_but_stays_inside_storage():
+    tensor = matrix()
+    for first, (row, column) in enumerate(np.ndindex(6, 8)):
+        for load in (lambda width, *c: tensor.load[width](*c), lambda width, *c: tensor.load(*c, width=width)):
+            for width in {1, 48 - first}:
+                np.testing.assert_array_equal(load(width, row, column), np.arange(first, first + width))
+            for width in (49 - first, 60):
+                with pytest.raises(
+                    IndexError, match=f"{width} scalars from {first} on leave the storage, which has 48"
+                ):
+                    load(width, row, column)
 
 
 def test_a_store_needs_exactly_its_width():
@@ -284,6 +286,14 @@ def test_outside_the_valid_part_access_is_refused_or_padded():
         edge.load(4, 0, fill=-1)
     edge.store(2, 0, 99, fill=0)
     np.testing.assert_array_equal(edge.ptr.store.data, iota(48))
+
+
+def test_a_single_element_that_is_not_valid_is_padded_too():
+    outside = matrix().tile[4, 3](1, 2).slice[2, 2]()
+    assert (outside.rank, outside.is_ragged) == (0, True)
+    assert outside.load((), fill=-1) == -1
+    with pytest.raises(IndexError, match="valid"):
+        outside[()]
 
 
 def test_partly_valid_vectors_say_how_many_lanes_they_have():

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import Layout, LayoutError, LayoutTensor, Swizzle, TileTensor, col_major, compose, row_major
@@ -13,8 +13,11 @@ from tilewright.mojo.layout.tile_tensor import TileTensorIter, flatten_leading, 
 from .strategies import VIEWS, chains, iota, roots
 from .test_view_chains import assert_like_model
 
+fewer = settings(max_examples=max(1, settings().max_examples // 2))
+
 
 @given(st.data())
+@fewer
 def test_it_is_the_same_view_and_goes_back(data):
     origin = data.draw(roots())
     walk = data.draw(chains(origin))[-1]
@@ -28,6 +31,7 @@ def test_it_is_the_same_view_and_goes_back(data):
 
 
 @given(st.data())
+@fewer
 def test_all_its_views_are_layout_tensors_too(data):
     origin = data.draw(roots())
     origin.walk.tensor = origin.walk.tensor.to_layout_tensor()

@@ -6,12 +6,14 @@ import io
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import Layout, LayoutError, Swizzle, TileTensor, blocked_product, col_major, compose, row_major
 
 from .strategies import chains, iota, roots
+
+fewer = settings(max_examples=max(1, settings().max_examples // 2))
 
 
 def tensor_of(*shape, dtype=np.int64):
@@ -50,6 +52,7 @@ def test_mojo_style_is_never_shortened():
 
 
 @given(st.data())
+@fewer
 def test_the_grid_of_26_2_has_a_space_after_every_number(data):
     origin = data.draw(roots())
     walk = data.draw(chains(origin, longest=2))[-1]
@@ -86,6 +89,7 @@ def test_str_of_other_ranks_is_flat_with_the_first_index_fastest():
 
 
 @given(st.data())
+@fewer
 def test_str_of_a_small_tensor_shows_what_mojo_style_shows(data):
     origin = data.draw(roots())
     walk = data.draw(chains(origin, longest=2))[-1]

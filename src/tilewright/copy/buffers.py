@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -40,8 +41,8 @@ class Buffer:
         7
         """
         start = array.__array_interface__["data"][0]
-        if array.size == 0:
-            return cls(start, 0, array, array.flags.writeable)
+        if array.size == 0 or array.flags.c_contiguous:
+            return cls(start, array.nbytes, array, array.flags.writeable)
         reach = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
         low = start + sum(step for step in reach if step < 0)
         high = start + sum(step for step in reach if step > 0) + array.itemsize
@@ -79,12 +80,16 @@ def native_format(array: np.ndarray[Any, Any]) -> ScalarFormat:
     >>> native_format(np.zeros(3, dtype=np.int16)).name
     'int16'
     """
-    if not array.dtype.isnative:
+    return _native(array.dtype)
+
+
+def _native(dtype: np.dtype[Any]) -> ScalarFormat:
+    if not dtype.isnative:
         raise FormatError(
-            f"{array.dtype} is not in the byte order of this machine; convert it with"
+            f"{dtype} is not in the byte order of this machine; convert it with"
             " array.astype(array.dtype.newbyteorder('='))"
         )
-    element = format_of(array.dtype)
+    element = format_of(dtype)
     if not isinstance(element, ScalarFormat):
         raise TypeError(f"arrays hold scalar formats, not {element}")
     return element
@@ -111,14 +116,20 @@ def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
     >>> placement_of(np.zeros((4, 8), dtype=np.int8).T).layout
     Layout((8, 4), (1, 8))
     """
-    element = native_format(array)
-    if any(step % array.itemsize for n, step in zip(array.shape, array.strides, strict=True) if n > 1):
+    plain = _plain_placement(array.shape, array.strides, array.dtype)
+    return plain if fill is plain.fill else Placement(plain.layout, plain.format, fill)
+
+
+@lru_cache(maxsize=1024)
+def _plain_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
+    """Return the placement of arrays that differ only in their address: many small ones are often alike."""
+    element = _native(dtype)
+    if any(step % dtype.itemsize for n, step in zip(shape, strides, strict=True) if n > 1):
         raise LayoutError(
-            f"an array with strides {array.strides} does not step by whole elements of {array.itemsize} bytes;"
+            f"an array with strides {strides} does not step by whole elements of {dtype.itemsize} bytes;"
             " copy it with np.ascontiguousarray first"
         )
-    steps = tuple([step // array.itemsize for step in array.strides])
-    shape = array.shape
+    steps = tuple([step // dtype.itemsize for step in strides])
     below = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0 and n > 1)
     layout: Layout = make(tuple(map(int, shape)), steps, -below)
-    return Placement(layout, element, fill)
+    return Placement(layout, element)

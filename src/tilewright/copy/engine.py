@@ -65,11 +65,12 @@ def execute(
 
 
 def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None = None, name: str = "auto") -> None:
-    _check_host(plan, Buffer.of(source), Buffer.of(target))
+    before, after = Buffer.of(source), Buffer.of(target)
+    _check_host(plan, before, after)
     if needs_stages(plan.source, plan.target):
-        run_in_stages(plan.source, plan.target, partial(_run, threads=threads, engine=name), source, target)
+        run_in_stages(plan.source, plan.target, partial(_run_on_host, threads=threads, name=name), source, target)
     else:
-        _run(plan, source, target, threads, name)
+        _run(plan, before, after, threads, name)
 
 
 def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
@@ -86,8 +87,7 @@ def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
         )
 
 
-def _run(plan: Plan, source: Array, target: Array, threads: int | None, engine: str) -> None:
-    before, after = Buffer.of(source), Buffer.of(target)
+def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str) -> None:
     count = _threads(threads)
     if _chosen(plan, engine) == "native":
         native_engine.run(plan, before.address, after.address, count)
@@ -112,6 +112,20 @@ def _named(engine: str | None) -> str:
     if name not in ENGINES:
         raise TransferError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
     return name
+
+
+def chosen_on_host(plan: Plan, engine: str | None = None) -> str:
+    """Return the engine that runs a plan on memory of the host: "native" or "reference".
+
+    Engines of devices, which the environment may name for everything, leave such memory to the fastest one here.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> chosen_on_host(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")), "reference")
+    'reference'
+    """
+    name = _named(engine)
+    return _chosen(plan, "auto" if name in DEVICE_ENGINES else name)
 
 
 def _chosen(plan: Plan, name: str) -> str:

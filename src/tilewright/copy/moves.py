@@ -68,8 +68,19 @@ def _two_dimensional(array: Any) -> Any:
 def _tiled_placement(
     shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: ScalarFormat | BlockFormat, fill: Any
 ) -> Placement:
+    tile = tile if isinstance(tile, tuple) else _pair(tile, "tile")
+    face = face if isinstance(face, tuple) or face is None else _pair(face, "face")
+    if type(fill) is int:  # the zeros 0.0 and -0.0, say, are equal but not alike
+        return _cached_tiled_placement(shape, tile, face, bool(transpose), element, fill)
+    return _cached_tiled_placement.__wrapped__(shape, tile, face, bool(transpose), element, fill)
+
+
+@lru_cache(maxsize=512)
+def _cached_tiled_placement(
+    shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: ScalarFormat | BlockFormat, fill: Any
+) -> Placement:
     size = _pair(tile, "tile")
-    layout = tiled_layout(shape, size, None if face is None else _pair(face, "face"), bool(transpose))
+    layout = tiled_layout(shape, size, None if face is None else _pair(face, "face"), transpose)
     return Placement(layout, element, fill, size[0] * size[1] if isinstance(element, BlockFormat) else 0)
 
 
@@ -102,14 +113,14 @@ def tilize(
     >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
     2176
     """
-    array = _two_dimensional(admitted(array))
-    source = placement_of(_whole_steps(array))
+    array = _whole_steps(_two_dimensional(admitted(array)))
+    source = placement_of(array)
     element = source.format if dtype is None else format_of(dtype)
     target = _tiled_placement(array.shape, tile, face, transpose, element, pad_value)
-    count = int(target.layout.cosize) if array.size else 0
+    count = target.places if array.size else 0
     data = _result(out, target, count, array)
     if array.size:
-        execute(plan_copy(source, target), _whole_steps(array), data, threads, engine)
+        execute(plan_copy(source, target), array, data, threads, engine)
     return released(data)
 
 
@@ -213,6 +224,8 @@ def copy(source: Any, target: Any, threads: int | None = None, engine: str | Non
 
 def _whole_steps(array: Any) -> Any:
     """Return the array itself, or a copy of it if its strides are not multiples of its elements."""
+    if array.flags.c_contiguous:
+        return array
     whole = all(step % array.itemsize == 0 for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
     return array if whole else np.ascontiguousarray(array)
 

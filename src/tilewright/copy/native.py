@@ -163,8 +163,9 @@ def _load() -> _Outcome:
             )
         library.tw_fingerprint.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         library.tw_fingerprint.restype = ctypes.c_uint64
-        library.tw_run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
-        library.tw_run.restype = ctypes.c_int32
+        for run in (library.tw_run, library.tw_run_streaming):
+            run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
+            run.restype = ctypes.c_int32
         library.tw_cpu_features.argtypes, library.tw_cpu_features.restype = [], ctypes.c_char_p
     except (OSError, AttributeError) as problem:  # not a library of this machine, or a symbol is missing
         return _Outcome(None, f"the native library {path} cannot be loaded ({problem}); {_REINSTALL}")

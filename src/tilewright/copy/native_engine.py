@@ -77,16 +77,25 @@ def run(plan: Plan, source: int, target: int, threads: int) -> None:
     ...     run(plan, a.ctypes.data, b.ctypes.data, 1)
     ...     assert b.tolist() == [2, 1, 0]
     """
-    parts, count = _parts_of(plan)
-    status = native.library().tw_run(parts, count, source, target, threads)
+    _, parts, _ = compiled(plan)
+    status = native.library().tw_run(parts, len(plan.parts), source, target, threads)
     if status:
         raise RuntimeError(
             f"the native engine refused a plan it had accepted (status {status}); use engine='reference'"
         )
 
 
-def _parts_of(plan: Plan) -> tuple[Any, int]:
-    """Return the parts of a plan as the library takes them; made once, since they do not depend on addresses."""
+def compiled(plan: Plan) -> tuple[Plan, Any, list[Any]]:
+    """Return a plan, its parts as the library takes them, and the tables they point to; hold on to all three.
+
+    They are made once, since they do not depend on addresses.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> plan = plan_copy(Placement(Layout(3), "uint8"), Placement(Layout(3), "uint8"))
+    >>> len(compiled(plan)[1])
+    1
+    """
     known = _compiled.get(id(plan))
     if known is None or known[0] is not plan:
         if len(_compiled) >= _MOST_COMPILED:
@@ -96,7 +105,7 @@ def _parts_of(plan: Plan) -> tuple[Any, int]:
         for native_part, part in zip(parts, plan.parts, strict=True):
             _translate(plan, part, native_part, kept)
         known = _compiled[id(plan)] = (plan, parts, kept)
-    return known[1], len(plan.parts)
+    return known
 
 
 def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:

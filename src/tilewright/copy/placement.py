@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
-from ..layout import ComposedLayout, Layout, LayoutLike
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.additive import additive_modes
 from ..layout.tuples import product_each
 from .leaves import Mode
@@ -90,6 +90,10 @@ class Placement:
             return self.layout.logical_shape
         if not _has_guards(self.layout):
             return self.extents
+        if isinstance(self.layout, ComposedLayout) and isinstance(self.layout.outer, PagedLayout):
+            inner = self.layout.inner
+            if isinstance(inner, Layout) and inner.offset >= 0 and inner.cosize <= self.layout.outer.size:
+                return inner.logical_shape  # pages hide nothing
         return _extents_of_mask(self.layout)
 
     @cached_property
@@ -126,6 +130,16 @@ class Placement:
         return int(layout.offset if isinstance(layout, Layout) else layout.extended(*([0] * len(self.extents))))
 
     @cached_property
+    def places(self) -> int:
+        """Return one more than the last place, from the first place there is.
+
+        >>> from tilewright import Layout
+        >>> Placement(Layout(4, 2), "int8").places
+        7
+        """
+        return int(self.layout.cosize)
+
+    @cached_property
     def nbytes(self) -> int:
         """Return the size of the smallest buffer that holds the placement.
 
@@ -133,10 +147,9 @@ class Placement:
         >>> Placement(row_major(32, 32), "bfloat8_b", tile_elements=1024).nbytes
         1088
         """
-        count = int(self.layout.cosize)
         if isinstance(self.format, ScalarFormat):
-            return count * self.format.itemsize
-        return -(-count // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
+            return self.places * self.format.itemsize
+        return -(-self.places // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
 
 
 def _has_guards(layout: Any) -> bool:

@@ -17,6 +17,7 @@ from ..errors import LayoutError
 from ..formats import BlockFormat
 from ..layout import Layout, compose
 from ..layout.properties import collision
+from ..showing import Shown
 from .explain import explain
 from .leaves import Leaf, Mode, common_leaves, prefix_boxes, suffix_boxes
 from .part import HotModes, Operation, Part, normalised
@@ -28,7 +29,7 @@ _MOST_PLANS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Shown):
     """How to move source into target: loop nests that engines run.
 
     >>> from tilewright import row_major, col_major

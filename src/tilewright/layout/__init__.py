@@ -30,6 +30,7 @@ from .inverses import (
 )
 from .lookup import InverseLayout
 from .padding import pad, within
+from .paged import PagedLayout
 from .parsing import parse
 from .products import (
     blocked_product,
@@ -85,6 +86,7 @@ __all__ = [
     "InverseLayout",
     "Layout",
     "LayoutLike",
+    "PagedLayout",
     "Place",
     "Swizzle",
     "addr",

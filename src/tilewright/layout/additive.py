@@ -14,6 +14,7 @@ from typing import Any
 from .base import LayoutLike
 from .composed import ComposedLayout
 from .composing import strided_composition
+from .paged import PagedLayout
 from .strided import Layout, make
 from .swizzle import Swizzle
 from .tuples import leaves
@@ -34,9 +35,12 @@ def additive_modes(layout: LayoutLike) -> list[list[tuple[int, Any]]]:
         outer, inner = layout.outer, layout.inner
         if isinstance(outer, Swizzle):
             touched = outer.source_mask | outer.target_mask
-            found = _below(inner, [touched & -touched] if touched else [], None)
+            lowest = touched & -touched
+            found = _around(inner, lowest, outer.size) or _below(inner, [lowest], None) if touched else None
         elif isinstance(outer, Layout):
             found = _below(inner, list(accumulate(outer.canonical_modes()[0][:-1], mul))[::-1], outer)
+        elif isinstance(outer, PagedLayout):
+            found = _below(inner, [outer.page], None)
         else:
             found = None
         if found is not None:
@@ -77,6 +81,18 @@ def _below(inner: Layout, blocks: list[int], outer: Layout | None) -> list[list[
             for extents, strides, flags in zip(through.shape, through.stride, low, strict=True)
         ]
     return None
+
+
+def _around(inner: Layout, low: int, high: int) -> list[list[tuple[int, Any]]] | None:
+    """Return the leaves of inner, strided below low and from high on, where nothing carries from one to the next."""
+    if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
+        return None
+    modes = [_cut_at(high, _cut_at(low, mode)) for mode in _by_mode(inner.shape, inner.stride)]
+    flat = [leaf for mode in modes for leaf in mode]
+    for block in (low, high):
+        if inner.offset % block + sum((n - 1) * d for n, d in flat if d % block) >= block:
+            return None
+    return [[(n, d if d % low or d % high == 0 else None) for n, d in mode] for mode in modes]
 
 
 def _cut_at(block: int, mode: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import LayoutError
+from ..showing import Shown
 from . import bulk
 from .coords import coordinates, is_slice, leaf_coordinates
 from .integers import Count
 from .tuples import as_tree, leaves, like, product, tree_depth
 
 
-class LayoutLike:
+class LayoutLike(Shown):
     """What every layout offers: a shape, and a place for each of its coordinates.
 
     >>> from tilewright import row_major

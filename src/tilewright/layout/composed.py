@@ -8,6 +8,8 @@ from typing import Any
 from . import bulk
 from .axes import Axis, Place
 from .base import LayoutLike
+from .paged import PagedLayout
+from .properties import is_bijective
 from .strided import Layout
 from .swizzle import Swizzle
 
@@ -95,6 +97,14 @@ class ComposedLayout(LayoutLike):
         >>> compose(Swizzle(2, 0, 2), row_major(4, 4)).cosize
         16
         """
+        inner, outer = self._inner, self._outer
+        if isinstance(outer, PagedLayout):
+            whole = inner.size == outer.size
+        else:
+            whole = isinstance(outer, Swizzle) and inner.size % outer.size == 0
+        if whole and isinstance(inner, Layout) and is_bijective(inner._with(guards=())):
+            # inner only reorders, so every page, or every block that a swizzle maps to itself, is reached
+            return outer.cosize if isinstance(outer, PagedLayout) else inner.cosize
         return bulk.cosize(self)
 
     def _place(self, at: list[Any]) -> Any:

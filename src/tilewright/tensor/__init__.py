@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users hold: views of storage through layouts."""
+"""What users hold: views of storage through layouts, and tensors with a spec and storage."""
 
 from .host_device import DeviceBuffer, DeviceContext, HostBuffer
 from .layout_tensor import LayoutTensor
 from .pointer import Pointer
 from .spaces import AddressSpace
+from .tensor import Tensor
+from .tensor_storage import StorageType
 from .tile_tensor import TileTensor
 from .views import Tiles
 
@@ -15,6 +17,8 @@ __all__ = [
     "HostBuffer",
     "LayoutTensor",
     "Pointer",
+    "StorageType",
+    "Tensor",
     "TileTensor",
     "Tiles",
 ]

@@ -120,7 +120,7 @@ def read_element(tensor: TileTensor, index: tuple[Any, ...], fill: Any = None) -
     if tensor.element_size == 1:
         if fill is None or not tensor.is_ragged or tensor.layout.valid(*index):
             return data[place_of(tensor, index)]
-        if not tensor.layout.shape or product(tensor.layout.shape) == 0:
+        if product(tensor.layout.shape) == 0:
             raise _outside(tensor, index)
         tensor.layout(*index)  # outside the full shape nothing is padded
         return data.dtype.type(fill)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def _operand(value: Any) -> Any:
-    return to_numpy(value, copy=None) if isinstance(value, Arithmetic) else value  # type: ignore[arg-type]
+    tensor: Any = value
+    return to_numpy(tensor, copy=None) if isinstance(value, Arithmetic) else value
 
 
 def _in_place(ufunc: Any, tensor: Any, *others: Any) -> Any:

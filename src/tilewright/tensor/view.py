@@ -13,6 +13,7 @@ from ..layout import ComposedLayout, Layout
 from ..layout.brackets import brackets
 from ..layout.integers import as_integer, is_dynamic
 from ..layout.tuples import leaves, product, product_each, suffix_product
+from ..showing import Shown
 from . import whole
 from .cutting import elements_of, has_padding, lanes_of
 from .pointer import Pointer
@@ -46,7 +47,7 @@ def _dim(tensor: View, fixed: tuple[Any, ...], *index: Any) -> int:
     return int(tensor._extents[tensor._mode(k)])
 
 
-class View:
+class View(Shown):
     """A view of storage through a layout. `TileTensor` adds the operations to what is described here.
 
     >>> from tilewright import TileTensor

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copy.buffers import aligned_empty
+from ..copy.buffers import aligned_empty, placement_of
 from ..copy.engine import execute
-from ..copy.moves import copy as copy_array
 from ..copy.placement import Placement
 from ..copy.plan import plan_copy
 from ..errors import LayoutError
 from ..formats import cast
-from ..layout import Layout, row_major
+from ..layout import Layout, Swizzle, compose
 from ..layout.tuples import leaves, product_each
 from .access import require_writable
 from .cutting import scalars_of
@@ -125,27 +124,46 @@ class Scalars:
 
     def _read_valid(self) -> Array:
         assert self.valid is not None
+        if prod(self.valid) >= SMALL:
+            found = aligned_empty(self.valid, self.tensor._store.format.dtype)
+            if self._planned(self.valid, found, writing=False):
+                return found
         view = self.view()
         if view is not None:
-            return _copied(view).reshape(self.valid)
-        if self.is_whole and self._moves_by_plan():
-            found = aligned_empty(self.extents, self.tensor._store.format.dtype)
-            if found.size:
-                self._plan_out(found)
-            return found
+            return view.copy().reshape(self.valid)
         table, mask = self.places()
         inside: Array = self.tensor._store.host[table[mask]].reshape(self.valid)
         return inside
 
-    def _moves_by_plan(self) -> bool:
-        """Return whether a plan can read this composition: all its places lie at or after the view's start."""
-        return prod(self.extents) >= SMALL
+    def placed(self, extents: tuple[int, ...]) -> tuple[Placement, Array] | None:
+        """Return the first scalars of each mode as a placement and the memory that it lies in; None if no plan can.
 
-    def _plan_out(self, target: Array) -> None:
-        place = Placement(self.layout, self.tensor._store.format)
-        memory = self.tensor._store.host[self.tensor._offset :]
-        to = Placement(row_major(*self.extents), self.tensor._store.format)
-        execute(plan_copy(place, to), memory, target.reshape(-1))
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
+        >>> place, memory = Scalars.of(t).placed((2, 2))
+        >>> print(place.layout, memory.size)
+        (2,2):(8,1) 10
+        """
+        layout = self.layout
+        if extents != self.extents:
+            layout = compose(layout, tuple([Layout(n) for n in extents]))
+        start = self.tensor._offset
+        if isinstance(layout, Layout):
+            low, high = layout.bounds
+            layout, start, size = layout - low, start + int(low), int(high - low) + 1
+        elif _begins_at_zero(layout):
+            size = self.tensor._store.size - start
+        else:
+            return None
+        return Placement(layout, self.tensor._store.format), self.tensor._store.host[start : start + size]
+
+    def _planned(self, extents: tuple[int, ...], array: Array, writing: bool) -> bool:
+        """Move the first scalars of each mode from or to an array of their shape, if a plan can."""
+        ours = self.placed(extents)
+        if ours is None:
+            return False
+        theirs = placement_of(array), array
+        return _run(*theirs, *ours) if writing else _run(*ours, *theirs)
 
     def _gathered(self, fill: Any) -> Array:
         if fill is None:
@@ -171,6 +189,9 @@ class Scalars:
         require_writable(self.tensor)
         if self.valid is not None and values.shape == self.extents:
             values = values[tuple([slice(0, n) for n in self.valid])]
+        by_plan = values.size >= SMALL and values.shape == self.valid
+        if by_plan and self._planned(values.shape, values, writing=True):
+            return
         view = self.view()
         if view is not None:
             _assign(values.reshape(view.shape), view, self.tensor)
@@ -214,23 +235,31 @@ def valid_elements(tensor: Any) -> tuple[int, ...] | None:
     return _box_of_mask(np.asarray(found.any(axis=tuple(range(tensor.rank, found.ndim)))))
 
 
-def _copied(view: Array) -> Array:
-    if view.size < SMALL:
-        return view.copy()
-    copied: Array = copy_array(view, aligned_empty(view.shape, view.dtype))
-    return copied
+def _begins_at_zero(layout: Any) -> bool:
+    """Return whether every place of a composition surely lies at or after 0."""
+    inner, outer = layout.inner, layout.outer
+    if not isinstance(inner, Layout) or inner.bounds[0] < 0:
+        return False
+    return isinstance(outer, Swizzle) or (isinstance(outer, Layout) and outer.bounds[0] >= 0)
+
+
+def _run(source: Placement, out_of: Array, target: Placement, into: Array) -> bool:
+    """Copy by plan and return True, unless the two share memory or no plan has a single result."""
+    if np.may_share_memory(out_of, into):
+        return False
+    try:
+        plan = plan_copy(source, target)
+    except LayoutError:  # several elements of the target in one place: NumPy's order decides
+        return False
+    execute(plan, out_of, into)
+    return True
 
 
 def _assign(values: Array, view: Array, tensor: TileTensor) -> None:
     """Copy an array into a view of storage, converting; what overlaps is copied aside first."""
     if np.may_share_memory(values, view):
         values = values.copy()
-    if values.dtype == view.dtype and view.size < SMALL:
-        view[...] = values
-    elif view.size < SMALL or values.dtype.hasobject:
-        view[...] = cast(values, tensor._store.format)
-    else:
-        copy_array(np.ascontiguousarray(values) if values.ndim == 0 else values, view)
+    view[...] = values if values.dtype == view.dtype else cast(values, tensor._store.format)
 
 
 def fill(tensor: TileTensor, value: Any, use_runtime_layout: bool | None = None) -> TileTensor:
@@ -289,6 +318,10 @@ def _covers(origin: Scalars, target: Scalars) -> bool:
 
 
 def _copy_scalars(origin: Scalars, target: Scalars, fill: Any) -> None:
+    if target.valid is not None and prod(target.valid) >= SMALL and origin.valid is not None and fill is None:
+        ours, theirs = origin.placed(target.valid), target.placed(target.valid)
+        if ours is not None and theirs is not None and _run(*ours, *theirs):
+            return
     if origin.valid == target.valid and origin.valid is not None:
         source, view = origin.view(), target.view()
         if source is not None and view is not None and source.shape == view.shape:

@@ -4,9 +4,9 @@
 //
 // The magnitude bits of a float32 order like the float, so the largest of them, shifted, is the shared exponent.
 // Values are aligned to it by a plain right shift (what falls off is lost, not sticky) and then rounded to even.
-#include "bfp.h"
+#include "pack.h"
 
-#include "scalars.h"
+#include "sixteen.h"
 
 namespace tw::TW_ISA {
 namespace {
@@ -61,20 +61,20 @@ TW_INLINE void put(uint8_t *p, __m512i v) {
 }
 
 // Returns 64 bytes of four vectors of 16 small integers: the packs work in 128-bit lanes, the permutation reorders.
-TW_INLINE __m512i narrowed(__m512i a, __m512i b, __m512i c, __m512i d) {
+TW_INLINE __m512i bytes_of(__m512i a, __m512i b, __m512i c, __m512i d) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i all = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
     return _mm512_permutexvar_epi32(order, all);
 }
 
 // Makes the codes of n blocks, one byte each, by the definition.
-template <int n, int bits, bool five>
+template <int n, int bits, bool five, class From>
 void codes_by_integers(const uint8_t *values, int64_t step, __m512i e, __m512i *bytes) {
     constexpr int m = bits - 1;
     alignas(64) uint32_t shared[lanes];
     _mm512_store_si512(shared, e);
     auto code = [&](int i) {
-        __m512i x = _mm512_loadu_si512(values + i * step);
+        __m512i x = load_sixteen<From>(values + i * step).v;
         __m512i b = magnitude<five>(x);
         __m512i shift = _mm512_sub_epi32(_mm512_set1_epi32(static_cast<int>(shared[i])), _mm512_srli_epi32(b, 23));
         // (b & fraction) | hidden
@@ -87,7 +87,7 @@ void codes_by_integers(const uint8_t *values, int64_t step, __m512i e, __m512i *
         __m512i q = _mm512_srli_epi32(up, 24 - m);
         return _mm512_mask_sub_epi32(q, _mm512_movepi32_mask(x), _mm512_setzero_si512(), q);
     };
-    for (int i = 0; i < n / 4; ++i) bytes[i] = narrowed(code(4 * i), code(4 * i + 1), code(4 * i + 2), code(4 * i + 3));
+    for (int i = 0; i < n / 4; ++i) bytes[i] = bytes_of(code(4 * i), code(4 * i + 1), code(4 * i + 2), code(4 * i + 3));
 }
 
 // The same in half the instructions: a power of two aligns exactly, truncation drops what the shift would, and the
@@ -106,16 +106,16 @@ TW_INLINE void codes_by_floats(const __m512i *values, __m512i e, __m512i *bytes)
         aligned = _mm512_roundscale_ps(aligned, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
         return _mm512_cvt_roundps_epi32(_mm512_mul_ps(aligned, unit), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     };
-    for (int i = 0; i < n / 4; ++i) bytes[i] = narrowed(code(4 * i), code(4 * i + 1), code(4 * i + 2), code(4 * i + 3));
+    for (int i = 0; i < n / 4; ++i) bytes[i] = bytes_of(code(4 * i), code(4 * i + 1), code(4 * i + 2), code(4 * i + 3));
 }
 
 // Packs 8 or 16 blocks at once.
-template <int n, int bits, bool five, bool streamed>
+template <int n, int bits, bool five, class From, bool streamed>
 TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales) {
     constexpr int m = bits - 1;
     __m512i x[n], a[n];
     for (int i = 0; i < n; ++i) {
-        x[i] = _mm512_loadu_si512(values + i * step);
+        x[i] = load_sixteen<From>(values + i * step).v;
         a[i] = magnitude<five>(x[i]);
     }
     __m512i e = _mm512_srli_epi32(maxima<n>(a), 23);
@@ -132,7 +132,7 @@ TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, ui
     if (!five && (_mm512_cmple_epu32_mask(above, _mm512_set1_epi32(254 - 24)) & all) == all) {
         codes_by_floats<n, bits>(x, e, bytes);
     } else {
-        codes_by_integers<n, bits, five>(values, step, e, bytes);
+        codes_by_integers<n, bits, five, From>(values, step, e, bytes);
     }
     // From two's complement to sign and magnitude.
     for (int i = 0; i < n / 4; ++i) {
@@ -161,9 +161,127 @@ TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, ui
     }
 }
 
+template <int bits, bool five, class From, bool streamed>
+TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales) {
+    pack_some<8, bits, five, From, streamed>(values, step, codes, scales);
+}
+
+#elif defined(__AVX2__)
+
+// Returns the largest of the lanes of each of four vectors, vector i in lane i.
+TW_INLINE __m128i maxima(const __m256i *a) {
+    const auto pairs = [](__m256i x, __m256i y) {
+        return _mm256_max_epu32(_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y));
+    };
+    const __m256i t = pairs(a[0], a[1]), u = pairs(a[2], a[3]);
+    const __m256i w = _mm256_max_epu32(_mm256_unpacklo_epi64(t, u), _mm256_unpackhi_epi64(t, u));
+    return _mm_max_epu32(_mm256_castsi256_si128(w), _mm256_extracti128_si256(w, 1));
+}
+
+template <bool five>
+TW_INLINE __m256i magnitude(__m256i x) {
+    __m256i a = _mm256_and_si256(x, _mm256_set1_epi32(0x7fffffff));
+    if constexpr (five) {
+        a = _mm256_max_epu32(a, _mm256_set1_epi32(static_cast<int>(five_low)));
+        a = _mm256_min_epu32(a, _mm256_set1_epi32(static_cast<int>(five_high)));
+        a = _mm256_sub_epi32(a, _mm256_set1_epi32(static_cast<int>(five_low)));
+    }
+    return a;
+}
+
+// Returns the codes of eight values under an exponent, by the definition.
+template <int m, bool five>
+TW_INLINE __m256i codes_by_integers(__m256i x, uint32_t shared) {
+    const __m256i b = magnitude<five>(x), exponents = _mm256_set1_epi32(0x7f800000);
+    const __m256i shift = _mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(shared)), _mm256_srli_epi32(b, 23));
+    const __m256i fraction = _mm256_and_si256(b, _mm256_set1_epi32(0x7fffff));
+    const __m256i mantissa = _mm256_or_si256(fraction, _mm256_set1_epi32(static_cast<int>(hidden)));
+    const __m256i dead = _mm256_cmpeq_epi32(_mm256_and_si256(x, exponents), _mm256_setzero_si256());
+    const __m256i aligned = _mm256_andnot_si256(dead, _mm256_srlv_epi32(mantissa, shift));
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(aligned, 24 - m), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(_mm256_add_epi32(aligned, _mm256_set1_epi32((1 << (23 - m)) - 1)), odd);
+    return _mm256_sign_epi32(_mm256_srli_epi32(up, 24 - m), _mm256_or_si256(x, _mm256_set1_epi32(1)));
+}
+
+// The same by floats; see above.
+template <int m>
+TW_INLINE __m256i codes_by_floats(__m256i x, float power) {
+    __m256 aligned = _mm256_mul_ps(_mm256_castsi256_ps(x), _mm256_set1_ps(power));
+    aligned = _mm256_round_ps(aligned, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __m256 q = _mm256_mul_ps(aligned, _mm256_set1_ps(1.0f / static_cast<float>(1 << (24 - m))));
+    return _mm256_cvttps_epi32(_mm256_round_ps(q, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+// Makes the codes of four blocks, one byte each in two's complement, and their scales.
+template <int bits, bool five, class From>
+TW_INLINE void codes_of_four(const uint8_t *values, int64_t step, __m256i *bytes, uint8_t *scales) {
+    constexpr int m = bits - 1;
+    Sixteen x[4];
+    __m256i a[4], words[4];
+    for (int i = 0; i < 4; ++i) {
+        x[i] = load_sixteen<From>(values + i * step);
+        a[i] = _mm256_max_epu32(magnitude<five>(x[i].v[0]), magnitude<five>(x[i].v[1]));
+    }
+    const __m128i e = _mm_srli_epi32(maxima(a), 23);
+    const int32_t four = _mm_cvtsi128_si32(_mm_packus_epi16(_mm_packs_epi32(e, e), e));
+    std::memcpy(scales, &four, 4);
+    const __m128i usual = _mm_and_si128(_mm_cmpgt_epi32(e, _mm_set1_epi32(23)), _mm_cmpgt_epi32(_mm_set1_epi32(255), e));
+    if (!five && _mm_movemask_epi8(usual) == 0xffff) {
+        alignas(16) float power[4];
+        const __m128i raised = _mm_slli_epi32(_mm_sub_epi32(_mm_set1_epi32(277), e), 23);  // 2^(150 - e)
+        _mm_store_ps(power, _mm_castsi128_ps(raised));
+        for (int i = 0; i < 4; ++i) {
+            words[i] = _mm256_packs_epi32(codes_by_floats<m>(x[i].v[0], power[i]), codes_by_floats<m>(x[i].v[1], power[i]));
+        }
+    } else {
+        alignas(16) uint32_t shared[4];
+        _mm_store_si128(reinterpret_cast<__m128i *>(shared), e);
+        for (int i = 0; i < 4; ++i) {
+            words[i] = _mm256_packs_epi32(codes_by_integers<m, five>(x[i].v[0], shared[i]),
+                                          codes_by_integers<m, five>(x[i].v[1], shared[i]));
+        }
+    }
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // the packs work in 128-bit lanes
+    bytes[0] = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words[0], words[1]), order);
+    bytes[1] = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words[2], words[3]), order);
+}
+
+// Returns the bytes made of pairs of neighbouring ones: low + weight * high.
+TW_INLINE __m256i paired(__m256i a, __m256i b, int weight) {
+    const __m256i weights = _mm256_set1_epi16(static_cast<short>(weight << 8 | 1));
+    const __m256i both = _mm256_packus_epi16(_mm256_maddubs_epi16(a, weights), _mm256_maddubs_epi16(b, weights));
+    return _mm256_permute4x64_epi64(both, 0xd8);
+}
+
+template <int bits, bool five, class From, bool streamed>
+TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales) {
+    constexpr int m = bits - 1;
+    __m256i bytes[4];
+    codes_of_four<bits, five, From>(values, step, bytes, scales);
+    codes_of_four<bits, five, From>(values + 4 * step, step, bytes + 2, scales + 4);
+    // From two's complement to sign and magnitude.
+    for (auto &b : bytes) {
+        const __m256i q = _mm256_min_epu8(_mm256_abs_epi8(b), _mm256_set1_epi8((1 << m) - 1));
+        const __m256i sign = m == 7 ? b : _mm256_srli_epi16(b, 7 - m);
+        b = _mm256_or_si256(q, _mm256_and_si256(sign, _mm256_set1_epi8(static_cast<char>(1 << m))));
+    }
+    if constexpr (bits < 8) {
+        bytes[0] = paired(bytes[0], bytes[1], 1 << bits);
+        bytes[1] = paired(bytes[2], bytes[3], 1 << bits);
+    }
+    if constexpr (bits == 2) bytes[0] = paired(bytes[0], bytes[1], 16);
+    for (int i = 0; i < bits / 2; ++i) {
+        if constexpr (streamed && bits > 2) {  // of 2 bits, it is half a line
+            stream(codes + 32 * i, {bytes[i]});
+        } else {
+            store(codes + 32 * i, {bytes[i]});
+        }
+    }
+}
+
 #endif
 
-template <int bits, bool five>
+template <int bits, bool five, class From>
 void pack_one(const uint8_t *values, uint8_t *codes, uint8_t *scale) {
     constexpr int m = bits - 1;
     uint32_t a[lanes];
@@ -171,8 +289,9 @@ void pack_one(const uint8_t *values, uint8_t *codes, uint8_t *scale) {
     uint32_t sign[lanes];
     uint32_t largest = 0;
     for (int i = 0; i < lanes; ++i) {
-        uint32_t u;
-        std::memcpy(&u, values + 4 * i, 4);
+        From x;
+        std::memcpy(&x, values + static_cast<size_t>(i) * sizeof(From), sizeof(From));
+        const uint32_t u = bits_of(widen(x));
         uint32_t b = u & 0x7fffffffu;
         alive[i] = b >= hidden ? ~0u : 0u;
         sign[i] = (u >> 31) << m;
@@ -203,150 +322,56 @@ void pack_one(const uint8_t *values, uint8_t *codes, uint8_t *scale) {
     }
 }
 
-template <int bits, bool five, bool streamed>
+template <int bits, bool five, class From, bool streamed>
 void pack_repeated(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
     int64_t i = 0;
-#if defined(__AVX512BW__)
+#if defined(__AVX2__)
     const int64_t step = p.step;
     for (; i + 8 <= p.blocks; i += 8) {
         for (int64_t r = 0; r < p.repeats; ++r) {
-            pack_some<8, bits, five, streamed>(values + r * p.values_step + i * step, step,
-                                               codes + r * p.codes_step + i * bits * 2, scales + r * p.scales_step + i);
+            pack_eight<bits, five, From, streamed>(values + r * p.values_step + i * step, step,
+                                                   codes + r * p.codes_step + i * bits * 2, scales + r * p.scales_step + i);
         }
     }
 #endif
     for (; i < p.blocks; ++i) {
         for (int64_t r = 0; r < p.repeats; ++r) {
-            pack_one<bits, five>(values + r * p.values_step + i * p.step, codes + r * p.codes_step + i * bits * 2,
+            pack_one<bits, five, From>(values + r * p.values_step + i * p.step, codes + r * p.codes_step + i * bits * 2,
                                  scales + r * p.scales_step + i);
         }
     }
 }
 
-template <int bits, bool five>
-void pack_all(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+template <int bits, bool five, class From>
+void pack_from(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
     if (p.stream && reinterpret_cast<uintptr_t>(codes) % 64 == 0 && p.codes_step % 64 == 0) {
-        pack_repeated<bits, five, true>(p, values, codes, scales);
+        pack_repeated<bits, five, From, true>(p, values, codes, scales);
     } else {
-        pack_repeated<bits, five, false>(p, values, codes, scales);
+        pack_repeated<bits, five, From, false>(p, values, codes, scales);
     }
 }
 
-#if defined(__AVX2__)
+template <int bits, bool five>
+void pack_any(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+    if (p.type == TW_BF16) return pack_from<bits, five, Brain>(p, values, codes, scales);
+    if (p.type == TW_F16) return pack_from<bits, five, Half>(p, values, codes, scales);
+    return pack_from<bits, five, float>(p, values, codes, scales);
+}
 
-// Returns the codes of a block, one byte each.
 template <int bits>
-TW_INLINE __m128i split_codes(const uint8_t *codes) {
-    if constexpr (bits == 8) {
-        return _mm_loadu_si128(reinterpret_cast<const __m128i *>(codes));
-    } else if constexpr (bits == 4) {
-        __m128i w = _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(codes)));
-        return _mm_and_si128(_mm_or_si128(w, _mm_slli_epi16(w, 4)), _mm_set1_epi8(15));
-    } else {
-        int32_t four;
-        std::memcpy(&four, codes, 4);
-        __m128i w = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
-        w = _mm_or_si128(w, _mm_slli_epi32(w, 6));
-        return _mm_and_si128(_mm_or_si128(w, _mm_slli_epi32(w, 12)), _mm_set1_epi8(3));
-    }
-}
-
-#endif
-
-// Any scale, also those that give subnormal, infinite or no numbers.
-template <int bits, bool five>
-void unpack_rare(const uint8_t *codes, uint32_t shared, uint8_t *values) {
-    constexpr int m = bits - 1;
-    constexpr int per_byte = 8 / bits;
-    for (int i = 0; i < lanes; ++i) {
-        uint32_t code = (uint32_t{codes[i / per_byte]} >> (i % per_byte * bits)) & ((1u << bits) - 1);
-        uint32_t q = code & ((1u << m) - 1);
-        uint32_t sign = (code >> m) << 31;
-        uint32_t k = 0;
-        while (q != 0 && ((q << k) >> (m - 1)) == 0) ++k;
-        uint32_t exponent = shared - k + (five ? 112u : 0u);
-        uint32_t value = sign | (exponent << 23) | (((q << k) - (1u << (m - 1))) << (24 - m));
-        value = q == 0 ? sign : k > shared ? 0u : value;
-        std::memcpy(values + 4 * i, &value, 4);
-    }
-}
-
-template <int bits, bool five, bool streamed>
-TW_INLINE void unpack_one(const uint8_t *codes, uint32_t shared, uint8_t *values) {
-    constexpr uint32_t m = bits - 1;
-    constexpr uint32_t bias = five ? 112 : 0;
-    // Where every result is a normal number, magnitude times a power of two is exact.
-    if (shared < m || shared + bias > 254) {
-        unpack_rare<bits, five>(codes, shared, values);
-        return;
-    }
-    float unit = float_of((shared + bias - (m - 1)) << 23);
-#if defined(__AVX512BW__)
-    __m512i c = _mm512_cvtepu8_epi32(split_codes<bits>(codes));
-    __m512 q = _mm512_cvtepi32_ps(_mm512_and_si512(c, _mm512_set1_epi32((1 << m) - 1)));
-    __m512i v = _mm512_castps_si512(_mm512_mul_ps(q, _mm512_set1_ps(unit)));
-    // v | (sign & top)
-    put<streamed>(values, _mm512_ternarylogic_epi32(v, _mm512_slli_epi32(c, 31 - m), _mm512_set1_epi32(INT32_MIN), 0xf8));
-#elif defined(__AVX2__)
-    __m128i bytes = split_codes<bits>(codes);
-    for (int i = 0; i < 2; ++i) {
-        __m256i c = _mm256_cvtepu8_epi32(i ? _mm_unpackhi_epi64(bytes, bytes) : bytes);
-        __m256 q = _mm256_cvtepi32_ps(_mm256_and_si256(c, _mm256_set1_epi32((1 << m) - 1)));
-        __m256i v = _mm256_castps_si256(_mm256_mul_ps(q, _mm256_set1_ps(unit)));
-        __m256i sign = _mm256_and_si256(_mm256_slli_epi32(c, 31 - m), _mm256_set1_epi32(INT32_MIN));
-        Vec made{_mm256_or_si256(v, sign)};
-        if constexpr (streamed) {
-            stream(values + 32 * i, made);
-        } else {
-            store(values + 32 * i, made);
-        }
-    }
-#else
-    constexpr int per_byte = 8 / bits;
-    for (int i = 0; i < lanes; ++i) {
-        uint32_t code = (uint32_t{codes[i / per_byte]} >> (i % per_byte * bits)) & ((1u << bits) - 1);
-        float q = static_cast<float>(static_cast<int32_t>(code & ((1u << m) - 1))) * unit;
-        uint32_t value = bits_of(q) | (code >> m) << 31;
-        std::memcpy(values + 4 * i, &value, 4);
-    }
-#endif
-}
-
-template <int bits, bool five, bool streamed>
-void unpack_run(const uint8_t *codes, int64_t codes_step, const uint8_t *scales, int64_t scales_step, uint8_t *values,
-                int64_t values_step, int64_t blocks) {
-    for (int64_t i = 0; i < blocks; ++i) {
-        unpack_one<bits, five, streamed>(codes + i * codes_step, scales[i * scales_step], values + i * values_step);
-    }
-}
-
-template <int bits, bool five>
-void unpack_all(const uint8_t *codes, int64_t codes_step, const uint8_t *scales, int64_t scales_step, uint8_t *values,
-                int64_t values_step, int64_t blocks, bool stream) {
-    if (stream && reinterpret_cast<uintptr_t>(values) % 64 == 0 && values_step % 64 == 0) {
-        unpack_run<bits, five, true>(codes, codes_step, scales, scales_step, values, values_step, blocks);
-    } else {
-        unpack_run<bits, five, false>(codes, codes_step, scales, scales_step, values, values_step, blocks);
-    }
+void pack_of(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+    if (p.kind.five) return pack_any<bits, true>(p, values, codes, scales);
+    return pack_any<bits, false>(p, values, codes, scales);
 }
 
 }  // namespace
 
 void pack_blocks(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
-    auto *pack = pack_all<8, false>;
-    if (p.kind.bits == 8) pack = p.kind.five ? pack_all<8, true> : pack_all<8, false>;
-    if (p.kind.bits == 4) pack = p.kind.five ? pack_all<4, true> : pack_all<4, false>;
-    if (p.kind.bits == 2) pack = p.kind.five ? pack_all<2, true> : pack_all<2, false>;
-    pack(p, values, codes, scales);
-}
-
-void unpack_blocks(BlockKind kind, const uint8_t *codes, int64_t codes_step, const uint8_t *scales, int64_t scales_step,
-                   uint8_t *values, int64_t values_step, int64_t blocks, bool stream) {
-    auto *unpack = unpack_all<8, false>;
-    if (kind.bits == 8) unpack = kind.five ? unpack_all<8, true> : unpack_all<8, false>;
-    if (kind.bits == 4) unpack = kind.five ? unpack_all<4, true> : unpack_all<4, false>;
-    if (kind.bits == 2) unpack = kind.five ? unpack_all<2, true> : unpack_all<2, false>;
-    unpack(codes, codes_step, scales, scales_step, values, values_step, blocks, stream);
+    switch (p.kind.bits) {
+        case 8: return pack_of<8>(p, values, codes, scales);
+        case 4: return pack_of<4>(p, values, codes, scales);
+        default: return pack_of<2>(p, values, codes, scales);
+    }
 }
 
 }  // namespace tw::TW_ISA

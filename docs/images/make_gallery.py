@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draw the pictures of docs/gallery.md and write the page: every picture with the lines that make it.
+
+    python docs/images/make_gallery.py
+
+The lines shown under a picture are the lines that are run, so that none of them can be out of date; a test compares
+the files with what this script would write.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import addr, bank, views
+from tilewright.copy import Placement, plan_copy, tiled_layout
+from tilewright.tiling import Schedule, Tiler
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "gallery.md"
+GIVEN = {
+    "np": np, "tw": tw, "views": views, "addr": addr, "bank": bank, "Placement": Placement, "plan_copy": plan_copy,
+    "tiled_layout": tiled_layout, "Schedule": Schedule, "Tiler": Tiler,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: the name of its file, its title, what there is to see, and the code whose `scene` it shows."""
+
+    name: str
+    title: str
+    words: str
+    code: str
+
+    @property
+    def file(self) -> str:
+        return f"gallery_{self.name}.svg"
+
+    def scene(self) -> Any:
+        names = dict(GIVEN)
+        exec(compile(dedent(self.code), self.name, "exec"), names)
+        return names["scene"]
+
+
+PICTURES = (
+    Picture(
+        "layout",
+        "A layout",
+        "Every coordinate with its offset, and memory beside it with the element that lives there. Tiles are outlined,"
+        " because the shape nests.",
+        """
+        layout = tw.blocked_product(tw.row_major(4, 4), tw.row_major(2, 3))
+        scene = views.scene_of(layout)
+        """,
+    ),
+    Picture(
+        "banks",
+        "Named axes: pages over banks",
+        "Places on named axes are painted by the first axis. Five tiles a row do not divide twelve banks.",
+        """
+        pages = tw.Layout((12, 100), (1 @ bank, 2048 @ addr))
+        scene = views.scene_of(tw.compose(pages, tw.row_major(4, 5)))
+        """,
+    ),
+    Picture(
+        "tiles",
+        "Tiles, faces and padding",
+        "A 20 x 28 matrix in tiles of 8 x 16 with faces of 4 x 8. Padding is hatched, here and in memory.",
+        """
+        scene = views.scene_of(tiled_layout((20, 28), tile=(8, 16), face=(4, 8)), memory=False)
+        """,
+    ),
+    Picture(
+        "swizzle",
+        "A swizzle, and what it is for",
+        "Eight banks before and after: reading a column no longer waits eight times.",
+        """
+        swizzled = tw.compose(tw.Swizzle(3, 0, 3), tw.row_major(8, 8))
+        scene = views.scene_of(swizzled, banks=8)
+        """,
+    ),
+    Picture(
+        "threads",
+        "Threads and values",
+        "The accumulator of a 16 x 8 matrix instruction: which thread holds which element, and the other way round.",
+        """
+        layout = tw.Layout(((4, 8), (2, 2)), ((32, 1), (16, 8)))
+        scene = views.thread_value_scene(layout, (16, 8))
+        """,
+    ),
+    Picture(
+        "distribute",
+        "A tensor distributed over threads",
+        "Vectors of four elements, dealt to 32 threads; the first access is coalesced and free of conflicts.",
+        """
+        scene = views.distribute_scene(tw.row_major(8, 32), tw.row_major(4, 8), vector=(1, 4))
+        """,
+    ),
+    Picture(
+        "tensor",
+        "A view with a ragged edge",
+        "Tile (1, 1) of a 6 x 8 tensor in tiles of 4 x 4: two of its rows do not exist.",
+        """
+        tensor = tw.TileTensor(np.arange(100, 148), tw.row_major(6, 8))
+        scene = views.scene_of(tensor.tile[4, 4](1, 1))
+        """,
+    ),
+    Picture(
+        "exponents",
+        "A block format: exponents and errors",
+        "Sixteen neighbours share an exponent. One large element takes the bits of its neighbours.",
+        """
+        values = np.random.default_rng(0).standard_normal((16, 64)).astype(np.float32)
+        values[3, 20] = 1000.0
+        values[8:12] *= 0.01
+        scene = views.block_scene(values, "bfloat8_b")
+        """,
+    ),
+    Picture(
+        "difference",
+        "A difference",
+        "What packing did to the same array, element by element.",
+        """
+        values = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
+        values[3, 20] = 1000.0
+        packed = tw.tilize(values, dtype="bfloat8_b")
+        scene = views.difference_scene(values, tw.untilize(packed, values.shape, dtype="bfloat8_b"))
+        """,
+    ),
+    Picture(
+        "plan",
+        "A copy plan",
+        "Row-major float32 to tiled bfloat16. Both memories are painted by the place in the source.",
+        """
+        target = tiled_layout((7, 10), tile=(4, 4), face=(2, 2))
+        scene = views.scene_of(plan_copy(Placement(tw.row_major(7, 10), "float32"), Placement(target, "bfloat16")))
+        """,
+    ),
+    Picture(
+        "where",
+        "Where an element lives",
+        "The whole way before anything runs: element, face, tile, page, bank, address.",
+        """
+        spec = tw.TensorSpec((100, 150), "bfloat16", "tile", chip="wormhole_n150")
+        scene = views.scene_of(spec, at=(70, 118))
+        """,
+    ),
+    Picture(
+        "shards",
+        "Shards over cores",
+        "A block-sharded tensor: pages painted by shard, the cores that hold them, and how even that is.",
+        """
+        memory = tw.block_sharded((4, 4))
+        spec = tw.TensorSpec((512, 384), "bfloat8_b", "tile", memory=memory, chip="wormhole_n150")
+        scene = views.scene_of(spec)
+        """,
+    ),
+    Picture(
+        "memory",
+        "A memory map",
+        "L1 with three tensors after a fourth was freed. Banks that hold the same share a lane; what is free, or taken"
+        " and not used, is hatched.",
+        """
+        def spec(shape, dtype, memory):
+            return tw.TensorSpec(shape, dtype, "tile", memory=memory, chip="wormhole_n150")
+
+        allocator = tw.Allocator("wormhole_n150")
+        allocator.allocate(spec((512, 512), "bfloat16", "l1"))
+        freed = allocator.allocate(spec((1024, 512), "bfloat16", "l1"))
+        allocator.allocate(spec((2048, 512), "bfloat16", tw.height_sharded((4, 4))))
+        allocator.allocate(spec((1024, 1024), "bfloat8_b", tw.block_sharded((8, 8))))
+        allocator.free(freed)
+        scene = views.scene_of(allocator, names={0: "input", 2: "cache", 3: "weights"})
+        """,
+    ),
+    Picture(
+        "tiler",
+        "A tiler with overlap and halo",
+        "Tiles of 8 x 10 that overlap by 2 and reach 1 beyond the space, with one of them marked.",
+        """
+        scene = views.scene_of(Tiler((20, 30), (8, 10), overlap=2, augmentation=1), tile=5)
+        """,
+    ),
+    Picture(
+        "pipeline",
+        "A pipeline",
+        "Double buffering, if an import and an export take 1 and a compute 1.5: what is under way, and what every buffer"
+        " is used for. A recorded `Trace` has the same picture.",
+        """
+        scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))
+        """,
+    ),
+)
+
+
+def page() -> str:
+    """Return the text of the gallery."""
+    parts = [
+        "# Gallery",
+        "",
+        "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
+        ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files. The HTML file needs nothing else, can be'
+        " used with the keyboard, and marks both ends of whatever one points at. Pictures follow the reader's light or"
+        " dark setting.",
+        "",
+        "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
+        " picture after these:",
+        "",
+        "```python",
+        "import numpy as np",
+        "import tilewright as tw",
+        "from tilewright import addr, bank, views",
+        "from tilewright.copy import Placement, plan_copy, tiled_layout",
+        "from tilewright.tiling import Schedule, Tiler",
+        "```",
+    ]
+    for picture in PICTURES:
+        parts += ["", f"## {picture.title}", "", picture.words, "", f"![{picture.title}](images/{picture.file})", ""]
+        parts += ["```python", dedent(picture.code).strip(), "```"]
+    text = views.to_text(PICTURES[0].scene())
+    parts += ["", "## The same in a terminal", "", "```text", text, "```", ""]
+    return "\n".join(parts)
+
+
+def files() -> dict[Path, str]:
+    """Return every file of the gallery with its text."""
+    return {PAGE: page(), **{HERE / picture.file: views.to_svg(picture.scene()) for picture in PICTURES}}
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.name}, {len(text.encode()) / 1024:.1f} KiB")

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels.h"
+
+namespace tw::TW_ISA {
+
+// Unpacks blocks.
+void unpack_blocks(const Unpacking &unpacking, const uint8_t *codes, const uint8_t *scales, uint8_t *values);
+
+}  // namespace tw::TW_ISA

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensorbin files, read by memory map and written whole: a tensor's pages, for one device or a mesh of them.
+
+8 bytes    size of the header, little-endian
+header     a flatbuffer (see tensorbin_header), zeros at its end up to a multiple of 64 from the start of the file
+data       the pages of each device's part as they lie on the host, each part at a multiple of 64
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+
+from ..copy import copy
+from ..errors import FileFormatError, LayoutError, TilewrightError
+from ..layout import round_up
+from ..memory import TensorSpec, from_bytes
+from ..tensor import Tensor
+from .atomic import replacing
+from .mesh import Coordinate, Topology
+from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
+
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+_SIZE_BYTES = 8
+_ALIGNMENT = 64
+
+
+class Tensorbin:
+    """What a tensorbin file holds: a tensor spec, and for each device of a mesh the bytes of its pages.
+
+    `shards` maps mesh coordinates to bytes; those of a file are read-only views of it, read when they are touched.
+    One array of bytes is short for one device.
+
+    >>> from tilewright.memory import to_bytes
+    >>> spec = TensorSpec((2, 3), "float32", "tile")
+    >>> held = Tensorbin(spec, to_bytes([[1, 2, 3], [4, 5, 6]], spec))
+    >>> held.mesh_shape, held.pages().nbytes, held.array().tolist()
+    ((1, 1), 4096, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    """
+
+    def __init__(
+        self, spec: TensorSpec, shards: Any, mesh_shape: Any = (1, 1), topology: Topology | None = None
+    ) -> None:
+        self.spec = spec
+        self.mesh_shape = tuple([int(n) for n in mesh_shape])
+        parts = shards if isinstance(shards, Mapping) else {(0,) * len(self.mesh_shape): shards}
+        self.shards: dict[Coordinate, Bytes] = {tuple(at): self._checked(at, part) for at, part in parts.items()}
+        self.topology = Topology.replicated(self.shards) if topology is None else topology
+
+    def _checked(self, at: Any, part: Any) -> Bytes:
+        if len(at) != len(self.mesh_shape) or not all(0 <= c < n for c, n in zip(at, self.mesh_shape, strict=True)):
+            raise LayoutError(f"device {tuple(at)} is outside the mesh {list(self.mesh_shape)}")
+        data: Bytes = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
+        if not data.flags.c_contiguous or data.nbytes != self.spec.nbytes:
+            raise LayoutError(
+                f"the part of device {tuple(at)} has {data.nbytes} bytes with strides {data.strides}, and the pages of"
+                f" {self.spec} are {self.spec.nbytes} contiguous bytes"
+            )
+        return data.reshape(-1).view(np.uint8)
+
+    def pages(self, device: Any = None) -> Bytes:
+        """Return the bytes of a device's pages, without a copy; device is needed where they differ.
+
+        >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").pages((0, 0)).tolist()
+        [97, 98, 99, 100]
+        """
+        if device is None and self._all_alike:
+            return next(iter(self.shards.values()))
+        at = None if device is None else tuple(device)
+        if at is None or at not in self.shards:
+            asked = "the devices hold different parts" if at is None else f"there is no part for device {at}"
+            parts = ", ".join(map(str, self.shards)) or "none"
+            raise LayoutError(f"{asked}; name one of {parts}, or gather all of them with array()")
+        return self.shards[at]
+
+    @property
+    def _all_alike(self) -> bool:
+        whole = all(cut is None for cut in self.topology.placements)
+        return len(self.shards) == 1 or (bool(self.shards) and whole)
+
+    def tensor(self, device: Any = None) -> Tensor:
+        """Return a device's part as a tensor that borrows its bytes; device is needed where they differ.
+
+        >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").tensor().storage_type.name
+        'BORROWED_HOST'
+        """
+        return Tensor.from_pages(self.pages(device), self.spec)
+
+    def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """Return the values of a device's part, or of the whole tensor; block formats become float32.
+
+        >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
+        >>> topology = Topology((2,), (0,), ((0, 0), (0, 1)))
+        >>> held = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
+        >>> held.array((0, 1)).tolist(), held.array().tolist()
+        ([99, 100], [97, 98, 99, 100])
+        """
+        if device is not None or self._all_alike:
+            return from_bytes(self.pages(device), self.spec, dtype)
+        self.topology.check_complete()
+        shape = self.spec.shape.logical
+        parts = (from_bytes(self.pages(at), self.spec, dtype) for at in self.topology.coordinates)
+        first = next(parts)
+        whole = np.empty(self.topology.shape_of_whole(shape), first.dtype)
+        for index, part in enumerate(chain([first], parts)):
+            copy(part, whole[self.topology.window(index, shape)])
+        return whole
+
+    def __repr__(self) -> str:
+        mesh = "" if len(self.shards) == 1 else f", {len(self.shards)} parts on a mesh of {list(self.mesh_shape)}"
+        return f"<Tensorbin {self.spec}{mesh}>"
+
+
+def read_tensorbin(path: Any) -> Tensorbin:
+    """Return what a tensorbin file holds; its data are mapped, not read, and stay so while anyone refers to them.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensorbin(Path(folder) / "x.tensorbin", Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    ...     read_tensorbin(Path(folder) / "x.tensorbin").array().tolist()
+    [97, 98, 99, 100]
+    """
+    with Path(path).open("rb") as file:
+        # an empty file cannot be mapped
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if file.seek(0, 2) else b""
+    try:
+        return parse_tensorbin(mapped)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path}: {problem}") from None
+
+
+def parse_tensorbin(data: Any) -> Tensorbin:
+    """Return what the bytes of a tensorbin file hold, as views of them.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    >>> parse_tensorbin(file.getvalue()).spec
+    TensorSpec((4,), 'uint8', 'row_major')
+    """
+    view = memoryview(data)
+    if len(view) < _SIZE_BYTES:
+        raise FileFormatError(
+            f"{len(view)} bytes are no tensorbin file: it starts with the {_SIZE_BYTES} bytes of its header's size"
+        )
+    size = int.from_bytes(view[:_SIZE_BYTES], "little")
+    if size % _SIZE_BYTES or size > len(view) - _SIZE_BYTES:
+        raise FileFormatError(
+            f"the header's size is {size}; it must be a multiple of {_SIZE_BYTES} and at most"
+            f" {len(view) - _SIZE_BYTES}, which is what follows"
+        )
+    try:
+        header = decode_header(view[_SIZE_BYTES : _SIZE_BYTES + size])
+    except FileFormatError:
+        raise
+    except TilewrightError as problem:  # a shape, tile or sharding that cannot be
+        raise FileFormatError(f"the header describes no tensor: {problem}") from None
+    parts: Bytes = np.frombuffer(view[_SIZE_BYTES + size :], np.uint8)
+    if not header.spec.nbytes:
+        raise FileFormatError(f"the header describes {header.spec}, which has no bytes; no such file is written")
+    for at, (offset, length) in header.extents.items():
+        if length != header.spec.nbytes:
+            raise FileFormatError(
+                f"the shard of device {at} has {length} bytes, and the pages of {header.spec} have {header.spec.nbytes}"
+            )
+        if offset + length > len(parts):
+            raise FileFormatError(
+                f"the shard of device {at} is {length} bytes at {offset}, and there are {len(parts)} bytes of data"
+            )
+    found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
+    return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
+
+
+def write_tensorbin(path: Any, held: Tensorbin) -> None:
+    """Write a tensorbin file; what is at path is replaced when all is written, and stays if anything fails.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensorbin(Path(folder) / "x.tensorbin", Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    ...     (Path(folder) / "x.tensorbin").stat().st_size % 64
+    4
+    """
+    with replacing(path) as file:
+        write_to(file, held)
+
+
+def write_to(file: IO[bytes], held: Tensorbin) -> None:
+    """Write a tensorbin file to an open one.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    >>> file.getvalue()[-4:]
+    b'abcd'
+    """
+    dtype_code(held.spec.dtype)
+    if not held.spec.nbytes or not held.shards:
+        raise LayoutError(
+            f"a tensorbin file cannot be empty, and {held.spec} on {len(held.shards)} devices has no bytes"
+        )
+    extents, parts, end = {}, [], 0
+    placed: dict[int, int] = {}  # devices that share memory share a place in the file
+    for at, part in held.shards.items():
+        start = placed.get(part.ctypes.data)
+        if start is None:
+            start = placed[part.ctypes.data] = round_up(end, _ALIGNMENT)
+            parts.append((start - end, part))
+            end = start + part.nbytes
+        extents[at] = Extent(start, part.nbytes)
+    header = encode_header(Header(held.spec, held.mesh_shape, extents, held.topology))
+    header += bytes(-(_SIZE_BYTES + len(header)) % _ALIGNMENT)
+    file.write(len(header).to_bytes(_SIZE_BYTES, "little"))
+    file.write(header)
+    for gap, part in parts:
+        file.write(bytes(gap))
+        file.write(part.data)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Allocator`: which addresses tensors get. All banks of a memory move in lockstep: one list of blocks serves them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MemoryConfigError, OutOfMemory
+from ..layout import ceil_div, round_up
+from ..showing import Shown
+from .chip import Chip
+from .kinds import BufferType
+from .spec import TensorSpec
+
+TRACE_UNIT = 8192  # bytes; a bank's share of the trace region is a multiple of this
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A block at the same address in every bank of a memory, and the tensor it was made for.
+
+    >>> Allocator("wormhole_n150").allocate(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150")).address
+    1495040
+    """
+
+    number: int
+    buffer_type: BufferType
+    address: int
+    size: int
+    spec: TensorSpec | None = None
+
+    @property
+    def end(self) -> int:
+        """Return the address after the last byte.
+
+        >>> Allocation(0, BufferType.DRAM, 1024, 64).end
+        1088
+        """
+        return self.address + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """The state of one memory, in bytes of each bank: all, allocated, free, and the largest free block.
+
+    >>> print(Allocator("wormhole_n150").memory_view("l1"))
+    L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
+    """
+
+    buffer_type: BufferType
+    num_banks: int
+    bank_bytes: int
+    allocated: int
+    free: int
+    largest_free: int
+    allocations: tuple[Allocation, ...] = ()
+
+    def __str__(self) -> str:
+        head = f"{self.buffer_type}: {self.allocated} of {self.bank_bytes} bytes in each of {self.num_banks} banks used"
+        lines = [f"{head}, largest free block {self.largest_free}"]
+        for each in self.allocations:
+            what = f"  {each.spec.shape} {each.spec.dtype}, {each.spec.memory}" if each.spec else ""
+            lines.append(f"  {each.address:>10} - {each.end:<10} {each.size:>9} bytes{what}")
+        return "\n".join(lines)
+
+
+class _Region:
+    """A range of addresses with its free blocks, lowest first."""
+
+    def __init__(self, start: int, end: int, top_down: bool) -> None:
+        self.start, self.end, self.top_down = start, end, top_down
+        self.blocks = [(start, end)] if start < end else []
+        self.taken: dict[int, Allocation] = {}
+
+    def take(self, size: int) -> int | None:
+        """Return the address of the first block that fits, None if none does."""
+        order = range(len(self.blocks) - 1, -1, -1) if self.top_down else range(len(self.blocks))
+        for k in order:
+            low, high = self.blocks[k]
+            if high - low < size:
+                continue
+            address = high - size if self.top_down else low
+            rest = [(low, address)] if self.top_down else [(low + size, high)]
+            self.blocks[k : k + 1] = [block for block in rest if block[0] < block[1]]
+            return address
+        return None
+
+    def take_at(self, start: int, size: int) -> bool:
+        """Take a certain block if it is free, and say whether it was."""
+        for k, (low, high) in enumerate(self.blocks):
+            if low <= start and start + size <= high:
+                rest = [(low, start), (start + size, high)]
+                self.blocks[k : k + 1] = [block for block in rest if block[0] < block[1]]
+                return True
+        return False
+
+    def give_back(self, start: int, end: int) -> None:
+        """Add a free block, merged with the neighbours that it touches."""
+        for block in [block for block in self.blocks if block[1] == start or block[0] == end]:
+            self.blocks.remove(block)
+            start, end = min(start, block[0]), max(end, block[1])
+        insort(self.blocks, (start, end))
+
+
+class Allocator(Shown):
+    """The memories of a chip with what is allocated in them: first fit, DRAM from the bottom, L1 from the top.
+
+    `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are set apart; `worker_l1_size`
+    makes L1 smaller, from below.
+
+    >>> allocator = Allocator("wormhole_n150")
+    >>> first = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
+    >>> second = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
+    >>> first.address, second.address
+    (1048640, 1050688)
+    >>> allocator.free(first)
+    >>> allocator.allocate_bytes(64, "dram").address
+    1048640
+    """
+
+    def __init__(
+        self, chip: Any, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
+    ) -> None:
+        self.chip = Chip.of(chip)
+        unit = self.chip.allocation_alignment
+        l1_end, dram_end = self.chip.end("l1"), self.chip.end("dram")
+        small = round_up(l1_small_size, unit)
+        trace = round_up(ceil_div(trace_region_size, self.chip.dram_banks), TRACE_UNIT)
+        l1_base = self.chip.base("l1") if worker_l1_size is None else l1_end - worker_l1_size
+        if l1_base < self.chip.base("l1") or l1_base > l1_end - small:
+            raise MemoryConfigError(
+                f"L1 of {self.chip.name} is {self.chip.bank_bytes('l1')} bytes: worker_l1_size={worker_l1_size} with"
+                f" l1_small_size={l1_small_size} does not fit; use less"
+            )
+        if trace > self.chip.bank_bytes("dram"):
+            raise MemoryConfigError(
+                f"trace_region_size={trace_region_size} takes {trace} bytes of each DRAM bank, which has"
+                f" {self.chip.bank_bytes('dram')}; use less"
+            )
+        self._regions = {
+            BufferType.DRAM: _Region(self.chip.base("dram"), dram_end - trace, top_down=False),
+            BufferType.TRACE: _Region(dram_end - trace, dram_end, top_down=False),
+            BufferType.L1: _Region(l1_base, l1_end - small, top_down=True),
+            BufferType.L1_SMALL: _Region(l1_end - small, l1_end, top_down=True),
+        }
+        self._count = 0
+
+    def allocate(self, spec: TensorSpec) -> Allocation:
+        """Return the block that a tensor gets; its pages are the ones of `spec.pages(allocation.address)`.
+
+        >>> spec = TensorSpec((1, 1, 16384, 16384), "bfloat16", "tile", memory="l1", chip="n150")
+        >>> try:
+        ...     Allocator("n150").allocate(spec)
+        ... except OutOfMemory as problem:
+        ...     print(problem)
+        536870912 bytes of L1 over 64 banks need 8388608 in each, but the largest free block is 1393312: a bank has \
+1393312 bytes, of which 0 are allocated and 1393312 free; fit(spec) lists what would fit
+        """
+        if spec.known_chip != self.chip:
+            raise MemoryConfigError(
+                f"a tensor for {spec.known_chip} cannot be allocated on {self.chip}; use spec.with_chip(...)"
+            )
+        total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
+        return self._take(spec.memory.buffer_type, spec.allocated_bytes, total, len(set(spec.banks)), spec)
+
+    def allocate_bytes(self, size: int, buffer_type: Any) -> Allocation:
+        """Return a block of so many bytes of every bank, rounded up to the unit of the chip.
+
+        >>> Allocator("wormhole_n150").allocate_bytes(100, "l1").size
+        128
+        """
+        kind = BufferType.of(buffer_type)
+        unit, banks = self.chip.allocation_alignment, self.chip.banks(kind)
+        return self._take(kind, max(unit, round_up(size, unit)), size * banks, banks, None)
+
+    def reserve(self, address: int, size: int, buffer_type: Any) -> Allocation:
+        """Return the block at an address, which must be free.
+
+        >>> Allocator("wormhole_n150").reserve(2097152, 64, "dram").end
+        2097216
+        """
+        region = self._region(BufferType.of(buffer_type))
+        if size < 1 or not region.take_at(address, size):
+            raise MemoryConfigError(
+                f"{size} bytes at {address} of {BufferType.of(buffer_type)} are not free; the free blocks are"
+                f" {', '.join(f'{low} to {high}' for low, high in region.blocks) or 'none'}"
+            )
+        return self._record(region, BufferType.of(buffer_type), address, size, None)
+
+    def _take(self, kind: BufferType, size: int, total: int, banks: int, spec: TensorSpec | None) -> Allocation:
+        region = self._region(kind)
+        address = region.take(size)
+        if address is None:
+            view = self.memory_view(kind)
+            raise OutOfMemory(
+                f"{total} bytes of {kind} over {banks} banks need {size} in each, but the largest free block is"
+                f" {view.largest_free}: a bank has {view.bank_bytes} bytes, of which {view.allocated} are allocated and"
+                f" {view.free} free; fit(spec) lists what would fit"
+            )
+        return self._record(region, kind, address, size, spec)
+
+    def _record(
+        self, region: _Region, kind: BufferType, address: int, size: int, spec: TensorSpec | None
+    ) -> Allocation:
+        found = Allocation(self._count, kind, address, size, spec)
+        self._count += 1
+        region.taken[address] = found
+        return found
+
+    def free(self, allocation: Allocation) -> None:
+        """Give a block back; free neighbours become one block.
+
+        >>> allocator = Allocator("wormhole_n150")
+        >>> allocator.free(allocator.allocate_bytes(100, "l1"))
+        >>> allocator.memory_view("l1").allocated
+        0
+        """
+        region = self._region(allocation.buffer_type)
+        if region.taken.get(allocation.address) != allocation:
+            raise MemoryConfigError(f"{allocation} is not allocated here; it was freed before, or is of another device")
+        del region.taken[allocation.address]
+        region.give_back(allocation.address, allocation.end)
+
+    def _region(self, kind: BufferType) -> _Region:
+        if kind not in self._regions:
+            raise MemoryConfigError(f"{kind} is not memory of a chip; use one of {', '.join(map(str, self._regions))}")
+        return self._regions[kind]
+
+    def memory_view(self, buffer_type: Any) -> MemoryView:
+        """Return the state of one memory.
+
+        >>> Allocator("wormhole_n150", l1_small_size=1000).memory_view("l1_small").bank_bytes
+        1024
+        """
+        kind = BufferType.of(buffer_type)
+        region = self._region(kind)
+        sizes = [high - low for low, high in region.blocks]
+        whole, free = region.end - region.start, sum(sizes)
+        taken = tuple([region.taken[address] for address in sorted(region.taken)])
+        return MemoryView(kind, self.chip.banks(kind), whole, whole - free, free, max(sizes, default=0), taken)
+
+    def lowest(self, buffer_type: Any) -> int:
+        """Return the lowest allocated address of a memory, its end if there is none.
+
+        >>> Allocator("wormhole_n150").lowest("l1")
+        1499136
+        """
+        region = self._region(BufferType.of(buffer_type))
+        return min(region.taken, default=region.end)
+
+    def start(self, buffer_type: Any) -> int:
+        """Return the first address of a memory.
+
+        >>> Allocator("wormhole_n150", worker_l1_size=1048576).start("l1")
+        450560
+        """
+        return self._region(BufferType.of(buffer_type)).start
+
+    def report(self) -> str:
+        """Return the state of all memories that have any, with what lies where.
+
+        >>> allocator = Allocator("wormhole_n150")
+        >>> block = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", memory="l1", chip="n150"))
+        >>> print(allocator.report())
+        DRAM: 0 of 1072693184 bytes in each of 12 banks used, largest free block 1072693184
+        L1: 2048 of 1393312 bytes in each of 64 banks used, largest free block 1391264
+             1497088 - 1499136         2048 bytes  [64, 64] bfloat16, interleaved in L1
+        """
+        views = [self.memory_view(kind) for kind in self._regions]
+        return "\n".join(str(view) for view in views if view.bank_bytes)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sharded configs from a tensor's shape in elements, as ttnn computes them: exactly, or with quotients rounded up.
+
+These follow ttnn in every quirk, for scripts that rely on it. `height_sharded` and its kin are the ones to prefer: they
+round to tiles and know the padded shape.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+from ..errors import MemoryConfigError
+from ..layout import ceil_div, round_up
+from .config import MemoryConfig, ShardSpec
+from .cores import CoreGrid, CoreRange, CoreRangeSet
+from .kinds import ShardOrientation, ShardStrategy, TensorMemoryLayout
+
+_TILE = 32
+_STRATEGY_OF = {strategy.memory_layout: strategy for strategy in ShardStrategy}
+
+
+def create_sharded_memory_config(
+    shape: Any,
+    core_grid: Any,
+    strategy: Any,
+    orientation: Any = None,
+    use_height_and_width_as_shard_shape: bool = False,
+) -> MemoryConfig:
+    """Return the L1 config that cuts a shape evenly over a grid of cores; what does not divide is an error.
+
+    With `use_height_and_width_as_shard_shape` the last two extents are the shard, swapped for col_major.
+
+    >>> create_sharded_memory_config((1, 1, 64, 128), CoreGrid(y=2, x=4), "height").shard_spec.shape
+    (8, 128)
+    """
+    extents = _extents(shape)
+    cores, is_grid = _cores(core_grid)
+    how, order = ShardStrategy.of(strategy), ShardOrientation.of(orientation or "row_major")
+    if use_height_and_width_as_shard_shape:
+        return _config(how, cores, _last_two(extents, order), order)
+    if not is_grid:
+        raise MemoryConfigError(
+            f"shards over the ranges {cores} are not worked out here; pass the shard shape with"
+            " use_height_and_width_as_shard_shape=True, or use create_sharded_memory_config_"
+        )
+    height, width = prod(extents[:-1]), extents[-1]
+    down, across = _divisors(how, cores, order)
+    if height % down or width % across:
+        raise MemoryConfigError(
+            f"a matrix of {height} x {width} cannot be cut evenly into {down} x {across} shards; pad it to"
+            f" {round_up(height, down)} x {round_up(width, across)}, or use another grid"
+        )
+    return _config(how, cores, (height // down, width // across), order)
+
+
+def create_sharded_memory_config_(
+    shape: Any,
+    core_grid: Any,
+    strategy: Any,
+    orientation: Any,
+    use_height_and_width_as_shard_shape: bool = False,
+    *,
+    tile_layout: bool = False,
+) -> MemoryConfig:
+    """Return the L1 config that cuts a shape over any set of cores, with quotients rounded up.
+
+    >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), "height", "row_major").shard_spec.shape
+    (2, 7)
+    """
+    extents = _extents(shape)
+    cores, _ = _cores(core_grid)
+    how = _STRATEGY_OF.get(strategy) or ShardStrategy.of(strategy)
+    order = ShardOrientation.of(orientation)
+    if use_height_and_width_as_shard_shape:
+        shard = _last_two(extents, order)
+        if tile_layout:
+            _check_tiles(shard, [round_up(n, _TILE) for n in shard])
+        return _config(how, cores, shard, order)
+    if how is ShardStrategy.BLOCK and cores.bounding_box.size != cores.num_cores:
+        raise MemoryConfigError(
+            f"block sharding needs a full rectangle of cores, but {cores} has {cores.num_cores} cores of the"
+            f" {cores.bounding_box.size} of its bounding box {cores.bounding_box}"
+        )
+    height, width = prod(extents[:-1]), extents[-1]
+    down, across = _divisors(how, cores, order)
+    if tile_layout and how is ShardStrategy.BLOCK:
+        height = round_up(height, down * _TILE)
+    shard = (ceil_div(height, down), ceil_div(width, across))
+    if tile_layout:
+        _check_tiles(shard, [round_up(height, down * _TILE), round_up(width, across * _TILE)])
+    return _config(how, cores, shard, order)
+
+
+def _check_tiles(shard: tuple[int, int], padded: list[int]) -> None:
+    """Raise if a shard is no whole number of tiles in either direction: ttnn accepts one that misses in one only."""
+    if shard[0] % _TILE and shard[1] % _TILE:
+        raise MemoryConfigError(
+            f"shards of {shard[0]} x {shard[1]} are no multiples of the tile in either direction; pad the tensor to"
+            f" {padded[0]} x {padded[1]}"
+        )
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    try:
+        extents = tuple([int(n) for n in shape])
+    except TypeError:
+        raise MemoryConfigError(f"{shape!r} is no shape; give a list of extents") from None
+    if len(extents) < 2:
+        raise MemoryConfigError(f"shape {list(extents)} has rank {len(extents)}; sharding a matrix needs at least 2")
+    return extents
+
+
+def _cores(grid: Any) -> tuple[CoreRangeSet, bool]:
+    """Return the cores, and whether they were given as one grid from (0, 0)."""
+    if isinstance(grid, CoreGrid):
+        return grid.ranges, True
+    if isinstance(grid, CoreRangeSet):
+        return grid, False
+    if isinstance(grid, (tuple, list)) and len(grid) == 2 and all(isinstance(part, CoreGrid) for part in grid):
+        main, extra = grid
+        row = CoreRange((0, main.y), (extra.x - 1, main.y))
+        return CoreRangeSet([*main.ranges, row]), False
+    raise MemoryConfigError(
+        f"{grid!r} is no core grid; use a CoreGrid, a CoreRangeSet, or a pair of CoreGrids (a grid and one more row)"
+    )
+
+
+def _divisors(how: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) -> tuple[int, int]:
+    """Return into how many shards the height and the width are cut."""
+    if how is ShardStrategy.HEIGHT:
+        return cores.num_cores, 1
+    if how is ShardStrategy.WIDTH:
+        return 1, cores.num_cores
+    box = cores.bounding_box
+    return (box.height, box.width) if order is ShardOrientation.ROW_MAJOR else (box.width, box.height)
+
+
+def _last_two(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
+    height, width = extents[-2:]
+    if order is ShardOrientation.ROW_MAJOR:
+        return height, width
+    if height != width:
+        warnings.warn(
+            f"col_major swaps the shard shape: ({height}, {width}) becomes ({width}, {height}), as ttnn does",
+            stacklevel=3,
+        )
+    return width, height
+
+
+def _config(how: ShardStrategy, cores: CoreRangeSet, shard: Any, order: ShardOrientation) -> MemoryConfig:
+    layout: TensorMemoryLayout = how.memory_layout
+    return MemoryConfig(layout, "l1", ShardSpec(cores, shard, order))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Manifest`: which tasks of a plan are done, in a file that survives being killed.
+
+A line is added when a task is done, and never changed. A last line that was cut off does not count; its task is simply
+done again, which does no harm, since tasks write what they write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..errors import TransferError
+
+
+class Manifest:
+    """The tasks that are done, by number, for one plan.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Manifest(Path(folder, "run.jsonl"), {"tiles": 4}) as manifest:
+    ...         manifest.add(2)
+    ...     with Manifest(Path(folder, "run.jsonl"), {"tiles": 4}) as again:
+    ...         print(again.done)
+    {2}
+    """
+
+    def __init__(self, path: str | Path, plan: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.done: set[int] = set()
+        plan = json.loads(json.dumps(plan))  # as it will be read back
+        whole = self._read(plan) if self.path.exists() else b""
+        if not whole:
+            whole = json.dumps({"plan": plan}).encode() + b"\n"
+        # what was cut off is cut off for good, so that the next line starts on a line of its own
+        draft = self.path.with_name(self.path.name + ".part")
+        draft.write_bytes(whole)
+        draft.replace(self.path)
+        self._file = self.path.open("ab", buffering=0)
+
+    def _read(self, plan: dict[str, Any]) -> bytes:
+        """Return the whole lines of the file, and take what they say."""
+        text = self.path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        lines = whole.splitlines()
+        if not lines:
+            return b""
+        try:
+            found = json.loads(lines[0])["plan"]
+            self.done = {int(json.loads(line)["done"]) for line in lines[1:]}
+        except (ValueError, KeyError, TypeError):
+            raise TransferError(f"{self.path} is not a manifest of a tile plan; give another path") from None
+        if found != plan:
+            raise TransferError(
+                f"{self.path} belongs to another plan, {found}, not to {plan}; remove it, or give another path"
+            )
+        return whole
+
+    def add(self, number: int) -> None:
+        """Record that a task is done.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, Manifest(Path(folder, "m"), {}) as manifest:
+        ...     manifest.add(7)
+        ...     manifest.done
+        {7}
+        """
+        self.done.add(number)
+        self._file.write(json.dumps({"done": number}).encode() + b"\n")
+
+    def close(self) -> None:
+        """Write everything to the disk."""
+        if not self._file.closed:
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def __enter__(self) -> Manifest:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

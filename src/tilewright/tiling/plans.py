@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`TilePlan`: work cut into independent tasks, to run on one machine or on many.
+
+A task reads its input boxes with their halo from storage, computes, and writes its output box; it needs nothing from
+any other task, so it may run anywhere, in any order, and twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError, TransferError
+from .execution import CancelledError, Progress, Step, Switch, check_result
+from .manifest import Manifest
+from .operands import halo_of, listed, port_of, tiler_with_halo
+from .ports import Room
+from .storage import Stored, StoredFile, check_sendable, stored
+from .tile import Tile, extents
+from .tiler import Tiler
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One independent piece of work: the boxes it reads, halo included, the boxes it writes, and what that takes.
+
+    >>> Task(3, (Tile((3,), (6,)),), (Tile((4,), (4,)),), 48, 32, 80).outputs[0]
+    Tile(offset=(4,), shape=(4,))
+    """
+
+    number: int
+    inputs: tuple[Tile, ...]
+    outputs: tuple[Tile, ...]
+    bytes_in: int
+    bytes_out: int
+    peak_memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What a run of a plan did: tasks run, tasks that were done before, attempts beyond the first, and seconds.
+
+    >>> PlanReport(tasks=9, skipped=1, retried=0, seconds=0.5).tasks
+    9
+    """
+
+    tasks: int
+    skipped: int
+    retried: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TilePlan(Sequence[Task]):
+    """A list of independent tasks, made on demand, over stored sources and targets.
+
+    >>> a, b = np.arange(10.0), np.zeros(10)
+    >>> plan = plan_tiles(a, b, tile=(4,), overlap=1, pad="edge")
+    >>> len(plan), plan[1].inputs
+    (3, (Tile(offset=(3,), shape=(6,)),))
+    >>> plan.run(lambda x, y: np.add(x[:-2], x[2:], out=y)).tasks
+    3
+    >>> b.tolist()
+    [1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 17.0]
+    """
+
+    sources: tuple[Stored, ...]
+    targets: tuple[Stored, ...]
+    reading: tuple[Tiler, ...]
+    writing: tuple[Tiler, ...]
+    sizes: tuple[tuple[int, ...], tuple[int, ...]]
+    pad: Any = 0
+    first: int = 0
+    last: int = 0
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"task {index} is outside the {len(self)} tasks of this plan")
+        return self._task(self.first + index % len(self))
+
+    def __iter__(self) -> Iterator[Task]:
+        return map(self._task, range(self.first, self.last))
+
+    def _task(self, number: int) -> Task:
+        inputs = tuple([tiler[number] for tiler in self.reading])
+        outputs = tuple([tiler[number] for tiler in self.writing])
+        read = [box.within(tiler.space).size for box, tiler in zip(inputs, self.reading, strict=True)]
+        written = [box.size for box in outputs]
+        into, out = self.sizes
+        bytes_in = sum([n * size for n, size in zip(read, into, strict=True)])
+        bytes_out = sum([n * size for n, size in zip(written, out, strict=True)])
+        rooms = sum([box.size * size for box, size in zip(inputs, into, strict=True)])
+        # what is read piece by piece lies beside its room for a moment
+        return Task(number, inputs, outputs, bytes_in, bytes_out, bytes_in + rooms + bytes_out)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Return all tasks as a list.
+
+        >>> [task.number for task in plan_tiles(np.zeros(10), np.zeros(10), tile=(4,)).tasks]
+        [0, 1, 2]
+        """
+        return list(self)
+
+    @property
+    def peak_memory(self) -> int:
+        """Return the most memory that a task takes for its tiles.
+
+        >>> plan_tiles(np.zeros(10), np.zeros(10), tile=(4,)).peak_memory
+        96
+        """
+        return max([task.peak_memory for task in self], default=0)
+
+    def part(self, i: int, n: int) -> TilePlan:
+        """Return the i-th of n parts, for batch systems: neighbouring tasks, as many as the other parts have.
+
+        >>> plan = plan_tiles(np.zeros(10), np.zeros(10), tile=(2,))
+        >>> [len(plan.part(i, 3)) for i in range(3)]
+        [1, 2, 2]
+        """
+        if not 0 <= i < n:
+            raise LayoutError(f"part {i} of {n} does not exist; parts are counted from 0 to {n - 1}")
+        count = len(self)
+        return replace(self, first=self.first + count * i // n, last=self.first + count * (i + 1) // n)
+
+    def run(
+        self,
+        compute: Callable[..., Any],
+        executor: Executor | None = None,
+        in_flight: int | None = None,
+        retries: int = 2,
+        manifest: str | Path | None = None,
+        progress: Progress | None = None,
+        cancel: Switch | None = None,
+    ) -> PlanReport:
+        """Return what happened when every task ran, here or on any `concurrent.futures` executor.
+
+        At most `in_flight` tasks are submitted at a time. A task that fails is tried again, `retries` times, perhaps
+        on another worker. A `manifest` remembers what is done, so that a run that was killed goes on where it was.
+
+        >>> a, b = np.arange(10), np.zeros(10, int)
+        >>> with ThreadPoolExecutor(2) as pool:
+        ...     plan_tiles(a, b, tile=(4,)).run(lambda x, y: np.negative(x, out=y), pool).tasks
+        3
+        >>> b.tolist()
+        [0, -1, -2, -3, -4, -5, -6, -7, -8, -9]
+        """
+        if executor is not None and not isinstance(executor, ThreadPoolExecutor):
+            for reference in self.sources:
+                check_sendable(reference, "source")
+            for reference in self.targets:
+                check_sendable(reference, "target")
+        started = perf_counter()
+        record = None if manifest is None else Manifest(manifest, self._identity())
+        try:
+            run = _PlanRun(self, compute, executor, record, progress, cancel, retries)
+            run.go(in_flight or _width(executor))
+        finally:
+            if record is not None:
+                record.close()
+        return PlanReport(run.ran, run.skipped, run.retried, perf_counter() - started)
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what tells this plan from others: what is read and written, and how it is cut."""
+        ends = [repr(end) if isinstance(end, StoredFile) else type(end.thing).__name__ for end in self._ends()]
+        return {
+            "ends": ends,
+            "tilers": [repr(tiler) for tiler in (*self.reading, *self.writing)],
+            "pad": repr(self.pad),
+            "tasks": [self.first, self.last],
+        }
+
+    def _ends(self) -> tuple[Stored, ...]:
+        return (*self.sources, *self.targets)
+
+
+def plan_tiles(
+    source: Any, target: Any, tile: Any, overlap: Any = 0, pad: Any = 0, order: str = "row_major"
+) -> TilePlan:
+    """Return the plan that cuts sources and targets, of one shape each, into independent tasks.
+
+    Sources and targets are `.npy` files, memory maps, arrays or anything that slices, one or a list; the targets
+    exist. `overlap` and `pad` are those of `stream`.
+
+    >>> plan_tiles(np.zeros((100, 100)), np.zeros((100, 100)), tile=(30, 50), overlap=2)[0].bytes_in
+    13312
+    """
+    sources, targets = [stored(thing) for thing in listed(source)], [stored(thing) for thing in listed(target)]
+    if not sources or not targets:
+        raise TransferError("a tile plan needs at least one source and one target")
+    seen = [[end.open(writing) for end in ends] for ends, writing in ((sources, False), (targets, True))]
+    for thing in seen[1]:
+        port_of(thing, writing=True)
+        _check_chunks(thing, tile)
+    halo = halo_of(overlap, len(seen[0][0].shape))
+    reading = tuple([tiler_with_halo(thing.shape, tile, halo, order) for thing in seen[0]])
+    writing = tuple([Tiler([int(n) for n in thing.shape], tile, order=order) for thing in seen[1]])
+    counts = {tiler.count for tiler in (*reading, *writing)}
+    if len(counts) > 1:
+        raise LayoutError(f"sources and targets are cut into {sorted(counts)} tiles; they must have one shape")
+    sizes = tuple([tuple([np.dtype(thing.dtype).itemsize for thing in things]) for things in seen])
+    return TilePlan(tuple(sources), tuple(targets), reading, writing, sizes, pad, 0, counts.pop())  # type: ignore[arg-type]
+
+
+def _check_chunks(thing: Any, tile: Any) -> None:
+    """Raise if two tasks would write one chunk of a chunked target, which is not safe."""
+    chunks = getattr(thing, "shards", None) or getattr(thing, "chunks", None)
+    if not isinstance(chunks, tuple) or not all(isinstance(n, int) for n in chunks):
+        return
+    shape = extents(tile, "tile", len(chunks))
+    if any(t % c and t < n for t, c, n in zip(shape, chunks, thing.shape, strict=True)):
+        raise LayoutError(
+            f"tiles of {shape} cut the chunks of {chunks} that the target is stored in, and two tasks would write one"
+            " chunk; use tiles that are multiples of the chunks"
+        )
+
+
+def run_task(plan: TilePlan, task: Task, compute: Callable[..., Any]) -> int:
+    """Return the number of a task after it ran: read, compute, write. This is what travels to a worker.
+
+    >>> a, b = np.arange(10), np.zeros(10, int)
+    >>> plan = plan_tiles(a, b, tile=(4,))
+    >>> run_task(plan, plan[1], lambda x, y: np.negative(x, out=y))
+    1
+    >>> b.tolist()
+    [0, 0, 0, 0, -4, -5, -6, -7, 0, 0]
+    """
+    arrays = []
+    for reference, box in zip(plan.sources, task.inputs, strict=True):
+        port = port_of(reference.open(writing=False))
+        room = Room(prod(box.shape) * port.dtype.itemsize)
+        port.importing(box, room, plan.pad)()
+        arrays.append(room.view(box.shape, port.dtype))
+    leaving = []
+    for reference, box in zip(plan.targets, task.outputs, strict=True):
+        port = port_of(reference.open(writing=True), writing=True)
+        room = Room(prod(box.shape) * port.dtype.itemsize)
+        leaving.append((port, box, room))
+    outputs = tuple([room.view(box.shape, port.dtype) for port, box, room in leaving])
+    result = compute(*arrays, *outputs)
+    if result is not None:
+        check_result(result, Step(task.number, tuple(arrays), outputs))
+    for port, box, room in leaving:
+        port.exporting(box, room)()
+    return task.number
+
+
+def _width(executor: Executor | None) -> int:
+    """Return how many tasks keep an executor busy: a few more than it has workers, where it says how many."""
+    if executor is None:
+        return 1
+    workers = getattr(executor, "_max_workers", None)
+    return 2 * (workers if isinstance(workers, int) else os.cpu_count() or 4) + 2
+
+
+class _PlanRun:
+    """One run of a plan: which tasks are under way, how often each was tried, and what is done."""
+
+    def __init__(
+        self,
+        plan: TilePlan,
+        compute: Callable[..., Any],
+        executor: Executor | None,
+        record: Manifest | None,
+        progress: Progress | None,
+        cancel: Switch | None,
+        retries: int,
+    ) -> None:
+        self.plan, self.compute, self.executor, self.record = plan, compute, executor, record
+        self.progress, self.cancel, self.retries = progress, cancel, retries
+        self.under_way: dict[Future[int], tuple[Task, int]] = {}
+        self.ran = self.skipped = self.retried = 0
+
+    def go(self, in_flight: int) -> None:
+        known = self.record.done if self.record is not None else set()
+        waiting = iter(range(self.plan.first, self.plan.last))
+        self.skipped = sum([number in known for number in range(self.plan.first, self.plan.last)])
+        try:
+            for number in waiting:
+                if number in known:
+                    continue
+                while len(self.under_way) >= in_flight:
+                    self._collect()
+                self._check_cancel()
+                self._submit(self.plan._task(number), 0)
+            while self.under_way:
+                self._collect()
+        finally:
+            for future in self.under_way:
+                future.cancel()
+            wait(list(self.under_way))
+
+    def _check_cancel(self) -> None:
+        if self.cancel is not None and self.cancel.is_set():
+            raise CancelledError(f"cancelled with {self.ran + self.skipped} of {len(self.plan)} tasks done")
+
+    def _submit(self, task: Task, attempt: int) -> None:
+        if self.executor is not None:
+            self.under_way[self.executor.submit(run_task, self.plan, task, self.compute)] = (task, attempt)
+            return
+        future: Future[int] = Future()
+        self.under_way[future] = (task, attempt)
+        try:
+            future.set_result(run_task(self.plan, task, self.compute))
+        except Exception as problem:
+            future.set_exception(problem)
+
+    def _collect(self) -> None:
+        """Take in what is over, and try again what failed."""
+        self._check_cancel()
+        over, _ = wait(list(self.under_way), return_when=FIRST_COMPLETED)
+        for future in over:
+            task, attempt = self.under_way.pop(future)
+            problem = future.exception()
+            if problem is None:
+                self._done(task)
+            elif attempt < self.retries and isinstance(problem, Exception):
+                self.retried += 1
+                self._submit(task, attempt + 1)
+            else:
+                raise TransferError(
+                    f"task {task.number}, which writes {', '.join(map(str, task.outputs))}, failed {attempt + 1} times;"
+                    f" the last time with {type(problem).__name__}: {problem}"
+                ) from problem
+
+    def _done(self, task: Task) -> None:
+        self.ran += 1
+        if self.record is not None:
+            self.record.add(task.number)
+        if self.progress is not None:
+            self.progress(self.ran + self.skipped, len(self.plan))

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports: the outer side of a pipeline, where tiles are read from and written to.
+
+Memory that the machine can address (arrays, memory maps) is moved straight to and from a room by a copy plan. Anything
+else that slices (zarr, HDF5) is asked for the box it must give, and the rest is again a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import gcd, prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..copy.buffers import aligned_empty
+from ..copy.prepared import Runner
+from ..errors import TransferError
+from ..layout import Layout
+from .fills import check_fill, read_box, repeated_boxes
+from .moves import LARGE_TARGET, Move, carrier, export_moves, import_moves
+from .tensors import ExternalTensor, InternalTensor
+from .tile import Tile
+from .transfers import run_moves
+
+Work = Callable[[], None]
+
+
+class Room:
+    """A piece of internal memory, aligned to a cache line, in which tiles of many shapes are packed one at a time.
+
+    >>> Room(1024).view((4, 8), np.dtype("float32")).strides
+    (32, 4)
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self.bytes = aligned_empty(nbytes, np.uint8)
+        self.address: int = self.bytes.ctypes.data
+
+    def view(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return a tile of this shape and type at the start of the room, as an array."""
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes > self.bytes.size:
+            raise TransferError(f"a tile of {shape} {dtype} takes {nbytes} bytes, the room has {self.bytes.size}")
+        return np.ndarray(shape, dtype, self.bytes.data)
+
+
+class Port(Protocol):
+    """Where an operand of a pipeline lives.
+
+    >>> MemoryPort(ExternalTensor(np.zeros((4, 8)))).shape
+    (4, 8)
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+        """Return the work that fills a room with a tile."""
+
+    def exporting(self, tile: Tile, room: Room) -> Work:
+        """Return the work that writes a tile from a room, less what lies outside."""
+
+
+class MemoryPort:
+    """The port of memory that plans can reach.
+
+    Tiles inside the tensor take the short way: their plan depends on their shape alone, and only addresses differ.
+
+    >>> MemoryPort(ExternalTensor(np.zeros((4, 8), np.int16))).dtype
+    dtype('int16')
+    """
+
+    def __init__(self, tensor: ExternalTensor) -> None:
+        self.tensor = tensor
+        self.shape, self.dtype = tensor.shape, tensor.dtype
+        whole = tensor.window.offset == (0,) * len(tensor.whole) and tensor.shape == tensor.whole
+        self._short = whole and tensor.strides is not None and tensor._holds_all
+        steps = tensor.strides or ()
+        # every tile starts a whole number of steps from the base, and every room at a cache line
+        self._word = gcd(self.dtype.itemsize, 8, tensor.address, *steps) if self.dtype.itemsize else 1
+        self._base = tensor.address
+        self._large = prod(self.shape) * self.dtype.itemsize >= LARGE_TARGET
+        self._imports: dict[tuple[int, ...], tuple[Runner, int]] = {}
+        self._exports: dict[tuple[int, ...], tuple[Runner, int]] = {}
+        self._edges: dict[Any, list[tuple[Move, bool, int, int]]] = {}
+        self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
+
+    def _address(self, tile: Tile) -> int | None:
+        """Return where a tile starts if the short way is open to it: it lies inside."""
+        if not self._short:
+            return None
+        address = self._base
+        for start, n, (whole, step) in zip(tile.offset, tile.shape, self._axes, strict=True):
+            if start < 0 or start + n > whole or not n:
+                return None
+            address += start * step
+        return address
+
+    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+        """Return the work that fills a room with a tile."""
+        address = self._address(tile)
+        if address is None:
+            return partial(run_moves, self._edge_moves(tile, room, fill))
+        run, below = self._imports.get(tile.shape) or self._prepared_import(tile.shape)
+        return Move(run, address + below, room.address, (self.tensor, room))
+
+    def _prepared_import(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
+        size, steps = self.dtype.itemsize, self.tensor.strides or ()
+        run, below, _ = carrier(shape, steps, _packed(shape, size), size, self._word)
+        self._imports[shape] = (run, below)
+        return run, below
+
+    def _edge_moves(self, tile: Tile, room: Room, fill: Any) -> list[Move]:
+        """Return the moves of a tile that is partly outside, planned once for all tiles that leave it alike."""
+        if not self._short or type(fill) not in (int, float):
+            return import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
+        inside = tile.within(self.shape)
+        key = (fill, tile.shape, inside.shape, inside.relative_to(tile.offset).offset)
+        start = self._base + sum([at * step for at, (_, step) in zip(inside.offset, self._axes, strict=True)])
+        alike = self._edges.get(key)
+        if alike is None:
+            made = import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
+            data = len(made) - (not inside.empty)  # the move of what is inside comes last
+            alike = [(move, k == data, move.source - start, move.target - room.address) for k, move in enumerate(made)]
+            self._edges[key] = alike
+        return [
+            Move(move.run, start + source if follows else move.source, room.address + target, (move.kept, room))
+            for move, follows, source, target in alike
+        ]
+
+    def exporting(self, tile: Tile, room: Room) -> Work:
+        """Return the work that writes a tile from a room, less what lies outside."""
+        address = self._address(tile)
+        if address is None:
+            moves = export_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), clip=True)
+            return partial(run_moves, moves)
+        run, under = self._exports.get(tile.shape) or self._prepared_export(tile.shape)
+        return Move(run, room.address, address + under, (self.tensor, room))
+
+    def _prepared_export(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
+        size, steps = self.dtype.itemsize, self.tensor.strides or ()
+        run, _, under = carrier(shape, _packed(shape, size), steps, size, self._word, self._large)
+        self._exports[shape] = (run, under)
+        return run, under
+
+
+class SlicedPort:
+    """The port of an object that gives and takes boxes when it is sliced, such as a zarr array.
+
+    >>> class Stored:
+    ...     shape, dtype = (6,), np.dtype(int)
+    ...
+    ...     def __getitem__(self, box):
+    ...         return np.arange(6)[box]
+    >>> room = Room(64)
+    >>> SlicedPort(Stored()).importing(Tile((4,), (4,)), room, "edge")()
+    >>> room.view((4,), np.dtype(int)).tolist()
+    [4, 5, 5, 5]
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.shape = tuple([int(n) for n in thing.shape])
+        self.dtype = np.dtype(thing.dtype)
+
+    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+        """Return the work that fills a room with a tile."""
+        chosen = None if fill is None else check_fill(fill, self.dtype)
+        box = tile.within(self.shape)
+        if box != tile and isinstance(chosen, str):
+            box = _around([read_box(part) for part in repeated_boxes(tile, self.shape, chosen)])
+
+        def work() -> None:
+            # what is wholly outside is not asked for
+            piece = np.empty(box.shape, self.dtype) if box.empty else self.thing[box.slices]
+            piece = np.ascontiguousarray(piece, self.dtype)
+            if piece.shape != box.shape:
+                raise TransferError(f"slices {box} of {type(self.thing).__name__} gave shape {piece.shape}")
+            run_moves(import_moves(_internal(room, tile, self.dtype), self._seen_in(piece, box).tile(tile), fill))
+
+        return work
+
+    def _seen_in(self, piece: np.ndarray[Any, Any], box: Tile) -> ExternalTensor:
+        """Return the whole tensor, of which only a box is in memory."""
+        steps = tuple([step // piece.itemsize for step in piece.strides])
+        before = sum([start * step for start, step in zip(box.offset, steps, strict=True)])
+        return ExternalTensor(piece.reshape(-1), self.shape, Layout(self.shape, steps), offset=-before, const=True)
+
+    def exporting(self, tile: Tile, room: Room) -> Work:
+        """Return the work that writes a tile from a room, less what lies outside."""
+        inside = tile.within(self.shape)
+        view = room.view(tile.shape, self.dtype)[inside.relative_to(tile.offset).slices]
+
+        def work() -> None:
+            if not inside.empty:
+                self.thing[inside.slices] = view
+
+        return work
+
+
+def _around(boxes: list[Tile]) -> Tile:
+    low = tuple(map(min, zip(*[box.offset for box in boxes], strict=True)))
+    high = map(max, zip(*[box.end for box in boxes], strict=True))
+    return Tile(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
+
+
+def _packed(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    steps = []
+    for n in reversed(shape):
+        steps.append(size)
+        size *= n
+    return tuple(steps[::-1])
+
+
+def _internal(room: Room, tile: Tile, dtype: np.dtype[Any]) -> InternalTensor:
+    return InternalTensor(room.bytes, tile.shape, dtype=dtype)

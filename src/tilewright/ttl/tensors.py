@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TTL's eight kinds of tensors: const or not, internal or external, whole or part of an origin.
+
+A tensor is a pointer, a shape, a layout and an element size. Its type is a field, not a class: `dtype`. Nothing is
+checked against the memory until a transfer or an access, since schemes describe tiles that start outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import CoordinateError, LayoutError, TransferError
+from ..layout import Layout
+from ..tiling import ExternalTensor, InternalTensor, Tile
+from .pointers import pointer
+from .tilers import outer_first
+from .values import layout_t, linearize, offset_t, packed_layout, shape_empty, shape_t, tile_t
+
+
+@dataclass(frozen=True)
+class tensor_t:
+    """What all kinds have in common: base, elem_size, layout, shape, and the element type.
+
+    >>> make_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3)).layout
+    layout_t(row_spacing=4, plane_spacing=12)
+    """
+
+    base: pointer | None
+    elem_size: int
+    layout: layout_t
+    shape: shape_t
+    dtype: Any
+
+    const: ClassVar[bool] = False
+    internal: ClassVar[bool] = True
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """Return the elements as a NumPy view, indexed [z, y, x]; read-only for a const tensor.
+
+        >>> make_tensor(int_tensor_t, np.arange(6, dtype=np.int8), shape_t(3, 2)).array().tolist()
+        [[[0, 1, 2], [3, 4, 5]]]
+        """
+        whole = outer_first(self.shape)
+        view: np.ndarray[Any, Any] = in_memory(self, Tile((0, 0, 0), whole), whole).array()
+        return view
+
+
+@dataclass(frozen=True, slots=True)
+class origin_t:
+    """What a sub tensor is part of: the shape of the whole, and where in it the part starts.
+
+    >>> origin_t(shape_t(10, 7), offset_t(-1))
+    origin_t(shape=shape_t(width=10, height=7, depth=1), sub_offset=offset_t(x=-1, y=0, z=0))
+    """
+
+    shape: shape_t
+    sub_offset: offset_t
+
+
+@dataclass(frozen=True)
+class sub_tensor_t:
+    """A tensor and its origin; base, elem_size, layout, shape and dtype are those of the tensor.
+
+    >>> whole = make_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
+    >>> make_sub_tensor(int_tensor_t, whole).origin.sub_offset
+    offset_t(x=0, y=0, z=0)
+    """
+
+    tensor: tensor_t
+    origin: origin_t
+
+    @property
+    def base(self) -> pointer | None:
+        """Return where the first element is."""
+        return self.tensor.base
+
+    @property
+    def elem_size(self) -> int:
+        """Return the bytes of an element."""
+        return self.tensor.elem_size
+
+    @property
+    def layout(self) -> layout_t:
+        """Return the spacings."""
+        return self.tensor.layout
+
+    @property
+    def shape(self) -> shape_t:
+        """Return the extents of this part."""
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Return the type of an element."""
+        return self.tensor.dtype
+
+    @property
+    def const(self) -> bool:
+        """Return whether the tensor must not be written."""
+        return self.tensor.const
+
+    @property
+    def internal(self) -> bool:
+        """Return whether the tensor is in internal memory."""
+        return self.tensor.internal
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """Return the elements as a NumPy view, indexed [z, y, x]; read-only for a const tensor."""
+        return self.tensor.array()
+
+
+class int_tensor_t(tensor_t):
+    """A tensor in internal memory."""
+
+
+class const_int_tensor_t(tensor_t):
+    """A tensor in internal memory that must not be written."""
+
+    const = True
+
+
+class ext_tensor_t(tensor_t):
+    """A tensor in external memory."""
+
+    internal = False
+
+
+class const_ext_tensor_t(tensor_t):
+    """A tensor in external memory that must not be written."""
+
+    internal, const = False, True
+
+
+class int_sub_tensor_t(sub_tensor_t):
+    """A part of a tensor, in internal memory."""
+
+
+class const_int_sub_tensor_t(sub_tensor_t):
+    """A part of a tensor, in internal memory, that must not be written."""
+
+
+class ext_sub_tensor_t(sub_tensor_t):
+    """A part of a tensor, in external memory."""
+
+
+class const_ext_sub_tensor_t(sub_tensor_t):
+    """A part of a tensor, in external memory, that must not be written."""
+
+
+SUB_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
+    int_tensor_t: int_sub_tensor_t,
+    const_int_tensor_t: const_int_sub_tensor_t,
+    ext_tensor_t: ext_sub_tensor_t,
+    const_ext_tensor_t: const_ext_sub_tensor_t,
+}
+CONST_OF: dict[type[tensor_t], type[tensor_t]] = {
+    int_tensor_t: const_int_tensor_t,
+    const_int_tensor_t: const_int_tensor_t,
+    ext_tensor_t: const_ext_tensor_t,
+    const_ext_tensor_t: const_ext_tensor_t,
+}
+
+
+def make_tensor(kind: type[tensor_t], base: Any, shape: Any, *more: Any, dtype: Any = None) -> Any:
+    """Return a tensor of a kind from any of the documented forms of its constructor.
+
+    After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
+    elem_size. The offset of a tile moves the base of an external tensor only.
+
+    >>> make_tensor(ext_tensor_t, np.zeros(99, np.int16), shape_t(3), layout_t(10), offset_t(1, 2), 2).base.offset
+    42
+    """
+    layout, offset, elem_size = _sorted_out(kind, more)
+    if isinstance(shape, tile_t):
+        if not kind.internal:
+            offset = offset_t(*[a + b for a, b in zip(_xyz(offset), _xyz(shape.offset), strict=True)])
+        shape = shape.shape
+    start = base if isinstance(base, pointer) else pointer(base)
+    if elem_size is None and start.dtype is None and dtype is None:
+        raise LayoutError(
+            f"{type(base).__name__} memory is void, and the size of its elements is not known; give elem_size, or an"
+            " array with a dtype"
+        )
+    size = elem_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
+    element = _element(dtype if dtype is not None else start.dtype, size)
+    layout = packed_layout(shape) if layout is None else layout
+    moved = pointer(start, linearize(offset, layout) * size, element)
+    return kind(moved, size, layout, shape, element)
+
+
+def _sorted_out(kind: type[tensor_t], more: tuple[Any, ...]) -> tuple[layout_t | None, offset_t, int | None]:
+    """Return layout, offset and elem_size from what follows base and shape."""
+    layout = offset = elem_size = None
+    for value in more:
+        if isinstance(value, layout_t) and layout is None:
+            layout = value
+        elif isinstance(value, offset_t) and offset is None and layout is not None:
+            offset = value
+        elif isinstance(value, (int, np.integer)) and elem_size is None and value > 0:
+            elem_size = int(value)
+        else:
+            raise LayoutError(
+                f"create_{kind.__name__.removesuffix('_t')} takes (base, shape), then elem_size, layout, (layout,"
+                f" elem_size) or (layout, offset, elem_size), not {value!r}"
+            )
+    return layout, offset_t() if offset is None else offset, elem_size
+
+
+def _xyz(offset: offset_t) -> tuple[int, int, int]:
+    return (offset.x, offset.y, offset.z)
+
+
+def _element(dtype: Any, size: int) -> np.dtype[Any]:
+    """Return the type of elements of a size: the given one if it has that size, else plain bytes."""
+    known = None if dtype is None else np.dtype(dtype)
+    return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
+
+
+def make_sub_tensor(kind: type[tensor_t], *given: Any) -> Any:
+    """Return a sub tensor of a kind from any of the four forms of its constructor.
+
+    >>> whole = make_tensor(const_ext_tensor_t, np.zeros(70, np.int16), shape_t(10, 7))
+    >>> room = bytearray(64)
+    >>> make_sub_tensor(int_tensor_t, room, shape_t(4, 3), layout_t(4, 12), whole, offset_t(-1)).origin.shape
+    shape_t(width=10, height=7, depth=1)
+    """
+    made = SUB_OF[kind]
+    if len(given) == 1:  # (origin)
+        (origin,) = given
+        return made(_as_kind(kind, origin), origin_t(origin.shape, offset_t()))
+    if len(given) == 2:  # (base, origin)
+        base, origin = given
+        tensor = make_tensor(kind, base, origin.shape, origin.layout, origin.elem_size, dtype=origin.dtype)
+        return made(tensor, origin_t(origin.shape, offset_t()))
+    if len(given) == 5:  # (base, shape, layout, origin, sub_offset)
+        base, shape, layout, origin, sub_offset = given
+        tensor = make_tensor(kind, base, shape, layout, origin.elem_size, dtype=origin.dtype)
+        return made(tensor, origin_t(origin.shape, sub_offset))
+    if len(given) == 7:  # (base, shape, layout, elem_size, offset, origin_shape, sub_offset)
+        base, shape, layout, elem_size, offset, origin_shape, sub_offset = given
+        return made(make_tensor(kind, base, shape, layout, offset, elem_size), origin_t(origin_shape, sub_offset))
+    raise LayoutError(
+        f"create_{made.__name__.removesuffix('_t')} takes (origin), (base, origin), (base, shape, layout, origin,"
+        f" sub_offset) or (base, shape, layout, elem_size, offset, origin_shape, sub_offset), not {len(given)} values"
+    )
+
+
+def _as_kind(kind: type[tensor_t], tensor: Any) -> tensor_t:
+    """Return a tensor of the same content as another kind; const never becomes mutable."""
+    plain = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
+    if plain.const and not kind.const:
+        raise TransferError(f"{type(tensor).__name__} is const and stays so; create a const tensor from it")
+    return kind(plain.base, plain.elem_size, plain.layout, plain.shape, plain.dtype)
+
+
+def make_empty(kind: type[tensor_t], dtype: Any = None) -> Any:
+    """Return a tensor of a kind that holds nothing.
+
+    >>> make_empty(int_tensor_t).shape
+    shape_t(width=0, height=1, depth=1)
+    """
+    return kind(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
+
+
+def make_empty_sub(kind: type[tensor_t], dtype: Any = None) -> Any:
+    """Return a sub tensor of a kind that holds nothing.
+
+    >>> make_empty_sub(int_tensor_t).origin.shape
+    shape_t(width=0, height=1, depth=1)
+    """
+    return SUB_OF[kind](make_empty(kind, dtype), origin_t(shape_t(0, 1, 1), offset_t()))
+
+
+def is_empty(tensor: Any) -> bool:
+    """Return whether a tensor of any kind holds nothing.
+
+    >>> is_empty(make_empty(ext_tensor_t))
+    True
+    """
+    return shape_empty(tensor.shape)
+
+
+def to_const_tensor(tensor: tensor_t) -> Any:
+    """Return the same tensor, const.
+
+    >>> to_const_tensor(make_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
+    True
+    """
+    return _as_kind(CONST_OF[type(tensor)], tensor)
+
+
+def to_void_tensor(tensor: tensor_t) -> Any:
+    """Return the same tensor, of plain bytes.
+
+    >>> to_void_tensor(make_tensor(int_tensor_t, np.zeros(4, np.int16), shape_t(4))).dtype
+    dtype('V2')
+    """
+    base = None if tensor.base is None else pointer(tensor.base, 0, f"V{tensor.elem_size}")
+    return type(tensor)(base, tensor.elem_size, tensor.layout, tensor.shape, np.dtype(f"V{tensor.elem_size}"))
+
+
+def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
+    """Return the same sub tensor, const.
+
+    >>> to_const_sub_tensor(make_sub_tensor(int_tensor_t, make_tensor(int_tensor_t, bytearray(4), shape_t(4), 1))).const
+    True
+    """
+    inner = to_const_tensor(tensor.tensor)
+    return SUB_OF[type(inner)](inner, tensor.origin)
+
+
+def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
+    """Return the same sub tensor, of plain bytes.
+
+    >>> to_void_sub_tensor(make_sub_tensor(int_tensor_t, make_tensor(int_tensor_t, np.zeros(4), shape_t(4)))).dtype
+    dtype('V8')
+    """
+    return type(tensor)(to_void_tensor(tensor.tensor), tensor.origin)
+
+
+def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
+    """Return an element of an internal tensor or sub tensor.
+
+    >>> int(read_tensor(make_tensor(int_tensor_t, np.arange(12, dtype=np.uint8), shape_t(4, 3)), 1, 2))
+    9
+    """
+    return _element_pointer(tensor, x, y, z)[0]
+
+
+def write_tensor(tensor: Any, value: Any, x: int, y: int = 0, z: int = 0) -> None:
+    """Set an element of an internal tensor or sub tensor that is not const.
+
+    >>> room = make_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
+    >>> write_tensor(room, 7, 1, 2)
+    >>> int(read_tensor(room, 1, 2))
+    7
+    """
+    if tensor.const:
+        raise TransferError(f"{type(tensor).__name__} is const; write to a tensor that is not")
+    _element_pointer(tensor, x, y, z)[0] = value
+
+
+def _element_pointer(tensor: Any, x: int, y: int, z: int) -> pointer:
+    if not tensor.internal:
+        raise TransferError(f"{type(tensor).__name__} is external; import it, and read the internal tensor")
+    if not all(0 <= c < n for c, n in zip((z, y, x), outer_first(tensor.shape), strict=True)):
+        raise CoordinateError(f"element ({x}, {y}, {z}) is outside {tensor.shape}")
+    base: pointer = tensor.base
+    return base + linearize(offset_t(x, y, z), tensor.layout)
+
+
+def in_memory(tensor: Any, window: Tile, whole: tuple[int, ...], at: int = 0) -> Any:
+    """Return a tensor as the core sees it: the window of a whole that starts `at` elements from the base.
+
+    >>> in_memory(
+    ...     make_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1), Tile((0, 0, 0), (1, 3, 4)), (1, 3, 4)
+    ... ).shape
+    (1, 3, 4)
+    """
+    if tensor.base is None:
+        raise TransferError(f"{type(tensor).__name__} is empty and has no memory; test it with tensors_empty first")
+    _check_rows(whole, tensor.layout)
+    # the core counts elements, C counts bytes: what is left over moves the start of the memory
+    count, rest = divmod(tensor.base.offset, tensor.elem_size)
+    spacing = tensor.layout
+    depth, height, width = whole
+    steps = (
+        spacing.plane_spacing if depth > 1 else width * height,
+        spacing.row_spacing if height > 1 else width,
+        1,
+    )
+    kind = InternalTensor if tensor.internal else ExternalTensor
+    return kind(
+        tensor.base.memory[rest:],
+        whole,
+        Layout(whole, steps),
+        tensor.dtype,
+        count + at,
+        tensor.const or not tensor.base.writeable,
+        window,
+    )
+
+
+def _check_rows(whole: tuple[int, ...], layout: layout_t) -> None:
+    depth, height, width = whole
+    if height > 1 and layout.row_spacing < width:
+        raise TransferError(
+            f"rows of {width} elements overlap with a row spacing of {layout.row_spacing}; it must be at least {width}"
+        )
+    reach = (height - 1) * layout.row_spacing + width
+    if depth > 1 and layout.plane_spacing < reach:
+        raise TransferError(
+            f"planes of {reach} elements overlap with a plane spacing of {layout.plane_spacing}; it must be at least"
+            f" {reach}"
+        )

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TTL's tiler, over `tilewright.tiling.Tiler` with the axes turned round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..tiling import Tile, Tiler
+from ..tiling.tile import empty_tile
+from .values import augmentation_t, offset_t, overlap_t, shape_t, tile_t
+
+
+@dataclass(frozen=True)
+class tiler_t:
+    """A space, how it is cut, and the number of tiles.
+
+    >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).number_of_tiles
+    9
+    """
+
+    space: shape_t
+    tile: shape_t
+    overlap: overlap_t
+    augmentation: augmentation_t
+
+    def __post_init__(self) -> None:
+        self.row_major  # noqa: B018 - checks the values at the door
+
+    @cached_property
+    def row_major(self) -> Tiler:
+        """Return the tiler of the core, x fastest.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).row_major.grid
+        (1, 3, 3)
+        """
+        return self._tiler("row_major")
+
+    @cached_property
+    def column_major(self) -> Tiler:
+        """Return the tiler of the core, y fastest.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
+        'column_major'
+        """
+        return self._tiler("column_major")
+
+    def _tiler(self, order: str) -> Tiler:
+        a = self.augmentation
+        overlap = (self.overlap.depth, self.overlap.height, self.overlap.width)
+        margins = ((a.front, a.back), (a.top, a.bottom), (a.left, a.right))
+        return Tiler(outer_first(self.space), outer_first(self.tile), overlap, margins, order)
+
+    @property
+    def number_of_tiles(self) -> int:
+        """Return the number of all tiles.
+
+        >>> create_tiler(shape_t(100000, 100000), shape_t(1, 1)).number_of_tiles
+        10000000000
+        """
+        return self.row_major.count
+
+    @property
+    def tiles_in_width(self) -> int:
+        """Return the number of tiles along x.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_width
+        3
+        """
+        return self.row_major.grid[2]
+
+    @property
+    def tiles_in_height(self) -> int:
+        """Return the number of tiles along y.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_height
+        2
+        """
+        return self.row_major.grid[1]
+
+    @property
+    def tiles_in_depth(self) -> int:
+        """Return the number of tiles along z.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_depth
+        1
+        """
+        return self.row_major.grid[0]
+
+    @property
+    def tiles_in_plane(self) -> int:
+        """Return the number of tiles in one plane.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_plane
+        6
+        """
+        return self.tiles_in_width * self.tiles_in_height
+
+
+def outer_first(shape: shape_t) -> tuple[int, int, int]:
+    """Return a shape as the core writes it: outermost first.
+
+    >>> outer_first(shape_t(4, 3, 2))
+    (2, 3, 4)
+    """
+    return (shape.depth, shape.height, shape.width)
+
+
+def position(offset: offset_t) -> tuple[int, int, int]:
+    """Return an offset as the core writes it: outermost first.
+
+    >>> position(offset_t(4, 3, 2))
+    (2, 3, 4)
+    """
+    return (offset.z, offset.y, offset.x)
+
+
+def box_of(tile: tile_t) -> Tile:
+    """Return a tile as the core writes it.
+
+    >>> box_of(tile_t(shape_t(4, 3, 2), offset_t(1)))
+    Tile(offset=(0, 0, 1), shape=(2, 3, 4))
+    """
+    return Tile(position(tile.offset), outer_first(tile.shape))
+
+
+def tile_of(box: Tile) -> tile_t:
+    """Return a tile of the core as TTL writes it.
+
+    >>> tile_of(Tile((0, 0, 1), (2, 3, 4)))
+    tile_t(shape=shape_t(width=4, height=3, depth=2), offset=offset_t(x=1, y=0, z=0))
+    """
+    return tile_t(shape_t(*box.shape[::-1]), offset_t(*box.offset[::-1]))
+
+
+def create_tiler(space: shape_t, tile: shape_t) -> tiler_t:
+    """Return a tiler of tiles that lie side by side.
+
+    >>> number_of_tiles(create_tiler(shape_t(10, 7), shape_t(4, 3)))
+    9
+    """
+    return tiler_t(space, tile, overlap_t(), augmentation_t())
+
+
+def create_overlap_tiler(
+    space: shape_t, tile: shape_t, overlap: overlap_t, augmentation: augmentation_t | None = None
+) -> tiler_t:
+    """Return a tiler of tiles that overlap, and may reach beyond the space.
+
+    >>> get_tile(0, create_overlap_tiler(shape_t(8), shape_t(6), overlap_t(2), augmentation_t(1, 1))).offset
+    offset_t(x=-1, y=0, z=0)
+    """
+    return tiler_t(space, tile, overlap, augmentation_t() if augmentation is None else augmentation)
+
+
+def create_tile(x: int, y: int, z: int, tiler: tiler_t) -> tile_t:
+    """Return the tile at tile coordinates.
+
+    >>> create_tile(2, 0, 0, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
+    offset_t(x=8, y=0, z=0)
+    """
+    return tile_of(tiler.row_major.tile_at((z, y, x)))
+
+
+def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
+    """Return the tile of an id in row-major order, and the all-zero tile for an id out of range.
+
+    >>> get_tile(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
+    offset_t(x=4, y=0, z=0)
+    """
+    return tile_of(tiler.row_major.get(tile_id)) if valid_tile_id(tile_id, tiler) else tile_of(empty_tile(3))
+
+
+def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
+    """Return the tile of an id in column-major order, and the all-zero tile for an id out of range.
+
+    >>> get_tile_column_major(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
+    offset_t(x=0, y=3, z=0)
+    """
+    return tile_of(tiler.column_major.get(tile_id))
+
+
+def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:
+    """Return whether there is a tile of that id.
+
+    >>> valid_tile_id(9, create_tiler(shape_t(10, 7), shape_t(4, 3)))
+    False
+    """
+    return tiler.row_major.valid(tile_id)
+
+
+def number_of_tiles(tiler: tiler_t) -> int:
+    """Return the number of all tiles.
+
+    >>> number_of_tiles(create_tiler(shape_t(10, 7), shape_t(4, 3)))
+    9
+    """
+    return tiler.number_of_tiles
+
+
+def tiles_in_width(tiler: tiler_t) -> int:
+    """Return the number of tiles along x.
+
+    >>> tiles_in_width(create_tiler(shape_t(10, 7), shape_t(4, 4)))
+    3
+    """
+    return tiler.tiles_in_width
+
+
+def tiles_in_height(tiler: tiler_t) -> int:
+    """Return the number of tiles along y.
+
+    >>> tiles_in_height(create_tiler(shape_t(10, 7), shape_t(4, 4)))
+    2
+    """
+    return tiler.tiles_in_height
+
+
+def tiles_in_depth(tiler: tiler_t) -> int:
+    """Return the number of tiles along z.
+
+    >>> tiles_in_depth(create_tiler(shape_t(10, 7), shape_t(4, 4)))
+    1
+    """
+    return tiler.tiles_in_depth

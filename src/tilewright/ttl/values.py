@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small values of TTL: shapes, offsets, overlaps, augmentations, layouts and tiles, in (width, height, depth)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LayoutError
+
+# C has a width for each of these; here they are exact integers.
+dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
+
+
+@dataclass(frozen=True, slots=True)
+class shape_t:
+    """The extents of a tensor or a tile.
+
+    >>> shape_t(4, 3)
+    shape_t(width=4, height=3, depth=1)
+    """
+
+    width: int = 1
+    height: int = 1
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class offset_t:
+    """A position, which may be negative.
+
+    >>> offset_t(-1, 2)
+    offset_t(x=-1, y=2, z=0)
+    """
+
+    x: int = 0
+    y: int = 0
+    z: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class overlap_t:
+    """How much neighbouring tiles share.
+
+    >>> overlap_t(2)
+    overlap_t(width=2, height=0, depth=0)
+    """
+
+    width: int = 0
+    height: int = 0
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class augmentation_t:
+    """How far the tiles reach beyond the space on each side.
+
+    >>> augmentation_t(1, 1)
+    augmentation_t(left=1, right=1, top=0, bottom=0, front=0, back=0)
+    """
+
+    left: int = 0
+    right: int = 0
+    top: int = 0
+    bottom: int = 0
+    front: int = 0
+    back: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class layout_t:
+    """The elements from the start of a row, and of a plane, to the start of the next.
+
+    >>> layout_t(16)
+    layout_t(row_spacing=16, plane_spacing=0)
+    """
+
+    row_spacing: int = 0
+    plane_spacing: int = 0
+
+    @property
+    def total_row_length(self) -> int:
+        """Return the row spacing, by the name that TTL's tutorial uses.
+
+        >>> layout_t(16).total_row_length
+        16
+        """
+        return self.row_spacing
+
+
+@dataclass(frozen=True, slots=True)
+class tile_t:
+    """A box of a space: its shape and where it starts.
+
+    >>> tile_t(shape_t(4, 3), offset_t(8, 6)).shape.width
+    4
+    """
+
+    shape: shape_t
+    offset: offset_t
+
+    def __str__(self) -> str:
+        at, box = self.offset, self.shape
+        return f"({at.x}, {at.y}, {at.z}) of {box.width} x {box.height} x {box.depth}"
+
+
+def create_shape(width: int, height: int = 1, depth: int = 1) -> shape_t:
+    """Return a shape.
+
+    >>> create_shape(4, 3)
+    shape_t(width=4, height=3, depth=1)
+    """
+    return shape_t(width, height, depth)
+
+
+def create_offset(x: int = 0, y: int = 0, z: int = 0) -> offset_t:
+    """Return an offset.
+
+    >>> create_offset(-1)
+    offset_t(x=-1, y=0, z=0)
+    """
+    return offset_t(x, y, z)
+
+
+def create_overlap(width: int = 0, height: int = 0, depth: int = 0) -> overlap_t:
+    """Return an overlap.
+
+    >>> create_overlap(2, 2)
+    overlap_t(width=2, height=2, depth=0)
+    """
+    return overlap_t(width, height, depth)
+
+
+def create_augmentation(*sides: int) -> augmentation_t:
+    """Return an augmentation from left, right, then top, bottom, then front, back.
+
+    >>> create_augmentation(1, 1, 2, 2)
+    augmentation_t(left=1, right=1, top=2, bottom=2, front=0, back=0)
+    """
+    if len(sides) not in (0, 2, 4, 6):
+        raise LayoutError(f"an augmentation has two sides for each axis, so 2, 4 or 6 numbers, not {len(sides)}")
+    return augmentation_t(*sides)
+
+
+def create_layout(row_spacing: int = 0, plane_spacing: int = 0) -> layout_t:
+    """Return a layout; both spacings count elements.
+
+    >>> create_layout(16, 160)
+    layout_t(row_spacing=16, plane_spacing=160)
+    """
+    return layout_t(row_spacing, plane_spacing)
+
+
+def create_ext_layout(
+    row_spacing: int, row_alignment: int, plane_spacing: int = 0, plane_alignment: int = 1
+) -> layout_t:
+    """Return a layout with each spacing rounded up to a multiple of its alignment, in elements.
+
+    >>> create_ext_layout(69, 16, 209, 2)
+    layout_t(row_spacing=80, plane_spacing=210)
+    """
+    for name, alignment in (("row", row_alignment), ("plane", plane_alignment)):
+        if alignment < 1 or alignment & (alignment - 1):
+            raise LayoutError(f"{name} alignment {alignment} is not a power of two; use one, such as 16")
+    return layout_t(
+        ceil_of_a_div_b(row_spacing, row_alignment) * row_alignment,
+        ceil_of_a_div_b(plane_spacing, plane_alignment) * plane_alignment,
+    )
+
+
+create_int_layout = create_ext_layout
+
+
+def create_empty_tile() -> tile_t:
+    """Return a tile that holds nothing.
+
+    >>> create_empty_tile().shape
+    shape_t(width=0, height=1, depth=1)
+    """
+    return tile_t(shape_t(0, 1, 1), offset_t())
+
+
+def shape_empty(shape: shape_t) -> bool:
+    """Return whether a shape holds nothing: any extent is zero.
+
+    >>> shape_empty(shape_t(5, 0)), shape_empty(shape_t(5))
+    (True, False)
+    """
+    return 0 in (shape.width, shape.height, shape.depth)
+
+
+def tile_empty(tile: tile_t) -> bool:
+    """Return whether a tile holds nothing.
+
+    >>> tile_empty(create_empty_tile())
+    True
+    """
+    return shape_empty(tile.shape)
+
+
+def linearize(offset: offset_t, layout: layout_t) -> int:
+    """Return how many elements an offset is away from the start, as an exact integer.
+
+    >>> linearize(offset_t(5, 40000), layout_t(70000))
+    2800000005
+    """
+    return offset.z * layout.plane_spacing + offset.y * layout.row_spacing + offset.x
+
+
+def ceil_of_a_div_b(a: int, b: int) -> int:
+    """Return a / b, rounded up.
+
+    >>> ceil_of_a_div_b(7, 2)
+    4
+    """
+    return -(-a // b)
+
+
+def MAX(a: Any, b: Any) -> Any:
+    """Return the larger of two values.
+
+    >>> MAX(3, 5)
+    5
+    """
+    return max(a, b)
+
+
+def ARRAYSIZE(array: Any) -> int:
+    """Return the number of elements of an array.
+
+    >>> ARRAYSIZE([1, 2, 3])
+    3
+    """
+    return len(array)
+
+
+def packed_layout(shape: shape_t) -> layout_t:
+    """Return the layout without gaps: what a tensor has when none is given.
+
+    >>> packed_layout(shape_t(6, 5, 4))
+    layout_t(row_spacing=6, plane_spacing=30)
+    """
+    return layout_t(shape.width, shape.width * shape.height)

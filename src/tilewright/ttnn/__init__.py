@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dialect of ttnn: its names, over simulated chips. `import tilewright.ttnn as ttnn`, and its documents run.
+
+Nothing here imports ttnn or torch: both can be used beside it in one process.
+"""
+
+from ..memory import (
+    BufferType,
+    CoreCoord,
+    CoreGrid,
+    CoreRange,
+    ShardDistribution,
+    ShardOrientation,
+    ShardStrategy,
+    TensorLayout,
+    TensorMemoryLayout,
+)
+from .devices import (
+    BufferPage,
+    Device,
+    GetDefaultDevice,
+    SetDefaultDevice,
+    close_device,
+    dump_device_memory_state,
+    get_buffer_pages,
+    manage_device,
+    open_device,
+)
+from .kinds import (
+    BORROWED_HOST_STORAGE,
+    DEVICE_STORAGE,
+    DEVICE_STORAGE_TYPE,
+    OWNED_HOST_STORAGE,
+    ROW_MAJOR_LAYOUT,
+    TILE_LAYOUT,
+    WIDTH_MULTIPLES,
+    DataType,
+    ShardShapeAlignment,
+    StorageType,
+    bfloat4_b,
+    bfloat8_b,
+    bfloat16,
+    float32,
+    fp8_e4m3,
+    int8,
+    int32,
+    uint8,
+    uint16,
+    uint32,
+    width_multiple,
+)
+from .memory import (
+    DRAM_MEMORY_CONFIG,
+    L1_BLOCK_SHARDED_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    L1_WIDTH_SHARDED_MEMORY_CONFIG,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    corerange_to_cores,
+    create_sharded_memory_config,
+    create_sharded_memory_config_,
+    num_cores_to_corerangeset,
+    split_work_to_cores,
+)
+from .operations import (
+    deallocate,
+    from_device,
+    from_numpy,
+    from_torch,
+    get_memory_config,
+    pad,
+    permute,
+    reciprocal,
+    reshape,
+    tilize,
+    tilize_with_val_padding,
+    tilize_with_zero_padding,
+    to_device,
+    to_dtype,
+    to_layout,
+    to_memory_config,
+    to_numpy,
+    to_torch,
+    transpose,
+    typecast,
+    unpad,
+    untilize,
+    untilize_with_unpadding,
+)
+from .saving import as_tensor, dump_tensor, load_tensor
+from .specs import Shape, TensorSpec, Tile
+from .tensor import TILE_SIZE, Tensor
+
+Layout = TensorLayout
+ShardDistributionStrategy = ShardDistribution

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is seen: scenes of layouts, tensors, plans and memory, as text, SVG or one HTML file."""
+
+from .access import (
+    BalanceReport,
+    BankReport,
+    CoalescingReport,
+    RunReport,
+    balance,
+    bank_conflicts,
+    coalescing,
+    contiguous_runs,
+    padding_share,
+)
+from .dispatch import scene_of
+from .html import to_fragment, to_html
+from .output import notebook_html, save, show
+from .scene import Cell, Fact, Field, Grid, Lanes, Outline, Scene, Span
+from .scenes.blocks import block_scene
+from .scenes.differences import difference_scene
+from .scenes.layouts import layout_scene
+from .scenes.memory_maps import memory_scene
+from .scenes.plans import plan_scene
+from .scenes.schedules import schedule_scene, trace_scene
+from .scenes.specs import spec_scene
+from .scenes.swizzles import swizzle_scene
+from .scenes.tensors import tensor_scene
+from .scenes.threads import distribute_scene, thread_value_scene
+from .scenes.tilers import tiler_scene
+from .svg import to_svg
+from .text import to_text
+
+__all__ = [
+    "BalanceReport",
+    "BankReport",
+    "Cell",
+    "CoalescingReport",
+    "Fact",
+    "Field",
+    "Grid",
+    "Lanes",
+    "Outline",
+    "RunReport",
+    "Scene",
+    "Span",
+    "balance",
+    "bank_conflicts",
+    "block_scene",
+    "coalescing",
+    "contiguous_runs",
+    "difference_scene",
+    "distribute_scene",
+    "layout_scene",
+    "memory_scene",
+    "notebook_html",
+    "padding_share",
+    "plan_scene",
+    "save",
+    "scene_of",
+    "schedule_scene",
+    "show",
+    "spec_scene",
+    "swizzle_scene",
+    "tensor_scene",
+    "thread_value_scene",
+    "tiler_scene",
+    "to_fragment",
+    "to_html",
+    "to_svg",
+    "to_text",
+    "trace_scene",
+]

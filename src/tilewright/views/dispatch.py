@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scene_of`: from anything that can be looked at to its scene. Later rooms and users register their own things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+from ..copy import Plan
+from ..formats import QuantizationReport
+from ..layout import ComposedLayout, LayoutLike, Swizzle
+from ..memory import Allocator, Device, TensorSpec
+from ..tensor import TileTensor
+from ..tiling import Pipeline, Schedule, Tiler, Trace
+from .scene import Scene
+from .scenes.blocks import block_scene
+from .scenes.layouts import layout_scene
+from .scenes.memory_maps import memory_scene
+from .scenes.plans import plan_scene
+from .scenes.schedules import schedule_scene, trace_scene
+from .scenes.specs import spec_scene
+from .scenes.swizzles import swizzle_scene
+from .scenes.tensors import tensor_scene
+from .scenes.tilers import tiler_scene
+
+
+@singledispatch
+def scene_of(thing: Any, **options: Any) -> Scene:
+    """Return the scene of a layout, tensor, spec, plan, report, allocator, device, tiler, schedule, pipeline or trace.
+
+    Options are those of its scene. `scene_of.register(MyType)` teaches it another type.
+
+    >>> from tilewright import row_major
+    >>> scene_of(row_major(4, 8)).title
+    '(4,8):(8,1)'
+    """
+    known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
+    raise TypeError(f"there is no scene of a {type(thing).__name__}; there is one of: {known}")
+
+
+scene_of.register(LayoutLike, layout_scene)
+scene_of.register(TileTensor, tensor_scene)
+scene_of.register(Plan, plan_scene)
+scene_of.register(QuantizationReport, block_scene)
+scene_of.register(TensorSpec, spec_scene)
+scene_of.register(Tiler, tiler_scene)
+
+
+def _without_side(scene: Callable[..., Scene]) -> Callable[..., Scene]:
+    """Return a scene that takes, and does not need, the cap on rows and columns: lanes have none."""
+    return lambda thing, side=0, **options: scene(thing, **options)
+
+
+scene_of.register(Allocator, _without_side(memory_scene))
+scene_of.register(Device, _without_side(memory_scene))
+scene_of.register(Schedule, _without_side(schedule_scene))
+scene_of.register(Pipeline, _without_side(schedule_scene))
+scene_of.register(Trace, _without_side(trace_scene))
+
+
+@scene_of.register
+def _of_scene(thing: Scene, **options: Any) -> Scene:
+    return thing
+
+
+@scene_of.register
+def _of_composed(thing: ComposedLayout, **options: Any) -> Scene:
+    swizzled = isinstance(thing.outer, Swizzle) and not options.keys() & {"color", "label", "memory", "title"}
+    return swizzle_scene(thing, **options) if swizzled else layout_scene(thing, **options)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where pictures go: to the terminal, into a notebook, or into a file whose name says what kind it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..errors import TilewrightError
+from .dispatch import scene_of
+from .html import to_fragment, to_html
+from .scene import Scene
+from .svg import to_svg
+from .terminal import has_colours
+from .text import to_text
+
+_NOTEBOOK_SIDE = 32  # rows and columns that a notebook shows without being asked: notebooks keep every picture
+
+
+def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
+    """Return the path after writing a scene to it: .svg, .html, .txt, or .png where cairosvg is installed.
+
+    >>> from tilewright import row_major
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(scene_of(row_major(4, 8)), Path(folder) / "layout.svg").name
+    'layout.svg'
+    """
+    target = Path(path)
+    render = _RENDERINGS.get(target.suffix.lower())
+    if render is None:
+        raise ValueError(f"{target.name!r}: a picture ends in one of {', '.join(_RENDERINGS)}; give it such a name")
+    data = render(scene)
+    # A neighbour that is renamed: whoever looks sees the old picture or the new one, never a part.
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode("utf-8"))
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _to_png(scene: Scene) -> bytes:
+    try:
+        cairosvg = import_module("cairosvg")
+    except ImportError:
+        raise ValueError(
+            "a .png needs cairosvg, which is not installed: pip install cairosvg, or save an .svg"
+        ) from None
+    data: bytes = cairosvg.svg2png(to_svg(scene).encode("utf-8"), scale=2)
+    return data
+
+
+_RENDERINGS: dict[str, Callable[[Scene], str | bytes]] = {
+    ".svg": to_svg,
+    ".html": to_html,
+    ".txt": lambda scene: to_text(scene) + "\n",
+    ".png": _to_png,
+}
+
+
+def show(thing: Any, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
+    """Show a thing: as text in a terminal, as a picture in a notebook, or in a file.
+
+    >>> from tilewright import row_major
+    >>> show(row_major(2, 2), memory=False)
+    (2,2):(2,1)
+    <BLANKLINE>
+      coordinates
+        0 1
+      0 0 1
+      1 2 3
+      offset:  0 to 3
+    <BLANKLINE>
+      layout                  (2,2):(2,1)
+      elements                4
+      memory                  4 places
+      contiguous, row by row  1 run of 4
+      one element a place     yes
+    """
+    scene = scene_of(thing, **options)
+    if to is not None:
+        save(scene, to)
+    elif not _in_notebook(scene):
+        print(to_text(scene, color=has_colours(sys.stdout)))
+
+
+def _in_notebook(scene: Scene) -> bool:
+    """Return whether there is a notebook, after showing it the scene."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
+    if getattr(shell, "kernel", None) is None:
+        return False
+    shown = import_module("IPython.display")
+    shown.display(shown.HTML(to_fragment(scene)))
+    return True
+
+
+def notebook_html(thing: Any) -> str | None:
+    """Return a small picture for a notebook, or None where there is none: the notebook then shows the text.
+
+    >>> from tilewright import row_major, Layout
+    >>> notebook_html(row_major(4, 8))[:4], notebook_html(Layout(0))
+    ('<div', None)
+    """
+    try:
+        return to_fragment(scene_of(thing, side=_NOTEBOOK_SIDE))
+    except TilewrightError:
+        return None

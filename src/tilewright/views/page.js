@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mark on a cell or a span, and on everything that is the same thing. Text only ever goes into textContent.
+"use strict";
+(() => {
+  const panels = JSON.parse(document.getElementById("scene").textContent);
+  const told = document.getElementById("told");
+  const pictures = [...document.querySelectorAll("svg[data-panel]")];
+  let held = false;
+
+  for (const panel of panels) {
+    if (!panel.fields) continue;
+    panel.hidden = new Set(panel.hidden);
+    if (typeof panel.link === "string") panel.link = panel.fields[panel.link];
+  }
+
+  const grids = pictures.map((svg) => {
+    const cells = svg.querySelector(".tw-cells");
+    if (!cells) return null;
+    const number = (name) => Number(cells.dataset[name]);
+    return { rows: number("rows"), columns: number("columns"), left: number("left"), top: number("top"),
+      width: number("width"), height: number("height") };
+  });
+
+  // For each panel: from the value of a link to the cells or spans that have it.
+  const places = panels.map((panel) => {
+    const found = new Map();
+    const links = panel.fields ? panel.link : panel.spans.map((span) => span[1]);
+    links.forEach((value, at) => {
+      if (value === null) return;
+      if (!found.has(value)) found.set(value, []);
+      found.get(value).push(at);
+    });
+    return found;
+  });
+
+  const nameOf = (names, k) => (Array.isArray(names) ? names[k] : String(k * names));
+
+  function describe(number, at) {
+    const panel = panels[number];
+    if (!panel.fields) return panel.notes[panel.spans[at][0]];
+    const columns = grids[number].columns;
+    const row = nameOf(panel.rows, Math.floor(at / columns));
+    const column = nameOf(panel.columns, at % columns);
+    const lines = [`${panel.axes[0] || "row"} ${row}, ${panel.axes[1] || "column"} ${column}`];
+    for (const [name, values] of Object.entries(panel.fields)) {
+      if (values[at] !== null) lines.push(`${name}: ${values[at]}`);
+    }
+    if (panel.hidden.has(at)) lines.push(panel.hatched);
+    return lines.join("\n");
+  }
+
+  function box(number, at) {
+    const grid = grids[number];
+    if (grid) {
+      return { x: grid.left + (at % grid.columns) * grid.width, y: grid.top + Math.floor(at / grid.columns) * grid.height,
+        width: grid.width, height: grid.height };
+    }
+    const span = pictures[number].querySelector(`[data-span="${at}"]`);
+    return Object.fromEntries(["x", "y", "width", "height"].map((name) => [name, span.getAttribute(name)]));
+  }
+
+  function draw(number, at) {
+    for (const kind of ["mark-rim", "mark"]) {
+      const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      for (const [name, value] of Object.entries(box(number, at))) rect.setAttribute(name, value);
+      rect.setAttribute("class", kind);
+      pictures[number].append(rect);
+    }
+  }
+
+  function clear() {
+    document.querySelectorAll(".mark, .mark-rim").forEach((mark) => mark.remove());
+  }
+
+  function point(number, at) {
+    clear();
+    const panel = panels[number];
+    const link = panel.fields ? panel.link[at] : panel.spans[at][1];
+    const others = [];
+    if (link !== null && link !== undefined) {
+      places.forEach((found, k) => (found.get(link) || []).slice(0, 256).forEach((same) => {
+        if (k !== number || same !== at) draw(k, same);
+        if (k !== number && others.length < 4) others.push(`${panels[k].title || "also"}: ${describe(k, same).split("\n")[0]}`);
+      }));
+    }
+    draw(number, at);
+    pictures[number].dataset.at = at;
+    told.textContent = [describe(number, at), ...others].join("\n");
+  }
+
+  function hold(value) {
+    held = value;
+    told.classList.toggle("held", held);
+  }
+
+  pictures.forEach((svg, number) => {
+    const grid = grids[number];
+    const under = (event) => {
+      if (!grid) {
+        const span = event.target.closest("[data-span]");
+        return span ? Number(span.dataset.span) : null;
+      }
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const row = Math.floor((at.y - grid.top) / grid.height);
+      const column = Math.floor((at.x - grid.left) / grid.width);
+      const inside = row >= 0 && row < grid.rows && column >= 0 && column < grid.columns;
+      return inside ? row * grid.columns + column : null;
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const at = under(event);
+      if (!held && at !== null && (at !== Number(svg.dataset.at) || !svg.querySelector(".mark"))) point(number, at);
+    });
+    svg.addEventListener("click", (event) => {
+      const at = under(event);
+      if (at === null) return;
+      hold(false);
+      point(number, at);
+      hold(true);
+    });
+    svg.addEventListener("keydown", (event) => {
+      const columns = grid ? grid.columns : 1;
+      const count = grid ? grid.rows * grid.columns : panels[number].spans.length;
+      const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
+      const now = Number(svg.dataset.at || 0);
+      if (event.key === "Escape") { hold(false); clear(); return; }
+      if (event.key === "Enter") { hold(!held); event.preventDefault(); return; }
+      const next = event.key === "Home" ? 0 : event.key === "End" ? count - 1 : step === undefined ? null : now + step;
+      if (next === null) return;
+      event.preventDefault();
+      if (next >= 0 && next < count) point(number, next);
+    });
+    svg.addEventListener("focus", () => { if (!held && count(number)) point(number, Number(svg.dataset.at || 0)); });
+  });
+
+  function count(number) {
+    const grid = grids[number];
+    return grid ? grid.rows * grid.columns : panels[number].spans.length;
+  }
+})();

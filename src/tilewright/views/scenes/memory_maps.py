@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scene of an allocator: which tensor lies where in every bank, what is free, and what is taken and not used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...memory import Allocation, Allocator, Device
+from ..scene import Fact, Lanes, Scene, Span
+
+_FEW = 16  # lanes on which the word "free" is worth repeating
+_CLOSE_UP = 4  # an axis shows all of a memory, unless what is used takes less than 1/4 of it
+
+
+def memory_scene(
+    memory: Allocator | Device,
+    *,
+    buffer_type: Any = "l1",
+    each: bool = False,
+    names: Mapping[int, str] | None = None,
+    whole: bool = False,
+) -> Scene:
+    """Return the map of one memory of a chip: banks as lanes over addresses, with all tensors and free blocks.
+
+    Banks that hold the same are one lane, unless `each` asks for every one. `names` names tensors by the number of
+    their allocation. The axis shows the part that is used, or with `whole` the whole memory.
+
+    >>> import tilewright as tw
+    >>> allocator = tw.Allocator("wormhole_n150")
+    >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
+    >>> (lanes,) = memory_scene(allocator, names={0: "weights"}).panels
+    >>> lanes.names, [(span.label, span.start) for span in lanes.spans if not span.hatched]
+    (('banks 0 to 63',), [('weights', 1490944)])
+    """
+    allocator = memory.allocator if isinstance(memory, Device) else memory
+    view = allocator.memory_view(buffer_type)
+    start = allocator.start(buffer_type)
+    end = start + view.bank_bytes
+    labels = {each_.number: _name(each_, names or {}) for each_ in view.allocations}
+    groups = _groups(view.num_banks, view.allocations, each)
+    free = _free_blocks(view.allocations, start, end)
+    low, high = (start, end) if whole else _shown(view.allocations, start, end)
+    spans: list[Span] = []
+    for lane, (_, used) in enumerate(groups):
+        for block in view.allocations:
+            label = labels[block.number]
+            note = f"{label}: {block.address} to {block.end}, {block.size} bytes"
+            if block.number in used:
+                spans.append(Span(lane, block.address, block.end, label, label, note=note, link=block.number))
+            else:
+                note = f"{note}; taken in this bank, and not used"
+                spans.append(Span(lane, block.address, block.end, "", "free or unused", True, note, block.number))
+        for first, last in free:
+            first, last = max(first, low), min(last, high)
+            if first < last:
+                note = f"free: {first} to {last}, {last - first} bytes"
+                spans.append(
+                    Span(lane, first, last, "free" if len(groups) <= _FEW else "", "free or unused", True, note)
+                )
+    title = f"{view.buffer_type} of {allocator.chip.name}"
+    lanes = Lanes(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
+    note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
+    return Scene(title, (lanes,), tuple(_facts(view, free)), note)
+
+
+def _name(block: Allocation, names: Mapping[int, str]) -> str:
+    if block.number in names:
+        return names[block.number]
+    if block.spec is None:
+        return f"#{block.number}"
+    return f"#{block.number} {'x'.join(map(str, block.spec.shape.logical))} {block.spec.dtype}"
+
+
+def _groups(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list[tuple[str, frozenset[int]]]:
+    """Return (name, numbers of the tensors that use it) of every bank, or of every set of banks that are alike."""
+    users: list[set[int]] = [set() for _ in range(banks)]
+    for block in allocations:
+        for bank in range(banks) if block.spec is None else set(block.spec.pages().bank.tolist()):
+            users[bank].add(block.number)
+    if each:
+        return [(f"bank {bank}", frozenset(found)) for bank, found in enumerate(users)]
+    alike: dict[frozenset[int], list[int]] = {}
+    for bank, found in enumerate(users):
+        alike.setdefault(frozenset(found), []).append(bank)
+    return [(_banks(found), used) for used, found in alike.items()]
+
+
+def _banks(banks: list[int]) -> str:
+    if len(banks) == 1:
+        return f"bank {banks[0]}"
+    if banks == list(range(banks[0], banks[-1] + 1)):
+        return f"banks {banks[0]} to {banks[-1]}"
+    return f"{len(banks)} banks from {banks[0]}"
+
+
+def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> list[tuple[int, int]]:
+    found = []
+    for block in allocations:
+        if start < block.address:
+            found.append((start, block.address))
+        start = block.end
+    return [*found, (start, end)] if start < end else found
+
+
+def _shown(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[int, int]:
+    if not allocations:
+        return start, end
+    low, high = allocations[0].address, allocations[-1].end
+    if (high - low) * _CLOSE_UP >= end - start:
+        return start, end
+    margin = (high - low) // _CLOSE_UP
+    return max(start, low - margin), min(end, high + margin)
+
+
+def _facts(view: Any, free: list[tuple[int, int]]) -> list[Fact]:
+    used = view.allocated / view.bank_bytes if view.bank_bytes else 0.0
+    whole = len(free) <= 1
+    return [
+        Fact("banks", f"{view.num_banks} of {view.bank_bytes} bytes, all laid out alike"),
+        Fact("tensors", str(len(view.allocations))),
+        Fact("allocated", f"{view.allocated} bytes of each bank ({used:.1%})"),
+        Fact("free", f"{view.free} bytes in {len(free)} block{'s' * (len(free) != 1)}"),
+        Fact("largest free block", f"{view.largest_free} bytes", "good" if whole else "bad"),
+    ]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scene of a pipeline: what moves and what computes when, from a schedule beforehand or a trace afterwards."""
+
+from __future__ import annotations
+
+from ...errors import LayoutError
+from ...tiling import Pipeline, Schedule, Trace
+from ...tiling.schedule import Compute, Export, Import, Key, Wait
+from ..scene import Fact, Lanes, Scene, Span
+
+_UNITS = ("import", "compute", "export")
+_MOST = 12  # tiles of a schedule that are drawn without being asked
+
+
+def schedule_scene(
+    schedule: Schedule | Pipeline,
+    *,
+    times: tuple[float, float, float] = (1, 1, 1),
+    tiles: int = _MOST,
+) -> Scene:
+    """Return how a schedule unfolds if an import, a compute and an export take these `times`: units and buffers.
+
+    One import and one export move at a time, in order. Only the first `tiles` are drawn.
+
+    >>> scene = schedule_scene(Schedule("duplex", 4))
+    >>> [(span.label, span.start) for span in scene.panels[0].spans if span.lane == 1]
+    [('0', 1), ('1', 3), ('2', 5), ('3', 7)]
+    """
+    plan = schedule.schedule() if isinstance(schedule, Pipeline) else schedule
+    if not plan.tiles:
+        raise LayoutError(f"{plan} has no tiles: there is nothing to see; give it at least one")
+    shown = Schedule(plan.scheme, min(plan.tiles, tiles), plan.inputs, plan.outputs, plan.depth)
+    run = _Run(shown, dict(zip(_UNITS, times, strict=True)))
+    units = Lanes(_UNITS, tuple(run.units), 0, run.now, "time", "what is under way")
+    buffers = Lanes(shown.buffers, tuple(run.buffers), 0, run.now, "time", "what buffers are used for")
+    busy = sum(span.end - span.start for span in run.units if span.kind == "compute")
+    facts = [
+        Fact("scheme", f"{plan.scheme}, {len(plan.buffers)} buffers for each operand that they serve"),
+        Fact("tiles", f"{plan.tiles}" + (f", the first {shown.tiles} drawn" if shown.tiles < plan.tiles else "")),
+        Fact("time", f"{run.now:g}, against {shown.tiles * sum(times):g} one after the other"),
+        Fact("compute is busy", f"{busy / run.now:.0%} of the time"),
+    ]
+    return Scene(f"{plan.scheme} buffering", (units, buffers), tuple(facts))
+
+
+class _Run:
+    """A schedule played through on a machine with one importer, one exporter and one that computes."""
+
+    def __init__(self, schedule: Schedule, times: dict[str, float]) -> None:
+        self.times = times
+        self.now: float = 0
+        self.free: dict[str, float] = {"import": 0, "export": 0}
+        self.ends: dict[Key, float] = {}
+        self.units: list[Span] = []
+        self.buffers: list[Span] = []
+        self.lane = {name: k for k, name in enumerate(schedule.buffers)}
+        for action in schedule.actions():
+            if isinstance(action, Import):
+                self._move("import", action)
+            elif isinstance(action, Export):
+                self._move("export", action)
+            elif isinstance(action, Compute):
+                self._compute(action)
+            elif isinstance(action, Wait):
+                self.now = max([self.now, *(self.ends[key] for key in action.retires)])
+        self.now = max([self.now, *self.ends.values()])
+
+    def _move(self, kind: str, action: Import | Export) -> None:
+        begin = max([self.now, self.free[kind], *(self.ends[key] for key in action.after)])
+        end = begin + self.times[kind]
+        self.free[kind] = end
+        self.ends[Key("import" if kind == "import" else "export", action.tile, action.operand)] = end
+        self._record(kind, action.tile, begin, end, action.buffer, f"{kind} {action.tile}, operand {action.operand}")
+
+    def _compute(self, action: Compute) -> None:
+        begin, self.now = self.now, self.now + self.times["compute"]
+        note = f"compute {action.tile}"
+        self._record("compute", action.tile, begin, self.now, action.read_buffer, note)
+        if action.write_buffer != action.read_buffer:
+            lane = self.lane[action.write_buffer]
+            self.buffers.append(Span(lane, begin, self.now, str(action.tile), "compute", note=note, link=action.tile))
+
+    def _record(self, kind: str, tile: int, begin: float, end: float, buffer: str, note: str) -> None:
+        note = f"{note}: {begin:g} to {end:g}"
+        self.units.append(Span(_UNITS.index(kind), begin, end, str(tile), kind, note=note, link=tile))
+        self.buffers.append(Span(self.lane[buffer], begin, end, str(tile), kind, note=note, link=tile))
+
+
+def trace_scene(trace: Trace, *, title: str = "") -> Scene:
+    """Return what happened when in a run, in microseconds, and how much of the moving was hidden.
+
+    >>> from tilewright.tiling.trace import Span as Happened
+    >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
+    >>> [(fact.name, fact.value) for fact in scene.facts][-1]
+    ('transfer time hidden', '60%')
+    """
+    if not trace.spans:
+        raise LayoutError("the trace is empty: there is nothing to see; give it to a run first, run(..., trace=trace)")
+    start = min(span.began for span in trace.spans)
+    names = tuple(kind for kind in (*_UNITS, "wait") if any(span.kind == kind for span in trace.spans))
+    spans = []
+    for span in trace.spans:
+        begin, end = (span.began - start) / 1e3, (span.ended - start) / 1e3
+        note = f"{span.kind} {span.tile}: {begin:.6g} to {end:.6g} us"
+        spans.append(Span(names.index(span.kind), begin, end, str(span.tile), span.kind, note=note, link=span.tile))
+    end = max([span.end for span in spans]) or 1
+    summary = trace.summary()
+    facts = [Fact(kind, f"{summary[kind] * 1e6:.6g} us") for kind in (*names, "wall")]
+    facts.append(Fact("transfer time hidden", f"{summary['hidden']:.0%}"))
+    return Scene(
+        title or "a run of a pipeline", (Lanes(names, tuple(spans), 0, end, "us", "what happened"),), tuple(facts)
+    )

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scene of a placed tensor: its pages, the banks or cores that hold them, and the whole way of one element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...copy import tiled_layout
+from ...errors import LayoutError, OutOfMemory
+from ...memory import TensorSpec, Where
+from ..access import balance
+from ..scene import Fact, Field, Grid, Outline, Scene
+from ..sheet import SIDE, spread
+from .layouts import sheet_panels
+
+
+def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str = "") -> Scene:
+    """Return the pages of a tensor and where they lie: over banks, or in shards over a grid of cores.
+
+    `at` is the coordinate of an element whose way is marked: element, face, tile, page, bank or core, address.
+
+    >>> import tilewright as tw
+    >>> spec = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")
+    >>> pages, cores = spec_scene(spec).panels
+    >>> pages.cell(3, 0).attributes["core"], cores.cell(0, 1).attributes["pages"]
+    ('1,0', 8)
+    """
+    if not spec.num_pages:
+        raise LayoutError(f"{spec} has no pages: there is nothing to see; give every dimension an extent of at least 1")
+    pages = _Pages.of(spec, side)
+    holders = _cores(pages) if spec.memory.is_sharded else _banks(pages, side)
+    panels = [pages.grid(), holders]
+    facts = _facts(pages)
+    if at is not None:
+        where = spec.where(*at)
+        panels = [_marked(panels[0], pages.cell_of(where.page)), _marked(panels[1], _holder_of(holders, where, pages))]
+        if where.in_tile is not None:
+            panels.insert(1, _tile_grid(spec, where))
+        facts = [*_chain(where), *facts]
+    shape = " x ".join(map(str, spec.shape.logical))
+    title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
+    return Scene(title, tuple(panels), tuple(facts), pages.note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The pages of a tensor on a sheet, with the tables of where they lie."""
+
+    spec: TensorSpec
+    shape: tuple[int, int]  # rows and columns of pages
+    shown: tuple[int, int]  # those that are drawn
+    step: tuple[int, int]  # pages that one cell stands for, along either side
+    bank: NDArray[np.int64]
+    core: NDArray[np.int64]  # as y * 65536 + x
+    address: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, spec: TensorSpec, side: int) -> _Pages:
+        try:
+            table = spec.pages()
+        except OutOfMemory:
+            table = spec.pages(base=0)  # it can be drawn all the same, and the facts say that it does not fit
+        (height, width), (high, wide) = spec.physical_shape, spec.page_shape
+        rows, columns = height // high, width // wide
+        if columns == 1 and rows > 16:  # pages are whole rows: fold them
+            columns = next(n for n in (32, 16, 8, 4, 2, 1) if rows % n == 0)
+            rows //= columns
+        # Every fourth page of twelve banks would show three banks: pages dealt in turn are cut off instead.
+        dealt = not spec.memory.is_sharded
+        shown = (min(rows, side), min(columns, side)) if dealt else (rows, columns)
+        step = (-(-shown[0] // side), -(-shown[1] // side))
+        return cls(spec, (rows, columns), shown, step, table.bank, table.core_y * 65536 + table.core_x, table.address)
+
+    @property
+    def note(self) -> str:
+        """What has to be said when a cell is more than a page."""
+        if self.shown != self.shape:
+            return f"The first {self.shown[0]} x {self.shown[1]} of {self.shape[0]} x {self.shape[1]} pages."
+        many = f"Each cell stands for {self.step[0]} x {self.step[1]} pages, and shows the first of them."
+        return many if self.step != (1, 1) else ""
+
+    def sampled(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the entry of the first page of every cell."""
+        return table.reshape(self.shape)[: self.shown[0] : self.step[0], : self.shown[1] : self.step[1]]
+
+    def cell_of(self, page: int) -> tuple[int, int] | None:
+        """Return the cell that a page is in, None if it is not drawn."""
+        row, column = divmod(page, self.shape[1])
+        if row >= self.shown[0] or column >= self.shown[1]:
+            return None
+        return row // self.step[0], column // self.step[1]
+
+    def grid(self) -> Grid:
+        """Return the pages as a grid, painted by who holds them."""
+        sharded = self.spec.memory.is_sharded
+        number = self.sampled(np.arange(self.spec.num_pages, dtype=np.int64))
+        bank, core = self.sampled(self.bank), self.sampled(self.core)
+        rows, columns = number.shape
+        fields = [
+            Field("page", tuple(number.reshape(-1).tolist()), "ramp"),
+            Field("bank", tuple(bank.reshape(-1).tolist())),
+            Field("address", tuple(self.sampled(self.address).reshape(-1).tolist()), "ramp"),
+        ]
+        names = tuple(map(core_name, core.reshape(-1).tolist()))
+        if sharded or self.spec.memory.buffer_type.is_l1:
+            fields.append(Field("core", names))
+        if sharded:
+            fields.append(Field("shard", tuple(self.sampled(self.shards()).reshape(-1).tolist())))
+        (high, wide), tiled = self.spec.page_shape, self.spec.page_shape[0] > 1
+        return Grid(
+            rows,
+            columns,
+            tuple(fields),
+            title=f"pages of {high} x {wide} elements",
+            color="shard" if sharded else "bank",
+            label="core" if sharded else "bank",
+            link=names if sharded else fields[0].values,
+            outlines=self.shard_outlines() if sharded else (),
+            row_axis="row" if tiled else "page",
+            column_axis="column" if tiled else "",
+            row_names=() if tiled else tuple(str(row * self.step[0] * self.shape[1]) for row in range(rows)),
+            block=(high * self.step[0], wide * self.step[1]) if tiled else self.step,
+        )
+
+    def shards(self) -> NDArray[np.int64]:
+        """Return the shard of every page."""
+        return np.asarray(self.spec.paging.shard_table()[0], dtype=np.int64)
+
+    def shard_outlines(self) -> tuple[Outline, ...]:
+        """Return a box around every shard that is a box on the sheet."""
+        shard = self.sampled(self.shards())
+        found = []
+        for number in np.unique(shard).tolist()[:1024]:
+            rows, columns = np.nonzero(shard == number)
+            top, left = int(rows.min()), int(columns.min())
+            high, wide = int(rows.max()) + 1 - top, int(columns.max()) + 1 - left
+            if high * wide == len(rows):
+                found.append(Outline(top, left, high, wide, "tile", f"shard {number}"))
+        return tuple(found)
+
+
+def core_name(core: int) -> str:
+    """Return a core as x,y.
+
+    >>> core_name(65536 * 2 + 5)
+    '5,2'
+    """
+    return f"{core % 65536},{core // 65536}"
+
+
+def _cores(pages: _Pages) -> Grid:
+    """Return the grid of cores with what each of them holds."""
+    spec = pages.spec
+    grid = spec.known_chip.compute_grid if spec.memory.buffer_type.is_l1 else None
+    width = max(int((pages.core % 65536).max()) + 1, grid.x if grid else 0)
+    height = max(int((pages.core // 65536).max()) + 1, grid.y if grid else 0)
+    count = width * height
+    held, shards = [0] * count, [set[int]() for _ in range(count)]
+    for core, shard in zip(pages.core.tolist(), pages.shards().tolist(), strict=True):
+        at = core // 65536 * width + core % 65536
+        held[at] += 1
+        shards[at].add(shard)
+    first = [min(found) if found else None for found in shards]
+    names = [f"{at % width},{at // width}" for at in range(count)]
+    fields = (
+        Field("shard", tuple(first)),
+        Field("shards", tuple(",".join(map(str, sorted(found))) or None for found in shards)),
+        Field("pages", tuple(held), "ramp"),
+        Field("bytes", tuple(n * spec.aligned_page_bytes for n in held), "ramp"),
+    )
+    return Grid(
+        height,
+        width,
+        fields,
+        title="cores, with the shards they hold" if grid else "banks, with the shards they hold",
+        color="shard",
+        label="shards",
+        valid=() if all(held) else tuple(map(bool, held)),
+        link=tuple(names),
+        row_axis="y",
+        column_axis="x",
+        hatched="no shard",
+    )
+
+
+def _banks(pages: _Pages, side: int) -> Grid:
+    """Return the banks with their pages one above the other; for many pages, only how many there are."""
+    spec = pages.spec
+    count = len(spec.banks)
+    address = np.unique(pages.address)
+    if len(address) > side or count > side:
+        held = np.bincount(pages.bank, minlength=count)
+        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(held.tolist()), "ramp"))
+        wide = min(count, 16)
+        if count % wide == 0:
+            return Grid(count // wide, wide, fields, title="pages in each bank", color="bank", label="pages")
+    slot = np.searchsorted(address, pages.address)
+    page: list[Any] = [None] * (len(address) * count)
+    for number, (row, bank) in enumerate(zip(slot.tolist(), pages.bank.tolist(), strict=True)):
+        page[row * count + bank] = number
+    return Grid(
+        len(address),
+        count,
+        (
+            Field("page", tuple(page), "ramp"),
+            Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
+        ),
+        title=f"{spec.memory.buffer_type} banks, with their pages",
+        color="bank",
+        label="page",
+        valid=() if None not in page else tuple(n is not None for n in page),
+        link=tuple(page),
+        row_axis="address",
+        column_axis="bank",
+        row_names=tuple(map(str, address.tolist())),
+        hatched="not used",
+    )
+
+
+def _tile_grid(spec: TensorSpec, where: Where) -> Grid:
+    """Return the tile of an element with its faces, and the element marked."""
+    layout = tiled_layout(spec.tile.shape, spec.tile.shape, spec.tile.face_shape, spec.tile.transpose)
+    (grid,) = sheet_panels(spread(layout), memory=False)
+    row, column = where.in_tile or (0, 0)
+    return replace(
+        _marked(grid, (row, column)),
+        title=f"tile {where.tile}, in faces",
+        label="",
+        link=(),
+        row_axis="",
+        column_axis="",
+    )
+
+
+def _marked(grid: Grid, cell: tuple[int, int] | None) -> Grid:
+    if cell is None:
+        return grid
+    return replace(grid, outlines=(*grid.outlines, Outline(*cell, 1, 1, "mark")))
+
+
+def _holder_of(grid: Grid, where: Where, pages: _Pages) -> tuple[int, int] | None:
+    wanted = core_name(where.core.y * 65536 + where.core.x) if pages.spec.memory.is_sharded else where.page
+    if wanted not in grid.link:
+        return None
+    at = grid.link.index(wanted)
+    return at // grid.columns, at % grid.columns
+
+
+def _chain(where: Where) -> list[Fact]:
+    return [Fact(name, value) for name, _, value in (line.partition(" ") for line in str(where).splitlines())]
+
+
+def _room(spec: TensorSpec) -> Fact:
+    try:
+        return Fact("address on an empty chip", str(spec.first_address))
+    except OutOfMemory as problem:
+        return Fact("does not fit", f"{problem}; addresses are counted from 0", "bad")
+
+
+def _facts(pages: _Pages) -> list[Fact]:
+    spec = pages.spec
+    share = spec.padding_bytes / spec.nbytes if spec.nbytes else 0.0
+    banks = spec.known_chip.banks(spec.memory.buffer_type)
+    held = np.bincount(pages.bank, minlength=banks) * spec.aligned_page_bytes
+    even = balance(held.tolist())
+    return [
+        Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
+        Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes ({spec.aligned_page_bytes} with alignment)"),
+        Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding ({share:.1%})"),
+        Fact("bytes a bank", str(even)),
+        Fact("fullest over average", f"{even.imbalance:.2f}", "good" if even.imbalance <= 1.25 else "bad"),
+        _room(spec),
+    ]

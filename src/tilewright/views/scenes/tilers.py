@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scene of a tiler: which tile every element belongs to, what tiles share, and what lies beyond the space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product as combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import LayoutError
+from ...tiling import Tiler
+from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene
+from ..sheet import SIDE
+
+_MOST_TILES = 400  # that are outlined
+
+
+def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = SIDE, title: str = "") -> Scene:
+    """Return the tiles of a space with their overlaps and halo; `tile` marks one of them.
+
+    Two axes are drawn: the last two, at the first tile of the others.
+
+    >>> cut, reads = tiler_scene(Tiler((8, 8), (5, 5), overlap=2, augmentation=1)).panels
+    >>> cut.rows, reads.cell(4, 4).attributes["reads"], reads.cell(0, 0).valid
+    (10, 4, False)
+    """
+    if not tiler.count or not tiler.rank:
+        raise LayoutError(f"{tiler} has no tiles: there is nothing to see; give it a space of at least one element")
+    axes = [_Axis(tiler, axis, side) for axis in range(max(0, tiler.rank - 2), tiler.rank)]
+    down, across = axes if len(axes) == 2 else (None, axes[0])
+    shape = (len(down.at) if down else 1, len(across.at))
+    owner = _numbers(tiler, down, across)
+    reads = np.outer(down.reads if down else [1], across.reads)
+    inside = np.outer(down.inside if down else [True], across.inside)
+    common: dict[str, Any] = {
+        "valid": () if inside.all() else tuple(inside.reshape(-1).tolist()),
+        "row_names": tuple(map(str, down.at)) if down else (),
+        "column_names": tuple(map(str, across.at)),
+        "row_axis": "row" if down else "",
+        "column_axis": "column",
+        "hatched": "beyond the space",
+        "link": tuple(range(shape[0] * shape[1])),
+    }
+    fields = (
+        Field("tile", tuple(owner.reshape(-1).tolist())),
+        Field("reads", tuple(reads.reshape(-1).tolist()), "heat"),
+    )
+    outlines = tuple(_outlines(tiler, down, across))
+    mark = (_outline(tiler, tile, down, across),) if tile is not None else ()
+    panels = [Grid(*shape, fields, title="tiles", color="tile", label="tile", outlines=outlines + mark, **common)]
+    if reads.max() > 1:
+        counts = "how many tiles hold each element"
+        panels.append(Grid(*shape, fields, title=counts, color="reads", label="reads", outlines=mark, **common))
+    blocks = [axis.block for axis in axes]
+    note = "" if max(blocks) == 1 else f"Each cell stands for {_times(blocks)} elements, and shows the first of them."
+    title = title or f"{_times(tiler.space)} in tiles of {_times(tiler.tile)}"
+    return Scene(title, tuple(panels), tuple(_facts(tiler)), note)
+
+
+class _Axis:
+    """One axis on the sheet: the coordinates shown, from the first beyond the space to the last."""
+
+    def __init__(self, tiler: Tiler, axis: int, side: int) -> None:
+        before, after = tiler.augmentation[axis]
+        self.axis, self.low, high = axis, -before, tiler.space[axis] + after
+        self.block = -(-(high - self.low) // side)
+        self.at = list(range(self.low, high, self.block))
+        step = tiler.tile[axis] - tiler.overlap[axis]
+        at = np.array(self.at)
+        count = tiler.grid[axis]
+        self.inside: NDArray[np.bool_] = (at >= 0) & (at < tiler.space[axis])
+        # An element belongs to the tile in the middle of which it is: half of an overlap goes to either side.
+        self.owner = np.clip((at + before - tiler.overlap[axis] // 2) // step, 0, count - 1)
+        first = np.maximum(0, -(-(at + before - tiler.tile[axis] + 1) // step))
+        last = np.minimum(count - 1, (at + before) // step)
+        self.reads: NDArray[np.int64] = last - first + 1
+
+    def span(self, start: int, extent: int) -> tuple[int, int]:
+        """Return the first cell of a stretch of coordinates and how many cells it takes."""
+        first = (start - self.low) // self.block
+        return first, max(1, -(-(start - self.low + extent) // self.block) - first)
+
+
+def _numbers(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[np.int64]:
+    """Return the id of the tile that every cell belongs to."""
+    outer = (0,) * (tiler.rank - (2 if down else 1))
+    ids = {
+        (r, c): tiler.id_at((*outer, r, c) if down else (*outer, c))
+        for r in (np.unique(down.owner).tolist() if down else [0])
+        for c in np.unique(across.owner).tolist()
+    }
+    rows = down.owner.tolist() if down else [0]
+    return np.array([[ids[r, c] for c in across.owner.tolist()] for r in rows], dtype=np.int64)
+
+
+def _outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outline]:
+    grid = tiler.grid[-2:] if down else (1, tiler.grid[-1])
+    if prod(grid) > _MOST_TILES:
+        return []
+    outer = (0,) * (tiler.rank - (2 if down else 1))
+    kind: OutlineKind = "halo" if any(tiler.overlap) else "tile"
+    numbers = [tiler.id_at((*outer, r, c) if down else (*outer, c)) for r, c in combinations(*map(range, grid))]
+    return [_outline(tiler, number, down, across, kind) for number in numbers]
+
+
+def _outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis, kind: OutlineKind = "mark") -> Outline:
+    box = tiler[number]
+    row, rows = down.span(box.offset[-2], box.shape[-2]) if down else (0, 1)
+    column, columns = across.span(box.offset[-1], box.shape[-1])
+    return Outline(row, column, rows, columns, kind, f"tile {number}")
+
+
+def _times(extents: Iterable[int]) -> str:
+    return " x ".join(map(str, extents))
+
+
+def _facts(tiler: Tiler) -> list[Fact]:
+    read = prod(
+        sum(tiler._tile_at((0,) * axis + (k,) + (0,) * (tiler.rank - axis - 1)).shape[axis] for k in range(n))
+        for axis, n in enumerate(tiler.grid)
+    )
+    share = read / max(1, prod(tiler.space))
+    partial = [n for n, full in zip(tiler[tiler.count - 1].shape, tiler.tile, strict=True) if n < full]
+    return [
+        Fact("tiles", f"{tiler.count} = {_times(tiler.grid)}, {tiler.order}"),
+        Fact("overlap", _times(tiler.overlap)),
+        Fact("beyond the space", ", ".join(f"{a} before, {b} after" for a, b in tiler.augmentation)),
+        Fact("last tile", _times(tiler[tiler.count - 1].shape) + (" (partial)" if partial else "")),
+        Fact("elements read for each one there is", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
+    ]

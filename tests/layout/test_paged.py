@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that start anywhere: evaluation by every kind of coordinate, in compositions and in copies."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright import CoordinateError, LayoutError, PagedLayout, Placement, compose, plan_copy, row_major, tiled_layout
+from tilewright.copy import execute
+from tilewright.layout import Layout
+from tilewright.layout.additive import additive_modes
+
+
+def scattered(page, order, gap=0):
+    return PagedLayout(page, [k * (page + gap) for k in order])
+
+
+@st.composite
+def pages(draw):
+    count = draw(st.integers(1, 9))
+    return scattered(draw(st.integers(1, 6)), draw(st.permutations(range(count))), draw(st.integers(0, 3)))
+
+
+@given(pages())
+def test_every_way_of_asking_agrees(layout):
+    expected = [layout.starts[i // layout.page] + i % layout.page for i in range(layout.size)]
+    assert [layout(i) for i in range(layout.size)] == expected
+    assert [layout(k, page) for page in range(len(layout.starts)) for k in range(layout.page)] == expected
+    assert layout(np.arange(layout.size)).tolist() == expected
+    assert layout.offsets().ravel(order="F").tolist() == expected
+    assert layout.cosize == max(expected) + 1
+    assert not layout.valid(layout.size)
+    assert layout.valid(np.array([0, layout.size])).tolist() == [True, False]
+
+
+@given(pages(), st.integers(1, 4))
+def test_compositions_evaluate_exactly(layout, width):
+    inner = row_major(-(-layout.size // width), width) if layout.size % width == 0 else Layout(layout.size)
+    both = compose(layout, inner)
+    assert [both(i) for i in range(both.size)] == [layout(inner(i)) for i in range(both.size)]
+    assert both.cosize == layout.cosize
+
+
+def test_a_copy_needs_a_table_of_pages_only():
+    inner = tiled_layout((64, 96))
+    target = scattered(1024, [3, 1, 5, 0, 2, 4], gap=64)
+    assert [step for mode in additive_modes(compose(target, inner)) for _, step in mode].count(None) == 2
+    source = np.arange(64 * 96, dtype=np.int32).reshape(64, 96)
+    plan = plan_copy(Placement(row_major(64, 96), "int32"), Placement(compose(target, inner), "int32"))
+    assert plan.parts[0].hot.count == 6
+    memory = np.zeros(target.cosize, dtype=np.int32)
+    execute(plan, source, memory)
+    assert all(memory[target(inner(r, c))] == source[r, c] for r in range(0, 64, 7) for c in range(0, 96, 5))
+
+
+def test_padding_of_the_inner_layout_is_known_without_a_mask():
+    inner = tiled_layout((60, 90))
+    place = Placement(compose(scattered(1024, range(6)), inner), "int8")
+    assert place.data_extents == (60, 90)
+    assert place.extents == (64, 96)
+
+
+def test_values():
+    layout = PagedLayout(4, [100, 0, 50])
+    assert layout == PagedLayout(4, (100, 0, 50))
+    assert hash(layout) == hash(PagedLayout(4, np.array([100, 0, 50])))
+    assert layout != PagedLayout(4, [100, 0, 51])
+    assert layout != PagedLayout(2, [100, 0, 50])
+    assert eval(repr(layout)) == layout  # noqa: S307
+    assert (layout + 7)(0) == 107
+    assert str(PagedLayout(2, range(100))) == "pages(2,100):(0,1,2,3,4,5,...)"
+    assert layout.mode(0) == Layout(4)
+    assert layout.mode(1)(2) == 50
+
+
+def test_what_cannot_be():
+    with pytest.raises(LayoutError, match="holds nothing"):
+        PagedLayout(0, [1])
+    with pytest.raises(CoordinateError, match="outside shape"):
+        PagedLayout(4, [0])(4)
+    with pytest.raises(CoordinateError, match="no mode 2"):
+        PagedLayout(4, [0]).mode(2)
+    with pytest.raises(ValueError, match="read-only"):
+        PagedLayout(4, [0]).starts[0] = 1

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every rule that a spec can break, with the values and the remedy that its message must name."""
+
+import pytest
+
+from tilewright import MemoryConfigError
+from tilewright.memory import (
+    CoreCoord,
+    CoreGrid,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    TensorSpec,
+    Tile,
+    alignment_of,
+    block_sharded,
+    height_sharded,
+    nd_sharded,
+    num_cores_to_corerangeset,
+    padded_extents,
+    sharded_across_dims,
+    split_work_to_cores,
+    width_sharded,
+)
+
+TWO = [((0, 0), (1, 0)), ((3, 0), (3, 0))]
+
+SPECS = [
+    # arguments of the spec, words that its message must hold
+    ({"dtype": "bfloat8_b", "layout": "row_major"}, "bfloat8_b shares scales inside tiles; use layout='tile'"),
+    ({"dtype": "float8_e4m3", "layout": "tile"}, "use layout='row_major'"),
+    ({"tile": (16, 32)}, "cannot have tiles of 16 x 32; leave tile out"),
+    ({"memory": MemoryConfig("height_sharded", "l1")}, "HEIGHT_SHARDED has no shard specification; give a ShardSpec"),
+    ({"memory": "system_memory"}, "SYSTEM_MEMORY has no banks; use DRAM or L1"),
+    ({"memory": nd_sharded((0, 64), (2, 2))}, "has the extent 0; use 1 or more"),
+    ({"layout": "tile", "memory": height_sharded((4, 1), (25, 64))}, "multiple of the tile height 32; use 32 (7 more"),
+    (
+        {"layout": "tile", "memory": width_sharded((4, 1), (64, 20))},
+        "shard width 20 is not a multiple of the tile width",
+    ),
+    ({"layout": "tile", "memory": nd_sharded((32,), (2, 2))}, "shard height 1 is not a multiple of the tile height 32"),
+    ({"layout": "tile", "alignment": (32,)}, "use [32, 32]"),
+    ({"layout": "tile", "alignment": (40, 32)}, "use [64, 32]"),
+    ({"alignment": (0,)}, "below 1; use 1 or more"),
+    ({"alignment": (24,), "memory": width_sharded((4, 1), (64, 32))}, "not a multiple of the alignment 24; use 48"),
+    ({"alignment": (2, 2, 2), "memory": height_sharded((4, 1), (16, 64))}, "3 entries for shards of a matrix"),
+    ({"memory": height_sharded((4, 1), (16, 32))}, "shard width 32 is not the width 64 of the tensor; use (16, 64)"),
+    ({"memory": height_sharded((2, 1), (16, 64))}, "4 shards along the height need as many cores, and there are 2"),
+    ({"memory": height_sharded((2, 1), (16, 64))}, "use a shard height of at least 32, 4 cores, or nd_sharded"),
+    ({"memory": width_sharded((4, 1), (32, 16))}, "shard height 32 is not the height 64 of the tensor; use (64, 16)"),
+    ({"memory": width_sharded((3, 1), (64, 16))}, "use a shard width of at least 22"),
+    ({"memory": block_sharded(TWO, (32, 32))}, "block sharding over the 2 ranges {(0, 0)-(1, 0), (3, 0)-(3, 0)}"),
+    ({"memory": block_sharded((2, 2), (16, 32))}, "4 shards along the height do not fit 2 rows of cores"),
+    ({"memory": block_sharded((4, 2), (16, 32), "col_major")}, None),
+    ({"memory": block_sharded((2, 4), (16, 32), "col_major")}, "4 shards along the height do not fit 2 columns"),
+    ({"memory": block_sharded(TWO)}, "needs one rectangle of cores"),
+    ({"memory": sharded_across_dims([2], (2, 2))}, "has no dimension 2; use -2 to 1"),
+    ({"shape": (64,), "memory": height_sharded((2, 1), (2, 64))}, "rank 1; use height 1"),
+    ({"shape": (64, -1)}, "negative extent"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), SPECS)
+def test_specs(arguments, words):
+    arguments = {"shape": (64, 64), "dtype": "bfloat16", **arguments}
+    if words is None:
+        TensorSpec(**arguments)
+        return
+    with pytest.raises(MemoryConfigError) as caught:
+        TensorSpec(**arguments)
+    assert words in str(caught.value)
+
+
+PLACEMENTS = [
+    (nd_sharded((1, 1, 32, 32), (2, 2)), "shards of rank 4, [1, 1, 32, 32], do not fit a tensor of rank 2"),
+    (nd_sharded((32, 32), (2, 2), distribution="grid_2d"), None),
+    (nd_sharded((16, 64), (2, 2), distribution="grid_2d"), "1 x 4 shards across and down do not fit 2 x 2 cores"),
+    (nd_sharded((32, 32), TWO, distribution="grid_2d"), "one rectangle of cores, got the 2 ranges"),
+    (
+        nd_sharded((32, 32), (3, 1), distribution="contiguous_1d"),
+        "4 shards do not divide by 3 cores; use round_robin_1d",
+    ),
+    (nd_sharded((32, 32), (9, 1)), "core (8, 0) has no L1 bank on wormhole_n150 with fast dispatch; its cores are"),
+    (nd_sharded((32, 32), (2, 2), buffer_type="dram"), "x names the bank and y must be 0; use (0, 0) to (11, 0)"),
+    (nd_sharded((32, 32), (13, 1), buffer_type="dram"), "core (12, 0) is no DRAM bank"),
+    (nd_sharded((32, 32), CoreRangeSet()), "at least one core"),
+]
+
+
+@pytest.mark.parametrize(("memory", "words"), PLACEMENTS)
+def test_placements(memory, words):
+    spec = TensorSpec((64, 64), memory=memory, chip="wormhole_n150")
+    if words is None:
+        assert not spec.violations()
+        return
+    with pytest.raises(MemoryConfigError) as caught:
+        spec.pages()
+    assert words in str(caught.value)
+    (broken,) = spec.violations()
+    assert str(broken) == str(caught.value)
+
+
+def test_pages_must_divide_the_matrix():
+    memory = width_sharded((2, 1), (64, 48))
+    spec = TensorSpec((64, 64), memory=memory, chip="wormhole_n150", alignment=(24,))
+    with pytest.raises(
+        MemoryConfigError, match="width 72 of the tensor is no multiple of the width 48 of a page; use an"
+    ):
+        spec.pages()
+
+
+def test_configs():
+    shards = ShardSpec((2, 2), (32, 32))
+    with pytest.raises(MemoryConfigError, match="an interleaved config has no shards"):
+        MemoryConfig("interleaved", "l1", shards)
+    with pytest.raises(MemoryConfigError, match=r"\(height, width\), got \[1, 32, 32\]; NdShardSpec takes other ranks"):
+        ShardSpec((2, 2), (1, 32, 32))
+    with pytest.raises(MemoryConfigError, match="'diagonal' is no ShardOrientation; choose one of row_major"):
+        ShardSpec((2, 2), (32, 32), "diagonal")
+    with pytest.raises(MemoryConfigError, match="at least one extent"):
+        NdShardSpec([], (2, 2))
+
+
+def test_configs_are_equal_when_they_place_alike():
+    given = nd_sharded((32, 64), (2, 1))
+    spec = TensorSpec((64, 64), layout="tile", memory=given)
+    assert spec.memory.shard_spec is not None
+    assert spec.memory == given
+    assert hash(spec.memory) == hash(given)
+    assert height_sharded((2, 1), (32, 64)) == given
+    assert height_sharded((2, 1), (32, 64)) != height_sharded((2, 1), (32, 64), buffer_type="dram")
+    assert block_sharded((2, 1), (32, 64)) != given
+
+
+def test_tiles():
+    for shape in ((32, 8), (3, 32), (32,), 32):
+        with pytest.raises(MemoryConfigError, match="is no tile shape; heights are 32, 16, 8, 4, 2, 1"):
+            Tile(shape)
+    with pytest.raises(MemoryConfigError, match="use height 16 or 32"):
+        Tile((8, 32), transpose=True)
+    assert Tile((16, 16), transpose=True) != Tile((16, 16))
+
+
+def test_cores():
+    with pytest.raises(MemoryConfigError, match=r"got \(3, 0\) to \(1, 0\); use CoreRange\(\(1, 0\), \(3, 0\)\)"):
+        CoreRange((3, 0), (1, 0))
+    with pytest.raises(MemoryConfigError, match=r"\(0, 0\)-\(2, 2\) and \(2, 2\)-\(3, 3\) overlap"):
+        CoreRangeSet([((0, 0), (2, 2)), ((2, 2), (3, 3))])
+    with pytest.raises(MemoryConfigError, match="negative coordinate"):
+        CoreCoord.of((-1, 0))
+    with pytest.raises(MemoryConfigError, match="at least one row"):
+        CoreGrid(y=0, x=1)
+    with pytest.raises(MemoryConfigError, match="describes no cores"):
+        CoreRangeSet.of(5)
+    with pytest.raises(MemoryConfigError, match="65 cores do not fit a grid of 8 x 8"):
+        num_cores_to_corerangeset(65, (8, 8))
+    with pytest.raises(MemoryConfigError, match="-1 units"):
+        split_work_to_cores((8, 8), -1)
+
+
+def test_alignments():
+    assert padded_extents((3, 5, 7), (6, 6, 9)) == (3, 6, 9)
+    assert padded_extents((3, 5, 7), (12, 6, 9)) == (4, 6, 9)
+    with pytest.raises(MemoryConfigError, match="entry 8 of dimension -3 and the 6 rows inside it"):
+        padded_extents((3, 5, 7), (8, 6, 9))
+    for padded in ((4, 6, 9), (2, 4, 6, 9), (5, 7), (9,)):
+        assert padded_extents(padded, alignment_of(padded)) == padded
+    padded = TensorSpec((3, 5, 7), "int32", alignment=alignment_of((4, 6, 9)))
+    assert padded.padded_shape == (4, 6, 9)
+    assert padded.host(2, 4, 6) == 2 * 54 + 4 * 9 + 6

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library at each level of instructions that this machine has."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+
+from .abi import LIBRARY, Part
+
+LEVELS = ("best", "avx2", "portable")
+
+
+def at_level(level):
+    """Return tw_run of a library that was held back to a level.
+
+    A library chooses once, when it is first used; so every level gets a copy of its own.
+    """
+    if level == "best":
+        return LIBRARY.tw_run
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(LIBRARY._name, os.path.join(folder, f"{level}.so"))
+        library = ctypes.CDLL(copy)
+    before = os.environ.get("TILEWRIGHT_CPU")
+    os.environ["TILEWRIGHT_CPU"] = level
+    try:
+        library.tw_cpu_features.restype = ctypes.c_char_p
+        found = library.tw_cpu_features().decode()
+    finally:
+        if before is None:
+            del os.environ["TILEWRIGHT_CPU"]
+        else:
+            os.environ["TILEWRIGHT_CPU"] = before
+    assert "avx512" not in found
+    library.tw_run.argtypes, library.tw_run.restype = LIBRARY.tw_run.argtypes, ctypes.c_int32
+    return library.tw_run
+
+
+def run_at(tw_run, parts, src, dst, threads):
+    """Run the parts with the tw_run of some level and return the status."""
+    array = (Part * len(parts))(*parts)
+    return tw_run(ctypes.byref(array), len(parts), src.ctypes.data, dst.ctypes.data, threads)

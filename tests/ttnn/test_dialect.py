@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dialect beyond its documents: caches, devices, errors, and the company it keeps."""
+
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.ttnn as ttnn
+
+CORES = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))])
+
+
+@pytest.fixture
+def device():
+    with ttnn.manage_device() as opened:
+        yield opened
+
+
+def test_torch_and_ttnn_are_never_imported():
+    code = "import sys, tilewright.ttnn; print('torch' in sys.modules, 'ttnn' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "False"]
+
+
+def test_another_ttnn_can_be_imported_beside_it(tmp_path):
+    (tmp_path / "ttnn.py").write_text("Shape = 'theirs'\n", encoding="utf-8")
+    code = "import ttnn, tilewright.ttnn as ours; print(ttnn.Shape, ours.Shape([2]), ours.__name__, ttnn.__name__)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=None
+    )
+    assert found.stdout.strip() == "theirs ttnn.Shape([2]) tilewright.ttnn ttnn"
+
+
+def test_torch_tensors_by_what_they_can_do(tmp_path):
+    torch = pytest.importorskip("torch")
+    weights = torch.randn(3, 5, requires_grad=True)
+    x = ttnn.from_torch(weights, ttnn.bfloat16)
+    back = ttnn.to_torch(x)
+    assert back.dtype is torch.bfloat16
+    assert torch.equal(back, weights.detach().to(torch.bfloat16))
+    for dtype in (torch.bfloat16, torch.float32, torch.int32, torch.uint8, torch.int8, torch.float16, torch.bool):
+        values = torch.arange(6).reshape(2, 3).to(dtype)
+        assert torch.equal(ttnn.to_torch(ttnn.from_torch(values)).float(), values.float())
+    shared = torch.zeros(2, 2)
+    x = ttnn.from_torch(shared)
+    shared[0, 1] = 4
+    assert x.to_list() == [[0.0, 4.0], [0.0, 0.0]]
+    assert ttnn.to_torch(x, torch.float64, torch_rank=2).dtype is torch.float64
+    ttnn.dump_tensor(tmp_path / "x.tensorbin", x)  # mapped memory is read-only, and torch's is not
+    assert torch.equal(ttnn.to_torch(ttnn.load_tensor(tmp_path / "x.tensorbin")), shared)
+    packed = ttnn.from_torch(torch.randn(40, 40, dtype=torch.float64), ttnn.bfloat8_b)
+    assert ttnn.to_torch(packed).dtype is torch.float32
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (np.float32, "FLOAT32"),
+        (ml_dtypes.bfloat16, "BFLOAT16"),
+        (np.int32, "INT32"),
+        (np.int8, "INT8"),
+        (np.uint8, "UINT8"),
+        (np.uint16, "UINT16"),
+        (np.uint32, "UINT32"),
+        (np.bool_, "UINT8"),
+        (np.float16, "BFLOAT16"),
+        (np.int64, "UINT32"),
+        (np.int16, "UINT16"),
+        (np.float64, "FLOAT32"),
+        (np.uint64, "UINT32"),
+    ],
+)
+def test_types_taken_when_none_is_asked_for(given, taken):
+    x = ttnn.from_torch(np.ones((2, 3)).astype(given))
+    assert x.dtype.name == taken
+    assert (x.to_numpy().astype(np.float32) == 1).all()
+
+
+def test_values_must_fit_the_type_taken():
+    for values in (np.array([2**40]), np.array([-1]), np.array([-1], np.int16)):
+        with pytest.raises(tw.FormatError, match="unless a dtype is given"):
+            ttnn.from_torch(values)
+    assert ttnn.from_torch(np.array([-1]), ttnn.int32).to_list() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("values", "pad", "dtype", "expected"),
+    [
+        (np.float32([1]), 0.1, ttnn.bfloat16, ml_dtypes.bfloat16(0.1)),
+        (np.float32([1]), -3.7, ttnn.int32, -3),
+        (np.int32([1]), -np.inf, ttnn.int32, -(2**31)),
+        (np.int32([1]), 2.9, ttnn.float32, 2.0),
+    ],
+)
+def test_pad_values_take_the_type_of_the_input_first(values, pad, dtype, expected):
+    x = ttnn.from_torch(values, dtype, layout=ttnn.TILE_LAYOUT, pad_value=pad)
+    assert np.frombuffer(x.plain.raw, x.dtype.format.dtype)[1] == expected
+
+
+# Caches.
+
+
+def test_the_cache_returns_what_was_asked_for(tmp_path):
+    name = tmp_path / "weights"
+    values = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
+    quarters = ttnn.create_sharded_memory_config((64, 64), ttnn.CoreGrid(x=2, y=2), ttnn.ShardStrategy.BLOCK)
+    options = [
+        {},
+        {"dtype": ttnn.bfloat16},
+        {"layout": ttnn.TILE_LAYOUT},
+        {"dtype": ttnn.bfloat8_b, "layout": ttnn.TILE_LAYOUT},
+        {"memory_config": ttnn.L1_MEMORY_CONFIG},
+        {"layout": ttnn.TILE_LAYOUT, "memory_config": quarters},
+    ]
+    for given in (values, values + 1, values[:32], values[:, :32], values.astype(np.int32)):
+        for option in options:
+            fresh = ttnn.as_tensor(given, **option)
+            for _ in range(2):
+                cached = ttnn.as_tensor(given, cache_file_name=name, **option)
+                assert cached.spec == fresh.spec
+                assert cached.memory_config() == fresh.memory_config()
+                np.testing.assert_array_equal(np.asarray(cached.plain.pages), np.asarray(fresh.plain.pages))
+    assert len(list(tmp_path.iterdir())) == 5 * len(options)
+
+
+def test_a_damaged_cache_is_made_again(tmp_path):
+    values = np.ones((4, 4), np.float32)
+    ttnn.as_tensor(values, cache_file_name=tmp_path / "w")
+    (kept,) = tmp_path.iterdir()
+    kept.write_bytes(b"damaged")
+    assert ttnn.as_tensor(values, cache_file_name=tmp_path / "w").to_list() == values.tolist()
+    assert ttnn.load_tensor(kept).to_list() == values.tolist()
+    twice = ttnn.as_tensor(values, cache_file_name=tmp_path / "w", preprocess=lambda x: 2 * x)
+    assert twice.to_list() == (2 * values).tolist()
+
+
+def test_files_need_their_extension(tmp_path):
+    for path in (tmp_path / "x.bin", tmp_path / "x"):
+        with pytest.raises(tw.FileFormatError, match=r"x\.tensorbin"):
+            ttnn.dump_tensor(path, ttnn.from_torch(np.ones((2, 2))))
+        with pytest.raises(tw.FileFormatError, match=r"x\.tensorbin"):
+            ttnn.load_tensor(path)
+
+
+def test_what_was_padded_off_its_place_is_saved_right(tmp_path):
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    ttnn.dump_tensor(tmp_path / "x.tensorbin", ttnn.from_torch(values).pad([4, 5], [1, 1], 9.0))
+    assert ttnn.load_tensor(tmp_path / "x.tensorbin").to_list() == values.tolist()
+
+
+# Devices.
+
+
+def test_devices_are_opened_by_number(monkeypatch):
+    device = ttnn.open_device(device_id=0)
+    assert ttnn.open_device(device_id=0) is device
+    assert ttnn.GetDefaultDevice() is device
+    ttnn.close_device(device)
+    assert ttnn.GetDefaultDevice() is None
+    monkeypatch.setenv("TILEWRIGHT_CHIP", "blackhole_p150")
+    with ttnn.manage_device(0) as other:
+        assert other is not device
+        assert (other.arch(), other.id(), other.get_num_devices()) == ("blackhole", 0, 1)
+        assert other.dram_grid_size() == (8, 1)
+    with ttnn.manage_device(device_id=1, chip="wormhole_n300", l1_small_size=1000) as third:
+        assert third.memory_view("l1_small").bank_bytes == 1024
+
+
+def test_a_host_tensor_needs_a_known_device():
+    x = ttnn.from_torch(np.ones((2, 2), np.float32))
+    with pytest.raises(tw.MemoryConfigError, match="to_device"):
+        ttnn.to_memory_config(x, ttnn.L1_MEMORY_CONFIG)
+    with pytest.raises(tw.MemoryConfigError, match="to_device first"):
+        x.buffer_address()
+
+
+def test_operations_follow_their_tensor(device):
+    values = np.arange(60 * 90, dtype=np.float32).reshape(60, 90)
+    x = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT, device=device, memory_config=ttnn.L1_MEMORY_CONFIG)
+    for y, expected in (
+        (ttnn.reshape(x, (90, 60)), values.reshape(90, 60)),
+        (ttnn.permute(x, (1, 0)), values.T),
+        (ttnn.transpose(x, 0, 1), values.T),
+        (ttnn.untilize(x), values),
+        (ttnn.unpad(x, (1, 2), (30, 40)), values[1:30, 2:40]),
+        (x[3], values[3]),
+        (x[..., 5:7], values[:, 5:7]),
+        (ttnn.pad(x, [(1, 0), (0, 2)], 7), np.pad(values, [(1, 0), (0, 2)], constant_values=7)),
+        (ttnn.typecast(x, ttnn.int32), values),
+        (ttnn.to_memory_config(x, ttnn.DRAM_MEMORY_CONFIG, ttnn.float32), values),
+        (ttnn.tilize_with_val_padding(ttnn.untilize(x), (96, 96), 5), values),
+        (ttnn.untilize_with_unpadding(x, (9, 8)), values[:10, :9]),
+    ):
+        assert y.device() is device
+        np.testing.assert_array_equal(y.to_numpy().astype(np.float32), expected)
+    ttnn.deallocate(x)
+    assert not x.is_allocated()
+
+
+def test_tilize_with_val_padding_fills():
+    x = ttnn.tilize_with_val_padding(ttnn.from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0)
+    expected = np.full((64, 32), 3, np.float32)
+    expected[:5, :7] = 1
+    whole = tw.from_bytes(x.plain.pages, tw.TensorSpec((64, 32), "float32", "tile"))
+    np.testing.assert_array_equal(whole, expected)
+
+
+def test_padding_of_a_device_tensor_with_more_room_survives(device):
+    x = ttnn.from_torch(np.ones((5, 7), np.float32)).pad([6, 9], [0, 0], 2.0)
+    there = x.to(device)
+    assert there.padded_shape == [6, 9]
+    np.testing.assert_array_equal(there.plain.pages, x.plain.pages)
+
+
+# Values that print, compare and refuse.
+
+
+def test_doors_compare_by_what_they_hold():
+    spec = ttnn.ShardSpec(CORES, [32, 64], ttnn.ShardOrientation.ROW_MAJOR)
+    assert spec == ttnn.ShardSpec(CORES, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)
+    assert spec != ttnn.ShardSpec(CORES, (64, 64), ttnn.ShardOrientation.ROW_MAJOR)
+    assert hash(ttnn.Tile((16, 32))) == hash(ttnn.Tile([16, 32]))
+    assert ttnn.Tile((32, 32)) != ttnn.Tile((32, 32), transpose_tile=True)
+    assert ttnn.MemoryConfig() == ttnn.DRAM_MEMORY_CONFIG != ttnn.L1_MEMORY_CONFIG
+    assert CORES.contains(ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 0)))
+    assert (CORES.size(), len(CORES), CORES.empty(), list(CORES)) == (1, 1, False, CORES.ranges())
+
+
+def test_tensors_print_like_tensors():
+    text = repr(ttnn.from_torch(np.ones((2, 2), np.float32)))
+    assert text.startswith("ttnn.Tensor([[1. 1.]")
+    assert text.endswith("shape=Shape([2, 2]), dtype=DataType.FLOAT32, layout=Layout.ROW_MAJOR)")
+
+
+def made(shape=(64, 64), layout=ttnn.TILE_LAYOUT, memory=None, **options):
+    return ttnn.from_torch(np.zeros(shape, np.float32), layout=layout, memory_config=memory, **options)
+
+
+def sharded(kind, shape, cores=CORES, orientation=ttnn.ShardOrientation.ROW_MAJOR, buffer=ttnn.BufferType.L1):
+    layout = ttnn.TensorMemoryLayout[f"{kind}_SHARDED"]
+    return ttnn.MemoryConfig(layout, buffer, ttnn.ShardSpec(cores, shape, orientation))
+
+
+def nd(shape, cores=CORES, strategy=ttnn.ShardDistributionStrategy.ROUND_ROBIN_1D):
+    return ttnn.MemoryConfig(ttnn.BufferType.L1, ttnn.NdShardSpec(shape, cores, shard_distribution_strategy=strategy))
+
+
+TWO = ttnn.CoreRangeSet([ttnn.CoreRange((0, 0), (0, 0)), ttnn.CoreRange((2, 0), (2, 0))])
+FAR = ttnn.CoreRangeSet([ttnn.CoreRange((0, 9), (0, 9))])
+CONDITIONS = {
+    "1 tile": lambda device: ttnn.Tile((7, 32)),
+    "1 transposed": lambda device: ttnn.Tile((8, 32), True),
+    "1 rows": lambda device: made(layout=ttnn.ROW_MAJOR_LAYOUT, tile=ttnn.Tile((16, 32))),
+    "2 start after end": lambda device: ttnn.CoreRange(ttnn.CoreCoord(1, 0), ttnn.CoreCoord(0, 0)),
+    "2 overlap": lambda device: ttnn.CoreRangeSet([*CORES, *CORES]),
+    "3 no shard spec": lambda device: made(memory=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG),
+    "4 block float": lambda device: made(layout=ttnn.ROW_MAJOR_LAYOUT, dtype=ttnn.bfloat8_b),
+    "4 float8": lambda device: made(dtype=ttnn.fp8_e4m3),
+    "5 zero": lambda device: made(memory=sharded("HEIGHT", (0, 64))),
+    "5 zero nd": lambda device: made(memory=nd([0, 32])),
+    "6 whole tiles": lambda device: made(memory=sharded("HEIGHT", (16, 64))),
+    "8 width": lambda device: made(memory=sharded("HEIGHT", (32, 32))),
+    "8 cores": lambda device: made((256, 64), memory=sharded("HEIGHT", (32, 64))),
+    "9 height": lambda device: made(memory=sharded("WIDTH", (32, 32))),
+    "9 cores": lambda device: made((64, 256), memory=sharded("WIDTH", (64, 32))),
+    "10 one range": lambda device: made(memory=sharded("BLOCK", (32, 32), TWO)),
+    "10 rows": lambda device: made((96, 64), memory=sharded("BLOCK", (32, 32))),
+    "11 rank 1": lambda device: made((64,), ttnn.ROW_MAJOR_LAYOUT, sharded("HEIGHT", (2, 64))),
+    "12 rank": lambda device: made((64, 64), memory=nd([1, 1, 32, 32]), device=device),
+    "13 ranges": lambda device: made(memory=nd([32, 32], TWO, ttnn.ShardDistributionStrategy.GRID_2D), device=device),
+    "14 uniform": lambda device: made(
+        (96, 32), memory=nd([32, 32], strategy=ttnn.ShardDistributionStrategy.CONTIGUOUS_1D), device=device
+    ),
+    "15 off the device": lambda device: made(memory=sharded("HEIGHT", (64, 64), FAR), device=device),
+    "15 dram row": lambda device: made(
+        memory=sharded("HEIGHT", (64, 64), FAR, buffer=ttnn.BufferType.DRAM), device=device
+    ),
+    "16 out of memory": lambda device: made((4096, 4096), memory=sharded("HEIGHT", (4096, 4096), TWO), device=device),
+    "interleaved with shards": lambda device: ttnn.MemoryConfig(
+        ttnn.TensorMemoryLayout.INTERLEAVED, ttnn.BufferType.L1, ttnn.ShardSpec(CORES, [32, 32])
+    ),
+    "col_tilize": lambda device: made(col_tilize=True),
+    "spec and dtype": lambda device: ttnn.from_torch(np.zeros((2, 2)), ttnn.int8, spec=made((2, 2)).spec),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions(name, device):
+    with pytest.raises(tw.TilewrightError, match=r"\w{3}"):
+        CONDITIONS[name](device)
+
+
+def test_a_width_that_shards_pad_is_converted_not_refused(device):
+    # ttnn accepts this on a mock device and fails when bytes are written; ours are right
+    values = np.arange(35, dtype=np.float32).reshape(5, 7)
+    config = sharded("WIDTH", (5, 2), ttnn.CoreRangeSet([ttnn.CoreRange((0, 0), (3, 0))]))
+    x = ttnn.to_device(ttnn.from_torch(values), device, memory_config=config)
+    assert x.padded_shape == [5, 8]
+    np.testing.assert_array_equal(x.to_numpy(), values)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenes of machines and of tiles in motion, against what specs, allocators, tilers and schedules say themselves."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilewright as tw
+from tilewright import views
+from tilewright.tiling import Input, Output, Schedule
+
+from .things import allocator, spec
+
+PLACED = {
+    "interleaved": spec((100, 150), "bfloat16"),
+    "in L1": spec((3, 70, 40), "float32", "l1"),
+    "block": spec((1, 4, 60, 90), "bfloat8_b", tw.block_sharded((8, 8))),
+    "height": spec((256, 128), "bfloat16", tw.height_sharded((4, 2))),
+    "rows": tw.TensorSpec((96, 64), "bfloat16", chip="wormhole_n150"),
+    "uneven": spec((200, 200), "bfloat16", tw.block_sharded((3, 2))),
+    "too large": spec((16384, 8192), "float32", tw.height_sharded((2, 1))),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_every_page_is_where_the_spec_says(name):
+    placed = PLACED[name]
+    pages, holders = views.scene_of(placed).panels
+    table = placed.pages(base=0 if name == "too large" else None)
+    if name == "too large":
+        assert any(fact.name == "does not fit" for fact in views.scene_of(placed).facts)
+        return
+    assert pages.field("page").values == tuple(range(placed.num_pages))
+    assert pages.field("bank").values == tuple(table.bank.tolist())
+    assert pages.field("address").values == tuple(table.address.tolist())
+    # both ends know each other
+    for page in range(placed.num_pages):
+        row, column = divmod(holders.link.index(pages.link[page]), holders.columns)
+        if placed.memory.is_sharded:
+            assert (column, row) == (table.core_x[page], table.core_y[page])
+        else:
+            assert (holders.column_name(column), holders.row_name(row)) == (
+                str(table.bank[page]),
+                str(table.address[page]),
+            )
+
+
+@pytest.mark.parametrize("name", ["interleaved", "block", "height", "rows"])
+def test_the_marked_element_is_on_its_way(name):
+    placed = PLACED[name]
+    at = tuple(n // 2 for n in placed.shape.logical)
+    where = placed.where(*at)
+    scene = views.scene_of(placed, at=at)
+    pages = scene.panels[0]
+    (mark,) = [box for box in pages.outlines if box.kind == "mark"]
+    assert pages.cell(mark.row, mark.column).attributes["page"] == where.page
+    assert pages.cell(mark.row, mark.column).attributes["bank"] == where.bank
+    assert any(box.kind == "mark" for box in scene.panels[-1].outlines)
+    facts = {fact.name: fact.value.strip() for fact in scene.facts}
+    assert facts["address"].startswith(str(where.address))
+
+
+def test_shards_are_outlined():
+    grid = views.scene_of(PLACED["height"]).panels[0]
+    assert [(box.row, box.rows, box.columns) for box in grid.outlines] == [(row, 1, 4) for row in range(8)]
+
+
+def test_bytes_of_a_memory_map_add_up():
+    holder = allocator()
+    view = holder.memory_view("l1")
+    (lanes,) = views.memory_scene(holder, each=True, whole=True).panels
+    assert len(lanes.names) == view.num_banks
+    for bank in range(view.num_banks):
+        spans = sorted((span.start, span.end) for span in lanes.spans if span.lane == bank)
+        assert spans[0][0] == lanes.start
+        assert spans[-1][1] == lanes.end
+        assert all(a[1] == b[0] for a, b in itertools.pairwise(spans))
+    for block in view.allocations:
+        users = {span.lane for span in lanes.spans if span.link == block.number and not span.hatched}
+        assert users == set(block.spec.pages().bank.tolist())
+
+
+def test_banks_alike_share_a_lane():
+    (lanes,) = views.memory_scene(allocator()).panels
+    assert len(lanes.names) == 2
+
+
+@given(st.integers(1, 20), st.integers(1, 8), st.integers(0, 3), st.integers(0, 2), st.integers(0, 2))
+def test_reads_are_counted_tile_by_tile(space, tile, overlap, before, after):
+    if tile <= overlap:
+        tile = overlap + 1
+    try:
+        tiler = tw.Tiler((space, 5), (tile, 2), overlap=(overlap, 0), augmentation=((before, after), (0, 0)))
+    except tw.LayoutError:
+        return
+    grid = views.tiler_scene(tiler).panels[0]
+    assert grid.rows == space + before + after
+    for row in range(grid.rows):
+        for column in range(grid.columns):
+            at = (row - before, column)
+            holding = [
+                k
+                for k, box in enumerate(tiler)
+                if all(a <= c < b for a, c, b in zip(box.offset, at, box.end, strict=True))
+            ]
+            cell = grid.cell(row, column)
+            assert cell.attributes["reads"] == len(holding)
+            assert cell.attributes["tile"] in holding
+            assert cell.valid == (0 <= at[0] < space)
+
+
+@pytest.mark.parametrize("scheme", ["duplex", "double", "simplex", "direct", "buffered"])
+def test_a_schedule_is_played_in_order(scheme):
+    units, buffers = views.scene_of(Schedule(scheme, 7, inputs=2 if scheme != "direct" else 1), times=(1, 2, 1)).panels
+    over = {(span.kind, span.label): span.end for span in units.spans}
+    for span in units.spans:
+        if span.kind == "compute":
+            assert span.start >= over["import", span.label]
+        if span.kind == "export" and scheme != "direct":
+            assert span.start >= over["compute", span.label]
+    for lane in range(len(buffers.names)):  # a buffer has one user at a time, but for its several operands
+        found = sorted({(s.start, s.end, s.label, s.kind) for s in buffers.spans if s.lane == lane})
+        for a, b in itertools.pairwise(found):
+            assert b[0] >= a[1] or (a[2], a[3]) == (b[2], b[3])
+
+
+def test_things_in_motion_show_themselves(capsys):
+    a, b = np.arange(64.0).reshape(8, 8), np.zeros((8, 8))
+    tiler, trace = tw.Tiler((8, 8), (4, 4)), tw.Trace()
+    pipeline = tw.Pipeline([Input(a, tiler)], [Output(b, tiler)])
+    pipeline.run(lambda x, y: np.copyto(y, x), trace=trace)
+    device = tw.Device("wormhole_n150")
+    for thing in (tiler, pipeline, pipeline.schedule(), trace, PLACED["block"], allocator(), device):
+        assert thing._repr_html_().startswith("<div")
+        thing.show()
+        assert capsys.readouterr().out
+    with pytest.raises(tw.LayoutError, match="trace is empty"):
+        views.trace_scene(tw.Trace())
