@@ -13,7 +13,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 SOURCES := src tests $(wildcard bench examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-cuda lint format fuzz sanitize oracle bench wheel clean
+.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz sanitize oracle bench wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -60,10 +60,20 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
 		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
 
+test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
+	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q tests/copy -k opencl
+
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)
-test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=...)
-	PYTHONPATH=src:. $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider tests/cuda
+CUDA_PATH_OF_TESTS := PYTHONPATH=src:.$(if $(CUDA_DEPS),:$(CUDA_DEPS))
+test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=... CUDA_DEPS=folder)
+	$(CUDA_PATH_OF_TESTS) $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider $(CUDA_TEST_OPTIONS) tests/cuda tests/tensor/test_devices.py
+
+sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA device, with compute-sanitizer
+	for tool in memcheck racecheck; do \
+		$(CUDA_PATH_OF_TESTS) compute-sanitizer --tool $$tool --error-exitcode 1 \
+			$(CUDA_PYTHON) tests/cuda/sample_of_plans.py || exit 1; \
+	done
 
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py

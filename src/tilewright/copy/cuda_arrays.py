@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -35,12 +36,10 @@ class CudaHome:
 
     def on_stream(self) -> AbstractContextManager[Any]:
         """Return a context in which CuPy works on this device and on the stream that the caller's library uses now."""
-        cupy: Any = import_module("cupy")
+        stream = None
         if self.library == "torch":
-            stream = sys.modules["torch"].cuda.current_stream(self.device)
-            context: AbstractContextManager[Any] = cupy.cuda.ExternalStream(stream.cuda_stream, self.device)
-            return context
-        return _Device(cupy, self.device)
+            stream = _external(sys.modules["torch"].cuda.current_stream(self.device).cuda_stream, self.device)
+        return _OnStream(self.device, stream)
 
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
         """Return a new array of the same library on the same device."""
@@ -68,9 +67,10 @@ class CudaHome:
         return DeviceArray(self, int(array.data.ptr), 0, shape, strides, element, array)
 
     def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to the host, and wait for them."""
-        with self.on_stream():
-            target.reshape(-1).view(np.uint8)[...] = byte_view(array).get()
+        """Copy the bytes of a contiguous device array to a contiguous one of the host, and wait for them."""
+        if array.size:
+            with self.on_stream():
+                byte_view(array).get(out=target.reshape(-1).view(np.uint8))
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
@@ -95,17 +95,42 @@ class CudaHome:
             import_module("cupy").cuda.get_current_stream().synchronize()
 
 
-class _Device(AbstractContextManager[Any]):
-    """A device made current, with whatever stream is current there."""
+class _OnStream(AbstractContextManager[Any]):
+    """A device made current, with a stream, or with whatever stream is current there."""
 
-    def __init__(self, cupy: Any, device: int) -> None:
-        self.device = cupy.cuda.Device(device)
+    def __init__(self, device: int, stream: Any) -> None:
+        self.device, self.stream = import_module("cupy").cuda.Device(device), stream
 
-    def __enter__(self) -> Any:
-        return self.device.__enter__()
+    def __enter__(self) -> None:
+        self.device.__enter__()
+        if self.stream is not None:
+            self.stream.__enter__()
 
     def __exit__(self, *problem: Any) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*problem)
         self.device.__exit__(*problem)
+
+
+@dataclass(frozen=True)
+class _Handle:
+    """A stream of another library, as CUDA's own protocol for streams has it."""
+
+    pointer: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer
+
+
+@lru_cache(maxsize=64)
+def _external(pointer: int, device: int) -> Any:
+    """Return a stream of another library as CuPy's."""
+    cuda = import_module("cupy").cuda
+    if pointer == 0:
+        return cuda.Stream.null
+    if hasattr(cuda.Stream, "from_external"):
+        return cuda.Stream.from_external(_Handle(pointer))
+    return cuda.ExternalStream(pointer, device)
 
 
 def byte_view(array: DeviceArray) -> Any:

@@ -2,27 +2,29 @@
 """The CUDA engine: plans as generated kernels, compiled by NVRTC through CuPy.
 
 Work is put on the stream that the caller's library uses at that moment, and nothing waits for it. Kernels are kept in
-memory by plan, and on disk by CuPy, which keys them by their source, the architecture and the compiler.
+memory by plan, and on disk by program, architecture, driver and compiler.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from ..errors import FormatError, TransferError
+from . import cuda_compiler
 from .codegen import Kernel, Tuning, check_formats, generate
 from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans
 from .device_array import DeviceArray
 from .plan import Plan
 
-# Exact bits matter: no fused approximations, no flushing of subnormals. All of these are the compiler's defaults.
-OPTIONS = ("--std=c++17", "--ftz=false", "--prec-div=true")
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
 
 
@@ -83,8 +85,6 @@ def home() -> Any:
 
 def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | None = None) -> None:
     """Put a plan on the current stream of the target's library; the host does not wait for it."""
-    from .cuda_arrays import byte_view
-
     problem = why_not()
     if problem:
         raise TransferError(f"the cuda engine cannot run: {problem}")
@@ -93,29 +93,62 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
             f"the source is on CUDA device {source.home.device} and the target on {target.home.device};"
             " copy the source to the target's device first"
         )
+    places = [array.memory + array.span[0] for array in (source, target)]
+    low, high = (gcd(WIDEST, place) for place in places)
+    for array, place, aligned in zip((source, target), places, (low, high), strict=True):
+        if aligned < min(WIDEST, array.itemsize):
+            raise TransferError(f"memory at {place:#x} is not aligned to {array.format.name}")
+    device = target.home.device
+    with reported(device), target.home.on_stream():
+        launches = _compiled.get(plan, (device, low, high, tuning), lambda: _built(plan, device, (low, high), tuning))
+        ends = [np.uint64(place) for place in places]
+        for launch in launches:
+            launch.kernel((launch.shape.groups,), (launch.shape.threads,), (*ends, *launch.tables))
+
+
+@contextmanager
+def reported(device: int) -> Iterator[None]:
+    """Turn what goes wrong on a device into an error that says what to do."""
     cupy: Any = import_module("cupy")
-    low, high = (int(np.gcd(WIDEST, array.memory + array.span[0])) for array in (source, target))
-    for array, aligned in ((source, low), (target, high)):
-        if aligned < array.itemsize:
-            raise TransferError(f"memory at {array.memory + array.span[0]:#x} is not aligned to {array.format.name}")
     try:
-        with target.home.on_stream():
-            key = ("cuda", target.home.device, low, high, tuning)
-            launches = _compiled.get(plan, key, lambda: _built(cupy, plan, (low, high), tuning))
-            ends = (byte_view(source), byte_view(target))
-            for launch in launches:
-                launch.kernel((launch.shape.groups,), (launch.shape.threads,), (*ends, *launch.tables))
-    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as failure:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as problem:
         raise TransferError(
-            f"CUDA device {target.home.device} could not run the plan: {failure}; after such an error a process often"
-            " has to be started anew"
-        ) from failure
+            f"CUDA device {device} has no room left ({problem}); free arrays, or move less at once"
+        ) from problem
+    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as problem:
+        raise TransferError(
+            f"CUDA device {device} could not run the plan: {problem}; after such an error the process often has to be"
+            " started anew"
+        ) from problem
 
 
-def _built(cupy: Any, plan: Plan, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
+def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
+    cupy: Any = import_module("cupy")
     program = generate(plan, "cuda", aligned, tuning)
-    module = cupy.RawModule(code=program.text, options=OPTIONS, backend="nvrtc")
+    module = loaded(program.text, device)
     return [
         _Launch(module.get_function(kernel.name), kernel, [cupy.asarray(table) for table in kernel.tables])
         for kernel in program.kernels
     ]
+
+
+def loaded(text: str, device: int) -> Any:
+    """Return a program as a module of the device, which has to be the current one."""
+    cupy: Any = import_module("cupy")
+    architecture, driver = _identity(device)
+    module = cupy.cuda.function.Module()
+    try:
+        module.load(cuda_compiler.machine_code(text, architecture, driver))
+    except cupy.cuda.driver.CUDADriverError:  # a driver that does not take what was compiled for it
+        cuda_compiler.forget(text, architecture, driver)
+        module = cupy.cuda.function.Module()
+        module.load(cuda_compiler.compiled(text, architecture))
+    return module
+
+
+@cache
+def _identity(device: int) -> tuple[str, str]:
+    """Return the architecture of a device, such as "90", and the version of its driver."""
+    runtime = import_module("cupy").cuda.runtime
+    return str(import_module("cupy").cuda.Device(device).compute_capability), str(runtime.driverGetVersion())

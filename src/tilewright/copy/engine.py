@@ -56,6 +56,7 @@ def execute(
     if device is None and name not in DEVICE_ENGINES:
         _run_on_host(plan, source, target, threads, name)
         return
+    _threads(threads)
     if device is None:
         _check_host(plan, Buffer.of(source), Buffer.of(target))
     driver = DEVICE_ENGINES[name if device is None else device.engine]

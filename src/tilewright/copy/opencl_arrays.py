@@ -51,11 +51,10 @@ class OpenCLHome:
         return DeviceArray(self, array.base_data, array.offset, shape, strides, element, array)
 
     def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to the host, and wait for them."""
+        """Copy the bytes of a contiguous device array to a contiguous one of the host, and wait for them."""
         if array.size:
-            data = np.empty(array.nbytes, dtype=np.uint8)
+            data = target.reshape(-1).view(np.uint8)
             cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
-            target.reshape(-1).view(np.uint8)[...] = data
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OpenCL engine: plans as generated kernels, on any device that PyOpenCL finds.
 
-Kernels are kept in memory by plan, and on disk by PyOpenCL, which keys them by their source, the device and its driver.
+Kernels are kept in memory by plan, and on disk by program, device and driver.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import FormatError, TransferError
 from ..formats import format_of
+from . import kernel_cache
 from .codegen import Kernel, Tuning, check_formats, generate
 from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans
@@ -24,6 +25,9 @@ from .plan import Plan
 
 # On a processor a work-group is a loop, and unrolling only makes it longer to compile.
 _ON_PROCESSORS = Tuning(threads=64, in_flight=16, shared=8192, unroll=False)
+# PoCL's vectorizer (3.0, on LLVM 14) gives wrong results for some kernels that are right without it; and since a
+# processor has the native engine for speed, its kernels are only compiled, not optimized: also five times as fast.
+_PLAIN_CODE = "Portable Computing Language"
 _INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
 
 
@@ -124,9 +128,7 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
         )
     program = generate(plan, "opencl", aligned, tuning)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)  # remarks of the driver's compiler
-            built = cl.Program(queue.context, program.text).build(devices=[device])
+        built = compiled(cl, queue.context, device, program.text)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return [
             _Launch(
@@ -138,3 +140,30 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
         ]
     except cl.Error as problem:
         raise TransferError(f"{device.name} could not compile the plan: {problem}; use engine='native'") from problem
+
+
+def compiled(cl: Any, context: Any, device: Any, text: str) -> Any:
+    """Return a built program, from the kernels on disk or from its text."""
+    options = ["-cl-opt-disable"] if device.platform.name == _PLAIN_CODE else []
+    facts = ["opencl", *_identity(device), cl.VERSION_TEXT, *options, text]
+
+    def from_text() -> Any:
+        return cl.Program(context, text).build(options=options, devices=[device], cache_dir=False)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # remarks of the driver's compiler
+        binary = kernel_cache.kept(facts, lambda: _binary(from_text(), device))
+        try:
+            return cl.Program(context, [device], [binary]).build(options=options, devices=[device])
+        except cl.Error:  # the driver does not take back what it gave
+            kernel_cache.forget(facts)
+            return from_text()
+
+
+def _identity(device: Any) -> list[str]:
+    return [str(each) for each in (device.platform.name, device.platform.version, device.name, device.driver_version)]
+
+
+def _binary(program: Any, device: Any) -> bytes:
+    devices = [each.int_ptr for each in program.get_info(import_module("pyopencl").program_info.DEVICES)]
+    return bytes(program.get_info(import_module("pyopencl").program_info.BINARIES)[devices.index(device.int_ptr)])

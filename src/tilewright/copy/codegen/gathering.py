@@ -67,8 +67,9 @@ def _gather(name: str, several: Sequence[Kernel]) -> Kernel:
             shared[array] = max(nbytes, shared.get(array, 0))
         own = when(f"thread < {kernel.threads}u" if kernel.threads < threads else "", kernel.body)
         renamed = [f"const u32 group = all - {first}u;", *own]
-        condition = f"all >= {first}u && all < {first + kernel.groups}u" if first else f"all < {kernel.groups}u"
-        body += [f"// {kernel.note}", f"if ({condition}) {{", *indented(renamed), "}"]
         first += kernel.groups
+        # one chain of branches: compilers that cut a kernel at its barriers double their work for every separate one
+        head = "if" if not body else "} else if"
+        body += [f"{head} (all < {first}u) {{  // {kernel.note}", *indented(renamed)]
     note = f"{len(several)} parts in one launch"
-    return Kernel(name, note, ("const u32 all = group;", *body), first, threads, (), tuple(shared.items()))
+    return Kernel(name, note, ("const u32 all = group;", *body, "}"), first, threads, (), tuple(shared.items()))
