@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import product
 from math import exp, log
 from typing import Any
 
@@ -32,27 +33,49 @@ sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
 import tilewright as tw
 from tilewright.copy import Placement, copy, cuda_engine, plan_copy, tiled_layout
 from tilewright.copy.buffers import placement_of
-from tilewright.copy.codegen import Tuning
+from tilewright.copy.codegen import DEFAULTS, Tuning, generate
 from tilewright.copy.device_array import admitted
+from tilewright.copy.plan import Plan
 
 Task = Callable[[], Any]
 Move = Callable[[Any], Any]
 SHAPE = (64, 96, 128, 160)
 POISONS = (0xA5, 0x5A)
 CALLS = 4  # between two events
-SWEEP = {
-    "default": Tuning(),
-    "plain": Tuning(store="plain"),
-    "ldcs": Tuning(load="stream"),
-    "t128": Tuning(threads=128),
-    "t512": Tuning(threads=512),
-    "f32": Tuning(in_flight=32),
-    "f128": Tuning(in_flight=128),
-    "s12": Tuning(shared=12288),
-    "c1": Tuning(cluster=1),
-    "c64": Tuning(cluster=64),
-    "c256": Tuning(cluster=256),
-}
+BEST = 8  # of a sweep that are printed
+EVERYTHING = 1 << 20  # a lean that follows the order of the target alone
+
+
+def sweep_of(kind: str) -> dict[str, Tuning]:
+    """Return the ways to cut a kind of kernel that are tried, by name."""
+    found = {"default": DEFAULTS[kind]}
+    if kind == "staged":
+        choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (False, True), (16,))
+    elif kind == "pack":
+        choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (False,), (16,))
+    else:
+        choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (False,), (1, 16))
+    for threads, in_flight, shared, lean, large, cluster in choices:
+        name = f"t{threads} f{in_flight} s{shared // 1024} l{lean if lean < EVERYTHING else 'all'}"
+        name += f"{' large' * large} c{cluster}"
+        found[name] = Tuning(
+            threads=threads, in_flight=in_flight, shared=shared, lean=lean, large_first=large, cluster=cluster
+        )
+    return found
+
+
+def distinct(plan: Plan) -> dict[str, Tuning]:
+    """Return the ways to cut a plan that give different programs."""
+    kernel = generate(plan, "cuda").kernels[0]
+    words = kernel.note.partition(" ")[0]
+    kind = words if words in DEFAULTS else "staged" if kernel.shared else "direct"
+    programs: dict[str, str] = {}
+    found: dict[str, Tuning] = {}
+    for label, tuning in sweep_of(kind).items():
+        text = generate(plan, "cuda", tuning=tuning).text
+        if text not in programs.values():
+            programs[label], found[label] = text, tuning
+    return found
 
 
 class Bench:
@@ -109,7 +132,7 @@ class Bench:
         near, far = room[:half], room[half:]
         tasks: dict[str, Task] = {"copy": lambda: far.copy_(near)}
         if self.sweep:
-            for label, tuning in SWEEP.items():
+            for label, tuning in distinct(plan).items():
                 tasks[label] = lambda tuning=tuning: cuda_engine.run(plan, *ends, tuning=tuning)
         else:
             tasks["ours"] = lambda: cuda_engine.run(plan, *ends)
@@ -136,7 +159,11 @@ class Bench:
 def _line(row: dict[str, Any]) -> str:
     if "failed" in row:
         return f"| {row['move']:34} | FAILED {row['failed']} |"
-    cells = " | ".join(f"{label} {ratio:.3f}" for label, ratio in row["ratios"].items())
+    ratios = row["ratios"]
+    if "default" in ratios:  # of a sweep the best ones
+        best = sorted(ratios, key=lambda label: -ratios[label])[:BEST]
+        ratios = {label: ratios[label] for label in ["default", *[label for label in best if label != "default"]]}
+    cells = " | ".join(f"{label} {ratio:.3f}" for label, ratio in ratios.items())
     return f"| {row['move']:34} | copy {row['TB/s']:.2f} TB/s | {cells} | {'right' if row['right'] else 'WRONG'} |"
 
 

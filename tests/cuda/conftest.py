@@ -18,3 +18,9 @@ def pytest_collection_modifyitems(items):
 def engine():
     """The options that choose the engine, as keyword arguments of a move."""
     return {"engine": "cuda"}
+
+
+@pytest.fixture(scope="session")
+def fast_engine(engine):
+    """The same, for what is compared with the reference engine."""
+    return engine

@@ -55,11 +55,23 @@ def _plan(before: Any, first: str, after: Any, second: str) -> Plan:
     return plan_copy(Placement(before, first), Placement(after, second, 3))
 
 
+def valid_data(plan: Plan, rng: np.random.Generator) -> Any:
+    """Return random bytes for the source of a plan: any bits of scalars, and blocks that were packed from numbers."""
+    if isinstance(plan.source.format, ScalarFormat):
+        return rng.integers(0, 256, plan.source.nbytes, dtype=np.uint8)
+    shape = plan.source.extents
+    plain = Placement(tw.row_major(*shape), "float32")
+    numbers = rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 10, shape)
+    packed = np.zeros(plan.source.nbytes, dtype=np.uint8)
+    execute(plan_copy(plain, plan.source), numbers.astype(np.float32).reshape(-1), packed, engine="reference")
+    return packed
+
+
 def check(name: str, plan: Plan, tuning: Tuning | None) -> bool:
     """Run one plan on the device, over poisoned memory, and say whether every byte is the reference engine's."""
     home, byte = cuda_engine.home(), format_of("uint8")
     assert isinstance(byte, ScalarFormat)
-    data = np.random.default_rng(len(name)).integers(0, 256, plan.source.nbytes, dtype=np.uint8)
+    data = valid_data(plan, np.random.default_rng(len(name)))
     wanted, made = np.full((2, plan.target.nbytes), 0xA5, dtype=np.uint8)
     ends = [home.empty((place.nbytes,), byte) for place in (plan.source, plan.target)]
     home.upload(data, ends[0])

@@ -103,7 +103,8 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
         launches = _compiled.get(plan, (device, low, high, tuning), lambda: _built(plan, device, (low, high), tuning))
         ends = [np.uint64(place) for place in places]
         for launch in launches:
-            launch.kernel((launch.shape.groups,), (launch.shape.threads,), (*ends, *launch.tables))
+            shape = launch.shape
+            launch.kernel((shape.groups,), (shape.threads,), (*ends, *launch.tables), shared_mem=shape.large_shared)
 
 
 @contextmanager
@@ -128,9 +129,22 @@ def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | N
     program = generate(plan, "cuda", aligned, tuning)
     module = loaded(program.text, device)
     return [
-        _Launch(module.get_function(kernel.name), kernel, [cupy.asarray(table) for table in kernel.tables])
+        _Launch(
+            function_of(module, kernel.name, kernel.large_shared),
+            kernel,
+            [cupy.asarray(table) for table in kernel.tables],
+        )
         for kernel in program.kernels
     ]
+
+
+def function_of(module: Any, name: str, shared: int = 0) -> Any:
+    """Return a kernel of a module, allowed so many bytes of shared memory beyond what it declares."""
+    found = module.get_function(name)
+    if shared:
+        driver: Any = import_module("cupy").cuda.driver
+        driver.funcSetAttribute(found.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+    return found
 
 
 def loaded(text: str, device: int) -> Any:

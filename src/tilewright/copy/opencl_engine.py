@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import FormatError, TransferError
 from ..formats import format_of
 from . import kernel_cache
-from .codegen import Kernel, Tuning, check_formats, generate
+from .codegen import DEFAULTS, Kernel, Tuning, check_formats, generate
 from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans
 from .device_array import DeviceArray
@@ -119,14 +119,7 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
     doubles = format_of("float64") in (plan.source.format, plan.target.format)
     if doubles and not device.double_fp_config:
         raise FormatError(f"{device.name} has no float64; use engine='native', or convert to float32 first")
-    if tuning is None:
-        tuning = _ON_PROCESSORS if device.type & cl.device_type.CPU else Tuning()
-        tuning = replace(
-            tuning,
-            threads=min(tuning.threads, device.max_work_group_size // 2),
-            shared=min(tuning.shared, device.local_mem_size // 2),
-        )
-    program = generate(plan, "opencl", aligned, tuning)
+    program = generate(plan, "opencl", aligned, tuning or _tunings(cl, device))
     try:
         built = compiled(cl, queue.context, device, program.text)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
@@ -140,6 +133,16 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
         ]
     except cl.Error as problem:
         raise TransferError(f"{device.name} could not compile the plan: {problem}; use engine='native'") from problem
+
+
+def _tunings(cl: Any, device: Any) -> dict[str, Tuning]:
+    """Return how kernels are cut for a device: as for a large one, within its limits."""
+    chosen = dict.fromkeys(DEFAULTS, _ON_PROCESSORS) if device.type & cl.device_type.CPU else DEFAULTS
+    threads, shared = device.max_work_group_size // 2, device.local_mem_size // 2
+    return {
+        kind: replace(each, threads=min(each.threads, threads), shared=min(each.shared, shared))
+        for kind, each in chosen.items()
+    }
 
 
 def compiled(cl: Any, context: Any, device: Any, text: str) -> Any:

@@ -51,14 +51,23 @@ class Digit:
 class Growth:
     """A box that is grown along whichever of its sides has the shorter run; each call of `take` gives the next digits.
 
+    Runs of the target may be given preference: they shall be `lean` times as long as those of the source.
+
     >>> axes = [Axis(16, (4, 4)), Axis(16, (512, 64)), Axis(2, (64, 1024))]
     >>> growth = Growth(axes, order=(0, 1))
     >>> [(digit.axis, digit.count) for digit in growth.take(64)]
     [(0, 16), (2, 2), (1, 2)]
     """
 
-    def __init__(self, axes: Sequence[Axis], order: Sequence[int], runs: Sequence[int] | None = None) -> None:
-        self.axes = axes
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        order: Sequence[int],
+        runs: Sequence[int] | None = None,
+        lean: int = 1,
+        large_first: bool = False,
+    ) -> None:
+        self.axes, self.lean, self.large_first = axes, lean, large_first
         self.sides = [_Side(axes, side, runs[side] if runs else 0) for side in order]
         self.taken = [1] * len(axes)
         self.left = [axis.extent for axis in axes]
@@ -76,7 +85,7 @@ class Growth:
             axis = self._next()
             if axis is None:
                 break
-            factor = next_factor(self.left[axis])
+            factor = next_factor(self.left[axis], self.large_first)
             if count * factor >= 2 * limit:
                 break
             append(digits, Digit(axis, factor, self.taken[axis]))
@@ -96,7 +105,9 @@ class Growth:
 
     def _next(self) -> int | None:
         candidates = [
-            (side.run(self.taken), k) for k, side in enumerate(self.sides) if side.next(self.left) is not None
+            (side.run(self.taken) * (self.lean if side.side == 0 else 1), k)
+            for k, side in enumerate(self.sides)
+            if side.next(self.left) is not None
         ]
         if not candidates:
             return None
@@ -134,13 +145,13 @@ class _Side:
         return 0
 
 
-def next_factor(count: int) -> int:
+def next_factor(count: int, large_first: bool = False) -> int:
     """Return by how much to cut an axis: a small factor, all of a short axis, or 2 with a part left over.
 
-    >>> [next_factor(n) for n in (12, 9, 35, 11, 37)]
-    [2, 3, 5, 11, 2]
+    >>> [next_factor(n) for n in (12, 9, 35, 11, 37)], next_factor(40, large_first=True)
+    ([2, 3, 5, 11, 2], 5)
     """
-    for factor in SMALL_FACTORS:
+    for factor in reversed(SMALL_FACTORS) if large_first else SMALL_FACTORS:
         if count % factor == 0:
             return factor
     return count if count <= LONGEST_ODD_AXIS else 2

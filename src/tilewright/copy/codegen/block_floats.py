@@ -22,7 +22,7 @@ INLINE u32 magnitude(u32 x) {  // with an exponent of five bits
 }
 
 _CODE = """\
-INLINE u32 code(u32 x, u32 shared) {{  // for any exponent
+{word} u32 code(u32 x, u32 shared) {{  // for any exponent
     const u32 a = magnitude(x), shift = shared - (a >> 23);
     const u32 mantissa = (x & 0x7f800000u) ? (a & 0x7fffffu) | 0x800000u : 0u;
     const u32 aligned = shift > 31u ? 0u : mantissa >> shift;
@@ -107,7 +107,8 @@ def block_functions(element: BlockFormat, packing: bool) -> str:
             shift=31 - m,
             lift=f"{bias - (m - 1)}" if bias >= m - 1 else f"0x{(bias - (m - 1)) & 0xFFFFFFFF:x}",
         )
-    text = _MAGNITUDE[five] + _CODE.format(below_half=(1 << (cut - 1)) - 1, cut=cut, top=top, m=m)
+    word = "INLINE" if five else "RARE"
+    text = _MAGNITUDE[five] + _CODE.format(word=word, below_half=(1 << (cut - 1)) - 1, cut=cut, top=top, m=m)
     text += _SLOW_CODES if five else _FAST_CODES.format(limit=f"{float(top << cut)}f", step=_power(-cut), sign=7 - m)
     return text + _DENSE[element.bits]
 

@@ -65,7 +65,8 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     part, element, size = job.part, block_format(job), job.sizes[0]
     share = _Share.of(job, 0, alone=not job.dialect.shuffles)
     code_bytes = element.block * element.bits // 8
-    growth = Growth(job.axes, order=(0, 1), runs=(element.block * size * share.contiguous, code_bytes, 1))
+    runs = (element.block * size * share.contiguous, code_bytes, 1)
+    growth = Growth(job.axes, order=(0, 1), runs=runs, lean=job.tuning.lean)
     times = max(1, job.tuning.in_flight // (share.elements * size))
     if prod(part.extents) * share.threads < job.tuning.threads * job.tuning.groups * times:
         times = 1
@@ -221,7 +222,8 @@ def unpack(job: Job) -> tuple[Kernel, set[str]]:
     share = _Share.of(job, 1, alone=False)
     code_bytes = element.block * element.bits // 8
     axes = job.axes
-    growth = Growth(axes, order=(0, 1), runs=(code_bytes, element.block * size * share.contiguous))
+    runs = (code_bytes, element.block * size * share.contiguous)
+    growth = Growth(axes, order=(0, 1), runs=runs, lean=job.tuning.lean)
     lanes = [Digit(len(axes), share.threads, 1)] if share.threads > 1 else []
     every = [*axes, Axis(share.threads, (share.elements * element.bits // 8, share.elements * size, 0))]
     threads = [*lanes, *growth.take(max(1, job.tuning.threads // share.threads))]

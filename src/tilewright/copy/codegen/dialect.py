@@ -14,6 +14,7 @@ _OPENCL = """\
 #define LOCAL __local   // what a pointer to it points to
 #define RESTRICT restrict
 #define INLINE static inline
+#define RARE static inline  // a function that is seldom called
 #define UNROLL {unroll}
 #define GROUP ((u32)get_group_id(0))
 #define THREAD ((u32)get_local_id(0))
@@ -61,6 +62,7 @@ _CUDA = """\
 #define LOCAL
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
+#define RARE static __device__ __noinline__  // a function that is seldom called: shorter to compile
 #define UNROLL _Pragma("unroll")
 #define GROUP blockIdx.x
 #define THREAD threadIdx.x

@@ -136,7 +136,7 @@ def _stored(job: Job, length: int, place: str) -> tuple[list[str], set[str]]:
 
 def _dealt(job: Job, axes: list[Axis], width: int, filling: bool) -> tuple[list[Digit], list[Digit], list[Digit]]:
     """Return the digits of threads, of repeats and of work-groups."""
-    growth = Growth(axes, order=(1,) if filling else (0, 1))
+    growth = Growth(axes, order=(1,) if filling else (0, 1), lean=job.tuning.lean, large_first=job.tuning.large_first)
     threads = growth.take(job.tuning.threads)
     waiting = 1
     for left in growth.left:

@@ -24,7 +24,7 @@ def kernel_text(kernel: Kernel, dialect: Dialect) -> str:
     <BLANKLINE>
     """
     arguments = ["GLOBAL const u8 *RESTRICT source", "GLOBAL u8 *RESTRICT target"]
-    start = [f"SHARED v16 {name}[{-(-nbytes // WIDEST)}];" for name, nbytes in kernel.shared]
+    start = _shared_arrays(kernel, asked_for=not dialect.starts and bool(kernel.large_shared))
     if dialect.starts:
         arguments += ["const u64 source_start", "const u64 target_start"]
         start += ["source += source_start;", "target += target_start;"]
@@ -34,6 +34,18 @@ def kernel_text(kernel: Kernel, dialect: Dialect) -> str:
     head = f"KERNEL({kernel.threads}) {kernel.name}({', '.join(arguments)}) {{"
     notes = [f"// {line}" for line in kernel.note.splitlines()]
     return "\n".join([*notes, head, *indented([*start, *kernel.body]), "}", ""])
+
+
+def _shared_arrays(kernel: Kernel, asked_for: bool) -> list[str]:
+    """Return the declarations of shared arrays, in one piece of memory where the launch asks for it."""
+    vectors = [(name, -(-nbytes // WIDEST)) for name, nbytes in kernel.shared]
+    if not asked_for:
+        return [f"SHARED v16 {name}[{count}];" for name, count in vectors]
+    lines, at = ["extern SHARED v16 asked_for[];"], 0
+    for name, count in vectors:
+        lines.append(f"LOCAL v16 *{name} = asked_for + {at};")
+        at += count
+    return lines
 
 
 def gathered(kernels: Sequence[Kernel], limit: int) -> list[Kernel]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from typing import TYPE_CHECKING, Any
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
     from ..part import Part
     from ..plan import Plan
 
+MOST_DECLARED = 48 << 10  # bytes of shared memory; beyond, a launch has to ask for it
 WIDEST = 16  # bytes that one thread can load or store at once
 Table = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How kernels are cut for a device; the defaults suit a large GPU.
+    """How kernels are cut for a device.
 
-    `threads` of a work-group, bytes each thread has `in_flight`, about so many
-    `shared` bytes of a work-group (never twice as many), work-groups that must
-    remain busy before a thread is given more to do (`groups`), and neighbouring work-groups that should touch
-    neighbouring memory (`cluster`).
+    `threads` of a work-group, bytes each thread has `in_flight`, about so many `shared` bytes of a work-group (never
+    twice as many), work-groups that must remain busy before a thread is given more to do (`groups`), neighbouring
+    work-groups that should touch neighbouring memory (`cluster`), and how many times as long runs of the target
+    should be as those of the source (`lean`).
 
     >>> Tuning(threads=128).shared
     24576
@@ -43,9 +44,32 @@ class Tuning:
     shared: int = 24576
     groups: int = 1024
     cluster: int = 16
+    lean: int = 1
+    large_first: bool = False
     load: str = "cached"
-    store: str = "stream"
+    store: str = "plain"
     unroll: bool = True
+
+
+# What suits a large GPU best, by the kind of kernel, as measured by bench/gpu.py --sweep.
+DEFAULTS = {
+    "direct": Tuning(in_flight=32),
+    "staged": Tuning(threads=512),
+    "pack": Tuning(threads=128),
+    "unpack": Tuning(in_flight=32),
+}
+Tunings = Tuning | Mapping[str, Tuning] | None
+
+
+def by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
+    """Return the tuning of each kind of kernel: one for all, one for each, or the defaults.
+
+    >>> by_kind(Tuning(threads=64))["pack"].threads, by_kind(None)["pack"].threads
+    (64, 128)
+    """
+    if tuning is None:
+        return DEFAULTS
+    return dict.fromkeys(DEFAULTS, tuning) if isinstance(tuning, Tuning) else tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,16 @@ class Kernel:
     threads: int
     tables: tuple[Table, ...] = ()
     shared: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def large_shared(self) -> int:
+        """Return the bytes of shared memory if they are more than a kernel can declare in CUDA, otherwise 0.
+
+        >>> Kernel("tw_copy_0", "copy", (), 1, 256, shared=(("tile", 1000),)).large_shared
+        0
+        """
+        total = sum(-(-nbytes // WIDEST) * WIDEST for _, nbytes in self.shared)
+        return total if total > MOST_DECLARED else 0
 
 
 @dataclass(frozen=True, slots=True)

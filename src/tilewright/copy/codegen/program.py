@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import FormatError
@@ -14,7 +14,7 @@ from .blocks import BLOCK_FLOATS, block_functions, pack, unpack
 from .dialect import dialect_of
 from .direct import direct, pieces
 from .gathering import gathered, kernel_text
-from .kernel import Job, Kernel, Tuning
+from .kernel import Job, Kernel, Tunings, by_kind
 from .numbers import converter, needs_doubles
 from .staged import ends, staged
 
@@ -36,7 +36,7 @@ class Program:
     kernels: tuple[Kernel, ...]
 
 
-def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tuning | None = None) -> Program:
+def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None) -> Program:
     """Return the program of a plan for memory whose addresses are multiples of `aligned`.
 
     >>> from tilewright import row_major
@@ -46,13 +46,15 @@ def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuni
     [('tw_copy_0', 4, 256)]
     """
     check_formats(plan)
-    tuning = tuning or Tuning()
-    words = dialect_of(dialect, tuning.load, tuning.store, tuning.unroll)
+    tunings = by_kind(tuning)
+    hints = tunings["direct"]
+    words = dialect_of(dialect, hints.load, hints.store, hints.unroll)
     kernels: list[Kernel] = []
     definitions: set[str] = set()
     for k, part in enumerate([*plan.parts, *_gaps(plan)]):
-        for job in _jobs(Job(f"tw_{part.operation}_{k}", plan, part, words, aligned, tuning)):
-            kernel, needs = _kernel(job)
+        for job in _jobs(Job(f"tw_{part.operation}_{k}", plan, part, words, aligned, hints)):
+            kind, make = _kind(job)
+            kernel, needs = make(replace(job, tuning=tunings[kind]))
             kernels.append(kernel)
             definitions |= needs
     text = words.prelude
@@ -84,12 +86,13 @@ def _jobs(job: Job) -> Iterator[Job]:
     yield from pieces(job) if job.part.operation in ("copy", "fill") else [job]
 
 
-def _kernel(job: Job) -> tuple[Kernel, set[str]]:
+def _kind(job: Job) -> tuple[str, Callable[[Job], tuple[Kernel, set[str]]]]:
+    """Return the kind of kernel that a job becomes, and what makes it."""
     if job.part.operation == "pack":
-        return pack(job)
+        return "pack", pack
     if job.part.operation == "unpack":
-        return unpack(job)
-    return staged(job) if ends(job) else direct(job)
+        return "unpack", unpack
+    return ("staged", staged) if ends(job) else ("direct", direct)
 
 
 def _functions(plan: Plan) -> list[str]:

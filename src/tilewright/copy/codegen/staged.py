@@ -44,7 +44,9 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
         Axis(axis.extent // lengths.get(k, 1), tuple([(step or 0) * lengths.get(k, 1) for step in axis.steps]))
         for k, axis in enumerate(job.axes)
     ]
-    growth = Growth(axes, order=(0, 1), runs=(before * wide, after * high))
+    growth = Growth(
+        axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean, large_first=job.tuning.large_first
+    )
     squares = max(1, min(16, job.tuning.in_flight // (high * wide * before)))
     room = job.tuning.shared * 7 // 8 // (wide * high * after)
     growth.take(min(job.tuning.threads * squares, room))
