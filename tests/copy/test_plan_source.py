@@ -33,9 +33,9 @@ def test_the_source_of_a_plan_is_still_its_placement():
     source = plan_copy(PLAIN, TILES).source
     assert isinstance(source, Placement)
     assert source == PLAIN
-    assert [PLAIN] == [source], "also the other way round"
+    assert PLAIN == source, "also the other way round"  # noqa: SIM300
     assert source != TILES
-    assert [TILES] != [source]
+    assert TILES != source  # noqa: SIM300
     assert source != "a placement"
     assert hash(source) == hash(PLAIN)
     assert {PLAIN: 1}[source] == 1
