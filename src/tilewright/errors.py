@@ -55,7 +55,7 @@ class TransferError(TilewrightError, RuntimeError):
     ...     tw.tilize(np.zeros((2, 2)), engine="abacus")
     ... except tw.TransferError as problem:
     ...     print(problem)
-    there is no engine 'abacus'; choose one of auto, native, reference
+    there is no engine 'abacus'; choose one of auto, native, reference, opencl, cuda
     """
 
 

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CUDA engine: plans as generated kernels, compiled by NVRTC through CuPy.
+
+Work is put on the stream that the caller's library uses at that moment, and nothing waits for it. Kernels are kept in
+memory by plan, and on disk by program, architecture, driver and compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, TransferError
+from . import cuda_compiler
+from .codegen import Kernel, Tuning, check_formats, generate
+from .codegen.kernel import WIDEST
+from .compiled import CompiledPlans
+from .device_array import DeviceArray
+from .plan import Plan
+
+_INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    kernel: Any
+    shape: Kernel
+    tables: list[Any]
+
+
+_compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
+
+
+@cache
+def why_not() -> str | None:
+    """Return why there is no CUDA here and what to do about it, or None if there is.
+
+    >>> reason = why_not()
+    >>> reason is None or "CUDA" in reason
+    True
+    """
+    try:
+        cupy: Any = import_module("cupy")
+    except ImportError as problem:
+        return f"CUDA needs CuPy ({problem}); {_INSTALL}"
+    try:
+        if cupy.cuda.runtime.getDeviceCount() < 1:
+            return f"CUDA found no device; {_INSTALL}"
+    except cupy.cuda.runtime.CUDARuntimeError as problem:
+        return f"CUDA found no device ({problem}); {_INSTALL}"
+    return None
+
+
+def can_run(plan: Plan) -> bool:
+    """Return whether there is a device and it knows the formats of a plan.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> can_run(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
+    False
+    """
+    try:
+        check_formats(plan)
+    except FormatError:
+        return False
+    return why_not() is None
+
+
+def home() -> Any:
+    """Return where host data goes: the current CUDA device, in arrays of CuPy."""
+    problem = why_not()
+    if problem:
+        raise TransferError(f"the cuda engine cannot run: {problem}")
+    from .cuda_arrays import CudaHome
+
+    return CudaHome(int(import_module("cupy").cuda.runtime.getDevice()), "cupy")
+
+
+def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | None = None) -> None:
+    """Put a plan on the current stream of the target's library; the host does not wait for it."""
+    problem = why_not()
+    if problem:
+        raise TransferError(f"the cuda engine cannot run: {problem}")
+    if source.home.device != target.home.device:
+        raise TransferError(
+            f"the source is on CUDA device {source.home.device} and the target on {target.home.device};"
+            " copy the source to the target's device first"
+        )
+    places = [array.memory + array.span[0] for array in (source, target)]
+    low, high = (gcd(WIDEST, place) for place in places)
+    for array, place, aligned in zip((source, target), places, (low, high), strict=True):
+        if aligned < min(WIDEST, array.itemsize):
+            raise TransferError(f"memory at {place:#x} is not aligned to {array.format.name}")
+    device = target.home.device
+    with reported(device), target.home.on_stream():
+        launches = _compiled.get(plan, (device, low, high, tuning), lambda: _built(plan, device, (low, high), tuning))
+        ends = [np.uint64(place) for place in places]
+        for launch in launches:
+            shape = launch.shape
+            launch.kernel((shape.groups,), (shape.threads,), (*ends, *launch.tables), shared_mem=shape.large_shared)
+
+
+@contextmanager
+def reported(device: int) -> Iterator[None]:
+    """Turn what goes wrong on a device into an error that says what to do."""
+    cupy: Any = import_module("cupy")
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as problem:
+        raise TransferError(
+            f"CUDA device {device} has no room left ({problem}); free arrays, or move less at once"
+        ) from problem
+    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as problem:
+        raise TransferError(
+            f"CUDA device {device} could not run the plan: {problem}; after such an error the process often has to be"
+            " started anew"
+        ) from problem
+
+
+def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
+    cupy: Any = import_module("cupy")
+    program = generate(plan, "cuda", aligned, tuning)
+    module = loaded(program.text, device)
+    return [
+        _Launch(
+            function_of(module, kernel.name, kernel.large_shared),
+            kernel,
+            [cupy.asarray(table) for table in kernel.tables],
+        )
+        for kernel in program.kernels
+    ]
+
+
+def function_of(module: Any, name: str, shared: int = 0) -> Any:
+    """Return a kernel of a module, allowed so many bytes of shared memory beyond what it declares."""
+    found = module.get_function(name)
+    if shared:
+        driver: Any = import_module("cupy").cuda.driver
+        driver.funcSetAttribute(found.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+    return found
+
+
+def loaded(text: str, device: int) -> Any:
+    """Return a program as a module of the device, which has to be the current one."""
+    cupy: Any = import_module("cupy")
+    architecture, driver = _identity(device)
+    module = cupy.cuda.function.Module()
+    try:
+        module.load(cuda_compiler.machine_code(text, architecture, driver))
+    except cupy.cuda.driver.CUDADriverError:  # a driver that does not take what was compiled for it
+        cuda_compiler.forget(text, architecture, driver)
+        module = cupy.cuda.function.Module()
+        module.load(cuda_compiler.compiled(text, architecture))
+    return module
+
+
+@cache
+def _identity(device: int) -> tuple[str, str]:
+    """Return the architecture of a device, such as "90", and the version of its driver."""
+    runtime = import_module("cupy").cuda.runtime
+    return str(import_module("cupy").cuda.Device(device).compute_capability), str(runtime.driverGetVersion())
