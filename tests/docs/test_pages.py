@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every block of every page runs, and says what the page says it says."""
 
+import json
 import re
+import sys
+from contextlib import suppress
 
 import pytest
 
-from .pages import DOCS, LANGUAGES, ROOT, blocks_of, page_name, page_paths
+from tilewright.conversion import Rules
+
+from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
 from .pictures import differences
 from .running import run_page
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 PAGES = page_paths()
 FEWEST_BLOCKS = 120
@@ -26,7 +36,23 @@ def test_every_block_is_of_a_kind_that_is_run_or_looked_at(path):
     assert len(fences) == 2 * len(blocks_of(path)), "a fence is indented or not closed"
     for block in blocks_of(path):
         assert block.language in LANGUAGES, f"line {block.line}: {block.language!r}"
-        assert block.file is not None or block.language in {"python", "console", "text"}, f"line {block.line}: no title"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_what_is_shown_of_files_is_well_formed(path):
+    for block in blocks_of(path):
+        if block.language == "toml":
+            assert Rules.of(tomllib.loads(block.text)).lines, f"line {block.line}"
+        elif block.language == "json":
+            assert is_json(block.text), f"line {block.line}"
+
+
+def is_json(text):
+    """Return whether a text is JSON: as a whole, as what stands inside an object, or line by line."""
+    for pieces in ([text], ["{" + text + "}"], text.splitlines()):
+        with suppress(ValueError):
+            return bool([json.loads(piece) for piece in pieces])
+    return False
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
@@ -42,7 +68,8 @@ def test_commands_between_lines_of_text_exist(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_links_lead_to_files(path):
-    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", path.read_text(encoding="utf-8")):
+    words = re.sub(r"`[^`\n]+`", "", FENCE.sub("", path.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", words):
         if not target.startswith(("http://", "https://", "mailto:")):
             generated = (path.parent / target).resolve().is_relative_to(DOCS / "api")
             assert generated or (path.parent / target).exists(), f"{target} does not exist"
