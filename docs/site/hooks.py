@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs is told beyond its configuration: the API pages, and links that leave docs/."""
+"""What MkDocs is told beyond its configuration: the API pages, the notebooks, and links that leave docs/."""
 
 import inspect
 import re
@@ -12,6 +12,7 @@ from mkdocs.structure.files import File
 
 DOCS = Path(__file__).parents[1]
 fenced = runpy.run_path(str(DOCS / "site" / "doctest_fences.py"))["fenced"]
+page_of = runpy.run_path(str(DOCS / "site" / "notebook_pages.py"))["page_of"]
 
 # Every room and dialect with public names, as its page in the reference is called.
 ROOMS = {
@@ -84,7 +85,9 @@ def reference_page(title: str, modules: tuple[str, ...]) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages of the reference, made from the code as it is now."""
+    """Add the pages of the reference and of the notebooks, made from the code as it is now."""
+    for notebook in sorted((DOCS / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of(notebook)))
     for title, modules in ROOMS.items():
         files.append(File.generated(config, f"api/{title}.md", content=reference_page(title, modules)))
     return files
