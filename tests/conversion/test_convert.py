@@ -86,7 +86,7 @@ def wishes(draw):
     return found
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.data(), wishes())
 def test_pages_are_those_of_the_whole_tensor(data, wish):
     with tempfile.TemporaryDirectory() as name:

@@ -68,6 +68,18 @@ def test_executors(tmp_path, source, expected, name, make, to):
     assert events[-1].bytes_done == events[-1].bytes_total
 
 
+def elsewhere():
+    os.chdir("/")
+
+
+def test_workers_in_another_directory(tmp_path, source, expected, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    relative = [os.path.relpath(each) for each in source]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=elsewhere) as executor:
+        tw.convert(relative, "out", dtype="bfloat8_b", executor=executor)
+    assert contents(tmp_path / "out") == expected["tensorbin"]
+
+
 def test_errors_of_workers_are_raised(tmp_path):
     write_safetensors(tmp_path / "m.safetensors", {"ids": np.array([2**40])})
     with (

@@ -55,7 +55,7 @@ def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    source, out = checkpoint(tmp_path / "m.safetensors", tensors=60, rows=900), tmp_path / "out"
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=40, rows=100), tmp_path / "out"
     process = started(source, out, "--dtype", "bfloat8_b", "--memory", "256KiB")
     while not list(out.glob("*.tensorbin")) and process.poll() is None:
         time.sleep(0.002)
@@ -176,6 +176,35 @@ def test_one_file_is_replaced_when_the_new_one_is_complete(tmp_path):
     assert bool(tw.verify(out, source))
     assert out.read_bytes() != before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m.safetensors", "o.safetensors"]
+
+
+def test_a_file_of_others_is_not_resumed(tmp_path):
+    source = checkpoint(tmp_path / "m.safetensors", tensors=2)
+    mine = write_safetensors(tmp_path / "mine.safetensors", {"x": np.zeros(3, np.float32)})
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"zebra")
+    before = contents(mine), contents(damaged)
+    for out in (mine, damaged):
+        for resume in (False, True):
+            with pytest.raises(FileExistsError, match="no conversion made"):
+                tw.convert(source, out, resume=resume)
+    assert (contents(mine), contents(damaged)) == before
+
+
+def test_a_payload_that_was_harmed_is_made_again(tmp_path):
+    """As a power cut could: the journal says that a tensor is done, and its bytes are not there."""
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "o.safetensors"
+    plan = plan_conversion(source, out)
+    interrupted(plan, 8)
+    payload = Workplace(out, single=True).parts / "payload"
+    with payload.open("r+b") as file:
+        file.seek(plan.items[2].slot.start + 100)
+        file.write(bytes(5))
+    assert run_plan(plan, resume=True).kept == 7
+    assert bool(tw.verify(out, source))
+    interrupted(plan_conversion(source, tmp_path / "p.safetensors"), 8)
+    os.truncate(Workplace(tmp_path / "p.safetensors", single=True).parts / "payload", 100)
+    assert tw.convert(source, tmp_path / "p.safetensors", resume=True).kept == 0
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):

@@ -16,7 +16,7 @@ from ..files.safetensors import OURS, read_safetensors
 from .items import Done, Item, final_path
 from .output_file import hash_range
 from .plan import ConversionPlan
-from .workplace import NAME, Workplace
+from .workplace import NAME, PAYLOAD, Workplace
 
 
 class Previous:
@@ -45,6 +45,9 @@ class Previous:
         if force:
             return
         if self.is_finished:
+            if self.plan.single and self._manifest() is None:
+                said = "a file of that name is there, which no conversion made; choose another output, or use force"
+                raise FileExistsError(errno.EEXIST, said, str(out))
             if not resume:
                 said = "it is finished; check it with resume, or replace it with force"
                 raise FileExistsError(errno.EEXIST, said, str(out))
@@ -71,7 +74,8 @@ class Previous:
         found = self.place.records()
         if part is None:
             self.place.clear_parts()
-        if self.plan.single and not (self.place.parts / "payload").exists():
+        payload = self.place.parts / PAYLOAD
+        if self.plan.single and (not payload.exists() or payload.stat().st_size != self.plan.items[-1].slot.size):
             self.place.clear()
             found = {}
         planned = {item.key for item in self.plan.items}
@@ -83,7 +87,7 @@ class Previous:
         return {
             item.key: mine[item.key]
             for item in items
-            if item.key in mine and is_kept(item, mine[item.key], self.plan.out)
+            if item.key in mine and is_kept(item, mine[item.key], self.plan.out, self.place)
         }
 
     # Finished conversions.
@@ -139,7 +143,7 @@ class Previous:
         if not self.plan.single:
             (self.plan.out / MANIFEST).unlink(missing_ok=True)
         self.place.clear()
-        (self.place.parts / "payload").unlink(missing_ok=True)
+        (self.place.parts / PAYLOAD).unlink(missing_ok=True)
 
     def _is_broken(self) -> bool:
         try:
@@ -179,14 +183,14 @@ def _beside_is_there(item: Item, path: Path) -> bool:
     return True
 
 
-def is_kept(item: Item, done: Done, out: Path) -> bool:
+def is_kept(item: Item, done: Done, out: Path, place: Workplace) -> bool:
     """Return whether what was done for an item still holds: neither its source nor its output has changed."""
     file, slot = item.source.file, item.slot
     is_same_file = (file.size, file.time) == (done.source_size, done.source_time)
     if not is_same_file and hash_range(item.source.path, *item.source.byte_range, file) != done.source_hash:
         return False
     if slot.shared:
-        return True
+        return hash_range(place.parts / PAYLOAD, slot.start, slot.size) == done.output_hash
     path = final_path(out, slot)
     try:
         found = path.stat()

@@ -22,13 +22,13 @@ from .items import Done, Item
 from .output_file import OutputFile
 from .plan import ConversionPlan, plan_conversion
 from .previous import Previous
-from .workplace import Journal, Workplace
+from .workplace import PAYLOAD, Journal, Workplace
 
 Progress = Callable[["Event"], None]
 DEFAULT_MEMORY = 1 << 30
 _INTERPRETER = 80 << 20  # what Python, NumPy and the headers of files take besides the slabs
 _LARGEST_SLAB = 24 << 20  # larger ones are no faster
-_LEAST_SLAB = 1 << 16
+LEAST_SLAB = 1 << 16
 _RETRIES = 2
 
 
@@ -193,9 +193,9 @@ def budget(memory: int, jobs: int | None) -> tuple[int, int]:
         raise MemoryConfigError(f"{jobs} jobs do nothing; use 1 or more")
     threads = jobs or (os.cpu_count() or 1) + 1  # one of them waits for the disk
     room = memory - _INTERPRETER if memory >= 2 * _INTERPRETER else memory // 2
-    threads = max(1, min(threads, room // _LEAST_SLAB))
-    if room < _LEAST_SLAB:
-        raise MemoryConfigError(f"{memory} bytes of memory are too few; give at least {2 * _LEAST_SLAB}")
+    threads = max(1, min(threads, room // LEAST_SLAB))
+    if room < LEAST_SLAB:
+        raise MemoryConfigError(f"{memory} bytes of memory are too few; give at least {2 * LEAST_SLAB}")
     return threads, min(_LARGEST_SLAB, room // threads)
 
 
@@ -299,7 +299,7 @@ def _check_space(plan: ConversionPlan, todo: list[Item]) -> None:
 
 def _make_payload(place: Workplace, plan: ConversionPlan) -> None:
     """Make the file that all tensors of a single file are written to, each at its place."""
-    path = place.parts / "payload"
+    path = place.parts / PAYLOAD
     with path.open("ab"):
         pass
     if path.stat().st_size != plan.items[-1].slot.size:
@@ -309,7 +309,7 @@ def _make_payload(place: Workplace, plan: ConversionPlan) -> None:
 def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: dict[str, Done]) -> bool:
     """Return whether the conversion is complete; if it is, the manifest is written and the workplace removed."""
     with place.finishing():
-        if previous.is_finished and not (place.parts / "payload").exists():  # it was complete, or another part is done
+        if previous.is_finished and not (place.parts / PAYLOAD).exists():  # it was complete, or another part is done
             place.remove()
             return True
         records = previous.records()
@@ -319,13 +319,13 @@ def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: di
         manifest = plan.manifest(known)
         if plan.single:
             _make_payload(place, plan)
-            file = OutputFile(place.parts / "payload", plan.out, create=False)
+            file = OutputFile(place.parts / PAYLOAD, plan.out, create=False)
             try:
                 file.write(0, plan.head(manifest))
                 file.sync()
             finally:
                 file.close()
-            os.replace(place.parts / "payload", plan.out)
+            os.replace(place.parts / PAYLOAD, plan.out)
         else:
             previous.remove_orphans()
             with replacing(plan.out / MANIFEST) as target:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..copy.buffers import aligned_empty
-from ..errors import FileFormatError, TilewrightError
+from ..errors import FileFormatError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.boxes import Box, PagedBoxes
 from ..files.converted import converted_tensor, read_manifest
@@ -21,7 +21,7 @@ from ..files.names import path_inside
 from ..files.safetensors import OURS, read_safetensors
 from .output_file import hash_range
 from .plan import opened_sources
-from .running import DEFAULT_MEMORY, budget
+from .running import DEFAULT_MEMORY, LEAST_SLAB, budget
 from .slabs import Slabs, inverse
 from .targets import Target
 from .work import pack
@@ -204,6 +204,8 @@ def _verdict(entry: ManifestEntry, made: Made, sources: dict[str, StoredTensor] 
         return _compared(entry, tensor, sources, slab)
     except FileNotFoundError as problem:
         return Verdict(entry.name, size, f"{problem.filename or entry.output.file} is missing")
+    except OutOfMemory:  # which is no fault of the tensor
+        raise
     except TilewrightError as problem:
         return Verdict(entry.name, size, str(problem))
 
@@ -232,7 +234,7 @@ def _compared(entry: ManifestEntry, made: StoredTensor, sources: dict[str, Store
         return Verdict(name, size, f"the source is another one: SHA-256 {found}, was {entry.source.sha256}")
     target = Target(entry.spec, order, entry.pad_value)
     # besides the slab itself there are the expected pages, the decoded values, and both as float64
-    slabs, boxes = Slabs(source, target, slab // 8, made.image is not None), PagedBoxes(entry.spec)
+    slabs, boxes = Slabs(source, target, max(slab // 8, LEAST_SLAB), made.image is not None), PagedBoxes(entry.spec)
     error = largest = 0.0
     for box in slabs:
         values = source.read(box.turned(source.order)).transpose(inverse(source.order)).transpose(slabs.order)

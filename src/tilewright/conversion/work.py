@@ -28,6 +28,7 @@ from .output_file import OutputFile, hash_range
 from .rolling_hash import RollingHash
 from .slabs import Slabs, inverse
 from .targets import is_checked
+from .workplace import PAYLOAD
 
 
 class Room:
@@ -57,7 +58,7 @@ class Work:
         self.item, self.slabs, self.threads = item, slabs, threads
         self.boxes = PagedBoxes(item.target.spec)
         slot, self.final = item.slot, final_path(out, item.slot)
-        self.temporary = parts / ("payload" if slot.shared else f"{secrets.token_hex(8)}.part")
+        self.temporary = parts / (PAYLOAD if slot.shared else f"{secrets.token_hex(8)}.part")
         self.file = OutputFile(self.temporary, self.final, create=not slot.shared)
         self.source_hash = RollingHash(item.source.byte_range[0])
         self.output_hash = RollingHash(slot.start if slot.shared else 0)
@@ -127,9 +128,9 @@ class Work:
         source, source_hash = item.source, self.source_hash.hexdigest()
         if not self.source_hash.in_order:
             source_hash = hash_range(source.path, *source.byte_range, source.file)
-        if not slot.shared:
+        if not slot.shared:  # a shared file is hashed before it is gone on with, and synchronised when it is complete
             self.file.extend(slot.size)
-        self.file.sync()
+            self.file.sync()
         start = slot.start if slot.shared else 0
         in_order = self.output_hash.in_order
         output_hash = self.output_hash.hexdigest() if in_order else hash_range(self.temporary, start, slot.size)

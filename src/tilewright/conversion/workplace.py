@@ -26,6 +26,7 @@ else:
     HAS_FLOCK = True
 
 NAME = ".tilewright"
+PAYLOAD = "payload"  # the one file of all tensors, until it is complete
 _BUSY = "another process is converting to it; wait for that one, or choose another output"
 
 

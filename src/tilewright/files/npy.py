@@ -190,7 +190,7 @@ class _Unpacked(SourceFile):
         self.size = info.file_size
 
     def __reduce__(self) -> Any:
-        return _Unpacked, (self.path, self._info)
+        return _Unpacked, (self.path.absolute(), self._info)
 
     def _opened_again(self) -> int:
         with self._once:

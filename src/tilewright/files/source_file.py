@@ -43,7 +43,8 @@ class SourceFile:
         self.size, self.time = found.st_size, found.st_mtime_ns
 
     def __getstate__(self) -> tuple[Path, int, int]:
-        return self.path, self.size, self.time  # the map stays here; whoever gets this makes one
+        # the map stays here, and whoever gets this may be in another directory
+        return self.path.absolute(), self.size, self.time
 
     def __setstate__(self, state: tuple[Path, int, int]) -> None:
         self.path, self.size, self.time = state
