@@ -12,8 +12,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 import tilewright as tw
 from tilewright import views
 from tilewright.cli import program
@@ -64,25 +62,23 @@ heading("4. Compared in logical space: within a step of the format, and what PCC
 tilewright("diff", model, tiles, "--ulp", 1, "--tensor", TENSOR)
 
 heading(f"5. Where is element {ELEMENT} of {TENSOR}?")
-shape = "x".join(map(str, source[TENSOR].shape))
-tilewright("explain", shape, *PLACED, "--at", ",".join(map(str, ELEMENT)))
+tilewright("explain", tiles, "--tensor", TENSOR, "--at", ",".join(map(str, ELEMENT)))
 
-packed = tw.open_tensors(tiles)[TENSOR]
-spec = packed.spec.with_chip("wormhole_n150")
-where = spec.where(*ELEMENT)
-page = np.asarray(packed.raw)[where.page * spec.page_bytes : (where.page + 1) * spec.page_bytes]
-exponent, value = int(page[where.element // 16]), int(page[where.byte])
-number = (-1) ** (value >> 7) * (value & 127) * 2.0 ** (exponent - 127 - 6)
-expected = source[TENSOR].read()[ELEMENT]
-print(f"\nbyte {where.byte} of page {where.page} is {value:#04x} and its exponent {exponent}: {number}")
-print(f"the source says {expected}")
-check(number == packed.read()[ELEMENT], "these two bytes are what the file decodes to")
-check(abs(number - expected) <= 2.0 ** (exponent - 127 - 6), "and they are within one step of the source")
+found = tw.inspect(tiles).element(TENSOR, ELEMENT)
+stored = Path(found.path).read_bytes()
+code, exponent = stored[found.offset], stored[found.scale_offset]
+step = 2.0 ** (exponent - 127 - 6)
+number = (-1) ** (code >> 7) * (code & 127) * step
+expected = float(source[TENSOR].read()[ELEMENT])
+print(f"\nthe byte is {code:#04x} and the exponent {exponent}: {number:+g}, and the source says {expected:+.6f}")
+check(number == found.value, "these two bytes are what the file decodes to")
+check(abs(number - expected) <= step, "and they are within one step of the source")
+spec, where = found.explanation.spec, found.explanation.where
 check(spec.element_at(where) == ELEMENT, "the address leads back to the element")
 
 heading("6. Its picture")
 for path in pictures:
-    views.save(views.scene_of(spec, at=ELEMENT), path)
+    views.save(views.scene_of(found), path)
     print(f"wrote {path.resolve()}")
 check(all(path.stat().st_size > 1000 for path in pictures), "the pictures are there")
 

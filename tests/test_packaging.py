@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What users install: one wheel per platform, and a pure Python one where nothing compiles."""
 
+import json
 import os
 import subprocess
 import sys
@@ -56,6 +57,25 @@ def ask_wheel(wheel: zipfile.ZipFile, folder: Path) -> str:
     return run.stdout.strip()
 
 
+# The command has to answer, and to measure, without the folders of a checkout.
+ASK_THE_COMMAND = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tilewright.cli import main
+main(["bench", "layout", "--size", "64", "--rounds", "1", "--json"])
+"""
+
+
+def ask_command(folder: Path) -> str:
+    """Return what the command of an unpacked wheel says."""
+    packages = os.pathsep.join(p for p in sys.path if p.endswith("-packages"))
+    command = [sys.executable, "-S", "-c", ASK_THE_COMMAND, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": packages}
+    run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
 def test_type_marker_is_shipped():
     assert resources.files("tilewright").joinpath("py.typed").is_file()
 
@@ -73,6 +93,9 @@ def test_wheel_with_the_native_library(tmp_path):
         assert any(entry.endswith("/LICENSE") for entry in contents)
         assert Path(wheel.filename).stat().st_size < 2_000_000
         assert ask_wheel(wheel, tmp_path / "site") == "None"
+        (scripts,) = (tmp_path / "site").glob("*.dist-info/entry_points.txt")
+        assert "tilewright = tilewright.cli:main" in scripts.read_text(encoding="utf-8")
+        assert json.loads(ask_command(tmp_path / "site"))["rows"][0]["name"] == "4096 offsets"
 
 
 @pytest.mark.parametrize(

@@ -80,3 +80,29 @@ def test_options_make_the_spec(run, options, spec):
 def test_a_scalar_and_a_vector(run):
     assert run("explain", "()", "--at", "()", "--json").json["page"] == 0
     assert run("explain", "100", "--at", "99", "--dtype", "int32", "--json").json["byte"] == 396
+
+
+def test_a_tensor_of_a_file_is_placed_as_the_file_says(run, files):
+    found = run("explain", "bfloat8_b.tensorbin", "--at", "99,69", "--json").json
+    values = tw.open_tensors("bfloat8_b.tensorbin")["bfloat8_b"].read()
+    assert found["value"] == values[99, 69]
+    assert found["core"] == [3, 0]
+    back = run("explain", "bfloat8_b.tensorbin", "--core", "3,0", "--address", found["address"], "--json").json
+    assert back["coordinate"] == [99, 69]
+    shown = run("explain", ".", "--tensor", "w", "--at", "0,0", "--chip", "p150").out
+    assert "w.npy, at byte 128" in shown
+    assert "blackhole_p150" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["."], "holds 3 tensors; choose one with --tensor"),
+        ([".", "--tensor", "v"], "has no tensor 'v'"),
+        (["w.npy", "--dtype", "float32"], "--dtype: w.npy says itself how its tensors are placed"),
+        (["4x4", "--tensor", "w"], "--tensor needs a file, and 4x4 is a shape"),
+        (["nothing.npy"], "is no shape; write extents as 4x60x90, or name a file that is there"),
+    ],
+)
+def test_files_and_shapes_are_told_apart(run, files, arguments, message):
+    assert message in run("explain", *arguments, "--at", "0,0", status=2).err

@@ -72,6 +72,44 @@ def test_exponents_of_transposed_tiles_stand_above_their_columns(tmp_path):
     assert "face 2: rows 0 to 15, columns 16 to 31" in lines  # faces are stored down the columns, too
 
 
+@pytest.mark.parametrize("kind", ["tensorbin", "safetensors", "banks", "npy"])
+@pytest.mark.parametrize("dtype", ["bfloat8_b", "bfloat4_b", "float32"])
+def test_an_element_is_where_it_is_said_to_be(tmp_path, kind, dtype):
+    if kind == "npy" and dtype != "float32":
+        pytest.skip(".npy files hold numbers one by one")
+    np.savez(tmp_path / "m.npz", w=VALUES)
+    out = tmp_path / ("out.safetensors" if kind == "safetensors" else "out")
+    placed = {} if kind == "npy" else {"shard": "height", "grid": (4, 2), "chip": "wormhole_n150", "layout": "tile"}
+    tw.convert(tmp_path / "m.npz", out, kind, dtype=dtype, **placed)
+    found = tw.inspect(out)
+    for at in [(0, 0, 0), (2, 99, 69), (1, 33, 17)]:
+        reading = found.element("w", at)
+        assert reading.value == found.file["w"].read()[at]
+        stored = np.fromfile(reading.path, np.uint8)
+        where = reading.explanation.where
+        if dtype == "float32":
+            assert stored[reading.offset : reading.offset + 4].view(np.float32)[0] == reading.value
+        else:
+            bits = tw.format_of(dtype).bits
+            code = (stored[reading.offset] >> where.bit) & (2**bits - 1)
+            step = 2.0 ** (int(stored[reading.scale_offset]) - 127 + 2 - bits)
+            assert (code & (2 ** (bits - 1) - 1)) * step == abs(reading.value)
+        assert str(reading).splitlines()[0] == f"reads     {reading.value!r}"
+        assert reading._repr_html_().startswith("<div")
+
+
+def test_elements_of_fortran_and_big_endian_arrays_and_scalars(tmp_path):
+    np.save(tmp_path / "f.npy", np.asfortranarray(np.arange(12.0).reshape(3, 4)))
+    np.save(tmp_path / "b.npy", np.arange(12, dtype=">i2").reshape(3, 4))
+    np.save(tmp_path / "s.npy", np.float32(7))
+    found = tw.inspect(tmp_path)
+    assert (found.element("f", (1, 2)).value, found.element("f", (1, 2)).offset) == (6.0, 128 + 8 * (2 * 3 + 1))
+    assert (found.element("b", (1, 2)).value, found.element("b", (1, 2)).offset) == (6, 128 + 2 * 6)
+    assert found.element("s", ()).value == 7
+    with pytest.raises(tw.CoordinateError):
+        found.element("f", (3, 0))
+
+
 def test_pictures(tmp_path):
     stored(tmp_path / "w.tensorbin", VALUES, "bfloat8_b")
     found = tw.inspect(tmp_path)

@@ -3,33 +3,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from .console import Answer
 from .spec_options import SpecOptions, spec_options
 from .values import ADDRESS, COORDINATE, CORE, SHAPE
 from .verb import verb
 
+if TYPE_CHECKING:
+    from ..files import StoredTensor
+    from ..memory import TensorSpec
+
+_OF_THE_MACHINE = {"chip", "dispatch", "harvested"}  # options that a file does not decide
+
 
 @verb("explain")
-@click.argument("shape", type=SHAPE)
+@click.argument("what", metavar="SHAPE|FILE")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
 @click.option("--address", type=ADDRESS, metavar="BYTE", help="The other way: what lives at this address,")
 @click.option("--core", type=CORE, metavar="X,Y", help="of this core,")
 @click.option("--bank", type=click.IntRange(min=0), metavar="N", help="or of this bank.")
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
+@click.option("--tensor", metavar="NAME", help="The tensor of a FILE that holds several.")
 @spec_options
+@click.pass_context
 def command(
-    shape: tuple[int, ...],
+    ctx: click.Context,
+    what: str,
     at: tuple[int, ...] | None,
     address: int | None,
     core: tuple[int, ...] | None,
     bank: int | None,
     bit: int,
     base: int | None,
+    tensor: str | None,
     options: SpecOptions,
 ) -> Answer:
     """Say where an element of a tensor lives, from its coordinate to its byte; or what an address holds.
@@ -39,28 +50,76 @@ def command(
         --at 2,33,17
     tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 \\
         --core 0,5 --address 1498385
+    tilewright explain tiles/ --tensor wte.weight --at 2,33
+
+    A tensor of a file is placed as the file says; its value, and its bytes in the file, are told too.
     """
     from ..memory import explain, explain_address
-    from ..memory.explanation import as_lines
 
     _check_question(at, address, core, bank)
-    spec = options.spec(shape)
-    facts: dict[str, Any] = {"tensor": str(spec), "shape": shape}
-    heading = as_lines([("tensor", str(spec))])
+    stored = _stored(ctx, what, tensor)
+    spec = _spec(stored, what, options)
     if at is not None:
-        found = explain(spec, at, base)
-        return Answer(lambda: f"{heading}\n{found}", {**facts, **found.to_json()})
+        found = explain(spec, at, base) if stored is None else _read(stored, at, options, base)
+        return _answer(spec, [], found)
     assert address is not None  # checked above
     place = bank if core is None else core
     resident = explain_address(spec, place, address, bit, base)
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
     lines = [("address", f"{address} ({address:#x}) of {place_name}"), ("holds", str(resident))]
     way = explain(spec, resident.coordinate, base) if resident.kind == "data" and resident.coordinate else None
+    return _answer(spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()})
 
-    def text() -> str:
-        return "\n".join([heading, as_lines(lines), *([str(way)] if way else [])])
 
-    return Answer(text, {**facts, "address": address, "core": core, "bank": bank, **resident.to_json()})
+def _answer(spec: TensorSpec, lines: list[tuple[str, str]], found: Any, data: dict[str, Any] | None = None) -> Answer:
+    from ..memory.explanation import as_lines
+
+    steps = [("tensor", str(spec)), *lines, *([] if found is None else found.steps())]
+    facts = {"tensor": str(spec), "shape": spec.shape.logical}
+    return Answer(lambda: as_lines(steps), facts | (found.to_json() if data is None else data))
+
+
+def _stored(ctx: click.Context, what: str, tensor: str | None) -> StoredTensor | None:
+    """Return the tensor of a file, None where a shape is meant."""
+    try:
+        SHAPE.convert(what, None, ctx)
+    except click.BadParameter as problem:
+        from pathlib import Path
+
+        if not Path(what).exists():
+            raise click.UsageError(f"{problem.message}, or name a file that is there") from None
+    else:
+        if tensor is not None:
+            raise click.UsageError(f"--tensor needs a file, and {what} is a shape")
+        return None
+    for each in ctx.command.params:
+        placed = getattr(each, "section", "") == "Placement" and each.name not in _OF_THE_MACHINE
+        if placed and ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{each.opts[0]}: {what} says itself how its tensors are placed; leave it out")
+    from ..files import open_tensors
+
+    found = open_tensors(what)
+    if tensor is None and len(found) != 1:
+        raise click.UsageError(f"{what} holds {len(found)} tensors; choose one with --tensor, see tilewright inspect")
+    name = next(iter(found)) if tensor is None else tensor
+    try:
+        return found[name]
+    except KeyError as problem:
+        raise click.UsageError(str(problem.args[0])) from None
+
+
+def _spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:
+    if stored is None:
+        return options.spec(SHAPE.convert(what, None, None))
+    from ..files.element_reading import placed_spec
+
+    return placed_spec(stored, options.machine())
+
+
+def _read(stored: StoredTensor, at: tuple[int, ...], options: SpecOptions, base: int | None) -> Any:
+    from ..files.element_reading import read_element
+
+    return read_element(stored, at, options.machine(), base)
 
 
 def _check_question(at: Any, address: Any, core: Any, bank: Any) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in files, read lazily and written whole."""
 
+from .element_reading import ElementReading
 from .inspection import Inspection, TensorFacts, inspect
 from .mesh import Topology
 from .safetensors_writer import write_safetensors
@@ -11,6 +12,7 @@ from .tensorbin import Tensorbin, parse_tensorbin, read_tensorbin, write_tensorb
 from .tile_reading import TileReading
 
 __all__ = [
+    "ElementReading",
     "Inspection",
     "StoredTensor",
     "TensorFacts",

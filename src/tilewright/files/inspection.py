@@ -12,6 +12,7 @@ from ..errors import LayoutError
 from ..memory import TensorLayout, TensorSpec
 from ..memory.explanation import as_lines
 from ..showing import Shown
+from .element_reading import ElementReading, read_element
 from .spec_json import spec_to_json
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
@@ -126,6 +127,17 @@ class Inspection(Shown):
         (96, 32)
         """
         return read_tile(self._named(name), row, column)
+
+    def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> ElementReading:
+        """Return one element of a tensor: its value, its bytes in the file, and its way on a chip.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/x.npy", np.arange(6, dtype=np.int16).reshape(2, 3))
+        ...     inspect(folder).element("x", (1, 2)).offset
+        138
+        """
+        return read_element(self._named(name), coordinate, chip)
 
     def facts(self, name: str) -> TensorFacts:
         """Return the facts of one tensor.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..compare import Comparison, TensorComparison
 from ..copy import Plan
-from ..files import Inspection, TileReading
+from ..files import ElementReading, Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..memory import Allocator, Device, Explanation, TensorSpec
@@ -70,6 +70,11 @@ scene_of.register(Trace, _without_side(trace_scene))
 @scene_of.register
 def _of_explanation(thing: Explanation, **options: Any) -> Scene:
     return spec_scene(thing.spec, at=thing.where.coordinate, **options)
+
+
+@scene_of.register
+def _of_element(thing: ElementReading, **options: Any) -> Scene:
+    return _of_explanation(thing.explanation, **options)
 
 
 @scene_of.register
