@@ -89,7 +89,10 @@ def test_wheel_with_the_native_library(tmp_path):
         assert not name.endswith("-any.whl")
         contents = wheel.namelist()
         assert f"tilewright/{native._FILE_NAME}" in contents
-        assert {"tilewright/py.typed", "tilewright/views/page.css", "tilewright/views/page.js"} <= set(contents)
+        page = {path.name for path in (ROOT / "src/tilewright/views/explorer/page").iterdir()}
+        assert {"index.html", "main.js", "style.css"} <= page
+        data = {"py.typed", "views/page.css", "views/marks.js", *(f"views/explorer/page/{name}" for name in page)}
+        assert {f"tilewright/{name}" for name in data} <= set(contents)
         assert any(entry.endswith("/LICENSE") for entry in contents)
         assert Path(wheel.filename).stat().st_size < 2_000_000
         assert ask_wheel(wheel, tmp_path / "site") == "None"

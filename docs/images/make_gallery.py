@@ -9,6 +9,7 @@ the files with what this script would write.
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
@@ -18,12 +19,14 @@ import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copy import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule, Tiler
+from tilewright.tiling.trace import Span
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "gallery.md"
 GIVEN = {
     "np": np, "tw": tw, "views": views, "addr": addr, "bank": bank, "Placement": Placement, "plan_copy": plan_copy,
     "tiled_layout": tiled_layout, "Schedule": Schedule, "Tiler": Tiler,
+    "Span": Span,
 }  # fmt: skip
 
 
@@ -41,9 +44,10 @@ class Picture:
         return f"gallery_{self.name}.svg"
 
     def scene(self) -> Any:
-        names = dict(GIVEN)
-        exec(compile(dedent(self.code), self.name, "exec"), names)
-        return names["scene"]
+        with TemporaryDirectory() as folder:
+            names = {**GIVEN, "folder": folder}
+            exec(compile(dedent(self.code), self.name, "exec"), names)
+            return names["scene"]
 
 
 PICTURES = (
@@ -110,6 +114,15 @@ PICTURES = (
         """,
     ),
     Picture(
+        "values",
+        "A tensor with its values",
+        "What a stored tensor holds, and the banks that would hold its tiles.",
+        """
+        wave = np.sin(np.arange(40)[:, None] / 5) * np.cos(np.arange(70) / 7)
+        scene = views.scene_of(tw.Tensor.of(wave, dtype="bfloat16", layout="tile", chip="wormhole_n150"))
+        """,
+    ),
+    Picture(
         "exponents",
         "A block format: exponents and errors",
         "Sixteen neighbours share an exponent. One large element takes the bits of its neighbours.",
@@ -132,6 +145,16 @@ PICTURES = (
         """,
     ),
     Picture(
+        "comparison",
+        "What a comparison found",
+        "`tw.diff` compares across number formats and layouts; its picture has the largest error of every block.",
+        """
+        values = np.random.default_rng(0).standard_normal((256, 512)).astype(np.float32)
+        values[70, 200] = 1000.0
+        scene = views.scene_of(tw.diff(values, tw.Tensor.of(values, dtype="bfloat8_b")))
+        """,
+    ),
+    Picture(
         "plan",
         "A copy plan",
         "Row-major float32 to tiled bfloat16. Both memories are painted by the place in the source.",
@@ -147,6 +170,15 @@ PICTURES = (
         """
         spec = tw.TensorSpec((100, 150), "bfloat16", "tile", chip="wormhole_n150")
         scene = views.scene_of(spec, at=(70, 118))
+        """,
+    ),
+    Picture(
+        "page",
+        "The elements of a page",
+        "One tile of a padded tensor with its faces: what is data and what is padding, painted in the order of storage.",
+        """
+        spec = tw.TensorSpec((100, 150), "bfloat8_b", "tile", chip="wormhole_n150")
+        scene = views.page_scene(spec, at=(98, 140))
         """,
     ),
     Picture(
@@ -178,11 +210,43 @@ PICTURES = (
         """,
     ),
     Picture(
+        "file",
+        "The tensors of a file",
+        "Where every tensor lies in its file; here two files of a folder.",
+        """
+        np.save(f"{folder}/bias.npy", np.zeros(640, np.float32))
+        np.save(f"{folder}/query.npy", np.zeros((64, 64), np.float16))
+        scene = views.scene_of(tw.inspect(folder), title="two files")
+        """,
+    ),
+    Picture(
+        "tile_of_file",
+        "A tile of a file",
+        "One tile of a packed tensor, decoded: its values, and the exponents that sixteen neighbours share.",
+        """
+        values = np.random.default_rng(0).standard_normal((20, 40)).astype(np.float32)
+        spec = tw.TensorSpec((20, 40), "bfloat8_b")
+        tw.write_tensorbin(f"{folder}/packed.tensorbin", tw.Tensorbin(spec, tw.to_bytes(values, spec)))
+        scene = views.scene_of(tw.inspect(f"{folder}/packed.tensorbin").tile("packed", 0, 0))
+        """,
+    ),
+    Picture(
         "tiler",
         "A tiler with overlap and halo",
         "Tiles of 8 x 10 that overlap by 2 and reach 1 beyond the space, with one of them marked.",
         """
         scene = views.scene_of(Tiler((20, 30), (8, 10), overlap=2, augmentation=1), tile=5)
+        """,
+    ),
+    Picture(
+        "trace",
+        "A recorded run",
+        "What a `Trace` recorded, as it happened: most of the moving was hidden behind the computing.",
+        """
+        happened = [Span("import", k, 0, 1000 * k, 1000 * k + 900) for k in range(6)]
+        happened += [Span("compute", k, 0, 1000 * k + 950, 1000 * k + 1850) for k in range(6)]
+        happened += [Span("export", k, 0, 1000 * k + 1900, 1000 * k + 2600) for k in range(6)]
+        scene = views.scene_of(tw.Trace(happened))
         """,
     ),
     Picture(
@@ -203,12 +267,13 @@ def page() -> str:
         "# Gallery",
         "",
         "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
-        ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files. The HTML file needs nothing else, can be'
-        " used with the keyboard, and marks both ends of whatever one points at. Pictures follow the reader's light or"
-        " dark setting.",
+        ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files, `.show("x.png")` too where'
+        " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML file"
+        " needs nothing else, can be used with the keyboard, and marks both ends of whatever one points at. Pictures"
+        " follow the reader's light or dark setting.",
         "",
         "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
-        " picture after these:",
+        " picture after these; `folder` is an empty one.",
         "",
         "```python",
         "import numpy as np",
@@ -216,6 +281,7 @@ def page() -> str:
         "from tilewright import addr, bank, views",
         "from tilewright.copy import Placement, plan_copy, tiled_layout",
         "from tilewright.tiling import Schedule, Tiler",
+        "from tilewright.tiling.trace import Span",
         "```",
     ]
     for picture in PICTURES:

@@ -52,7 +52,7 @@ def executed(document, run):
 
 
 def test_every_example_says_what_it_is_said_to_say(run):
-    verbs = {"convert", "verify", "inspect", "diff", "explain", "fit", "stream", "bench", "doctor"}
+    verbs = {"convert", "verify", "inspect", "diff", "explain", "fit", "show", "stream", "bench", "doctor"}
     assert executed(DOCUMENT, run) >= verbs
 
 

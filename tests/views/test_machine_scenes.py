@@ -139,3 +139,20 @@ def test_things_in_motion_show_themselves(capsys):
         assert capsys.readouterr().out
     with pytest.raises(tw.LayoutError, match="trace is empty"):
         views.trace_scene(tw.Trace())
+
+
+@given(
+    st.integers(1, 12), st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), st.sampled_from(["row_major", "snake"])
+)
+def test_what_tiles_read_is_counted(space, tile, overlap, beyond, order):
+    try:
+        tiler = tw.Tiler((space, 2 * space), (tile, tile + 2), min(overlap, tile - 1), beyond, order)
+    except tw.LayoutError:
+        return
+    read = sum(np.prod(each.shape) for each in tiler) / (2 * space * space)
+    facts = {fact.name: fact.value for fact in views.scene_of(tiler).facts}
+    assert facts["elements read for each one there is"] == f"{read:.3g}"
+
+
+def test_a_tiler_of_very_many_tiles_is_drawn_without_counting_them():
+    assert views.scene_of(tw.Tiler((10**12, 10**12), (1, 1))).facts[0].value.startswith(f"{10**24} = ")

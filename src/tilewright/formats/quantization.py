@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..showing import Shown
 from .block import BlockFormat
 from .casts import Singles, to_float32
 from .catalogue import format_of
@@ -50,7 +51,7 @@ class Flattening:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class QuantizationReport:
+class QuantizationReport(Shown):
     """The errors of an array in a block format. Arrays have one entry per block, in the shape of the array, except that
     the axis along which blocks lie counts blocks instead of elements.
 

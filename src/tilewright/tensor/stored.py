@@ -22,6 +22,7 @@ from ..memory import (
     from_bytes,
     to_bytes,
 )
+from ..showing import Shown
 from .exchange import exported, values_of
 from .pages import without_padding
 from .tensor_storage import Bytes, DeviceStorage, HostStorage, StorageType
@@ -30,7 +31,7 @@ Array = np.ndarray[Any, Any]
 _Stored = TypeVar("_Stored", bound="StoredTensor")
 
 
-class StoredTensor:
+class StoredTensor(Shown):
     """A tensor spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
 
     >>> StoredTensor.of([[1, 2]]).nbytes

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, TransferError
+from ..showing import Shown
 from .execution import CancelledError, Progress, Step, Switch, check_result
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
@@ -59,7 +60,7 @@ class PlanReport:
 
 
 @dataclass(frozen=True)
-class TilePlan(Sequence[Task]):
+class TilePlan(Shown, Sequence[Task]):
     """A list of independent tasks, made on demand, over stored sources and targets.
 
     >>> a, b = np.arange(10.0), np.zeros(10)

@@ -12,15 +12,18 @@ from .access import (
     contiguous_runs,
     padding_share,
 )
+from .data import to_data, to_json
 from .dispatch import scene_of
 from .html import to_fragment, to_html
 from .output import notebook_html, save, show
+from .png import to_png
 from .scene import Cell, Fact, Field, Grid, Lanes, Outline, Scene, Span
 from .scenes.blocks import block_scene
 from .scenes.comparisons import comparison_scene, comparisons_scene
 from .scenes.differences import difference_scene
 from .scenes.layouts import layout_scene
 from .scenes.memory_maps import memory_scene
+from .scenes.pages import page_scene
 from .scenes.plans import plan_scene
 from .scenes.schedules import schedule_scene, trace_scene
 from .scenes.specs import spec_scene
@@ -29,8 +32,10 @@ from .scenes.swizzles import swizzle_scene
 from .scenes.tensors import tensor_scene
 from .scenes.threads import distribute_scene, thread_value_scene
 from .scenes.tilers import tiler_scene
+from .scenes.values import values_scene
 from .svg import to_svg
 from .text import to_text
+from .ttnn_visualizer import write_visualizer_report
 
 __all__ = [
     "BalanceReport",
@@ -59,6 +64,7 @@ __all__ = [
     "memory_scene",
     "notebook_html",
     "padding_share",
+    "page_scene",
     "plan_scene",
     "save",
     "scene_of",
@@ -70,9 +76,14 @@ __all__ = [
     "thread_value_scene",
     "tile_scene",
     "tiler_scene",
+    "to_data",
     "to_fragment",
     "to_html",
+    "to_json",
+    "to_png",
     "to_svg",
     "to_text",
     "trace_scene",
+    "values_scene",
+    "write_visualizer_report",
 ]

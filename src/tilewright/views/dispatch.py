@@ -13,8 +13,8 @@ from ..files import ElementReading, Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..memory import Allocator, Device, Explanation, TensorSpec
-from ..tensor import TileTensor
-from ..tiling import Pipeline, Schedule, Tiler, Trace
+from ..tensor import Tensor, TileTensor
+from ..tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from .scene import Scene
 from .scenes.blocks import block_scene
 from .scenes.comparisons import comparison_scene, comparisons_scene
@@ -27,6 +27,7 @@ from .scenes.stored import inspection_scene, tile_scene
 from .scenes.swizzles import swizzle_scene
 from .scenes.tensors import tensor_scene
 from .scenes.tilers import tiler_scene
+from .scenes.values import values_scene
 
 
 @singledispatch
@@ -45,6 +46,7 @@ def scene_of(thing: Any, **options: Any) -> Scene:
 
 scene_of.register(LayoutLike, layout_scene)
 scene_of.register(TileTensor, tensor_scene)
+scene_of.register(Tensor, values_scene)
 scene_of.register(Plan, plan_scene)
 scene_of.register(QuantizationReport, block_scene)
 scene_of.register(TensorSpec, spec_scene)
@@ -65,6 +67,14 @@ scene_of.register(Device, _without_side(memory_scene))
 scene_of.register(Schedule, _without_side(schedule_scene))
 scene_of.register(Pipeline, _without_side(schedule_scene))
 scene_of.register(Trace, _without_side(trace_scene))
+
+
+@scene_of.register
+def _of_tile_plan(thing: TilePlan, **options: Any) -> Scene:
+    """Return the tiles that the tasks of a plan read, or write where nothing is read."""
+    tiler = (*thing.reading, *thing.writing)[0]
+    words = f"{len(thing)} tasks, which read these tiles" if thing.reading else f"{len(thing)} tasks"
+    return tiler_scene(tiler, **{"title": words, **options})
 
 
 @scene_of.register

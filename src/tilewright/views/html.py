@@ -20,7 +20,14 @@ from .svg import draw_panels, to_svg
 # Nothing may be loaded and nothing sent: also a hostile name has no way out.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
+_SVG = "http://www.w3.org/2000/svg"  # a name, not an address
 _HOW = "Point at a cell, or move with Tab and the arrow keys. Enter or a click holds the mark, Escape lets go."
+
+
+_START = """
+follow([...document.querySelectorAll("svg[data-panel]")], JSON.parse(document.getElementById("scene").textContent),
+  document.getElementById("told"));
+"""
 
 
 def to_html(scene: Scene) -> str:
@@ -53,7 +60,7 @@ def to_html(scene: Scene) -> str:
 </aside>
 </main>
 <script id="scene" type="application/json">{_data(scene)}</script>
-<script>{_asset("page.js")}</script>
+<script type="module">{_asset("marks.js")}{_START}</script>
 </body>
 </html>
 """
@@ -65,14 +72,23 @@ def figures(scene: Scene) -> str:
     >>> figures(Scene("", (Grid(1, 1, title="one"),))).count("<figure>")
     1
     """
+    return "\n".join(f"<figure>{svg}</figure>" for svg in panel_markup(scene))
+
+
+def panel_markup(scene: Scene) -> list[str]:
+    """Return every panel of a scene as an SVG element that can be reached with the keyboard.
+
+    >>> panel_markup(Scene("", (Grid(1, 1, title="one"),)))[0][:4]
+    '<svg'
+    """
     parts = []
     for k, (panel, drawing) in enumerate(zip(scene.panels, draw_panels(scene), strict=True)):
         width, height = round(drawing.width), round(drawing.height)
         name = attribute(panel.title or scene.title)
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        head = f'<svg {size} tabindex="0" role="application" aria-label="{name}" data-panel="{k}">'
-        parts.append(f"<figure>{head}{''.join(drawing.body)}</svg></figure>")
-    return "\n".join(parts)
+        head = f'<svg xmlns="{_SVG}" {size} tabindex="0" role="application" aria-label="{name}" data-panel="{k}">'
+        parts.append(f"{head}{''.join(drawing.body)}</svg>")
+    return parts
 
 
 def _facts(facts: tuple[Fact, ...]) -> str:
@@ -87,11 +103,16 @@ def _facts(facts: tuple[Fact, ...]) -> str:
 
 def _data(scene: Scene) -> str:
     """Return what the script needs, as JSON that cannot end the element that it stands in."""
-    text = json.dumps([_panel_data(panel) for panel in scene.panels], separators=(",", ":"), default=str)
+    text = json.dumps([panel_data(panel) for panel in scene.panels], separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _panel_data(panel: Panel) -> dict[str, Any]:
+def panel_data(panel: Panel) -> dict[str, Any]:
+    """Return what whoever points at a cell or a span of a panel is told.
+
+    >>> panel_data(Grid(1, 1, title="one"))["title"]
+    'one'
+    """
     if not isinstance(panel, Grid):
         told = [span.note or f"{span.label} {span.start:g} to {span.end:g}" for span in panel.spans]
         notes = {note: k for k, note in enumerate(dict.fromkeys(told))}  # the same in every bank: say it once

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TilewrightError
+from .data import to_json
 from .dispatch import scene_of
 from .html import to_fragment, to_html
+from .png import to_png
 from .scene import Scene
 from .svg import to_svg
 from .terminal import has_colours
@@ -23,7 +25,7 @@ _NOTEBOOK_SIDE = 32  # rows and columns that a notebook shows without being aske
 
 
 def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
-    """Return the path after writing a scene to it: .svg, .html, .txt, or .png where cairosvg is installed.
+    """Return the path after writing a scene to it: .svg, .html, .txt, .json, or .png where it can be made.
 
     >>> from tilewright import row_major
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -48,22 +50,12 @@ def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _to_png(scene: Scene) -> bytes:
-    try:
-        cairosvg = import_module("cairosvg")
-    except ImportError:
-        raise ValueError(
-            "a .png needs cairosvg, which is not installed: pip install cairosvg, or save an .svg"
-        ) from None
-    data: bytes = cairosvg.svg2png(to_svg(scene).encode("utf-8"), scale=2)
-    return data
-
-
 _RENDERINGS: dict[str, Callable[[Scene], str | bytes]] = {
     ".svg": to_svg,
     ".html": to_html,
     ".txt": lambda scene: to_text(scene) + "\n",
-    ".png": _to_png,
+    ".png": to_png,
+    ".json": to_json,
 }
 
 

@@ -171,6 +171,8 @@ def _outline(outline: Outline, cells: Cells) -> list[str]:
     stroke = _STROKES[outline.kind]
     size = f'x="{x}" y="{y}" width="{width}" height="{height}"'
     found = [f'<rect class="tw-{outline.kind}" {size} fill="none" {stroke}/>']
+    if outline.kind == "mark":  # a pale rim, or it would drown in cells of its own colour
+        found.insert(0, f'<rect {size} fill="none" stroke="#ffffff" stroke-width="4.5"/>')
     if outline.label and not cells.type_size and width_of(outline.label, 11) + 8 <= width and height >= 18:
         rim = 'paint-order="stroke" stroke="#ffffff" stroke-opacity="0.85" stroke-width="3" stroke-linejoin="round"'
         words = attribute(outline.label)

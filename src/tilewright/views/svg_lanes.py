@@ -130,7 +130,7 @@ def _axis(lanes: Lanes, left: int, top: int, scale: float, height: int) -> list[
         lines.append(f"M{x:g} {top - 3}v{bottom + 3}")
         body.append(text(x, top - 6, amount(tick, apart), 9, "soft", "middle"))
     if lanes.unit:
-        body.append(text(left - 6, top - 6, f"{lanes.unit} →", 9, "soft", "end"))
+        body.append(text(left - 16, top - 6, f"{lanes.unit} →", 9, "soft", "end"))
     body.append("</g>")
     body.append(f'<path class="tw-line" stroke="{LINE}" stroke-width="0.7" fill="none" d="{"".join(lines)}"/>')
     rules = "".join(f"M{left} {top + k * height}h{WIDTH}" for k in range(len(lanes.names) + 1))

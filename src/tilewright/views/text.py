@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import wrap
 
 from .colours import Scale
@@ -10,7 +11,7 @@ from .paint import kinds_of, scales_of, written
 from .scene import Fact, Grid, Lanes, Scene
 from .svg_lanes import amount
 from .terminal import Ink, plain
-from .text_grid import grid_lines, symbol
+from .text_grid import grid_lines, labels_fit, symbol
 
 _MOST_NAMES = 32
 
@@ -34,7 +35,7 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
     for panel in scene.panels:
         if isinstance(panel, Grid):
             lines = grid_lines(panel, scales, ink, width, height)
-            legend = _grid_legend(panel, scales, ink, width)
+            legend = _grid_legend(panel, scales, ink, width, labels_fit(panel, width))
         else:
             lines = _lane_lines(panel, scales, ink, width, height)
             legend = _lane_legend(panel, scales, ink, width)
@@ -56,12 +57,12 @@ def _fact_lines(facts: tuple[Fact, ...], width: int) -> list[str]:
     return lines
 
 
-def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int) -> list[str]:
+def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, labelled: bool) -> list[str]:
     entries = []
     if grid.color:
         scale = scales[grid.color]
         values = set(grid.field(grid.color).values)
-        if scale.named and (ink.on or grid.label != grid.color):
+        if scale.named and (ink.on or not labelled):  # without colours, only bare cells need to be explained
             seen = [(k, value) for k, value in enumerate(scale.values) if value in values][:_MOST_NAMES]
             entries = [_entry(ink, symbol(k), scale.colour(value), written(value)) for k, value in seen]
         elif not scale.named and scale.kind != "category":
@@ -74,9 +75,8 @@ def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int) -> 
 
 def _lane_legend(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int) -> list[str]:
     kinds = [kind for kind in kinds_of(lanes) if kind]
-    entries = [
-        _entry(ink, symbol(scales["kind"].values.index(kind)), scales["kind"].colour(kind), kind) for kind in kinds
-    ]
+    letters = _letters(scales["kind"])
+    entries = [_entry(ink, letters[kind], scales["kind"].colour(kind), kind) for kind in kinds]
     free = next((span.kind or "unused" for span in lanes.spans if span.hatched), "")
     return _flow([*entries[:_MOST_NAMES], *([f"/ {plain(free)}"] if free else [])], width)
 
@@ -109,7 +109,7 @@ def _lane_lines(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int, he
     room = width - gutter - 1
     scale = room / (lanes.end - lanes.start)
     colours = scales["kind"].colours(span.kind for span in lanes.spans if not span.hatched)
-    numbers = {kind: k for k, kind in enumerate(scales["kind"].values)}
+    letters = _letters(scales["kind"])
     lines = [f"  {plain(lanes.title)}"] if lanes.title else []
     end = f"{amount(lanes.end)} {plain(lanes.unit)}".rstrip()
     lines.append(" " * gutter + f"{amount(lanes.start)}{end:>{room - len(amount(lanes.start))}}")
@@ -120,15 +120,31 @@ def _lane_lines(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int, he
                 continue
             first = min(room - 1, int((span.start - lanes.start) * scale))
             last = max(first + 1, min(room, round((span.end - lanes.start) * scale)))
-            mark = "/" if span.hatched else " " if ink.on else symbol(numbers[span.kind])
-            word = plain(span.label)
-            body = (word if len(word) <= last - first - 2 else "").center(last - first, mark) if word else ""
-            body = body or mark * (last - first)
+            mark = "/" if span.hatched else " " if ink.on else letters[span.kind]
+            body = _body(plain(span.label), mark, last - first, framed=not (ink.on or span.hatched))
             row[first:last] = [(letter, "" if span.hatched else colours[span.kind]) for letter in body]
         lines.append(f"  {name[: gutter - 3]:>{gutter - 3}} " + _painted(row, ink))
     if len(names) > height:
         lines.append(" " * gutter + f"⋮ and {len(names) - height} more")
     return lines
+
+
+def _body(word: str, mark: str, room: int, framed: bool) -> str:
+    """Return the characters of a span: its word amid its mark, and where there are no colours a bar before it."""
+    bar = "│" if framed and room > 2 else ""
+    inside = room - len(bar)
+    return bar + (word if len(word) <= inside - (0 if bar else 2) else "").center(inside, mark)
+
+
+def _letters(scale: Scale) -> dict[str, str]:
+    """Return a letter for each kind of span: the first of its own that no other has, since labels are often numbers."""
+    found: dict[str, str] = {}
+    for k, kind in enumerate(scale.values):
+        own = "".join(re.findall("[a-z]{2,}", str(kind).lower()))  # of its words, not of "512x512"
+        spare = [chr(ord("a") + j) for j in range(26)]
+        free = [letter for letter in (*own, *spare) if letter not in found.values()]
+        found[kind] = free[0] if free else symbol(k)
+    return found
 
 
 def _painted(row: list[tuple[str, str]], ink: Ink) -> str:

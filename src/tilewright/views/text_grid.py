@@ -47,7 +47,11 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, heigh
     colours = cell_colours(grid, scales)
     marks = labels if written else _marks(grid, scales)
 
+    marked = _marked(grid)
+
     def cell(at: int) -> str:
+        if not written and at in marked:
+            return ink.paint("X" * page.cell, colours[at]) if colours else "X" * page.cell
         if grid.valid and not grid.valid[at]:
             return "/" * page.cell
         word = "" if not written and ink.on else marks[at] if marks else ""
@@ -55,15 +59,25 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, heigh
         return ink.paint(shown, colours[at]) if colours else shown
 
     lines = [f"  {plain(grid.title)}"] if grid.title else []
-    lines += _header(grid, page)
+    lines += _header(grid, page, width)
     for row in page.rows:
         if row is None:
             lines.append(" " * page.gutter + "⋮")
             continue
         if row in page.rules:
             lines.append(_rule(page, page.rules[row]))
-        lines.append(_row(grid, page, row, names[row], cell))
+        lines.append(_row(grid, page, row, names[row], cell, marked if written else frozenset()))
     return lines
+
+
+def labels_fit(grid: Grid, width: int) -> bool:
+    """Return whether labels are written into the cells of a grid at this width.
+
+    >>> labels_fit(Grid(1, 2), 80)
+    False
+    """
+    gutter = max([len(plain(grid.row_name(row))) for row in range(grid.rows)], default=0) + 3
+    return _fit(grid, gutter, width, 1) is not None
 
 
 def _fit(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Page, list[str]] | None:
@@ -126,7 +140,7 @@ def _marks(grid: Grid, scales: dict[str, Scale]) -> list[str]:
     return [shades[int(place[value] * (len(shades) - 1))] if value in place else " " for value in values]
 
 
-def _header(grid: Grid, page: _Page) -> list[str]:
+def _header(grid: Grid, page: _Page, width: int) -> list[str]:
     """Return the line with the names of the columns; only some of them where cells are narrow."""
     names = [plain(grid.column_name(column)) for column in range(grid.columns)]
     room = page.cell + len(page.gap)
@@ -138,21 +152,35 @@ def _header(grid: Grid, page: _Page) -> list[str]:
         if column in page.bars:
             start += 1 + len(page.gap)
         if column is not None and column % step == 0 and start >= len(out):
-            out = out.ljust(start) + (f"{names[column]:>{page.cell}}" if step == 1 else names[column])
+            name = f"{names[column]:>{page.cell}}" if step == 1 else names[column]
+            out = out.ljust(start) + name if start + len(name) <= width else out
         start += 1 if column is None else room
-    return [out[: max(start, len(out.rstrip()))]] if len(out) <= start + longest else [out[:start]]
+    return [out]
 
 
-def _row(grid: Grid, page: _Page, row: int, name: str, cell: Callable[[int], str]) -> str:
-    parts = [f"  {name:>{page.gutter - 3}} "]
+def _marked(grid: Grid) -> frozenset[int]:
+    """Return the cells that are marked as single ones: bracketed where labels are written, else an X."""
+    marks = [box for box in grid.outlines if box.kind == "mark" and box.rows == box.columns == 1]
+    return frozenset(box.row * grid.columns + box.column for box in marks)
+
+
+def _row(
+    grid: Grid, page: _Page, row: int, name: str, cell: Callable[[int], str], bracketed: frozenset[int] = frozenset()
+) -> str:
+    parts = [f"  {name:>{page.gutter - 3}}", " "]
     for k, column in enumerate(page.columns):
         if column is None:
             parts.append("…")
             continue
         if column in page.bars:
-            parts.append(_BARS[page.bars[column]][0] + page.gap)
-        parts.append(cell(row * grid.columns + column))
-        if page.gap and k + 1 < len(page.columns):
+            parts += [_BARS[page.bars[column]][0], page.gap]
+        at = row * grid.columns + column
+        if at in bracketed:
+            parts[-1] = "["
+        parts.append(cell(at))
+        if at in bracketed:
+            parts.append("]")
+        elif page.gap and k + 1 < len(page.columns):
             parts.append(page.gap)
     return "".join(parts)
 

@@ -15,7 +15,7 @@ from ...memory import TensorSpec, Where
 from ..access import balance
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..sheet import SIDE, spread
-from .layouts import sheet_panels
+from .layouts import layout_scene, sheet_panels
 
 
 def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str = "") -> Scene:
@@ -31,6 +31,8 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
     """
     if not spec.num_pages:
         raise LayoutError(f"{spec} has no pages: there is nothing to see; give every dimension an extent of at least 1")
+    if spec.chip is None and at is None:
+        return _unplaced(spec, side, title)
     pages = _Pages.of(spec, side)
     holders = _cores(pages) if spec.memory.is_sharded else _banks(pages, side)
     panels = [pages.grid(), holders]
@@ -44,6 +46,18 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
     shape = " x ".join(map(str, spec.shape.logical))
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
     return Scene(title, tuple(panels), tuple(facts), pages.note)
+
+
+def _unplaced(spec: TensorSpec, side: int, title: str) -> Scene:
+    """Return the order in which elements are stored, which is all that is known without a chip."""
+    found = layout_scene(spec.stored, memory=False, side=side, title=title or str(spec))
+    facts = [
+        Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
+        Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes"),
+        Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"),
+        Fact("banks and addresses", "depend on the chip; give one, as in chip='wormhole_n150'"),
+    ]
+    return replace(found, facts=tuple(facts))
 
 
 @dataclass(frozen=True, slots=True)

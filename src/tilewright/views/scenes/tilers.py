@@ -85,8 +85,8 @@ class _Axis:
         return first, max(1, -(-(start - self.low + extent) // self.block) - first)
 
 
-def _numbers(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[np.int64]:
-    """Return the id of the tile that every cell belongs to."""
+def _numbers(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[Any]:
+    """Return the id of the tile that every cell belongs to, of any size."""
     outer = (0,) * (tiler.rank - (2 if down else 1))
     ids = {
         (r, c): tiler.id_at((*outer, r, c) if down else (*outer, c))
@@ -94,7 +94,7 @@ def _numbers(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[np.int6
         for c in np.unique(across.owner).tolist()
     }
     rows = down.owner.tolist() if down else [0]
-    return np.array([[ids[r, c] for c in across.owner.tolist()] for r in rows], dtype=np.int64)
+    return np.array([[ids[r, c] for c in across.owner.tolist()] for r in rows], dtype=object)
 
 
 def _outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outline]:
@@ -118,17 +118,23 @@ def _times(extents: Iterable[int]) -> str:
     return " x ".join(map(str, extents))
 
 
+def _margins(augmentation: tuple[tuple[int, int], ...]) -> str:
+    """Return what is added around the space in words, said once where it is the same along every axis."""
+    if not any(map(any, augmentation)):
+        return "nothing"
+    words = [f"{before} before, {after} after" for before, after in augmentation]
+    return f"{words[0]} along each axis" if len(set(words)) == 1 and len(words) > 1 else "; ".join(words)
+
+
 def _facts(tiler: Tiler) -> list[Fact]:
-    read = prod(
-        sum(tiler._tile_at((0,) * axis + (k,) + (0,) * (tiler.rank - axis - 1)).shape[axis] for k in range(n))
-        for axis, n in enumerate(tiler.grid)
-    )
+    last = tiler._tile_at(tuple(n - 1 for n in tiler.grid)).shape  # along each axis, all others are whole
+    read = prod((n - 1) * whole + end for n, whole, end in zip(tiler.grid, tiler.tile, last, strict=True))
     share = read / max(1, prod(tiler.space))
-    partial = [n for n, full in zip(tiler[tiler.count - 1].shape, tiler.tile, strict=True) if n < full]
+    partial = [n for n, full in zip(last, tiler.tile, strict=True) if n < full]
     return [
         Fact("tiles", f"{tiler.count} = {_times(tiler.grid)}, {tiler.order}"),
-        Fact("overlap", _times(tiler.overlap)),
-        Fact("beyond the space", ", ".join(f"{a} before, {b} after" for a, b in tiler.augmentation)),
-        Fact("last tile", _times(tiler[tiler.count - 1].shape) + (" (partial)" if partial else "")),
+        Fact("overlap", _times(tiler.overlap) if any(tiler.overlap) else "none"),
+        Fact("beyond the space", _margins(tiler.augmentation)),
+        Fact("last tile", _times(last) + (" (partial)" if partial else "")),
         Fact("elements read for each one there is", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
     ]

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mark on a cell or a span, and on everything that is the same thing. Text only ever goes into textContent.
-"use strict";
-(() => {
-  const panels = JSON.parse(document.getElementById("scene").textContent);
-  const told = document.getElementById("told");
-  const pictures = [...document.querySelectorAll("svg[data-panel]")];
+
+/**
+ * Let the pointer and the keyboard move a mark over pictures of one scene.
+ *
+ * pictures: the SVG elements of its panels; panels: their data; told: the element that says what is marked.
+ * picked(number, at): called when somebody clicks, or presses Enter, on a cell or span; between: what parts facts.
+ */
+export function follow(pictures, panels, told, picked = () => {}, between = "\n") {
   let held = false;
 
   for (const panel of panels) {
@@ -69,7 +72,7 @@
   }
 
   function clear() {
-    document.querySelectorAll(".mark, .mark-rim").forEach((mark) => mark.remove());
+    pictures.forEach((svg) => svg.querySelectorAll(".mark, .mark-rim").forEach((mark) => mark.remove()));
   }
 
   function point(number, at) {
@@ -85,12 +88,17 @@
     }
     draw(number, at);
     pictures[number].dataset.at = at;
-    told.textContent = [describe(number, at), ...others].join("\n");
+    told.textContent = [describe(number, at), ...others].join("\n").replaceAll("\n", between);
   }
 
   function hold(value) {
     held = value;
     told.classList.toggle("held", held);
+  }
+
+  function count(number) {
+    const grid = grids[number];
+    return grid ? grid.rows * grid.columns : panels[number].spans.length;
   }
 
   pictures.forEach((svg, number) => {
@@ -116,24 +124,25 @@
       hold(false);
       point(number, at);
       hold(true);
+      picked(number, at);
     });
     svg.addEventListener("keydown", (event) => {
       const columns = grid ? grid.columns : 1;
-      const count = grid ? grid.rows * grid.columns : panels[number].spans.length;
       const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
       const now = Number(svg.dataset.at || 0);
+      const last = count(number) - 1;
       if (event.key === "Escape") { hold(false); clear(); return; }
-      if (event.key === "Enter") { hold(!held); event.preventDefault(); return; }
-      const next = event.key === "Home" ? 0 : event.key === "End" ? count - 1 : step === undefined ? null : now + step;
+      if (event.key === "Enter") {
+        hold(!held);
+        event.preventDefault();
+        if (held) picked(number, now);
+        return;
+      }
+      const next = event.key === "Home" ? 0 : event.key === "End" ? last : step === undefined ? null : now + step;
       if (next === null) return;
       event.preventDefault();
-      if (next >= 0 && next < count) point(number, next);
+      if (next >= 0 && next <= last) point(number, next);
     });
     svg.addEventListener("focus", () => { if (!held && count(number)) point(number, Number(svg.dataset.at || 0)); });
   });
-
-  function count(number) {
-    const grid = grids[number];
-    return grid ? grid.rows * grid.columns : panels[number].spans.length;
-  }
-})();
+}

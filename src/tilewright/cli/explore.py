@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright explore`: the explorer page, served on this machine until Ctrl-C."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from .console import Answer, Console
+from .spec_options import SpecOptions, spec_options
+from .subjects import Subject
+from .verb import verb
+
+
+@verb("explore")
+@click.argument("start", required=False, metavar="[SHAPE|LINK]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of this machine. [8654, or any that is free]")
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@spec_options
+def command(start: str | None, port: int | None, browser: bool, options: SpecOptions) -> Answer:
+    """Open the explorer: a page to type a placement into, and see where everything goes.
+
+    It starts with a SHAPE placed by the options, with a LINK that somebody shared, or with an example. Only this
+    machine can reach it, and only with the key in the address that is printed. Ctrl-C ends it.
+
+    \b
+    tilewright explore
+    tilewright explore 4x60x90 --dtype bfloat8_b --shard block --grid 8x8
+    tilewright explore 'http://127.0.0.1:8654/#shape=64x64&dtype=bfloat16'
+    """
+    from ..views.explorer.server import PORT, Explorer
+
+    fragment = _fragment(start, options)
+    console = Console.current()
+    with Explorer(PORT if port is None else port) as explorer:
+        link = explorer.link(fragment)
+        if console.json:
+            console.event("serving", url=explorer.url, link=link)
+        else:
+            click.echo(f"The explorer is at\n\n  {link}\n\nCtrl-C ends it.")
+        if browser:
+            webbrowser.open(link)
+        with suppress(KeyboardInterrupt):  # that is how it ends
+            explorer.serve_forever(poll_interval=0.2)
+    return Answer("", {"event": "ended"})
+
+
+def _fragment(start: str | None, options: SpecOptions) -> str:
+    """Return what the page shows at first: that of a link, or of a spec; none for the page's own example."""
+    if start is None:
+        return ""
+    if "#" in start or "=" in start:
+        return without_key(start.rpartition("#")[2])
+    from ..views.explorer import words_of
+
+    words: dict[str, Any] = words_of(options.spec(Subject.of(start).extents))
+    return urlencode(words)
+
+
+def without_key(fragment: str) -> str:
+    """Return what a link shows, without the key of the explorer that it came from.
+
+    >>> without_key("key=abc&shape=4x8")
+    'shape=4x8'
+    """
+    return "&".join(part for part in fragment.split("&") if part and not part.startswith("key="))

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page is told in words and numbers: the library's own answers, as plain data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import OutOfMemory, TilewrightError
+from ...formats.catalogue import BLOCK_FORMATS
+from ...formats.scalar import SCALAR_FORMATS
+from ...memory import TensorSpec, chip_names, explain, explain_address, fit
+from ...memory.tile import HEIGHTS, WIDTHS
+from ...memory.where import coordinate_of
+from ...tiling.schedule import SCHEMES
+from ..scenes.pages import page_scene
+from .pictures import drawn
+from .questions import (
+    MEMORIES,
+    FieldError,
+    Words,
+    arguments_of,
+    by,
+    drawable,
+    element_of,
+    number,
+    numbers,
+    require_place,
+    spec_of,
+    words_of,
+)
+
+MOST_ROWS = 64  # of what a core holds
+# Where a step of the way turns from what it is to what it is part of.
+_PART = re.compile(r",? (?=of |after |shared |which |= buffer )")
+_DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)
+
+
+def choices(words: Words) -> dict[str, Any]:
+    """Return what can be chosen in each field.
+
+    >>> choices({})["layout"]
+    ['tile', 'row_major']
+    """
+    first = ("bfloat16", "bfloat8_b", "bfloat4_b", "float32", "int32", "uint32", "uint16", "uint8")
+    return {
+        "dtype": [*first, *(name for name in _DTYPES if name not in first)],
+        "layout": ["tile", "row_major"],
+        "tile": [f"{high}x{wide}" for wide in WIDTHS for high in HEIGHTS],
+        "memory": list(MEMORIES),
+        "buffer": ["dram", "l1"],
+        "orientation": ["row_major", "col_major"],
+        "distribution": ["round_robin_1d", "grid_2d", "contiguous_1d"],
+        "chip": chip_names(),
+        "dispatch": ["fast", "slow"],
+        "scheme": list(SCHEMES),
+    }
+
+
+# Questions about a spec.
+
+
+def placement(words: Words) -> dict[str, Any]:
+    """Return what is known about a spec: itself in Python, its facts, whether it fits, and what would if not.
+
+    >>> placement({"shape": "64x64", "chip": "n150"})["fit"]["fits"]
+    True
+    """
+    arguments = arguments_of(words)
+    chip = arguments["chip"]
+    answer = fit(arguments, chip, circular_buffers=number(words, "circular", 0))
+    tensor = answer.tensors[0]
+    spec = tensor.spec
+    view = next(
+        (view for view in answer.memories if spec is not None and view.buffer_type is spec.memory.buffer_type), None
+    )
+    return {
+        "spec": None if spec is None else _about(spec),
+        "fit": {
+            "fits": answer.fits,
+            "chip": str(chip),
+            "bytes_per_bank": tensor.bytes_per_bank,
+            "banks": tensor.banks,
+            "bank_bytes": 0 if view is None else view.bank_bytes,
+            "circular": answer.circular_buffer_bytes,
+            "padding_bytes": tensor.padding_bytes,
+            "address": tensor.address,
+            "text": str(answer),
+            "problems": [str(problem) for problem in (*tensor.problems, *answer.problems)],
+            "warnings": list(tensor.warnings),
+            "alternatives": [{"text": str(each), "words": words_of(each.spec)} for each in answer.alternatives],
+        },
+    }
+
+
+def _about(spec: TensorSpec) -> dict[str, Any]:
+    sharding = spec.memory.sharding
+    facts = {
+        "shape": by(spec.shape.logical),
+        "padded shape": by(spec.padded_shape),
+        "stored as": f"{by(spec.physical_shape)} matrix",
+        "page": f"{by(spec.page_shape)}, {spec.page_bytes} bytes",
+        "pages": str(spec.num_pages),
+        "shard": "none" if sharding is None else by(sharding.shape),
+        "bytes": str(spec.nbytes),
+        "padding": f"{spec.padding_bytes} bytes ({spec.padding_bytes / spec.nbytes if spec.nbytes else 0:.1%})",
+    }
+    if not spec.violations():
+        facts |= {
+            "banks used": str(len(set(spec.banks))),
+            "bytes of each bank": str(spec.allocated_bytes),
+            "page spacing": f"{spec.aligned_page_bytes} bytes",
+        }
+    return {"python": repr(spec), "text": str(spec), "facts": facts, "words": words_of(spec)}
+
+
+def element(words: Words) -> dict[str, Any]:
+    """Return the way of one element: by its coordinate (`at`), its `page`, or its `bank` and `address`.
+
+    >>> found = element({"shape": "64x64", "chip": "n150", "at": "33,5"})
+    >>> [step["name"] for step in found["steps"]]
+    ['element', 'matrix', 'tile', 'face', 'page', 'value', 'bank', 'address']
+    """
+    spec = require_place(spec_of(words))
+    base, note = None, ""
+    try:
+        _ = spec.first_address
+    except OutOfMemory:
+        base, note = 0, "The tensor does not fit its chip: addresses are counted from the start of its buffer."
+    at, why = _asked_element(words, spec, base)
+    if at is None:
+        return {"at": None, "note": why}
+    where = spec.where(*at, base=base)
+    return {
+        "at": list(at),
+        "page": where.page,
+        "core": f"{where.core.x},{where.core.y}" if where.buffer_type.is_l1 else None,
+        "bank": where.bank,
+        "address": where.address,
+        "steps": [_step(name, text) for name, text in explain(spec, at, base).steps()],
+        "note": note,
+        "scene": drawn(page_scene(spec, at=at)),
+    }
+
+
+def _step(name: str, text: str) -> dict[str, str]:
+    """Return a step of the chain with what it is apart from what it is part of."""
+    value, detail = (*_PART.split(text, maxsplit=1), "")[:2]
+    return {"name": name, "value": value, "detail": detail}
+
+
+def _asked_element(words: Words, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
+    """Return the element that is asked for, or None and why there is none."""
+    if words.get("address"):
+        bank = _bank(words, spec)
+        found = explain_address(spec, bank, _address(words), base=base)
+        why = f"At {words['address']} of bank {bank} lies {found}."
+        return (found.coordinate if found.kind == "data" else None), why
+    if words.get("page"):
+        page = number(words, "page", 0)
+        return _first_of_page(spec, page), f"All of page {page} is padding."
+    return element_of(words, spec), ""
+
+
+def _bank(words: Words, spec: TensorSpec) -> int:
+    bank, (chip, buffer) = number(words, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
+    if bank >= chip.banks(buffer):
+        raise FieldError("bank", f"{chip.name} has no {buffer} bank {bank}; use 0 to {chip.banks(buffer) - 1}")
+    return bank
+
+
+def _address(words: Words) -> int:
+    text = words["address"].strip().lower()
+    if not text.startswith("0x"):
+        return number(words, "address", 0)
+    try:
+        return int(text[:18], 16)
+    except ValueError:
+        raise FieldError("address", f"{words['address']!r} is no address; write 1048640 or 0x100040") from None
+
+
+def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
+    """Return the first element of a page that is data, None if all of it is padding."""
+    if not 0 <= page < spec.num_pages:
+        raise FieldError("page", f"there is no page {page}; pages are 0 to {spec.num_pages - 1}")
+    for start in range(0, spec.page_elements, spec.page_shape[1]):
+        coordinate, is_data = coordinate_of(spec, page, start)
+        if is_data:
+            return tuple(coordinate[len(coordinate) - spec.shape.rank :])
+    return None
+
+
+def core(words: Words) -> dict[str, Any]:
+    """Return what one core or bank holds: its pages, in runs that follow each other, with their addresses.
+
+    >>> words = {"shape": "128x64", "memory": "height_sharded", "buffer": "l1", "grid": "2x1", "chip": "n150"}
+    >>> core({**words, "core": "1,0"})["rows"][0]["pages"]
+    '4 to 7'
+    """
+    spec = require_place(drawable(spec_of(words)))
+    chip, buffer = spec.known_chip, spec.memory.buffer_type
+    if words.get("core"):
+        place = (*numbers(words, "core", "0,0", 2), 0)[:2]
+        try:
+            bank = chip.bank_of(place, buffer)
+        except TilewrightError as problem:
+            raise FieldError("core", str(problem)) from None
+    else:
+        bank = _bank(words, spec)
+    try:
+        table = spec.pages()
+    except OutOfMemory:
+        table = spec.pages(base=0)
+    pages = np.flatnonzero(table.bank == bank)
+    pages = pages[np.argsort(table.address[pages], kind="stable")]
+    owner = chip.core_of(bank, buffer)
+    return {
+        "bank": bank,
+        "core": f"{owner.x},{owner.y}" if buffer.is_l1 else None,
+        "memory": str(buffer),
+        "pages": len(pages),
+        "bytes": len(pages) * spec.aligned_page_bytes,
+        "bank_bytes": chip.bank_bytes(buffer),
+        "rows": _held(spec, pages, table.address[pages]),
+        "more": max(0, _runs(pages, table.address[pages], spec).size - MOST_ROWS),
+    }
+
+
+def _runs(pages: Any, address: Any, spec: TensorSpec) -> Any:
+    """Return where runs of pages start that follow each other in number and in address."""
+    if not len(pages):
+        return np.zeros(0, dtype=np.int64)
+    broken = (np.diff(pages) != 1) | (np.diff(address) != spec.aligned_page_bytes)
+    return np.concatenate([[0], np.flatnonzero(broken) + 1])
+
+
+def _held(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
+    starts = _runs(pages, address, spec)
+    if not starts.size:
+        return []
+    ends = np.append(starts[1:], len(pages))
+    shards = np.asarray(spec.paging.shard_table()[0]) if spec.memory.is_sharded else None
+    rows = []
+    for start, end in zip(starts[:MOST_ROWS].tolist(), ends[:MOST_ROWS].tolist(), strict=True):
+        first, last = int(pages[start]), int(pages[end - 1])
+        rows.append(
+            {
+                "page": first,
+                "pages": str(first) if first == last else f"{first} to {last}",
+                "shard": None if shards is None else int(shards[first]),
+                "matrix": _box(spec, first),
+                "address": int(address[start]),
+                "end": int(address[end - 1]) + spec.aligned_page_bytes,
+            }
+        )
+    return rows
+
+
+def _box(spec: TensorSpec, page: int) -> str:
+    high, wide = spec.page_shape
+    across = max(1, spec.physical_shape[1] // wide)
+    return f"row {page // across * high}, column {page % across * wide}"
+
+
+QUESTIONS: dict[str, Callable[[Words], dict[str, Any]]] = {
+    "choices": choices,
+    "placement": placement,
+    "element": element,
+    "core": core,
+}

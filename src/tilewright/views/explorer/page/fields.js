@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of a spec: what can be typed or picked, which of them matter, and where a problem is shown.
+
+import { make } from "./dom.js";
+
+/** What each field is called, how it is filled at first, and when it matters. */
+export const FIELDS = {
+  shape: { label: "Shape", usual: "1x4x60x90", hint: "1x4x60x90", wide: true },
+  dtype: { label: "Number format", usual: "bfloat8_b", pick: true },
+  layout: { label: "Layout", usual: "tile", pick: true },
+  tile: { label: "Tile", usual: "32x32", pick: true, when: (words) => words.layout !== "row_major" },
+  memory: { label: "Memory layout", usual: "block_sharded", pick: true },
+  buffer: { label: "Memory", usual: "l1", pick: true },
+  grid: { label: "Cores, x by y", usual: "8x8", hint: "8x8", when: isSharded },
+  shard: { label: "Shard", usual: "", hint: "worked out", when: isSharded },
+  orientation: { label: "Orientation", usual: "row_major", pick: true, when: isSharded },
+  distribution: { label: "Dealt", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
+  chip: { label: "Chip", usual: "wormhole_n150", pick: true, wide: true },
+  dispatch: { label: "Dispatch", usual: "fast", pick: true },
+  circular: { label: "Circular buffers, B", usual: "", hint: "0" },
+  alignment: { label: "Alignment", usual: "", hint: "as the layout" },
+};
+const SAID = {
+  row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
+  width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
+  round_robin_1d: "in turn", grid_2d: "on a grid", contiguous_1d: "in runs",
+};
+const GROUPS = [
+  ["Tensor", ["shape", "dtype", "layout", "tile"]],
+  ["Memory", ["memory", "buffer", "grid", "shard", "orientation", "distribution"]],
+  ["Machine", ["chip", "dispatch", "circular", "alignment"]],
+];
+
+function isSharded(words) {
+  return words.memory !== "interleaved";
+}
+
+/** Return a labelled field: a select where there are choices, else a line of text. */
+export function field(name, label, value, choices, hint, changed) {
+  const id = `${name}-${Math.random().toString(36).slice(2, 8)}`;
+  const common = { id, name, oninput: changed, onchange: changed };
+  let control;
+  if (choices) {
+    control = make("select", common, ...choices.map((choice) => make("option", { value: choice }, SAID[choice] ?? choice)));
+    control.value = choices.includes(value) ? value : choices[0];
+  } else {
+    control = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", placeholder: hint || "" });
+    control.value = value;
+  }
+  return { control, row: make("div", { class: "field" }, make("label", { for: id }, label), control) };
+}
+
+/** The form of one spec; `changed` is called with its words whenever they change. */
+export class SpecForm {
+  constructor(name, words, choices, changed) {
+    this.rows = {};
+    this.error = make("p", { class: "error", role: "alert", id: `error-${name}`, hidden: true });
+    const groups = GROUPS.map(([legend, names]) => make("fieldset", {}, make("legend", {}, legend), ...names.map((each) => {
+      const about = FIELDS[each];
+      const made = field(each, about.label, words[each] ?? about.usual, about.pick && choices[each], about.hint, () => {
+        this.relevant();
+        changed();
+      });
+      this.rows[each] = made;
+      if (about.wide) made.row.classList.add("wide");
+      return made.row;
+    })));
+    this.element = make("form", { class: "spec card", "aria-label": `Spec ${name}`, onsubmit: (event) => event.preventDefault() },
+      make("h2", {}, make("span", { class: "letter" }, name), " Spec"), ...groups, this.error);
+    this.relevant();
+  }
+
+  /** Return what is typed and picked, as far as it matters. */
+  words() {
+    const typed = Object.fromEntries(Object.entries(this.rows).map(([name, { control }]) => [name, control.value.trim()]));
+    return Object.fromEntries(Object.entries(typed).filter(([name]) => (FIELDS[name].when ?? (() => true))(typed)));
+  }
+
+  /** Fill the fields, leaving alone what is not said. */
+  fill(words) {
+    for (const [name, { control }] of Object.entries(this.rows)) {
+      if (name in words) control.value = words[name];
+      else if (name === "shard") control.value = "";
+    }
+    this.relevant();
+  }
+
+  /** Show the fields that matter. */
+  relevant() {
+    const typed = Object.fromEntries(Object.entries(this.rows).map(([name, { control }]) => [name, control.value]));
+    for (const [name, { row }] of Object.entries(this.rows)) row.hidden = !(FIELDS[name].when ?? (() => true))(typed);
+  }
+
+  /** Show a problem beside the fields, or none. */
+  problem(message, name) {
+    this.error.hidden = !message;
+    if (this.error.textContent !== message) this.error.textContent = message;
+    // Below the fields it is about, so that what is being typed into does not move.
+    const place = this.rows[name]?.row.parentElement ?? this.element;
+    if (message && this.error.parentElement !== place) place.append(this.error);
+    for (const [each, { control }] of Object.entries(this.rows)) {
+      const guilty = Boolean(message) && each === name;
+      control.toggleAttribute("aria-invalid", guilty);
+      if (guilty) { control.setAttribute("aria-invalid", "true"); control.setAttribute("aria-describedby", this.error.id); }
+      else control.removeAttribute("aria-describedby");
+    }
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures from the server, set into the page as elements, never as markup of the page.
+
+import { make } from "./dom.js";
+import { follow } from "./marks.js";
+
+const DRAWING = /^(svg|g|path|rect|text|title|line|circle|tspan)$/;
+
+/** Return the SVG of a panel as an element; anything that is not drawing is left out. */
+function element(markup) {
+  const parsed = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
+  for (const node of [parsed, ...parsed.querySelectorAll("*")]) {
+    if (!DRAWING.test(node.localName)) node.remove();
+    else for (const { name } of [...node.attributes]) if (name.startsWith("on") || name.includes("href")) node.removeAttribute(name);
+  }
+  return document.importNode(parsed, true);
+}
+
+/** Return a scene as an element; picked(fields of the cell, number of the panel) is called on a click or Enter. */
+export function scene(found, picked, { facts = true } = {}) {
+  const svgs = found.panels.map((panel) => element(panel.svg));
+  const told = make("output", { class: "told", "aria-live": "polite" },
+    "Point, or move with the arrow keys; click or press Enter to choose.");
+  const data = found.panels.map((panel) => panel.data);
+  const links = data.map((panel) => panel.link);
+  follow(svgs, data, told, (number, at) => {
+    if (!picked) return;
+    const panel = data[number];
+    const cell = panel.fields ? Object.fromEntries(Object.entries(panel.fields).map(([name, values]) => [name, values[at]])) : {};
+    const link = panel.fields ? (Array.isArray(links[number]) ? links[number][at] : cell[links[number]]) : null;
+    picked(cell, number, link);
+  }, " · ");
+  return make("div", { class: "scene" },
+    found.note ? make("p", { class: "soft" }, found.note) : null,
+    make("div", { class: "panels" }, ...svgs.map((svg) => make("figure", {}, svg))),
+    told,
+    facts && found.facts.length ? factsOf(found.facts) : null);
+}
+
+/** Return facts as a list of names and values. */
+export function factsOf(facts) {
+  return make("dl", { class: "facts" }, ...facts.map((fact) =>
+    make("div", {}, make("dt", {}, fact.name), make("dd", { class: fact.tone }, fact.value))));
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shown, in the fragment of the address: a link says everything, and sends nothing to anyone.
+
+const LONGEST = 6000;
+
+/** Return what an address shows: the key if it has one, the view, and the words of both sides. */
+export function read(fragment) {
+  const found = { key: "", view: "tensor", a: {}, b: null, notation: "" };
+  const given = new URLSearchParams(fragment.replace(/^#/, "").slice(0, LONGEST));
+  for (const [name, value] of given) {
+    if (name === "key") found.key = value;
+    else if (name === "view") found.view = value === "layout" ? "layout" : "tensor";
+    else if (name === "notation") found.notation = value;
+    else if (name.startsWith("b.")) (found.b ??= {})[name.slice(2)] = value;
+    else found.a[name] = value;
+  }
+  return found;
+}
+
+/** Return the fragment that shows the same again. */
+export function written({ view, a, b, notation }) {
+  const pairs = [];
+  if (view !== "tensor") pairs.push(["view", view]);
+  if (notation) pairs.push(["notation", notation]);
+  for (const [name, value] of Object.entries(a)) if (value) pairs.push([name, value]);
+  for (const [name, value] of Object.entries(b ?? {})) if (value) pairs.push([`b.${name}`, value]);
+  return new URLSearchParams(pairs).toString();
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// One spec with everything there is to see about it.
+
+import { ask, picture } from "./asking.js";
+import { Chain } from "./chain.js";
+import { card, make } from "./dom.js";
+import { exports } from "./exporting.js";
+import { SpecForm } from "./fields.js";
+import { holding } from "./holding.js";
+import { Motion } from "./motion.js";
+import { scene } from "./pictures.js";
+import { about, verdict } from "./verdict.js";
+
+const PAUSE = 160; // milliseconds of no typing before anything is asked
+
+/** A side of the page: a form, and below or beside it what its spec leads to. */
+export class Side {
+  constructor(name, words, choices, changed) {
+    this.changed = changed;
+    this.where = words.at ? { at: words.at } : {};
+    this.holder = words.core ? { core: words.core } : words.bank ? { bank: words.bank } : null;
+    this.found = null;
+    this.chosen = null;
+    this.form = new SpecForm(name, words, choices, () => this.later());
+    this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
+    this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
+    this.fit = make("div");
+    this.about = make("div");
+    this.holding = make("div");
+    this.placement = card("Placement");
+    this.memory = card("Memory map");
+    this.results = make("div", { class: "results empty" },
+      this.fit, this.chain.element, this.placement, this.holding, this.memory, this.motion.element, this.about);
+    this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
+  }
+
+  /** Return all that a link has to say about this side. */
+  words() {
+    const motion = Object.fromEntries(Object.entries(this.motion.words()).filter(([name, value]) => !(name === "times" && value === "2x3x2") && !(name === "scheme" && value === "double")));
+    return { ...this.form.words(), ...motion, at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
+  }
+
+  /** Return the shape, however it is spelled. */
+  shape() {
+    return this.found?.spec?.facts.shape;
+  }
+
+  /** Ask again, once nobody types any more; `part` is what changed, if not the spec. */
+  later(part = "all") {
+    if (this.part !== undefined && this.part !== part) part = "all";
+    this.part = part;
+    this.element.setAttribute("aria-busy", "true");
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.update(part), PAUSE);
+  }
+
+  /** Ask for everything that changed, and show it; what was asked before is forgotten. */
+  async update(part = "all") {
+    clearTimeout(this.timer);
+    // Whatever is still to be asked, or was not answered yet, is asked together with this.
+    if ([this.part, this.running].some((other) => other !== undefined && other !== part)) part = "all";
+    [this.part, this.running] = [undefined, part];
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    const { signal } = asking;
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      const words = this.form.words();
+      if (part === "all") await this.everything(words, signal);
+      else if (part === "element") await this.element_(words, signal);
+      else await this.motion.update(words, signal);
+      this.element.classList.toggle("stale", this.form.error.hidden === false && !this.found?.spec);
+      if (this.way) this.results.classList.remove("empty");
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      this.form.problem(problem.message, problem.field);
+      this.element.classList.add("stale");
+      this.found = null;
+    }
+    if (this.asking === asking) {
+      this.running = undefined;
+      this.element.removeAttribute("aria-busy");
+    }
+    this.changed(this);
+  }
+
+  async everything(words, signal) {
+    this.found = await ask("placement", words, signal);
+    const { fit, spec } = this.found;
+    this.form.problem(fit.fits ? "" : fit.problems.join("\n"), null);
+    this.fit.replaceChildren(verdict(this.found, (chosen) => { this.form.fill(chosen); this.update(); }));
+    this.about.replaceChildren(...[about(this.found)].filter(Boolean));
+    if (!spec || !fit.banks) return;
+    if (this.drawn && this.drawn !== this.shape()) this.within(this.shape().split("x").map(Number));
+    this.drawn = this.shape();
+    await Promise.all([
+      this.shown(this.placement, "Placement", "placement", words, signal, (cell, number, link) => this.pick(cell, number, link)),
+      this.shown(this.memory, "Memory map", "memory", words, signal),
+      this.element_(words, signal),
+      this.motion.update(words, signal),
+      this.hold(words, signal),
+    ]);
+  }
+
+  /** Look at the first element again if the one that was looked at is not in the new shape. */
+  within(extents) {
+    const at = (this.chosen ?? "").split(",").map(Number);
+    const inside = at.length === extents.length && at.every((n, k) => n < extents[k]);
+    this.where = inside ? { at: this.chosen } : {};
+  }
+
+  /** Show a picture in its card, or say why there is none. */
+  async shown(place, title, name, words, signal, picked) {
+    const parts = [make("h3", {}, title)];
+    try {
+      parts.push(scene(await picture(name, words, signal), picked), exports(name, () => this.form.words(), (message) => this.form.problem(message)));
+    } catch (problem) {
+      if (problem.name === "AbortError") throw problem;
+      parts.push(make("p", { class: "soft" }, problem.message));
+    }
+    place.replaceChildren(...parts);
+  }
+
+  async element_(words, signal) {
+    try {
+      const found = await ask("element", { ...words, ...this.where }, signal);
+      this.chosen = found.at ? found.at.join(",") : null;
+      this.way = found;
+      this.chain.show(found, (at) => this.look({ at }), (where) => this.choose(where.core !== null ? { core: where.core } : { bank: String(where.bank) }));
+    } catch (problem) {
+      if (problem.name === "AbortError") throw problem;
+      this.way = null;
+      this.chain.problem(problem.message, problem.field);
+    }
+  }
+
+  /** Show what the chosen core or bank holds. */
+  async hold(words, signal) {
+    if (!this.holder) { this.holding.replaceChildren(); return; }
+    try {
+      this.holding.replaceChildren(holding(await ask("core", { ...words, ...this.holder }, signal), (page) => this.look({ page: String(page) })));
+    } catch (problem) {
+      if (problem.name === "AbortError") throw problem;
+      this.holding.replaceChildren(card("What a core holds", make("p", { class: "soft" }, problem.message)));
+    }
+  }
+
+  look(where) {
+    this.where = where;
+    this.update("element");
+  }
+
+  choose(holder) {
+    this.holder = holder;
+    this.holding.setAttribute("aria-busy", "true");
+    this.hold(this.form.words(), new AbortController().signal).then(() => {
+      this.holding.removeAttribute("aria-busy");
+      this.changed(this);
+    });
+  }
+
+  /** A cell of the placement was chosen: a page is looked into, and whoever holds it is told about. */
+  pick(cell, number, link) {
+    if (cell.page !== undefined && cell.page !== null) this.look({ page: String(cell.page) });
+    if (cell.core) this.choose({ core: cell.core });
+    else if (number === 1 && cell.shards !== undefined) this.choose(this.form.words().buffer === "dram" ? { bank: String(link).split(",")[0] } : { core: link });
+    else if (cell.bank !== undefined && cell.bank !== null) this.choose({ bank: String(cell.bank) });
+  }
+}

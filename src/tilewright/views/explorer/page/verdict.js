@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether it fits: the verdict, how full a bank gets, and what would fit instead.
+
+import { card, make, sized, spaced } from "./dom.js";
+
+/** Return the verdict on a spec; choose(words) takes one of the alternatives. */
+export function verdict(found, choose) {
+  const { fit } = found;
+  const used = fit.bytes_per_bank;
+  const parts = [
+    make("p", { class: fit.fits ? "pill good" : "pill bad" }, fit.fits ? "Fits" : "Does not fit", make("span", {}, ` ${fit.chip}`)),
+  ];
+  if (fit.banks) {
+    parts.push(
+      bar(used, fit.circular, fit.bank_bytes),
+      make("p", { class: "numbers" },
+        make("b", {}, spaced(used)), ` bytes in ${fit.banks === 1 ? "one bank" : `each of ${fit.banks} banks`}`,
+        make("span", { class: "soft" }, ` · ${sized(used)} of ${sized(fit.bank_bytes)}`),
+        fit.address === null ? null : make("span", { class: "soft" }, ` · buffer at ${spaced(fit.address)}`)),
+    );
+  }
+  parts.push(...fit.problems.map((problem) => make("p", { class: "problem" }, problem)));
+  parts.push(...fit.warnings.map((warning) => make("p", { class: "soft" }, warning)));
+  if (fit.alternatives.length) {
+    parts.push(make("h4", {}, "What would fit, nearest first"), make("ul", { class: "alternatives" },
+      ...fit.alternatives.map((each) => make("li", {}, make("button", { type: "button", onclick: () => choose(each.words) }, each.text)))));
+  }
+  return card("Fit", ...parts);
+}
+
+function bar(used, circular, whole) {
+  const share = (bytes) => Math.max(bytes ? 0.5 : 0, Math.min(100, (100 * bytes) / Math.max(1, whole)));
+  const piece = (kind, bytes, title) => {
+    const found = make("span", { class: kind, title });
+    found.style.width = `${share(bytes)}%`;
+    return found;
+  };
+  return make("div", { class: "bar", role: "img", "aria-label": `${share(used).toFixed(1)} % of a bank used` },
+    piece("used", used, `tensor: ${used} bytes`), piece("circular", circular, `circular buffers: ${circular} bytes`));
+}
+
+/** Return the spec in Python, with what is known about it. */
+export function about(found) {
+  if (!found.spec) return null;
+  return card("Spec", make("dl", { class: "facts" }, ...Object.entries(found.spec.facts).map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value)))), code(found.spec.python));
+}
+
+function code(text) {
+  const copy = make("button", {
+    type: "button", class: "copy", "aria-label": "Copy the Python",
+    onclick: async () => {
+      await navigator.clipboard?.writeText(text).catch(() => {});
+      copy.textContent = "Copied";
+      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+    },
+  }, "Copy");
+  return make("div", { class: "code" }, make("pre", { tabindex: "0", "aria-label": "The spec in Python" }, make("code", {}, text)), copy);
+}

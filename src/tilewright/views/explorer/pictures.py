@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page shows: scenes of what its fields spell, drawn for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import TilewrightError
+from ...layout import parse
+from ...memory import Allocator, TensorSpec
+from ...tiling import Schedule, Tiler
+from ..dispatch import scene_of
+from ..html import panel_data, panel_markup
+from ..scene import Scene
+from ..scenes.memory_maps import memory_scene
+from ..scenes.schedules import schedule_scene
+from ..scenes.specs import spec_scene
+from ..scenes.tilers import tiler_scene
+from .questions import FieldError, Words, by, drawable, number, numbers, require_place, spec_of
+
+MOST_BUFFERS = 16
+MOST_TILES_DRAWN = 24
+MOST_SIDE = 64  # rows and columns of a picture on the page
+MOST_TILE_SIDE = 32  # of the tiles of a pipeline, which only accompany its schedule
+
+
+def placement_picture(words: Words) -> Scene:
+    """Return the pages of the spec, and the banks or cores that hold them.
+
+    >>> len(placement_picture({"shape": "64x64", "chip": "n150"}).panels)
+    2
+    """
+    spec = require_place(drawable(spec_of(words)))
+    return spec_scene(spec, side=MOST_SIDE)
+
+
+def memory_picture(words: Words) -> Scene:
+    """Return the memory that the spec lies in, with its circular buffers below it.
+
+    >>> memory_picture({"shape": "64x64", "buffer": "l1", "chip": "n150"}).panels[0].unit
+    'bytes'
+    """
+    spec = require_place(drawable(spec_of(words)))
+    allocator = Allocator(spec.known_chip)
+    block = allocator.allocate(spec)
+    names = {block.number: f"{by(spec.shape.logical)} {spec.dtype}"}
+    circular = number(words, "circular", 0)
+    if circular and spec.memory.buffer_type.is_l1:
+        taken = allocator.reserve(allocator.start("l1"), circular, "l1")
+        names[taken.number] = "circular buffers"
+    return memory_scene(allocator, buffer_type=spec.memory.buffer_type, names=names, whole=bool(circular))
+
+
+def pipeline_tiler(words: Words) -> Tiler:
+    """Return the tiles in which a pipeline would move the tensor.
+
+    >>> pipeline_tiler({"shape": "64x64", "tile_moved": "32x64", "chip": "n150"}).count
+    2
+    """
+    spec = spec_of(words)
+    shape = spec.shape.logical or (1,)
+    tile = numbers(words, "tile_moved", by(shape)) or _usual_tile(spec)
+    if len(tile) < len(shape):
+        tile = (1,) * (len(shape) - len(tile)) + tile
+    overlap = number(words, "overlap", 0)
+    halo = (0,) * (len(shape) - min(2, len(shape))) + (overlap,) * min(2, len(shape))
+    try:
+        return Tiler(shape, tile, overlap=halo)
+    except TilewrightError as problem:
+        raise FieldError("tile_moved", str(problem)) from None
+
+
+def _usual_tile(spec: TensorSpec) -> tuple[int, ...]:
+    shape = spec.shape.logical
+    rows = min(shape[-2], spec.tile.height) if len(shape) > 1 else 1
+    return ((1,) * (len(shape) - 2) + (rows, shape[-1])) if len(shape) > 1 else shape or (1,)
+
+
+def tiles_picture(words: Words) -> Scene:
+    """Return the tiles that a pipeline moves.
+
+    >>> tiles_picture({"shape": "64x64", "chip": "n150"}).title
+    '64 x 64 in tiles of 32 x 64'
+    """
+    return tiler_scene(pipeline_tiler(words), side=MOST_TILE_SIDE)
+
+
+def schedule_picture(words: Words) -> Scene:
+    """Return how a pipeline would move the tensor, tile by tile.
+
+    >>> schedule_picture({"shape": "64x64", "scheme": "duplex", "chip": "n150"}).title
+    'duplex buffering'
+    """
+    scheme = words.get("scheme") or "double"
+    depth = number(words, "depth", 3 if scheme in ("buffered", "direct") else 2)
+    if not 1 <= depth <= MOST_BUFFERS:
+        raise FieldError("depth", f"a depth of {depth} is not drawn; use 1 to {MOST_BUFFERS}")
+    times = numbers(words, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
+    if len(times) != 3 or not all(times):
+        raise FieldError("times", f"{words.get('times')!r}: give the times of import, compute and export, as 1x2x1")
+    tiles = pipeline_tiler(words).count
+    if not tiles:
+        raise FieldError("shape", "a tensor without elements has no tiles; give every dimension at least 1")
+    try:
+        schedule = Schedule(scheme, min(tiles, 1 << 40), depth=2 if scheme == "double" else depth)
+    except TilewrightError as problem:
+        raise FieldError("scheme", str(problem)) from None
+    return schedule_scene(schedule, times=times, tiles=MOST_TILES_DRAWN)
+
+
+def layout_picture(words: Words) -> Scene:
+    """Return the picture of a layout that is written out.
+
+    >>> layout_picture({"notation": "(4,8):(8,1)"}).title
+    '(4,8):(8,1)'
+    """
+    text = words.get("notation", "").strip()
+    if not text:
+        raise FieldError("notation", "type a layout, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
+    try:
+        return scene_of(parse(text), side=MOST_SIDE)
+    except (TilewrightError, TypeError) as problem:
+        raise FieldError("notation", str(problem)) from None
+
+
+PICTURES: dict[str, Callable[[Words], Scene]] = {
+    "placement": placement_picture,
+    "memory": memory_picture,
+    "tiles": tiles_picture,
+    "schedule": schedule_picture,
+    "layout": layout_picture,
+}
+
+
+def drawn(scene: Scene) -> dict[str, Any]:
+    """Return a scene for the page: every panel as SVG, with the data that pointing at it tells.
+
+    >>> from tilewright import row_major
+    >>> sorted(drawn(scene_of(row_major(2, 2))))
+    ['facts', 'note', 'panels', 'title']
+    """
+    return {
+        "title": scene.title,
+        "note": scene.note,
+        "facts": [{"name": fact.name, "value": fact.value, "tone": fact.tone} for fact in scene.facts],
+        "panels": [
+            {"svg": svg, "data": panel_data(panel)}
+            for svg, panel in zip(panel_markup(scene), scene.panels, strict=True)
+        ],
+    }

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server of the explorer: this machine only, reading only, everything bounded, every question with a key.
+
+The page itself is a handful of files that hold nothing secret. Questions need the key, which the address printed in
+the terminal carries in its fragment: browsers do not send fragments, so that the key is in no request line, log or
+referrer. The page keeps it and sends it as a header, which no other site can do.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from ... import __version__
+from ...errors import TilewrightError
+from ..data import to_json
+from ..html import to_html
+from ..scene import Scene
+from ..svg import to_svg
+from .answers import QUESTIONS
+from .pictures import PICTURES, drawn
+from .questions import FieldError, Words
+
+HOST = "127.0.0.1"
+PORT = 8654  # tried first, so that links keep working from one run to the next
+KEY_HEADER = "X-Tilewright-Key"
+LONGEST_TARGET = 8192  # characters of a request's path and query
+MOST_FIELDS = 40
+MOST_CONNECTIONS = 32
+MOST_AT_ONCE = 2  # answers worked on at a time: they are arithmetic, and more threads would not make them faster
+PATIENCE = 15.0  # seconds for a request to arrive, and for a turn
+
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_EXPORTS = {
+    "svg": (to_svg, "image/svg+xml"),
+    "html": (to_html, "text/html; charset=utf-8"),
+    "json": (to_json, "application/json"),
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Return the files of the page by their paths, each with its type: there are no others.
+
+    >>> sorted(page_files())[:3]
+    ['/', '/asking.js', '/chain.js']
+    """
+    folder = resources.files(__package__).joinpath("page")
+    marks = resources.files(__package__.rpartition(".")[0]).joinpath("marks.js")  # the same as in saved pages
+    files = [each for each in (*folder.iterdir(), marks) if Path(each.name).suffix in _KINDS]
+    found = {f"/{each.name}": (each.read_bytes(), _KINDS[Path(each.name).suffix]) for each in files}
+    return {"/": found.pop("/index.html"), **found}
+
+
+class RefusedError(Exception):
+    """A request that is not answered: its status and why."""
+
+    def __init__(self, status: HTTPStatus, why: str) -> None:
+        super().__init__(why)
+        self.status, self.why = status, why
+
+
+class Explorer(ThreadingHTTPServer):
+    """The explorer on a port of this machine; 0 takes any that is free. Serve with `start` or `serve_forever`.
+
+    >>> with Explorer(port=0) as explorer:
+    ...     explorer.url.startswith("http://127.0.0.1:"), len(explorer.key) >= 32
+    (True, True)
+    """
+
+    daemon_threads = True
+    request_queue_size = 16
+
+    def __init__(self, port: int = PORT) -> None:
+        self.key = secrets.token_urlsafe(32)
+        self.files = page_files()
+        self.working = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        try:
+            super().__init__((HOST, port), _Handler)
+        except OSError:
+            if port != PORT:
+                raise
+            super().__init__((HOST, 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        """Return the address of the page, without the key.
+
+        >>> with Explorer(port=0) as explorer:
+        ...     explorer.url == f"http://127.0.0.1:{explorer.server_port}/"
+        True
+        """
+        return f"http://{HOST}:{self.server_port}/"
+
+    def link(self, fragment: str = "") -> str:
+        """Return the address that opens the page: with the key, and what it should show at first.
+
+        >>> with Explorer(port=0) as explorer:
+        ...     explorer.link("shape=4x8").endswith(f"#key={explorer.key}&shape=4x8")
+        True
+        """
+        return f"{self.url}#key={self.key}" + (f"&{fragment}" if fragment else "")
+
+    def start(self) -> threading.Thread:
+        """Return the thread that serves, after starting it; `shutdown` ends it.
+
+        >>> with Explorer(port=0) as explorer:
+        ...     thread = explorer.start()
+        ...     explorer.shutdown()
+        ...     thread.join()
+        """
+        thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        return thread
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own, unless there are too many."""
+        if self._connections.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a browser that goes away is no error of the explorer."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Explorer
+    timeout = PATIENCE
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = f"tilewright/{__version__}", ""
+
+    def do_GET(self) -> None:
+        """Answer a request, or say why not."""
+        try:
+            self._check()
+            self._route()
+        except RefusedError as refused:
+            self.close_connection = True
+            self._send(refused.status, _json({"error": refused.why, "field": None}), "application/json")
+
+    def do_HEAD(self) -> None:
+        """Answer a request without its body."""
+        self.do_GET()
+
+    def _check(self) -> None:
+        """Refuse whatever a browser showing our page would not send."""
+        hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
+        named = self.headers.get_all("Host") or []
+        # A name that somebody else made point to this machine is not this machine.
+        if len(named) != 1 or named[0].strip().lower() not in hosts:
+            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"this is not that host; use {self.server.url}")
+        if len(self.path) > LONGEST_TARGET:
+            raise RefusedError(HTTPStatus.REQUEST_URI_TOO_LONG, f"a request has at most {LONGEST_TARGET} characters")
+        length = self.headers.get("Content-Length", "0").strip()
+        if self.headers.get("Transfer-Encoding") or length != "0":
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "requests have no body: everything is read-only")
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._navigates():
+            raise RefusedError(HTTPStatus.FORBIDDEN, "another site may not ask")
+
+    def _navigates(self) -> bool:
+        """Return whether somebody followed a link to the page, from wherever: that is what links are for."""
+        return self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
+
+    def _route(self) -> None:
+        target = urlsplit(self.path)
+        if target.path in self.server.files:
+            self._send(HTTPStatus.OK, *self.server.files[target.path])
+            return
+        parts = target.path.split("/")
+        if len(parts) != 4 or parts[1] != "ask" or parts[2] not in ("words", "picture", "export"):
+            raise RefusedError(HTTPStatus.NOT_FOUND, "there is nothing here")
+        room, name = parts[2:]
+        given = self.headers.get(KEY_HEADER, "")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.key.encode()):
+            raise RefusedError(HTTPStatus.UNAUTHORIZED, "the key is missing or old; open what the terminal shows")
+        self._answer(room, name, self._words(target.query))
+
+    def _words(self, query: str) -> Words:
+        try:
+            pairs = parse_qsl(query, max_num_fields=MOST_FIELDS, errors="strict")
+        except (ValueError, UnicodeDecodeError):
+            why = f"the question cannot be read, or has over {MOST_FIELDS} fields"
+            raise RefusedError(HTTPStatus.BAD_REQUEST, why) from None
+        return dict(pairs)
+
+    def _answer(self, room: str, name: str, words: Words) -> None:
+        stem, _, suffix = name.partition(".")
+        known = QUESTIONS if room == "words" else PICTURES
+        if stem not in known or (suffix not in _EXPORTS if room == "export" else suffix):
+            raise RefusedError(HTTPStatus.NOT_FOUND, "there is nothing here")
+        if not self.server.working.acquire(timeout=PATIENCE):
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many questions at once; ask again")
+        try:
+            found = known[stem](words)
+            if isinstance(found, Scene) and room == "export":
+                render, kind = _EXPORTS[suffix]
+                body = render(found).encode("utf-8")
+            else:
+                body, kind = _json(drawn(found) if isinstance(found, Scene) else found), "application/json"
+        except TilewrightError as problem:
+            field = problem.field if isinstance(problem, FieldError) else None
+            self._send(
+                HTTPStatus.UNPROCESSABLE_ENTITY, _json({"error": str(problem), "field": field}), "application/json"
+            )
+            return
+        except Exception as problem:  # nobody foresaw it: the page says so, and the server goes on
+            why = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, _json({"error": why, "field": None}), "application/json")
+            return
+        finally:
+            self.server.working.release()
+        self._send(HTTPStatus.OK, body, kind)
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what the base class refuses, such as other methods, with the same headers."""
+        self.close_connection = True
+        status = HTTPStatus(code)
+        if status is HTTPStatus.NOT_IMPLEMENTED:  # what the base class says of every method that it does not know
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+        self._send(status, _json({"error": message or status.phrase, "field": None}), "application/json")
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
+        """Say nothing: the terminal belongs to whoever started the explorer."""
+
+
+def _json(data: Any) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planned memory as a report for `ttnn-visualizer`, which otherwise shows only what already ran on a card.
+
+A report is a folder with a SQLite database of devices, operations, tensors, buffers and pages. Every allocation
+becomes an operation, so that its memory plots show how the plan fills up, one tensor after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, TensorLayout
+from ..memory.kinds import ShardOrientation
+
+if TYPE_CHECKING:
+    import sqlite3
+
+MOST_PAGES = 1_000_000  # rows of pages; beyond that, what each bank holds of a buffer is one row
+DATABASE = "db.sqlite"
+_DEVICE = 0
+
+_TABLES = {
+    "devices": "device_id num_y_cores num_x_cores num_y_compute_cores num_x_compute_cores worker_l1_size l1_num_banks"
+    " l1_bank_size address_at_first_l1_bank address_at_first_l1_cb_buffer num_banks_per_storage_core num_compute_cores"
+    " num_storage_cores total_l1_memory total_l1_for_tensors total_l1_for_interleaved_buffers"
+    " total_l1_for_sharded_buffers cb_limit",
+    "operations": "operation_id name:text duration:float",
+    "operation_arguments": "operation_id name:text value:text",
+    "tensors": "tensor_id shape:text dtype:text layout:text memory_config:text device_id address buffer_type",
+    "device_tensors": "tensor_id device_id address",
+    "input_tensors": "operation_id input_index tensor_id",
+    "output_tensors": "operation_id output_index tensor_id",
+    "buffers": "operation_id device_id address max_size_per_bank buffer_type buffer_layout",
+    "buffer_pages": "operation_id device_id address core_y core_x bank_id page_index page_address page_size"
+    " buffer_type",
+    "buffer_chunks": "operation_id device_id address bank_id core_x core_y chunk_address chunk_size page_size num_pages"
+    " buffer_type",
+    "report_metadata": "key:text value:text",
+    "captured_graph": "operation_id captured_graph:text",
+    "stack_traces": "operation_id stack_trace:text",
+    "errors": "operation_id operation_name:text error_type:text error_message:text stack_trace:text timestamp:text",
+    "local_tensor_comparison_records": "tensor_id golden_tensor_id matches desired_pcc:float actual_pcc:float",
+    "global_tensor_comparison_records": "tensor_id golden_tensor_id matches desired_pcc:float actual_pcc:float",
+    "nodes": "operation_id unique_id node_operation_id name:text",
+    "edges": "operation_id source_unique_id sink_unique_id source_output_index sink_input_index key",
+}
+
+
+def write_visualizer_report(
+    memory: Allocator | Device, folder: str | os.PathLike[str], names: Mapping[int, str] | None = None
+) -> Path:
+    """Return the folder of a report that `ttnn-visualizer --profiler-path` opens, with all that is allocated.
+
+    `names` names tensors by the number of their allocation. The database is written beside its place and renamed.
+
+    >>> import sqlite3
+    >>> import tilewright as tw
+    >>> allocator = tw.Allocator("wormhole_n150")
+    >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = write_visualizer_report(allocator, folder, {0: "weights"})
+    ...     with closing(sqlite3.connect(report / "db.sqlite")) as found:
+    ...         found.execute("select name from operations").fetchall()
+    [('weights',)]
+    """
+    import sqlite3  # few need it, and some builds of Python lack it
+
+    allocator = memory.allocator if isinstance(memory, Device) else memory
+    report = Path(folder)
+    report.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=report, prefix=f".{DATABASE}.")
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(draft)) as database:
+            _fill(database, _tables(allocator, names or {}))
+        Path(draft).chmod(0o644)
+        Path(draft).replace(report / DATABASE)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    config = {"report_name": f"planned for {allocator.chip.name}", "enable_detailed_buffer_report": True}
+    (report / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    return report
+
+
+def _fill(database: sqlite3.Connection, tables: dict[str, list[tuple[Any, ...]]]) -> None:
+    # Pages and chunks say the same at two levels of detail, and a report has one of them.
+    unused = "buffer_chunks" if tables["buffer_pages"] or not tables["buffer_chunks"] else "buffer_pages"
+    for table, columns in _TABLES.items():
+        if table == unused:
+            continue
+        names = [f"{name} {kind or 'int'}" for name, _, kind in (each.partition(":") for each in columns.split())]
+        database.execute(f"create table {table} ({', '.join(names)})")
+        marks = ", ".join("?" * len(names))
+        database.executemany(f"insert into {table} values ({marks})", tables.get(table, []))
+    database.commit()
+
+
+def _tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of every table that has any: an operation for every block, in the order of allocation."""
+    kinds = ("dram", "l1", "l1_small", "trace")
+    blocks = sorted(
+        [block for kind in kinds for block in allocator.memory_view(kind).allocations], key=lambda block: block.number
+    )
+    found: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TABLES}
+    found["devices"] = [_device(allocator)]
+    found["report_metadata"] = [("made_by", f"tilewright {__version__}"), ("made_for", str(allocator.chip))]
+    pages = sum(block.spec.num_pages for block in blocks if block.spec is not None)
+    in_pages = pages * (len(blocks) + 1) // 2 <= MOST_PAGES
+    for step, block in enumerate(blocks, start=1):
+        name = names.get(block.number, _name(block))
+        found["operations"].append((step, name, 0.0))
+        found["operation_arguments"].append((step, "0", str(block.spec) if block.spec else f"{block.size} bytes"))
+        found["captured_graph"].append((step, "[]"))
+        found["stack_traces"].append((step, "planned by tilewright: nothing has run"))
+        if block.spec is not None:
+            found["tensors"].append(_tensor(step, block))
+            found["device_tensors"].append((step, _DEVICE, block.address))
+            found["output_tensors"].append((step, 0, step))
+        for live in blocks[:step]:
+            found["buffers"].append((step, _DEVICE, live.address, live.size, *_kind(live)))
+            table = "buffer_pages" if in_pages else "buffer_chunks"
+            found[table] += _pages(step, live) if in_pages else _chunks(step, live, allocator.chip)
+    return found
+
+
+def _name(block: Allocation) -> str:
+    if block.spec is None:
+        return f"buffer {block.number}"
+    return f"{'x'.join(map(str, block.spec.shape.logical))} {block.spec.dtype}"
+
+
+def _device(allocator: Allocator) -> tuple[int, ...]:
+    chip = allocator.chip
+    (across, down), storage = chip.compute_grid, len(chip.storage_cores)
+    bank = chip.bank_bytes("l1")
+    compute = across * down
+    banks = chip.banks("l1")
+    whole = chip.end("l1")
+    return (
+        *(_DEVICE, down, across, down, across, whole, banks, bank, 0, chip.base("l1"), chip.storage_banks, compute),
+        *(storage, (storage + compute) * whole, banks * bank, banks * bank, compute * bank, whole - chip.base("l1")),
+    )
+
+
+def _tensor(number: int, block: Allocation) -> tuple[Any, ...]:
+    spec = block.spec
+    assert spec is not None  # the caller asked
+    shape = f"Shape([{', '.join(map(str, spec.shape.logical))}])"
+    dtype = f"DataType.{spec.dtype.name.upper()}"
+    layout = "Layout.TILE" if spec.layout is TensorLayout.TILE else "Layout.ROW_MAJOR"
+    config = _memory_config(spec.memory)
+    return (number, shape, dtype, layout, config, _DEVICE, block.address, block.buffer_type.value)
+
+
+def _memory_config(memory: MemoryConfig) -> str:
+    """Return a memory config as ttnn prints it."""
+    shards = "std::nullopt"
+    if memory.shard_spec is not None:
+        given = memory.shard_spec
+        order = "ROW_MAJOR" if given.orientation is ShardOrientation.ROW_MAJOR else "COL_MAJOR"
+        shape = f"{{{given.shape[0]}, {given.shape[1]}}}"
+        shards = f"ShardSpec(grid={{{_grid(given.grid)}}},shape={shape},orientation=ShardOrientation::{order},halo=0)"
+    layout = f"memory_layout=TensorMemoryLayout::{memory.memory_layout.name}"
+    return f"MemoryConfig({layout},buffer_type=BufferType::{memory.buffer_type.name},shard_spec={shards})"
+
+
+def _grid(grid: CoreRangeSet) -> str:
+    ranges = [f"[(x={r.start.x},y={r.start.y}) - (x={r.end.x},y={r.end.y})]" for r in grid.ranges]
+    return ", ".join(ranges)
+
+
+def _kind(block: Allocation) -> tuple[int, int | None]:
+    """Return the buffer type and memory layout of a block, as the numbers that reports store."""
+    return block.buffer_type.value, None if block.spec is None else block.spec.memory.memory_layout.value
+
+
+def _pages(step: int, block: Allocation) -> Iterator[tuple[int, ...]]:
+    if block.spec is None:
+        return
+    size, kind = block.spec.aligned_page_bytes, block.buffer_type.value
+    for page, bank, x, y, address in block.spec.pages(block.address).rows().tolist():
+        yield (step, _DEVICE, block.address, y, x, bank, page, address, size, kind)
+
+
+def _chunks(step: int, block: Allocation, chip: Chip) -> Iterator[tuple[int, ...]]:
+    if block.spec is None:
+        return
+    spec = block.spec
+    table = spec.pages(block.address)
+    for bank in sorted(set(spec.banks)):
+        addresses = table.address[table.bank == bank]
+        if addresses.size:
+            owner = chip.core_of(bank, BufferType.of(block.buffer_type))
+            first, last = int(addresses.min()), int(addresses.max()) + spec.aligned_page_bytes
+            sizes = (first, last - first, spec.aligned_page_bytes, int(addresses.size), block.buffer_type.value)
+            yield (step, _DEVICE, block.address, bank, owner.x, owner.y, *sizes)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`explore`: it serves until it is interrupted, starts with what was asked, and prints the only address that works."""
+
+import json
+import signal
+import urllib.error
+import urllib.request
+
+from tilewright.cli.explore import without_key
+
+
+def test_it_serves_until_it_is_interrupted(start):
+    shape = ("4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8")
+    process = start("explore", *shape, "--no-browser", "--port", "0", "--json")
+    serving = json.loads(process.stdout.readline())
+    url, _, fragment = serving["link"].partition("#")
+    words = dict(part.split("=", 1) for part in fragment.split("&"))
+    assert serving["url"] == url
+    assert (words["shape"], words["memory"], words["grid"]) == ("4x60x90", "block_sharded", "8x8")
+    question = f"{url}ask/words/placement?shape=64x64"
+    with urllib.request.urlopen(urllib.request.Request(question, headers={"X-Tilewright-Key": words["key"]})) as answer:
+        assert json.load(answer)["fit"]["fits"]
+    try:
+        urllib.request.urlopen(question)
+        refused = None
+    except urllib.error.HTTPError as problem:
+        refused = problem.code
+        problem.close()
+    assert refused == 401
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert json.loads(out) == {"event": "ended"}
+    assert err == ""
+
+
+def test_a_shared_link_opens_without_the_other_ones_key(start):
+    link = "http://127.0.0.1:8654/#key=theirs&shape=64x64&dtype=bfloat16"
+    process = start("explore", link, "--no-browser", "--port", "0")
+    lines = [process.stdout.readline() for _ in range(3)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert lines[2].strip().endswith("&shape=64x64&dtype=bfloat16")
+    assert "theirs" not in lines[2]
+
+
+def test_the_key_is_all_that_is_left_out():
+    assert without_key("a=1&key=x&b=%26key%3D") == "a=1&b=%26key%3D"
+
+
+def test_what_cannot_be_explored_is_said(run):
+    assert "shipped chips" in run("explore", "4x4", "--harvested", "2", status=2).err
+    assert "shard" in run("explore", "100x64", "--layout", "tile", "--shard", "height", "--shard-shape", "25x64",
+                          "--grid", "4x1", status=2).err  # fmt: skip

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`show`: every kind of thing, in the terminal, in files and as data."""
+
+import json
+import sqlite3
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import views
+from tilewright.views import png
+
+BLOCK = ("4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8")
+THINGS = {
+    "layout": ("(4,8):(8,1)",),
+    "swizzle": ("Sw<3,0,3> o (8,8):(8,1)", "--side", "8"),
+    "painted": ("((4,2),(4,3)):((4,48),(1,16))", "--color", "tile", "--label", "coordinate"),
+    "spec": (*BLOCK, "--at", "2,33,17"),
+    "page": (*BLOCK, "--page", "15"),
+    "vector": ("640",),
+    "tiles": ("200x300", "--tiles", "64x64", "--overlap", "2", "--halo", "1"),
+    "pipeline": ("200x300", "--tiles", "64x64", "--pipeline", "buffered", "--depth", "4", "--times", "1,2,1"),
+    "memory": ("512x512:buffer=l1", "4096x64:shard=height", "--layout", "tile", "--memory", "l1", "--cb", "64KiB"),
+    "banks": ("512x512", "--memory", "dram", "--each"),
+    "file": ("w.npy", "--layout", "tile"),
+    "placed file": ("bfloat8_b.tensorbin",),
+    "error": ("w.npy", "--error", "--dtype", "bfloat4_b"),
+}
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_everything_is_shown_in_80_columns_and_as_data(run, files, name):
+    text = run("show", *THINGS[name]).out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    scene = run("show", *THINGS[name], "--json").json
+    assert scene["panels"]
+    assert {panel["kind"] for panel in scene["panels"]} <= {"grid", "lanes"}
+    assert text.split()[0] == scene["title"].split()[0]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json"])
+def test_pictures_go_into_files(run, tmp_path, suffix):
+    answer = run("show", *BLOCK, "-o", f"x.{suffix}", "--json").json
+    text = (tmp_path / f"x.{suffix}").read_text(encoding="utf-8")
+    assert answer["bytes"] == len(text.encode())
+    if suffix == "svg":
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+    elif suffix == "json":
+        assert json.loads(text)["title"] == answer["title"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
+
+
+@pytest.mark.skipif(png.png_converter() is None, reason="neither cairosvg nor Chromium")
+def test_a_png_is_drawn_where_there_is_a_converter(run, tmp_path):
+    run("show", "(4,8):(8,1)", "-o", "x.png")
+    data = (tmp_path / "x.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
+    svg = ElementTree.fromstring(views.to_svg(views.scene_of(tw.row_major(4, 8))))
+    assert (width, height) == (2 * int(svg.get("width")), 2 * int(svg.get("height")))
+
+
+def test_a_png_without_a_converter_names_one(run, monkeypatch):
+    monkeypatch.setattr(png, "find_spec", lambda name: None)
+    monkeypatch.setattr(png.shutil, "which", lambda name: None)
+    assert "pip install cairosvg" in run("show", "(4,8):(8,1)", "-o", "x.png", status=5).err
+
+
+def test_the_scene_is_that_of_the_library(run):
+    found = run("show", *BLOCK, "--at", "2,33,17", "--json").json
+    spec = tw.TensorSpec((4, 60, 90), "bfloat8_b", "tile", memory=tw.block_sharded((8, 8)), chip="wormhole_n150")
+    assert found == json.loads(views.to_json(views.spec_scene(spec, at=(2, 33, 17))))
+
+
+def test_a_file_keeps_its_placement_until_told_otherwise(run, files):
+    title = run("show", "bfloat8_b.tensorbin", "--json").json["title"]
+    assert "height sharded in L1" in title
+    assert "interleaved in DRAM" in run("show", "bfloat8_b.tensorbin", "--layout", "tile", "--json").json["title"]
+    assert "float32" in run("show", "w.npy", "--json").json["title"]
+
+
+def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
+    np.savez(tmp_path / "two.npz", a=np.zeros((4, 4)), b=np.zeros((2, 2)))
+    assert "--tensor NAME: it has a, b" in run("show", "two.npz", status=2).err
+    assert "it has a, b" in run("show", "two.npz", "--tensor", "c", status=3).err
+    assert run("show", "two.npz", "--tensor", "b", "--json").json["title"].startswith("b: [2, 2]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("foo",), 2, "cannot read 'foo' as a layout"),
+        (("missing.npy",), 3, "check the path"),
+        (("4x8", "-o", "x.gif"), 2, "a picture ends in one of"),
+        (("4x8", "8x8"), 2, "--memory l1"),
+        (("(4,8):(8,1)", "--tiles", "2x2"), 2, "give the shape of a tensor"),
+        (("4x8", "--error"), 2, "needs the values of a file"),
+        (("4x8", "--tiles", "2x2", "--overlap", "2"), 2, "never advances"),
+        (("4x8", "--tiles", "2x2", "--pipeline", "double", "--times", "1,2"), 2, "three numbers"),
+        (("4x8:colour=red",), 2, "no setting of a tensor"),
+        (("4x8", "--at", "9,9"), 2, "outside shape"),
+        (("4x8", "--page", "99"), 2, "there is no page 99"),
+        (("99999x99999:buffer=l1", "--memory", "l1"), 2, "largest free block"),
+        (("(4,8):(8,1)", "--color", "taste"), 2, "is no attribute"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_with_the_remedy(run, arguments, status, words):
+    said = run("show", *arguments, status=status).err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_memory_becomes_a_report_for_ttnn_visualizer(run, tmp_path, files):
+    run("show", "512x512:buffer=l1", "w.npy", "--layout", "tile", "--ttnn-visualizer", "report")
+    with sqlite3.connect(tmp_path / "report" / "db.sqlite") as found:
+        names = found.execute("select name from operations order by operation_id").fetchall()
+    found.close()
+    assert names == [("512x512 bfloat16",), ("w",)]
+
+
+def test_names_of_files_are_only_words(run, tmp_path):
+    evil = "<script>alert(1)<%2fscript>"
+    np.savez(tmp_path / "evil.npz", **{evil: np.zeros((4, 4))})
+    run("show", "evil.npz", "-o", "x.html")
+    run("show", "evil.npz", "-o", "x.svg")
+    for name in ("x.html", "x.svg"):
+        assert "<script>alert" not in (tmp_path / name).read_text(encoding="utf-8")
+    assert (
+        "alert"
+        in ElementTree.fromstring((tmp_path / "x.svg").read_text(encoding="utf-8"))
+        .find("{http://www.w3.org/2000/svg}title")
+        .text
+    )

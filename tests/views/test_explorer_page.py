@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The explorer in a real browser: typing, clicking, comparing, sharing, saving, and with the keyboard alone."""
+
+import json
+from urllib.parse import parse_qs, urlencode
+from xml.etree import ElementTree
+
+import pytest
+
+import tilewright as tw
+from tilewright.views.explorer import Explorer, spec_of
+
+from .browser import open_browser, watched
+
+BLOCK = {
+    "shape": "1x4x60x90", "dtype": "bfloat8_b", "layout": "tile", "memory": "block_sharded", "buffer": "l1",
+    "grid": "8x8", "chip": "wormhole_n150",
+}  # fmt: skip
+REFUSED = ("status of 422",)  # the browser notes every refused question in its console
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    with Explorer(port=0) as server:
+        server.start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as found:
+        yield found
+
+
+@pytest.fixture
+def look(explorer, browser):
+    """Return a function that opens the explorer with some words, and watches it until the test is over."""
+    opened = []
+
+    def opens(words=BLOCK, width=1280, height=900, scheme="light", expected=()):
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page = context.new_page()
+        watching = watched(page, lambda url: url.startswith((explorer.url, "blob:")), expected)
+        watching.__enter__()
+        opened.append((context, watching))
+        page.goto(explorer.link(urlencode(words)))
+        settled(page)
+        return page
+
+    yield opens
+    for context, watching in opened:
+        context.close()
+        watching.__exit__(None, None, None)
+
+
+def settled(page) -> None:
+    """Wait until everything asked for has been shown."""
+    page.wait_for_selector("html[data-ready=yes]", state="attached")
+    page.locator("[aria-busy]").first.wait_for(state="detached")
+
+
+def cell(page, panel: str, row: int, column: int) -> dict:
+    """Return where on the screen the middle of a cell is; the picture may be scaled, and is scrolled to."""
+    svg = page.locator(panel)
+    svg.scroll_into_view_if_needed()
+    box, cells = svg.bounding_box(), svg.locator(".tw-cells")
+    left, top, width, height = (float(cells.get_attribute(f"data-{n}")) for n in ("left", "top", "width", "height"))
+    scale = box["width"] / float(svg.get_attribute("width"))
+    return {"x": scale * (left + (column + 0.5) * width), "y": scale * (top + (row + 0.5) * height)}
+
+
+def steps(page) -> dict[str, str]:
+    """Return the chain that is shown, from names to values; what appears twice is taken as it came first."""
+    found: dict[str, str] = {}
+    for item in page.locator(".chain li").all():
+        name = item.get_attribute("data-step")
+        found.setdefault(name, item.locator(".value").inner_text())
+    return found
+
+
+def field(page, name: str, side: int = 0):
+    """Return a field of a spec by its name; side 1 is that of spec B."""
+    return page.locator(f"[name='{name}']").nth(side)
+
+
+def fragment(page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(page.url.partition("#")[2]).items()}
+
+
+def test_it_loads_and_keeps_the_key_out_of_the_address(look, explorer):
+    page = look()
+    assert explorer.key not in page.url
+    assert page.locator(".pill").inner_text().startswith("Fits wormhole_n150")
+    assert page.locator(".panels svg").count() >= 4
+    assert page.title() == "tilewright explorer"
+    assert steps(page)["element"] == "(0, 0, 0, 0)"
+
+
+def test_without_the_key_it_says_what_to_do(browser, explorer):
+    context = browser.new_context()
+    page = context.new_page()
+    with watched(page, lambda url: url.startswith(explorer.url), ("status of 401",)):
+        page.goto(explorer.url)
+        page.wait_for_selector("#trouble:not([hidden])")
+        assert "open the address that the terminal shows" in page.locator("#trouble").inner_text()
+    context.close()
+
+
+def test_typing_changes_everything(look):
+    page = look()
+    field(page, "shape").fill("256x320")
+    field(page, "dtype").select_option("bfloat16")
+    field(page, "memory").select_option("interleaved")
+    field(page, "buffer").select_option("dram")
+    settled(page)
+    spec = tw.TensorSpec((256, 320), "bfloat16", "tile", chip="wormhole_n150")
+    assert f"in each of {len(spec.banks)} banks" in page.locator(".numbers").inner_text()
+    assert f"{spec.num_pages} of {spec.page_bytes} bytes" in page.locator(".facts").first.inner_text()
+    assert "DRAM banks, with their pages" in page.content()
+    assert fragment(page)["shape"] == "256x320"
+    assert page.locator("pre").inner_text() == repr(spec)
+    assert field(page, "grid").is_hidden()  # shards have cores, pages dealt in turn have none
+
+
+def test_clicking_an_element_shows_its_whole_way(look):
+    page = look()
+    # page 15 is the tile at row 5, column 0 of the pages; in it row 1, column 17
+    pages = page.get_by_role("application", name="pages of 32 x 32 elements")
+    pages.click(position=cell(page, "svg[aria-label='pages of 32 x 32 elements']", 5, 0))
+    settled(page)
+    assert steps(page)["page"] == "15"
+    tile = "svg[aria-label^='page 15']"
+    page.locator(tile).click(position=cell(page, tile, 1, 17))
+    settled(page)
+    where = spec_of(BLOCK).where(0, 2, 33, 17)
+    found = steps(page)
+    assert found["element"] == "(0, 2, 33, 17)"
+    assert found["matrix"].startswith("row 161")
+    assert (found["tile"], found["face"], found["page"]) == ("(5, 0)", "1", "15")
+    assert found["shard"] == "15 = (5, 0)"
+    assert found["core"] == "(0, 5)"
+    assert found["address"].startswith(str(where.address))
+    assert fragment(page)["at"] == "0,2,33,17"
+    # nothing moves under the pointer
+    before = page.locator(tile).bounding_box()
+    page.locator(tile).hover(position=cell(page, tile, 30, 30))
+    assert page.locator(tile).bounding_box() == before
+    # and back from the address
+    field(page, "bank").fill(str(where.bank))
+    field(page, "address").fill(hex(where.address))
+    settled(page)
+    assert steps(page)["element"] == "(0, 2, 33, 17)"
+
+
+def test_an_element_that_is_no_longer_there_is_forgotten(look):
+    page = look({**BLOCK, "at": "0,2,33,17"})
+    field(page, "shape").fill("1x4x30x90")
+    settled(page)
+    assert steps(page)["element"] == "(0, 0, 0, 0)"
+    field(page, "at").fill("0,1,2,3")
+    settled(page)
+    field(page, "shape").fill("1x4x20x90")
+    settled(page)
+    assert steps(page)["element"] == "(0, 1, 2, 3)"
+
+
+def test_an_address_that_holds_no_element_is_explained(look):
+    page = look()
+    field(page, "address").fill("0x10")
+    settled(page)
+    assert "nothing of this tensor" in page.locator(".results").inner_text()
+
+
+def test_clicking_a_core_shows_what_it_holds(look):
+    page = look()
+    cores = "svg[aria-label='cores, with the shards they hold']"
+    page.locator(cores).click(position=cell(page, cores, 5, 2))
+    settled(page)
+    assert page.get_by_role("heading", name="What core (2, 5) holds").is_visible()
+    table = page.get_by_role("region", name="What core (2, 5) holds").inner_text()
+    assert "row 160, column 64" in table
+    page.locator(cores).click(position=cell(page, cores, 0, 7))
+    settled(page)
+    assert "nothing of this tensor" in page.get_by_text("What core (7, 0) holds").locator("..").inner_text()
+
+
+def test_two_specs_are_compared_line_by_line(look):
+    page = look()
+    page.get_by_role("button", name="Compare").click()
+    settled(page)
+    assert "Both specs place alike" in page.locator("#comparison").inner_text()
+    field(page, "dtype", 1).select_option("bfloat16")
+    settled(page)
+    rows = {row.locator("th").inner_text(): row for row in page.locator(".comparison tbody tr.differs").all()}
+    assert "32x32, 1088 bytes" in rows["page"].inner_text() or "1088" in rows["bytes of each bank"].inner_text()
+    assert "shape" not in rows
+    assert fragment(page)["b.dtype"] == "bfloat16"
+    page.get_by_role("button", name="Compare").click()
+    assert page.locator("#comparison").is_hidden()
+    assert page.get_by_role("form", name="Spec B").count() == 0
+
+
+def test_a_link_shows_the_same_again(look, explorer):
+    page = look({**BLOCK, "at": "0,2,33,17", "b.shape": "64x64", "b.chip": "blackhole_p150", "scheme": "duplex"})
+    page.get_by_role("button", name="Share").click()
+    link = page.get_by_label("The link").input_value()
+    assert link.startswith(f"{explorer.url}#")
+    assert "key" not in link
+    other = page.context.new_page()  # the same browser, which kept the key
+    other.goto(link)
+    settled(other)
+    assert steps(other)["element"] == "(0, 2, 33, 17)"
+    assert field(other, "chip", 1).input_value() == "blackhole_p150"
+    assert field(other, "scheme").input_value() == "duplex"
+    assert fragment(other) == fragment(page)
+
+
+SAVED = ("placement.svg", "placement.html", "placement.json", "memory.svg", "schedule.html", "tiles.json")
+
+
+def test_pictures_are_saved(look, tmp_path):
+    page = look()
+    for name in SAVED:
+        with page.expect_download() as download:
+            page.locator(f"[data-export='{name}']").click()
+        assert download.value.suggested_filename == f"tilewright-{name}"
+        download.value.save_as(tmp_path / name)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        if name.endswith(".svg"):
+            assert ElementTree.fromstring(text).tag.endswith("svg")
+        elif name.endswith(".html"):
+            assert text.startswith("<!DOCTYPE html>")
+        else:
+            assert json.loads(text)["panels"]
+
+
+def test_bad_input_is_told_beside_the_field(look):
+    page = look(expected=REFUSED)
+    shape = field(page, "shape")
+    shape.fill("4xfoo")
+    settled(page)
+    error = page.get_by_role("alert").filter(has_text="4xfoo")
+    assert error.inner_text() == "'4xfoo' is no list of whole numbers; write it as 1x4x60x90"
+    assert shape.get_attribute("aria-invalid") == "true"
+    assert shape.get_attribute("aria-describedby") == error.get_attribute("id")
+    shape.fill("64x64")
+    settled(page)
+    assert error.count() == 0
+    assert shape.get_attribute("aria-invalid") is None
+    field(page, "at").fill("99,99")
+    settled(page)
+    assert page.get_by_role("alert").filter(has_text="outside shape [64, 64]").is_visible()
+
+
+def test_a_spec_that_breaks_a_rule_offers_what_would_not(look):
+    page = look({**BLOCK, "shape": "100x64", "memory": "height_sharded", "grid": "4x1", "shard": "25x64"})
+    message = "shard height 25 is not a multiple of the tile height 32"
+    assert message in page.get_by_role("alert").filter(has_text="shard height").inner_text()
+    page.locator(".alternatives button").first.click()
+    settled(page)
+    assert page.locator(".pill").inner_text().startswith("Fits")
+    assert field(page, "shard").input_value() == "32x64"
+
+
+def test_the_schedule_follows_its_fields(look):
+    page = look()
+    lanes = page.locator("svg[aria-label='what buffers are used for']")
+    assert "out1" in lanes.text_content()
+    field(page, "scheme").select_option("simplex")
+    settled(page)
+    assert "b2" in lanes.text_content()
+    field(page, "scheme").select_option("buffered")
+    field(page, "depth").fill("4")
+    settled(page)
+    assert "in3" in lanes.text_content()
+
+
+def test_layouts_are_drawn_as_they_are_typed(look):
+    page = look(expected=REFUSED)
+    page.get_by_role("button", name="Layout").click()
+    settled(page)
+    field(page, "notation").fill("(4,8):(1,4)")
+    settled(page)
+    assert "(4,8):(1,4)" in page.locator("#notation dl").inner_text()
+    assert fragment(page)["notation"] == "(4,8):(1,4)"
+    field(page, "notation").fill("(4,8):(1")
+    settled(page)
+    assert page.locator("#notation [role=alert]").is_visible()
+
+
+def test_the_keyboard_is_enough(look):
+    page = look({**BLOCK, "shape": "64x64"})
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "sides"
+    assert fragment(page)["shape"] == "64x64"
+    page.keyboard.press("Shift+Tab")
+    for _ in range(40):  # to the field, by nothing but the Tab key
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.name") == "shape":
+            break
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("128x96")
+    settled(page)
+    assert fragment(page)["shape"] == "128x96"
+    for _ in range(60):  # to the picture of the pages
+        page.keyboard.press("Tab")
+        if "pages of" in (page.evaluate("document.activeElement.getAttribute('aria-label')") or ""):
+            break
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    settled(page)
+    assert steps(page)["page"] == "7"
+    assert "outline" in page.evaluate("getComputedStyle(document.activeElement).outlineStyle + 'outline'")
+    assert page.get_by_role("heading", name="What core").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_and_can_be_read(look, width, scheme):
+    page = look({**BLOCK, "b.shape": "512x512", "core": "0,0"}, width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    pairs = page.evaluate(
+        """() => [...document.querySelectorAll("h2, h3, label, dt, dd, button, td, th, .soft, .chain *, .pill")]
+          .filter((e) => e.offsetParent && e.textContent.trim())
+          .map((e) => {
+            let paper = e;
+            while (paper && getComputedStyle(paper).backgroundColor === "rgba(0, 0, 0, 0)") paper = paper.parentElement;
+            return [getComputedStyle(e).color, getComputedStyle(paper).backgroundColor, e.textContent.slice(0, 40)];
+          })"""
+    )
+    assert len(pairs) > 40
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('input, select')].filter((e) => !e.labels.length && !e.ariaLabel)"
+    )
+    assert not unnamed
+    poor = [(text, round(ratio, 2)) for ink, paper, text in pairs if (ratio := contrast(ink, paper)) < 4.5]
+    assert not poor
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colours, as the accessibility guidelines define it."""
+
+    def light(colour: str) -> float:
+        parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(first), light(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_theme_can_be_chosen(look):
+    page = look(scheme="light")
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    for _ in range(2):  # from the system's to light, to dark
+        page.locator("#theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+HOSTILE = (
+    {"shape": EVIL, "b.grid": EVIL, "b.shape": "64x64", "b.memory": "height_sharded"},
+    {"shard": EVIL, "b.shape": "64x64", "b.chip": EVIL, "b.dtype": EVIL, "b.at": EVIL},
+    {"at": EVIL, "core": EVIL, "scheme": EVIL, "tile_moved": EVIL, "b.shape": EVIL},
+    {"view": "layout", "notation": EVIL, "nobody": EVIL},
+)
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=lambda words: next(iter(words)))
+def test_hostile_words_are_only_words(look, words):
+    page = look({**BLOCK, **words}, expected=REFUSED)
+    assert page.locator("img").count() == 1  # the icon
+    assert page.locator("script:not([src])").count() == 0
+    assert EVIL[:12] in page.locator("main").inner_text()
+
+
+def test_pictures_with_markup_in_them_lose_it(look):
+    """Even an answer that is not what it should be brings no script into the page."""
+    page = look()
+    evil = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" width="9" height="9" onload="alert(1)">'
+    evil += '<script>alert(1)</script><foreignObject><img src="x"/></foreignObject><rect onclick="alert(1)"/></svg>'
+
+    def swap(route):
+        answer = route.fetch()
+        found = answer.json()
+        for panel in found["panels"]:
+            panel["svg"] = evil
+        route.fulfill(response=answer, json=found)
+
+    page.route("**/ask/picture/memory*", swap)
+    field(page, "shape").fill("64x64")
+    settled(page)
+    assert page.locator("svg script, svg foreignObject, svg [onclick], svg[onload]").count() == 0

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From fields to specs and back, and the answers against the library: the page adds nothing of its own."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilewright as tw
+from tilewright.errors import TilewrightError
+from tilewright.views.explorer import answers, pictures, questions
+from tilewright.views.explorer.questions import FieldError, spec_of, words_of
+
+CHIPS = ("wormhole_n150", "blackhole_p150", "grayskull")
+small = st.integers(1, 130)
+
+
+@st.composite
+def specs(draw) -> tw.TensorSpec:
+    """Return a spec that the library accepts."""
+    shape = (*draw(st.lists(st.integers(1, 3), max_size=2)), *draw(st.lists(small, min_size=1, max_size=2)))
+    dtype = draw(st.sampled_from(["bfloat16", "float32", "bfloat8_b", "bfloat4_b", "uint8"]))
+    layout = "tile" if "_b" in dtype else draw(st.sampled_from(["tile", "row_major"]))
+    tile = draw(st.sampled_from([(32, 32), (16, 32), (32, 16), (16, 16)])) if layout == "tile" else None
+    grid = draw(st.sampled_from([(2, 2), (8, 1), (1, 4), [((1, 1), (2, 3)), ((4, 0), (4, 1))]]))
+    order = draw(st.sampled_from(["row_major", "col_major"]))
+    buffer = draw(st.sampled_from(["dram", "l1"]))
+    memory = draw(
+        st.sampled_from(
+            [
+                tw.interleaved(buffer),
+                tw.height_sharded(grid, None, order),
+                tw.width_sharded(grid, None, order),
+                tw.block_sharded((2, 3), None, order),
+                tw.sharded_across_dims([0], grid, order),
+            ]
+        )
+    )
+    try:
+        return tw.TensorSpec(shape, dtype, layout, tile=tile, memory=memory, chip=draw(st.sampled_from(CHIPS)))
+    except TilewrightError:
+        return tw.TensorSpec(shape, dtype, layout, tile=tile, memory=buffer, chip=draw(st.sampled_from(CHIPS)))
+
+
+@given(specs())
+@settings(max_examples=60, deadline=None)
+def test_words_spell_the_spec_they_came_from(spec):
+    again = spec_of(words_of(spec))
+    assert again.memory == spec.memory
+    assert again == spec
+    if not spec.violations():
+        assert (again.pages(base=0).rows() == spec.pages(base=0).rows()).all()
+
+
+@given(specs(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_an_element_is_found_from_every_side(spec, data):
+    """By its coordinate, and by the bank and address that this leads to."""
+    if spec.violations():
+        return
+    at = tuple(data.draw(st.integers(0, n - 1)) for n in spec.shape.logical)
+    words = words_of(spec)
+    found = answers.element({**words, "at": ",".join(map(str, at))})
+    where = spec.where(*at)
+    assert (found["page"], found["bank"], found["address"]) == (where.page, where.bank, where.address)
+    assert found["steps"][0]["value"] == f"({', '.join(map(str, at))})"
+    if where.bit == 0:
+        back = answers.element({**words, "bank": str(where.bank), "address": hex(where.address)})
+        assert back["at"] == list(at)
+
+
+@given(specs())
+@settings(max_examples=15, deadline=None)
+def test_cores_hold_all_pages_and_no_page_twice(spec):
+    if spec.violations():
+        return
+    words = words_of(spec)
+    banks = spec.known_chip.banks(spec.memory.buffer_type)
+    held = [answers.core({**words, "bank": str(bank)}) for bank in range(banks)]
+    assert sum(each["pages"] for each in held) == spec.num_pages
+    table = spec.pages()
+    for each in held:
+        mine = table.bank == each["bank"]
+        assert each["pages"] == np.count_nonzero(mine)
+        for row in each["rows"]:
+            assert mine[row["page"]]
+            assert table.address[row["page"]] == row["address"]
+
+
+@given(st.dictionaries(st.sampled_from([*questions.FIELDS, "at", "page", "core"]), st.text(max_size=12), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_anything_typed_gives_an_answer_or_a_field_to_correct(words):
+    asked = (answers.placement, answers.element, answers.core, pictures.placement_picture, pictures.schedule_picture)
+    for ask in asked:
+        with suppress(TilewrightError):  # anything else is a bug
+            ask({"shape": "40x40", "chip": "wormhole_n150", **words})
+
+
+def test_a_core_without_pages_says_so():
+    words = {"shape": "32x32", "memory": "height_sharded", "buffer": "l1", "grid": "1x1", "chip": "wormhole_n150"}
+    assert answers.core({**words, "core": "5,5"})["pages"] == 0
+    with pytest.raises(FieldError, match="no L1 bank"):
+        answers.core({**words, "core": "50,5"})
+
+
+def test_a_chip_of_ones_own_has_no_words():
+    chip = tw.Chip.named("wormhole_n150", harvested=2)
+    with pytest.raises(tw.MemoryConfigError, match="shipped"):
+        words_of(tw.TensorSpec((4, 4), chip=chip))
+
+
+def test_the_schedule_is_that_of_the_library():
+    words = {"shape": "128x64", "scheme": "duplex", "chip": "wormhole_n150", "times": "1x1x1"}
+    scene = pictures.schedule_picture(words)
+    assert [span.label for span in scene.panels[0].spans if span.kind == "compute"] == ["0", "1", "2", "3"]
+    with pytest.raises(FieldError, match="no scheme"):
+        pictures.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
+
+
+def test_circular_buffers_that_clash_are_told():
+    words = {"shape": "4096x4096", "dtype": "float32", "buffer": "l1", "chip": "wormhole_n150", "circular": "500000"}
+    found = answers.placement(words)
+    assert not found["fit"]["fits"]
+    assert "circular buffers reach" in found["fit"]["problems"][0]
+    assert found["fit"]["alternatives"]
