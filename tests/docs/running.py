@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,17 @@ WITH_A_MODEL = {"README.md", "docs/convert.md"}
 
 @contextmanager
 def working_in(folder: Path):
-    """Work in a folder, from which modules can be imported too."""
-    before = Path.cwd()
+    """Work in a folder, from which modules can be imported, and in which temporary files are made."""
+    before, temporary = Path.cwd(), tempfile.tempdir
     modules = set(sys.modules)
     os.chdir(folder)
+    tempfile.tempdir = str(folder)
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
         os.chdir(before)
+        tempfile.tempdir = temporary
         sys.path.remove(str(folder))
         for name in set(sys.modules) - modules:
             if str(folder) in str(getattr(sys.modules[name], "__file__", None)):
