@@ -102,7 +102,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 docs: $(SITE_TOOLS) ## build the site into build/site, and check it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@$(BIN)/python -m pytest -q tests/docs/test_site.py
-	@echo "the site is in build/site: open build/site/index.html"
+	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
