@@ -4,24 +4,13 @@
 Our docstrings are plain Markdown with `>>>` lines, which Markdown would read as quotations of quotations.
 """
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import griffe
 
-
-def fenced(text: str) -> str:
-    """Return a docstring with every example inside a fence."""
-    lines: list[str] = []
-    inside = False
-    for line in text.splitlines():
-        if not inside and line.startswith(">>> "):
-            lines += ["", "```pycon"]
-            inside = True
-        elif inside and not line.strip():
-            lines.append("```")
-            inside = False
-        lines.append(line)
-    return "\n".join([*lines, "```"] if inside else lines)
+fenced = runpy.run_path(str(Path(__file__).parent / "reference.py"))["fenced"]
 
 
 class DoctestFences(griffe.Extension):

@@ -3,6 +3,8 @@
 
 import doctest
 import re
+import runpy
+from importlib import import_module
 
 import pytest
 
@@ -11,6 +13,7 @@ from .running import FLAGS, run_page, working_in
 
 PAGES = sorted((DOCS / "dictionaries").glob("*.md"))
 FEWEST_TERMS = 25
+public_names = runpy.run_path(str(DOCS / "site" / "reference.py"))["public_names"]
 
 
 def code_in(cell):
@@ -30,6 +33,14 @@ def test_every_term_has_a_line_that_runs(path, tmp_path):
             found = repr(eval(code_in(row.cells["try"]), names))  # noqa: S307  (our own pages)
         same = doctest.OutputChecker().check_output(code_in(row.cells["gives"]) + "\n", found + "\n", FLAGS)
         assert same, f"line {row.line}: {row.cells['try']} gives {found}"
+
+
+@pytest.mark.parametrize(("page", "module"), [("ttnn", "ttnn"), ("cute", "layout"), ("mojo", "mojo.layout")])
+def test_no_public_name_is_forgotten(page, module):
+    text = (DOCS / "dictionaries" / f"{page}.md").read_text(encoding="utf-8")
+    names = public_names(import_module(f"tilewright.{module}"))
+    assert names
+    assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
 
 
 def test_there_are_four():

@@ -82,12 +82,12 @@ def test_style_sheets_fetch_nothing():
 
 
 def test_every_public_name_is_in_the_reference():
-    hooks = runpy.run_path(str(DOCS / "site" / "hooks.py"))
+    reference = runpy.run_path(str(DOCS / "site" / "reference.py"))
     missing = []
-    for title, modules in hooks["ROOMS"].items():
+    for title, modules in reference["ROOMS"].items():
         ids = seen(SITE / "api" / f"{title}.html").ids
         for module in modules:
-            public = hooks["public_names"](import_module(f"tilewright.{module}"))
+            public = reference["public_names"](import_module(f"tilewright.{module}"))
             assert public
             missing += [name for name in (f"tilewright.{module}.{each}" for each in public) if name not in ids]
     assert not missing
