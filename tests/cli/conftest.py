@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -45,23 +46,36 @@ def run(tmp_path, monkeypatch):
     return call
 
 
+def _hear_ctrl_c():
+    """Let a new process hear Ctrl-C, which one that was started in the background would not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts the command as a process of its own."""
+    """Return a function that starts the command as a process of its own; whatever still runs at the end is ended."""
+    started = []
 
     def call(*arguments, **options):
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | options.pop("environment", {})
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
             cwd=tmp_path,
             env=environment,
             stdout=options.pop("stdout", subprocess.PIPE),
             stderr=options.pop("stderr", subprocess.PIPE),
             text=True,
+            preexec_fn=_hear_ctrl_c,
             **options,
         )
+        started.append(process)
+        return process
 
-    return call
+    yield call
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture

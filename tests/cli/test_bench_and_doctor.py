@@ -47,6 +47,14 @@ def test_doctor_reports_an_engine_with_wrong_bits(run, monkeypatch):
     assert "WRONG" in run("doctor", status=1).out
 
 
+def test_doctor_reports_an_engine_that_fails(run, monkeypatch):
+    def fails(name):
+        raise RuntimeError("the driver is asleep")
+
+    monkeypatch.setattr("tilewright.cli.doctor._gives_right_bits", fails)
+    assert "it is found, but fails: RuntimeError: the driver is asleep" in " ".join(run("doctor", status=1).out.split())
+
+
 @pytest.mark.parametrize("threads", ["3", "many"])
 def test_doctor_shows_the_threads_that_were_asked_for(run, monkeypatch, threads):
     monkeypatch.setenv("TILEWRIGHT_THREADS", threads)

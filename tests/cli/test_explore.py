@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 
 from tilewright.cli.explore import without_key
+from tilewright.views.explorer import Explorer
 
 
 def test_it_serves_until_it_is_interrupted(start):
@@ -52,3 +53,14 @@ def test_what_cannot_be_explored_is_said(run):
     assert "shipped chips" in run("explore", "4x4", "--harvested", "2", status=2).err
     assert "shard" in run("explore", "100x64", "--layout", "tile", "--shard", "height", "--shard-shape", "25x64",
                           "--grid", "4x1", status=2).err  # fmt: skip
+
+
+def test_a_port_that_is_taken_is_said(run):
+    with Explorer(port=0) as other:
+        said = run("explore", "--port", other.server_port, "--no-browser", status=2).err
+        assert f"port {other.server_port} cannot be had" in said
+
+
+def test_without_a_port_any_free_one_will_do():
+    with Explorer() as first, Explorer() as second:
+        assert first.server_port != second.server_port

@@ -51,6 +51,15 @@ def test_help_fits_80_columns(run, name):
     assert all(len(line) <= 80 for line in shown.splitlines()), [line for line in shown.splitlines() if len(line) > 80]
 
 
+def test_nothing_asked_is_help(run):
+    assert run().out == run("--help").out
+    assert run("--debug").out == run("--help").out
+
+
+def test_json_can_be_asked_for_before_the_verb(run):
+    assert run("--json", *EXPLAIN).json == run(*EXPLAIN, "--json").json
+
+
 def test_help_lists_every_verb_and_exit_status(run):
     shown = run("--help").out
     assert all(f"  {name}" in shown for name in VERBS)

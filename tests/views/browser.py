@@ -48,10 +48,10 @@ def watched(page, allowed: Callable[[str], bool], expected: tuple[str, ...] = ()
 
 
 @contextmanager
-def open_page(path: Path, width: int = 1280, height: int = 800, scheme: str = "light") -> Iterator:
+def open_page(browser, path: Path, width: int = 1280, height: int = 800, scheme: str = "light") -> Iterator:
     """Yield a page showing a file; fail on any error in its console and on any request beyond the file itself."""
-    with open_browser() as browser:
-        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-        with watched(page, lambda url: url == path.as_uri()):
-            page.goto(path.as_uri())
-            yield page
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    with watched(page, lambda url: url == path.as_uri()):
+        page.goto(path.as_uri())
+        yield page
+    page.close()

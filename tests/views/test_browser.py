@@ -6,9 +6,15 @@ import pytest
 import tilewright as tw
 from tilewright import views
 
-from .browser import open_page
+from .browser import open_browser, open_page
 from .test_html import EVIL, evil_scene
 from .things import lanes
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as found:
+        yield found
 
 
 @pytest.fixture
@@ -29,8 +35,8 @@ def middle(page, panel: int, row: int, column: int) -> tuple[float, float]:
     return box["x"] + left + (column + 0.5) * width, box["y"] + top + (row + 0.5) * height
 
 
-def test_pointing_at_an_element_marks_its_place_in_memory(saved):
-    with open_page(saved(views.scene_of(tw.col_major(4, 8)))) as page:
+def test_pointing_at_an_element_marks_its_place_in_memory(browser, saved):
+    with open_page(browser, saved(views.scene_of(tw.col_major(4, 8)))) as page:
         page.mouse.move(*middle(page, 0, 1, 2))
         told = page.locator("#told").inner_text()
         assert "row 1, column 2" in told
@@ -46,8 +52,8 @@ def test_pointing_at_an_element_marks_its_place_in_memory(saved):
         assert page.locator("svg[data-panel='0'] .mark").count() == 1
 
 
-def test_a_click_holds_the_mark_until_escape(saved):
-    with open_page(saved(views.scene_of(tw.row_major(4, 8)))) as page:
+def test_a_click_holds_the_mark_until_escape(browser, saved):
+    with open_page(browser, saved(views.scene_of(tw.row_major(4, 8)))) as page:
         page.mouse.click(*middle(page, 0, 2, 3))
         held = page.locator("#told").inner_text()
         page.mouse.move(*middle(page, 0, 0, 0))
@@ -57,8 +63,8 @@ def test_a_click_holds_the_mark_until_escape(saved):
         assert "column 1" in page.locator("#told").inner_text()
 
 
-def test_the_keyboard_is_enough(saved):
-    with open_page(saved(views.scene_of(tw.row_major(4, 8)))) as page:
+def test_the_keyboard_is_enough(browser, saved):
+    with open_page(browser, saved(views.scene_of(tw.row_major(4, 8)))) as page:
         page.keyboard.press("Tab")
         assert "row 0, column 0" in page.locator("#told").inner_text()
         for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
@@ -72,8 +78,8 @@ def test_the_keyboard_is_enough(saved):
         assert page.evaluate("document.activeElement.dataset.panel") == "1"
 
 
-def test_spans_are_linked_too(saved):
-    with open_page(saved(views.Scene("lanes", (lanes(),)))) as page:
+def test_spans_are_linked_too(browser, saved):
+    with open_page(browser, saved(views.Scene("lanes", (lanes(),)))) as page:
         page.locator("[data-span='0']").hover()
         assert page.locator("#told").inner_text() == "weights: 0 to 4096"
         assert page.locator(".mark").count() == 2
@@ -81,8 +87,8 @@ def test_spans_are_linked_too(saved):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_fits_and_has_contrast(saved, width, scheme):
-    with open_page(saved(views.scene_of(tw.row_major(32, 32))), width=width, scheme=scheme) as page:
+def test_the_page_fits_and_has_contrast(browser, saved, width, scheme):
+    with open_page(browser, saved(views.scene_of(tw.row_major(32, 32))), width=width, scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         paper, ink = page.evaluate(
             "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1')).color]"
@@ -93,8 +99,8 @@ def test_the_page_fits_and_has_contrast(saved, width, scheme):
         assert title == ink
 
 
-def test_hostile_names_are_only_words(saved):
-    with open_page(saved(evil_scene())) as page:
+def test_hostile_names_are_only_words(browser, saved):
+    with open_page(browser, saved(evil_scene())) as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a name ran: {dialog.message}"))
         page.mouse.move(*middle(page, 0, 0, 0))
         assert EVIL[:20] in page.locator("#told").inner_text()

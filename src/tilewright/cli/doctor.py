@@ -95,7 +95,10 @@ def _examined(name: str) -> EngineFound:
         detail = f"instructions {native.library().tw_cpu_features().decode()}"
     else:
         detail = "NumPy, always there" if driver is None else "a device"
-    return EngineFound(name, None, detail, _gives_right_bits(name))
+    try:
+        return EngineFound(name, None, detail, _gives_right_bits(name))
+    except Exception as failure:  # whatever a driver raises is what the user wants to know
+        return EngineFound(name, f"it is found, but fails: {type(failure).__name__}: {failure}", "", False)
 
 
 def _gives_right_bits(name: str) -> bool:
@@ -173,7 +176,7 @@ def _in_words(
     lines.append("\nengines")
     for each in engines:
         if each.problem is not None:
-            state, rest = "no", each.problem
+            state, rest = "FAILS" if each.is_broken else "no", each.problem
         elif each.is_broken:
             state, rest = "WRONG", f"{each.detail}; its bits differ from the reference: please report this"
         else:

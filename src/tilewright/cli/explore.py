@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import webbrowser
 from contextlib import suppress
 from typing import Any
@@ -11,6 +13,7 @@ from urllib.parse import urlencode
 import click
 
 from .console import Answer, Console
+from .failures import Failure
 from .spec_options import SpecOptions, spec_options
 from .subjects import Subject
 from .verb import verb
@@ -36,17 +39,27 @@ def command(start: str | None, port: int | None, browser: bool, options: SpecOpt
 
     fragment = _fragment(start, options)
     console = Console.current()
-    with Explorer(PORT if port is None else port) as explorer:
+    try:
+        server = Explorer(PORT if port is None else port)
+    except OSError as problem:
+        raise Failure(f"port {port} cannot be had: {problem.strerror}; choose another, or leave --port out") from None
+    with server as explorer:
         link = explorer.link(fragment)
         if console.json:
             console.event("serving", url=explorer.url, link=link)
         else:
             click.echo(f"The explorer is at\n\n  {link}\n\nCtrl-C ends it.")
-        if browser:
+        if browser and not console.json and _has_screen():
             webbrowser.open(link)
         with suppress(KeyboardInterrupt):  # that is how it ends
             explorer.serve_forever(poll_interval=0.2)
     return Answer("", {"event": "ended"})
+
+
+def _has_screen() -> bool:
+    """Return whether a browser would open a window, rather than take over the terminal."""
+    elsewhere = sys.platform in ("win32", "darwin")
+    return elsewhere or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _fragment(start: str | None, options: SpecOptions) -> str:

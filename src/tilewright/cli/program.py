@@ -17,6 +17,7 @@ from .. import __version__
 from . import exit_codes
 from .console import Console, to_json
 from .failures import Failure, told
+from .verb import asking
 from .verbs import VERBS
 
 NAME = "tilewright"
@@ -134,26 +135,26 @@ def _help_of_exit_codes() -> str:
     return "\b\nExit status:\n" + "\n".join(lines)
 
 
-def _set_debug(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.ensure_object(Console).debug = True
-
-
 @click.group(
     NAME,
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     subcommand_metavar="VERB ...",
     epilog=_help_of_exit_codes(),
+    invoke_without_command=True,
 )
 @click.version_option(__version__, prog_name=NAME)
-@click.option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks of errors.")
-def program() -> None:
+@asking("json", "Answer in JSON.")
+@asking("debug", "Show tracebacks of errors.")
+@click.pass_context
+def program(ctx: click.Context) -> None:
     """Where does this element live on a tiled machine, and how does it get there?
 
     Convert, check, compare and explain tiled tensors: no device, no torch. Every verb has --json and --help; text goes
     to stdout, progress and errors to stderr.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main(args: Sequence[str] | None = None) -> None:

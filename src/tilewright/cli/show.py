@@ -101,8 +101,8 @@ def command(
     """Draw a THING: a layout, a tensor by its shape, or a tensor in a file.
 
     \b
-    tilewright show '(4,8):(8,1)'                      a layout: any CuTe notation
-    tilewright show 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 --at 2,33,17
+    tilewright show '(4,8):(8,1)'
+    tilewright show 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 --at 2,33,5
     tilewright show model.safetensors --tensor wte.weight -o wte.svg
     tilewright show 200x300 --tiles 64x64 --overlap 2 --pipeline double
     tilewright show 512x512:buffer=l1 4096x64:shard=height --memory l1 -o l1.html

@@ -24,12 +24,8 @@ class Verb(click.Command):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.params += [
-            click.Option(["--json"], is_flag=True, expose_value=False, callback=_ask("json"), help="Answer in JSON."),
-            click.Option(
-                ["--debug"], is_flag=True, expose_value=False, callback=_ask("debug"), help="Show tracebacks of errors."
-            ),
-        ]
+        asking("json", "Answer in JSON.")(self)
+        asking("debug", "Show tracebacks of errors.")(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those of each section together."""
@@ -52,12 +48,18 @@ class Verb(click.Command):
         return found
 
 
-def _ask(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+def asking(name: str, words: str) -> Callable[[Any], Any]:
+    """Return the decorator that adds a flag which the console remembers, such as --json.
+
+    >>> [option.name for option in asking("json", "Answer in JSON.")(click.Command("greet")).params]
+    ['json']
+    """
+
     def remember(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
         if value:
             setattr(ctx.ensure_object(Console), name, True)
 
-    return remember
+    return click.option(f"--{name}", is_flag=True, expose_value=False, callback=remember, help=words)
 
 
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from math import inf, prod, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,18 @@ def _chosen(names: list[str], patterns: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+class _Piece(NamedTuple):
+    """A piece of both sides: as read, as doubles, how far apart, which are not equal, and whether all are finite."""
+
+    a: Any
+    b: Any
+    one: Floats
+    other: Floats
+    apart: Floats
+    unequal: NDArray[np.bool_]
+    usual: bool
+
+
 class _Work:
     """The comparison of one pair of tensors, slab by slab."""
 
@@ -142,53 +154,55 @@ class _Work:
         a, b = self.a.read(box).reshape(-1), self.b.read(box).reshape(-1)
         steps: Floats | None = None
         for part in pieces(start, a.size, self.map.width):
-            unequal, apart = self._take_in(a[part], b[part])
-            if not unequal.any():
+            piece = self._take_in(a[part], b[part])
+            if not piece.unequal.any():
                 continue
             if steps is None and isinstance(self.unit, BlockFormat):
                 steps = self._steps(box)
-            at = np.flatnonzero(unequal)
-            own = None if steps is None else steps[part][at]
-            self._look_at(start + part.start + at, a[part][at], b[part][at], apart[at], own)
-            self.map.add(start + part.start, apart)
+            self._look_at(start + part.start, piece, None if steps is None else steps[part])
+            self.map.add(start + part.start, piece.apart)
 
-    def _take_in(self, a: Any, b: Any) -> tuple[NDArray[np.bool_], Floats]:
-        """Return which elements are not equal, and how far apart all are, after adding them to the sums."""
+    def _take_in(self, a: Any, b: Any) -> _Piece:
+        """Return a piece of both sides with what is known about it, after adding it to the sums."""
         one, other = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):
-            apart = settled(np.abs(one - other), one, other)
-        finite = np.isfinite(one) & np.isfinite(other)
-        everything = bool(finite.all())
-        self.moments.add(one if everything else one[finite], other if everything else other[finite])
-        self.nonzero += int(np.count_nonzero(one))
+            apart = np.abs(one - other)
+        finite = np.isfinite(apart)  # nor is the distance of two infinities
+        usual = bool(finite.all())
+        if not usual:
+            finite = np.isfinite(one) & np.isfinite(other)
+            apart = settled(apart, one, other)
         whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
         unequal = (a != b) if whole else apart != 0.0  # integers may be too long for a double
-        if not everything:
+        self.moments.add(one if usual else one[finite], other if usual else other[finite])
+        self.nonzero += int(np.count_nonzero(one))
+        if not usual:
             self.not_finite += int(np.count_nonzero(~finite & unequal))
-        return unequal, apart
+        return _Piece(a, b, one, other, apart, unequal, usual)
 
-    def _look_at(self, at: Any, a: Any, b: Any, apart: Floats, steps: Floats | None) -> None:
-        """Take in elements that are not equal; `at` says which ones they are."""
-        one, other = a.astype(np.float64), b.astype(np.float64)
-        ulps = ulps_apart(a, b, self.unit, steps)
+    def _look_at(self, start: int, piece: _Piece, steps: Floats | None) -> None:
+        """Take in a piece that has unequal elements, of which the first is number `start`."""
+        one, other, apart, unequal = piece.one, piece.other, piece.apart, piece.unequal
+        ulps = ulps_apart(piece.a, piece.b, self.unit, steps, piece.usual)
         with np.errstate(all="ignore"):
-            relative = np.where(one == 0.0, 0.0, apart / np.abs(one))
-        relative[np.isnan(relative)] = inf
-        self.unequal += at.size
+            relative = apart / np.abs(one)
+            relative[one == 0.0] = 0.0
+        largest = float(relative.max())
+        self.max_relative = max(self.max_relative, inf if np.isnan(largest) else largest)
         self.max_ulp = max(self.max_ulp, float(ulps.max()))
-        self.max_relative = max(self.max_relative, float(relative.max()))
-        self.zeroed += int(np.count_nonzero((one != 0.0) & (other == 0.0)))
+        self.unequal += int(np.count_nonzero(unequal))
+        self.zeroed += int(np.count_nonzero((other == 0.0) & (one != 0.0)))
         self.flipped += int(np.count_nonzero(one * np.sign(other) < 0.0))
-        worst = int(np.argmax(apart))
+        worst = int(np.argmax(apart)) if apart.any() else int(np.argmax(unequal))
         if self.worst is None or apart[worst] > self.max_abs:
             self.max_abs = float(apart[worst])
-            self.worst = (int(at[worst]), _number(a[worst]), _number(b[worst]))
-        beyond = self._beyond(one, apart, ulps)
+            self.worst = (start + worst, _number(piece.a[worst]), _number(piece.b[worst]))
+        beyond = self._beyond(one, apart, ulps) & unequal
         hits = int(np.count_nonzero(beyond))
         self.different += hits
         if self.first is None and hits:
             k = int(np.argmax(beyond))
-            self.first = (int(at[k]), _number(a[k]), _number(b[k]))
+            self.first = (start + k, _number(piece.a[k]), _number(piece.b[k]))
 
     def _steps(self, box: Box) -> Floats | None:
         found = [each.steps(box) for each in (self.a, self.b)]

@@ -10,6 +10,7 @@ from .moments import Moments, Totals
 
 FEW = 0.001  # the share of elements that counts as few
 HIGH = 0.99  # a correlation that people take for a pass
+_ROUNDING = 1e-7  # an error that may be that of the sums themselves
 _NOTABLE = 0.5  # the share of an error, or of a variance, that is worth telling
 
 
@@ -137,7 +138,8 @@ def in_short(pcc: float | None, relative_rms: float, found: list[Finding]) -> st
         return f"PCC tells the truth here: the error is scatter, {error}"
     seen = sqrt(max(0.0, 1.0 - pcc * pcc))
     if pcc >= HIGH and relative_rms > 2.0 * seen:
-        return f"PCC {pcc:.6g} would pass, and suggests an error of {_percent(seen)}; it is {error}"
+        suggested = "no error" if seen < _ROUNDING else f"an error of {_percent(seen)}"
+        return f"PCC {pcc:.6g} would pass, and suggests {suggested}; it is {error}"
     return f"PCC agrees with the error, which is {error}, but does not tell all:"
 
 

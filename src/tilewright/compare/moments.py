@@ -55,8 +55,9 @@ class Moments:
 
     def _add(self, a: Floats, b: Floats) -> None:
         magnitude = np.maximum(np.abs(a), np.abs(b))
-        exponent = np.frexp(magnitude)[1]
-        bins = np.where(magnitude == 0.0, 0, exponent - _LOWEST)
+        bins = np.frexp(magnitude)[1] - _LOWEST
+        if not magnitude.min():
+            bins[magnitude == 0.0] = 0
         low, high = int(bins.min()), int(bins.max()) + 1
         bins -= low
         part = slice(low, high)

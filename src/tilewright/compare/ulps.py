@@ -29,10 +29,11 @@ def coarser(a: Format, b: Format) -> Format:
     return min(floats, key=lambda each: _PRECISION[each.name]) if floats else b
 
 
-def ulps_apart(a: Any, b: Any, unit: Format, steps: Any = None) -> Floats:
+def ulps_apart(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool = False) -> Floats:
     """Return how many steps of a format lie between values: counted if it is scalar, measured in `steps` for blocks.
 
-    Both are rounded to a scalar format first. NaN is no step from NaN, and infinitely many from anything else.
+    Both are rounded to a scalar format first. NaN is no step from NaN, and infinitely many from anything else;
+    whoever knows that all are `finite` can say so.
 
     >>> from tilewright import format_of
     >>> ulps_apart(np.float32([1.0, 1.0]), np.float32([1.01, -1.0]), format_of("bfloat16")).tolist()
@@ -48,7 +49,7 @@ def ulps_apart(a: Any, b: Any, unit: Format, steps: Any = None) -> Floats:
             apart = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
             if steps is not None:
                 apart = np.where(apart == 0.0, 0.0, apart / steps)
-    return settled(apart, a, b)
+    return apart if finite else settled(apart, a, b)
 
 
 def settled(apart: Floats, a: Any, b: Any) -> Floats:

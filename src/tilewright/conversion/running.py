@@ -27,7 +27,7 @@ from .workplace import PAYLOAD, Journal, Workplace
 Progress = Callable[["Event"], None]
 DEFAULT_MEMORY = 1 << 30
 _INTERPRETER = 80 << 20  # what Python, NumPy and the headers of files take besides the slabs
-_LARGEST_SLAB = 24 << 20  # larger ones are no faster
+_LARGEST_SLAB = 12 << 20  # larger ones are no faster
 LEAST_SLAB = 1 << 16
 _RETRIES = 2
 
@@ -187,7 +187,7 @@ def budget(memory: int, jobs: int | None) -> tuple[int, int]:
     """Return how many threads work, and the bytes of a slab of each.
 
     >>> budget(256 << 20, 4)
-    (4, 25165824)
+    (4, 12582912)
     """
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"{jobs} jobs do nothing; use 1 or more")

@@ -212,7 +212,8 @@ class BalanceReport:
         if self.least == self.most:
             return f"{self.most} on each of {self.count}"
         idle = f", {self.idle} of {self.count} idle" if self.idle else ""
-        return f"{self.mean:g} on average, {self.least} to {self.most}{idle}"
+        mean = f"{self.mean:g}" if self.mean < 1000 else f"{self.mean:.0f}"
+        return f"{mean} on average, {self.least} to {self.most}{idle}"
 
 
 def balance(amounts: Iterable[int]) -> BalanceReport:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -95,6 +96,7 @@ class Explorer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    allow_reuse_address = sys.platform != "win32"  # where it would let another program take the port over
     request_queue_size = 16
 
     def __init__(self, port: int = PORT) -> None:
@@ -105,7 +107,7 @@ class Explorer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), _Handler)
         except OSError:
-            if port != PORT:
+            if port != PORT:  # somebody chose it
                 raise
             super().__init__((HOST, 0), _Handler)
 

@@ -92,6 +92,7 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
         column_axis="column" if tiled else "",
         row_names=() if tiled else tuple(str(first + k * columns) for k in range(rows)),
         column_names=() if tiled else tuple(f"+{k}" for k in range(columns)),
+        hatched="padding" if exists.all() else "after the end" if valid[exists].all() else "padding, or after the end",
     )
 
 

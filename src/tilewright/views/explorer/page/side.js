@@ -30,7 +30,7 @@ export class Side {
     this.placement = card("Placement");
     this.memory = card("Memory map");
     this.results = make("div", { class: "results empty" },
-      this.fit, this.chain.element, this.placement, this.holding, this.memory, this.motion.element, this.about);
+      this.fit, this.placement, this.holding, this.chain.element, this.memory, this.motion.element, this.about);
     this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
   }
 
