@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import plan_conversion, run_plan
+from tilewright.conversion.workplace import Workplace
 
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, contents, converted, started
@@ -105,21 +106,34 @@ def test_parts(tmp_path, source, expected, to):
         run_plan(plan, part=(0, 3), force=True)
 
 
-def test_parts_at_the_same_time(tmp_path, source, expected):
-    out = tmp_path / "out"
+@pytest.mark.parametrize("to", ["tensorbin", "safetensors"])
+def test_parts_at_the_same_time(tmp_path, source, expected, to):
+    out = tmp_path / ("out" if to == "tensorbin" else "out.safetensors")
     processes = [started(*source, out, "--dtype", "bfloat8_b", "--part", f"{i}/3", "--json") for i in range(3)]
     said = [process.communicate() for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], said
     assert any(json.loads(text.splitlines()[-1])["complete"] for text, _ in said)
-    assert contents(out) == expected["tensorbin"]
+    assert contents(out) == expected[to]
 
 
+def test_parts_of_a_file_that_was_lost(tmp_path, source, expected):
+    """The journal of a part says that its tensors are done, and the file they were in is gone."""
+    out = tmp_path / "out.safetensors"
+    plan = plan_conversion(source, out, dtype="bfloat8_b")
+    run_plan(plan, part=(0, 2))
+    (Workplace(out, single=True).parts / "payload").unlink()
+    assert not run_plan(plan, part=(1, 2)).complete
+    assert run_plan(plan, part=(0, 2)).complete
+    assert contents(out) == expected["safetensors"]
+
+
+@pytest.mark.filterwarnings("default")  # what the cluster says when it starts and ends is not ours to judge
 def test_a_dask_cluster_of_processes(tmp_path, source, expected):
     distributed = pytest.importorskip("distributed")
     out = tmp_path / "out"
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
     ):
         ended = converted(*source, out, "--dtype", "bfloat8_b", "--dask", cluster.scheduler_address)

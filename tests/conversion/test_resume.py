@@ -157,6 +157,14 @@ def test_changed_rules_change_only_their_tensors(tmp_path):
     assert contents(out) == contents(fresh)
 
 
+def test_images_of_tensors_that_are_left_out_go_with_their_index(tmp_path):
+    source, out = checkpoint(tmp_path / "m.safetensors", tensors=2), tmp_path / "out"
+    tw.convert(source, out, "banks", chip="n150")
+    tw.convert(source, out, "banks", chip="n150", rules={"norm*": {"skip": True}}, resume=True)
+    assert sorted(each.name for each in out.iterdir() if "norm" in each.name) == []
+    assert bool(tw.verify(out, source))
+
+
 def test_one_file_is_replaced_when_the_new_one_is_complete(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "o.safetensors"
     tw.convert(source, out, dtype="bfloat16")

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import FileFormatError
+from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX
 from ..files.converted import read_manifest
-from ..files.manifest import MANIFEST, Manifest
+from ..files.manifest import MANIFEST, Manifest, ManifestEntry
 from ..files.names import path_inside
 from ..files.safetensors import OURS, read_safetensors
 from .items import Done, Item, final_path
@@ -72,12 +74,11 @@ class Previous:
         if self.is_finished:
             return self._checked_again()
         found = self.place.records()
-        if part is None:
+        if part is None:  # else the other parts may be at work
             self.place.clear_parts()
-        payload = self.place.parts / PAYLOAD
-        if self.plan.single and (not payload.exists() or payload.stat().st_size != self.plan.items[-1].slot.size):
-            self.place.clear()
-            found = {}
+            if self.plan.single and not self._has_payload():
+                self.place.clear()
+                found = {}
         planned = {item.key for item in self.plan.items}
         for key, record in found.items():
             if key not in planned:
@@ -89,6 +90,11 @@ class Previous:
             for item in items
             if item.key in mine and is_kept(item, mine[item.key], self.plan.out, self.place)
         }
+
+    def _has_payload(self) -> bool:
+        """Return whether the unfinished single file is there and is that of this plan, by its size."""
+        path = self.place.parts / PAYLOAD
+        return path.exists() and path.stat().st_size == self.plan.items[-1].slot.size
 
     # Finished conversions.
 
@@ -122,8 +128,7 @@ class Previous:
             return found
         if self.plan.single:  # its places may have moved: it is made anew, and replaced when that is complete
             return {}
-        for entry in entries.values():
-            self._orphans.add(entry.output.file)
+        self._orphans |= files_of(entries.values())
         with self.place.journal(None) as journal:
             for item in self.plan.items:
                 if item.key in found:
@@ -137,7 +142,7 @@ class Previous:
         """Remove what an earlier conversion made; a single file stays until another takes its place."""
         manifest = self._manifest() if self.is_finished and not self.plan.single else None
         if manifest is not None:
-            self._orphans |= {entry.output.file for entry in manifest.entries.values()}
+            self._orphans |= files_of(manifest.entries.values())
         for record in self.place.records().values() if not self._is_broken() else ():
             self._orphans |= {record.get("file"), *(record.get("beside") or ())}
         if not self.plan.single:
@@ -159,6 +164,17 @@ class Previous:
             if isinstance(name, str) and name not in ours:
                 with suppress(FileFormatError, OSError):
                     path_inside(self.plan.out, name).unlink()
+
+
+def files_of(entries: Iterable[ManifestEntry]) -> set[str]:
+    """Return the names of the files of entries, and of those that belong to them.
+
+    >>> files_of([])
+    set()
+    """
+    found = {entry.output.file for entry in entries}
+    images = [name for name in found if name.endswith(IMAGE_SUFFIX)]
+    return found | {name.removesuffix(IMAGE_SUFFIX) + INDEX_SUFFIX for name in images}
 
 
 def _hashes(item: Item, out: Path) -> tuple[str, str] | None:
@@ -190,7 +206,7 @@ def is_kept(item: Item, done: Done, out: Path, place: Workplace) -> bool:
     if not is_same_file and hash_range(item.source.path, *item.source.byte_range, file) != done.source_hash:
         return False
     if slot.shared:
-        return hash_range(place.parts / PAYLOAD, slot.start, slot.size) == done.output_hash
+        return is_in_payload(item, done, place)
     path = final_path(out, slot)
     try:
         found = path.stat()
@@ -199,3 +215,11 @@ def is_kept(item: Item, done: Done, out: Path, place: Workplace) -> bool:
     if found.st_size != slot.size or not _beside_is_there(item, path):
         return False
     return found.st_mtime_ns == done.output_time or hash_range(path, 0, slot.size) == done.output_hash
+
+
+def is_in_payload(item: Item, done: Done, place: Workplace) -> bool:
+    """Return whether the bytes of an item are in the unfinished single file."""
+    try:
+        return hash_range(place.parts / PAYLOAD, item.slot.start, item.slot.size) == done.output_hash
+    except (FileNotFoundError, FileFormatError):  # it is not there, or too short
+        return False

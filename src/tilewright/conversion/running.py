@@ -21,7 +21,7 @@ from .engine import Engine
 from .items import Done, Item
 from .output_file import OutputFile
 from .plan import ConversionPlan, plan_conversion
-from .previous import Previous
+from .previous import Previous, is_in_payload
 from .workplace import PAYLOAD, Journal, Workplace
 
 Progress = Callable[["Event"], None]
@@ -316,6 +316,9 @@ def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: di
         known = {**records, **done}
         if any(item.key not in known for item in plan.items):
             return False
+        others = [item for item in plan.items if item.slot.shared and item.key not in done]
+        if not all(is_in_payload(item, known[item.key], place) for item in others):
+            return False  # what other parts once did is gone; they will do it again
         manifest = plan.manifest(known)
         if plan.single:
             _make_payload(place, plan)

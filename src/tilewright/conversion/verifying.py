@@ -21,6 +21,7 @@ from ..files.names import path_inside
 from ..files.safetensors import OURS, read_safetensors
 from .output_file import hash_range
 from .plan import opened_sources
+from .previous import files_of
 from .running import DEFAULT_MEMORY, LEAST_SLAB, budget
 from .slabs import Slabs, inverse
 from .targets import Target
@@ -151,9 +152,8 @@ def _made(out: Path) -> tuple[Manifest, dict[str, Made], list[str]]:
         manifest = read_manifest(out / MANIFEST)
     except FileFormatError as problem:
         raise FileFormatError(f"{out / MANIFEST}: {problem}") from None
-    files = {entry.output.file for entry in manifest.entries.values()}
-    beside = {name.removesuffix(".bin") + ".json" for name in files if name.endswith(".banks.bin")}
-    others = sorted({each.name for each in out.iterdir()} - files - beside - {MANIFEST})
+    files = files_of(manifest.entries.values())
+    others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST})
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
 
