@@ -11,6 +11,7 @@ import sys
 # A neighbour of this file is called copy, and so is a module of the standard library: keep this folder off the path.
 sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
 
+import json
 import time
 from collections.abc import Callable
 
@@ -18,9 +19,20 @@ import tilewright as tw
 from tilewright import views
 from tilewright.copy import tiled_layout
 from tilewright.tiling import Schedule, Tiler
+from tilewright.views.explorer import words_of
+from tilewright.views.explorer.answers import QUESTIONS
+from tilewright.views.explorer.pictures import PICTURES, drawn
 
 TURNS = 7
 CHIP = "blackhole_p150"
+WORDS = {
+    "shape": "1x4x60x90",
+    "dtype": "bfloat8_b",
+    "memory": "block_sharded",
+    "buffer": "l1",
+    "grid": "8x8",
+    "chip": "wormhole_n150",
+}
 
 
 def busy_allocator() -> tw.Allocator:
@@ -54,8 +66,18 @@ def subjects() -> dict[str, tuple[Callable[[], str], float]]:
         f"L1 of {allocator.chip.banks('l1')} cores with 50 tensors, SVG": (svg(allocator, each=True), 200),
         "2000 x 3000 tiler with overlap, SVG": (svg(Tiler((2000, 3000), (512, 512), overlap=32)), 0),
         "schedule of 12 tiles, SVG": (svg(Schedule("double", 12)), 0),
+        "elements of a page, SVG": (lambda: views.to_svg(views.page_scene(spec, 77)), 0),
+        "explorer, all about a block-sharded tensor, JSON": (lambda: everything(WORDS), 0),
+        "explorer, all about 57344 pages over DRAM, JSON": (lambda: everything(words_of(spec)), 0),
         "32 x 32 layout, text": (lambda: views.to_text(views.scene_of(tw.row_major(32, 32))), 0),
     }
+
+
+def everything(words: dict[str, str]) -> str:
+    """Return all that the page of the explorer asks for when a spec changes."""
+    found: list[object] = [QUESTIONS[name](words) for name in ("placement", "element")]
+    found += [drawn(PICTURES[name](words)) for name in ("placement", "memory", "schedule", "tiles")]
+    return json.dumps(found)
 
 
 def best(draw: Callable[[], str]) -> tuple[float, int]:

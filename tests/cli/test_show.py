@@ -3,14 +3,19 @@
 
 import json
 import sqlite3
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
 from tilewright.views import png
+
+from .test_any_request import asked, numbers, placements, shapes
 
 BLOCK = ("4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8")
 THINGS = {
@@ -105,9 +110,16 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
         (("4x8", "--page", "99"), 2, "there is no page 99"),
         (("99999x99999:buffer=l1", "--memory", "l1"), 2, "largest free block"),
         (("(4,8):(8,1)", "--color", "taste"), 2, "is no attribute"),
+        (("Sw<3,0,3>",), 2, "compose it with a layout"),
+        (("9999999999x4", "--layout", "tile"), 2, "too many to draw"),
+        (("0x5",), 2, "nothing to see"),
+        (("empty.npy", "--error", "--dtype", "bfloat8_b"), 2, "has no blocks"),
+        (("4x8", "--ttnn-visualizer", "empty.npy/report"), 4, "empty.npy"),
+        (("4x8", "-o", "nowhere/x.svg"), 4, "there is no folder"),
     ],
 )
-def test_what_cannot_be_shown_is_said_with_the_remedy(run, arguments, status, words):
+def test_what_cannot_be_shown_is_said_with_the_remedy(run, tmp_path, arguments, status, words):
+    np.save(tmp_path / "empty.npy", np.zeros((0, 4)))
     said = run("show", *arguments, status=status).err
     assert words in said
     assert said.count("\n") == 1
@@ -134,3 +146,22 @@ def test_names_of_files_are_only_words(run, tmp_path):
         .find("{http://www.w3.org/2000/svg}title")
         .text
     )
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(shapes, placements, st.lists(numbers, max_size=4).map(",".join), shapes)
+def test_whatever_is_asked_is_shown_or_refused_in_one_line(shape, placement, at, tile):
+    options = [word for pair in placement for word in pair]
+    asked("show", *options, "--side", "16", "--", shape)
+    asked("show", *options, f"--at={at}", "--side", "16", "--", shape)
+    asked("show", *options, "--page", "1", "--", shape)
+    asked("show", *options, "--memory", "l1", "--", shape)
+    asked("show", f"--tiles={tile}", "--overlap", "2", "--", shape)
+    asked("show", f"--tiles={tile}", "--pipeline", "simplex", "--", shape)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.text("(),:@o 0123456789abankSw<>", max_size=24))
+def test_whatever_is_written_as_a_layout_is_drawn_or_refused(text):
+    if not Path(text).exists() and not text.startswith("-"):
+        asked("show", "--side", "16", "--", text)

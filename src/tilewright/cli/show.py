@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from . import exit_codes
 from .console import Answer
-from .failures import Failure
+from .failures import Failure, told
 from .spec_options import SpecOptions, spec_options
 from .subjects import Subject
 from .targets import check_target, save_picture
@@ -223,7 +223,7 @@ def _allocated(
         block = allocator.allocate(subject.spec(options, given).with_chip(allocator.chip))
         if subject.name:
             names[block.number] = subject.name
-    if question.cb:
+    if sum(question.cb):
         block = allocator.reserve(allocator.start("l1"), sum(question.cb), "l1")
         names[block.number] = "circular buffers"
     return allocator, names
@@ -235,6 +235,9 @@ def _report(
     from ..views import write_visualizer_report
 
     allocator, names = _allocated(subjects, question, options, given)
-    written = write_visualizer_report(allocator, folder, names)
+    try:
+        written = write_visualizer_report(allocator, folder, names)
+    except OSError as problem:
+        raise Failure(told(problem).line, exit_codes.OUTPUT) from None
     text = f"{len(subjects)} tensors: {written}\nlook at them with: ttnn-visualizer --profiler-path {written}"
     return Answer(text, {"path": written, "tensors": len(subjects)})

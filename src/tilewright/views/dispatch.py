@@ -9,6 +9,7 @@ from typing import Any
 
 from ..compare import Comparison, TensorComparison
 from ..copy import Plan
+from ..errors import LayoutError
 from ..files import ElementReading, Inspection, TileReading
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
@@ -85,6 +86,11 @@ def _of_explanation(thing: Explanation, **options: Any) -> Scene:
 @scene_of.register
 def _of_element(thing: ElementReading, **options: Any) -> Scene:
     return _of_explanation(thing.explanation, **options)
+
+
+@scene_of.register
+def _of_swizzle(thing: Swizzle, **options: Any) -> Scene:
+    raise LayoutError(f"{thing} has no shape of its own; compose it with a layout, as in {thing} o (8,8):(8,1)")
 
 
 @scene_of.register

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import LayoutError
 from ...formats import QuantizationReport, quantization_error
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..sheet import SIDE
@@ -35,6 +36,8 @@ def block_scene(
     """
     if not isinstance(report, QuantizationReport):
         report = quantization_error(report, format)
+    if not report.scales.size:
+        raise LayoutError(f"an array of shape {report.shape} has no blocks: there is nothing to see; give it elements")
     if error not in _ERRORS:
         raise ValueError(f"error={error!r} is not measured; use one of {', '.join(_ERRORS)}")
     across = report.format.block if report.axis == len(report.shape) - 1 else 1

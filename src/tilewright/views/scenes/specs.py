@@ -17,6 +17,8 @@ from ..scene import Fact, Field, Grid, Outline, Scene
 from ..sheet import SIDE, spread
 from .layouts import layout_scene, sheet_panels
 
+_MOST_PAGES = 1 << 23  # that are counted for a picture; it shows a few thousand
+
 
 def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str = "") -> Scene:
     """Return the pages of a tensor and where they lie: over banks, or in shards over a grid of cores.
@@ -31,6 +33,11 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
     """
     if not spec.num_pages:
         raise LayoutError(f"{spec} has no pages: there is nothing to see; give every dimension an extent of at least 1")
+    if spec.num_pages > _MOST_PAGES:
+        raise LayoutError(
+            f"{spec.num_pages} pages are too many to draw ({_MOST_PAGES}); take a part of the tensor, or ask for single"
+            " elements with spec.where(...)"
+        )
     if spec.chip is None and at is None:
         return _unplaced(spec, side, title)
     pages = _Pages.of(spec, side)
