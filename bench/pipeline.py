@@ -76,8 +76,8 @@ def copies(rounds: int) -> None:
             for scheme in ("double", "duplex", "simplex"):
                 pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], scheme=scheme, workers=workers)
                 tasks[f"{scheme} | {np.dtype(dtype)} | {workers}"] = lambda run=pipeline.run: run(copy_tile)
-            direct = Pipeline([Input(source, tiler)], [Output(target, tiler)], scheme="direct", workers=workers)
-            tasks[f"direct, no compute | {np.dtype(dtype)} | {workers}"] = lambda run=direct.run: run(None)
+            plain = Pipeline([Input(source, tiler)], [Output(target, tiler)], workers=workers)
+            tasks[f"double, no compute | {np.dtype(dtype)} | {workers}"] = lambda run=plain.run: run(None)
         times = best_times(tasks, rounds)
         memcpy = times.pop("memcpy")
         for name, seconds in times.items():
@@ -91,12 +91,18 @@ def cross(tile: Any, out: Any) -> None:
 
 
 def crosses(rounds: int) -> None:
-    """Print the cross: tiles with a halo, beside the same expression over the whole array."""
+    """Print the cross: tiles with a halo, and their computes alone, beside the same expression over the whole array."""
     print("\n| cross, 256 x 256 tiles | type | transfer threads | time / NumPy on the whole |\n|---|---|---|---|")
     for dtype in (np.float32, np.uint8):
         source, target = touched(dtype), touched(dtype)
         around = np.pad(source, 1)
-        tasks: dict[str, Task] = {"whole": lambda around=around, target=target: cross(around, target)}
+        out = np.empty((TILE, TILE), dtype)
+        tasks: dict[str, Task] = {
+            "whole": lambda around=around, target=target: cross(around, target),
+            f"computes alone | {np.dtype(dtype)} | ": lambda around=around, out=out: [
+                cross(around[: TILE + 2, : TILE + 2], out) for _ in range((SIDE // TILE) ** 2)
+            ],
+        }
         for workers in (0, 1, 2):
             for scheme in ("double", "duplex", "simplex"):
                 tasks[f"{scheme} | {np.dtype(dtype)} | {workers}"] = (
@@ -143,29 +149,40 @@ def _copies_alone(pipeline: Pipeline) -> Task:
 
 def overlapped(rounds: int) -> None:
     """Print a stream whose compute takes as long as its transfers, made so by repeating it."""
-    print("\n| compute as long as the transfers | workers | wall / larger of the two | hidden |\n|---|---|---|---|")
+    print("\n| compute as long as the transfers | workers | wall / larger of the two |\n|---|---|---|")
     source, target = touched(np.float32), touched(np.float32)
-    tiler = Tiler((SIDE, SIDE), (TILE, TILE))
+    for side in (TILE, 2 * TILE):
+        tiler = Tiler((SIDE, SIDE), (side, side))
 
-    def run(compute: Callable[..., Any], workers: int, trace: Trace | None = None) -> None:
-        Pipeline([Input(source, tiler)], [Output(target, tiler)], workers=workers).run(compute, trace)
+        def run(compute: Callable[..., Any], workers: int, concurrent: bool = False, tiler: Tiler = tiler) -> None:
+            pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], workers=workers)
+            pipeline.run(compute, concurrent=concurrent)
 
-    transfers = best_times({"": lambda: run(lambda x, y: None, 0)}, rounds)[""]
-    room = np.ones((TILE, TILE), np.float32)
-    out = np.ones_like(room)
-    once = best_times({"": lambda: np.sqrt(room, out=out)}, 50)[""]
-    repeats = max(1, round(transfers / tiler.count / once))
+        room = np.ones((side, side), np.float32)
+        out = np.ones_like(room)
+        alone = {
+            "transfers": lambda run=run: run(lambda x, y: None, 0),
+            "once": lambda room=room, out=out: np.sqrt(room, out=out),
+        }
+        transfers, once = best_times(alone, rounds).values()
+        repeats = max(1, round(transfers / tiler.count / once))
 
-    def compute(x: Any, y: Any) -> None:
-        for _ in range(repeats):
-            np.sqrt(x, out=y)
+        def compute(x: Any, y: Any, repeats: int = repeats) -> None:
+            for _ in range(repeats):
+                np.sqrt(x, out=y)
 
-    computing = tiler.count * best_times({"": lambda: compute(room, out)}, 50)[""]
-    for workers in (0, 1, 2):
-        seconds = best_times({"": lambda workers=workers: run(compute, workers)}, rounds)[""]
-        trace = Trace()
-        run(compute, workers, trace)
-        print(f"| {repeats} x sqrt | {workers} | {seconds / max(transfers, computing):.2f} | {trace.hidden:.2f} |")
+        tasks: dict[str, Task] = {
+            "compute": lambda room=room, out=out, compute=compute, count=tiler.count: [
+                compute(room, out) for _ in range(count)
+            ],
+            "0": lambda run=run, compute=compute: run(compute, 0),
+            "1": lambda run=run, compute=compute: run(compute, 1),
+            "1, concurrent": lambda run=run, compute=compute: run(compute, 1, concurrent=True),
+        }
+        times = best_times(tasks, rounds)
+        larger = max(transfers, times.pop("compute"))
+        for name, seconds in times.items():
+            print(f"| {repeats} x sqrt, {side} x {side} tiles | {name} | {seconds / larger:.2f} |", flush=True)
 
 
 class SlowStore:

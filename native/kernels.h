@@ -9,6 +9,7 @@
 
 #include "move.h"
 #include "panels.h"
+#include "tables.h"
 #include "weaves.h"
 
 namespace tw {
@@ -51,6 +52,8 @@ struct Kernels {
     void (*panel)(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging);
     // Moves weaves.
     void (*weave)(const Weave &weave, const uint8_t *src, uint8_t *dst);
+    // Moves pieces by a table.
+    void (*table)(const Table &table, const uint8_t *src, uint8_t *dst);
     // Makes streamed stores visible before the call that follows.
     void (*fence)();
     // Returns the conversion of contiguous elements between two different types.

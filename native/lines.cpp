@@ -33,17 +33,7 @@ struct Types<LineOp::f16_to_f32> {
 };
 
 TW_INLINE Line quarters(const uint8_t *s, int64_t step) {
-#if defined(__AVX512BW__)
-    __m512i v = _mm512_castsi128_si512(load16(s));
-    v = _mm512_inserti32x4(v, load16(s + step), 1);
-    v = _mm512_inserti32x4(v, load16(s + 2 * step), 2);
-    return {{{_mm512_inserti32x4(v, load16(s + 3 * step), 3)}}};
-#elif defined(__AVX2__)
-    return {{{_mm256_inserti128_si256(_mm256_castsi128_si256(load16(s)), load16(s + step), 1)},
-             {_mm256_inserti128_si256(_mm256_castsi128_si256(load16(s + 2 * step)), load16(s + 3 * step), 1)}}};
-#else
-    return {{load(s), load(s + step), load(s + 2 * step), load(s + 3 * step)}};
-#endif
+    return line_of_quarters(s, s + step, s + 2 * step, s + 3 * step);
 }
 
 // Returns a line.

@@ -46,16 +46,6 @@ int64_t past_a_line(const Job &job, const uint8_t *dst, int64_t more) {
     return static_cast<int64_t>(base % line);
 }
 
-// Sorts modes by source stride, the order in which memory is prefetched.
-void sort_by_source(Mode *mode, int count) {
-    for (int i = 1; i < count; ++i) {
-        Mode m = mode[i];
-        int at = i;
-        for (; at > 0 && magnitude(m.src) < magnitude(mode[at - 1].src); --at) mode[at] = mode[at - 1];
-        mode[at] = m;
-    }
-}
-
 int64_t entries(const Job &job) { return job.part->table_count > 0 ? job.part->table_count : 1; }
 
 bool line_op(const Job &job, LineOp &op) {
@@ -153,6 +143,11 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
         break;
     }
     sort_by_source(nest.mode + grouped, nest.rank - grouped);
+    // The hardware's prefetcher needs a few lines to see where a run goes, and short runs are over by then.
+    const bool short_runs = nest.rank > 1 && nest.mode[0].extent * line <= page / 2;
+    if (!stream && !grouped && lines.pieces == 1 && short_runs && magnitude(nest.mode[1].src) >= page / 2) {
+        lines.ahead = 2 * nest.mode[1].src;
+    }
     job.boxes = make_strips(nest, line, entries(job));
     return true;
 }
@@ -236,7 +231,8 @@ bool try_unpack(Job &job, const uint8_t *dst, bool stream) {
 
 bool try_short_routes(Job &job, const uint8_t *src, const uint8_t *dst, bool stream) {
     switch (job.part->op) {
-        case TW_COPY: return try_lines(job, dst, stream) || try_transpose(job, src, dst);
+        case TW_COPY:
+            return make_table(job, dst, stream) || try_lines(job, dst, stream) || try_transpose(job, src, dst);
         case TW_PACK: return try_pack(job);
         case TW_UNPACK: return try_unpack(job, dst, stream);
         default: return false;
@@ -251,6 +247,15 @@ bool has_long_runs(const Job &job) {
 }
 
 }  // namespace
+
+void sort_by_source(Mode *mode, int count) {
+    for (int i = 1; i < count; ++i) {
+        Mode m = mode[i];
+        int at = i;
+        for (; at > 0 && magnitude(m.src) < magnitude(mode[at - 1].src); --at) mode[at] = mode[at - 1];
+        mode[at] = m;
+    }
+}
 
 BlockKind block_kind(int type) {
     int k = type - TW_BFP8B;

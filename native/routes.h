@@ -4,6 +4,8 @@
 // the hardware prefetches; each needs a certain inner shape. The staged route takes anything.
 #pragma once
 
+#include <memory>
+
 #include "boxes.h"
 #include "kernels.h"
 
@@ -13,6 +15,7 @@ enum class Route {
     lines,      // COPY: whole target lines from pieces of the source
     transpose,  // COPY: panels transposed in registers
     weave,      // COPY: a few channels joined or split
+    table,      // COPY: short pieces at places that a table gives
     pack,       // PACK: 16 values contiguous in the source, codes and scales contiguous in the target
     unpack,     // UNPACK: 16 values contiguous in the target, whole lines of them
     staged,     // box by box through scratch memory
@@ -33,6 +36,8 @@ struct Job {
     int64_t piece_aux = 0;           // unpack: from a line's first scale to its second
     Panel panel;                     // for transpose: likewise
     Weave weave;                     // for weave: likewise
+    Table table;                     // for table: likewise
+    std::unique_ptr<int64_t[]> offsets;  // of that table
     double elements = 0;             // or blocks
     double written = 0;              // bytes
 };
@@ -40,6 +45,9 @@ struct Job {
 constexpr int lanes = 16;
 
 BlockKind block_kind(int type);
+
+// Sorts modes by source stride, the order in which memory is prefetched.
+void sort_by_source(Mode *mode, int count);
 
 // Checks a part and fills in all but the route. Returns false when the part is not supported.
 bool check_part(const tw_part &part, Job &job);

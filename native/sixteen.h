@@ -76,6 +76,12 @@ TW_INLINE Line brain_line(Sixteen x, Sixteen y) {
 TW_INLINE Line line_of(Sixteen x) { return {{{x.v}}}; }
 TW_INLINE Line line_of(HalfLine a, HalfLine b) { return {{{_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1)}}}; }
 TW_INLINE HalfLine load_half_line(const uint8_t *p) { return load32(p); }
+TW_INLINE Line line_of_quarters(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d) {
+    __m512i v = _mm512_castsi128_si512(load16(a));
+    v = _mm512_inserti32x4(v, load16(b), 1);
+    v = _mm512_inserti32x4(v, load16(c), 2);
+    return {{{_mm512_inserti32x4(v, load16(d), 3)}}};
+}
 
 #elif defined(__AVX2__)
 
@@ -129,6 +135,10 @@ TW_INLINE Line brain_line(Sixteen x, Sixteen y) {
 TW_INLINE Line line_of(Sixteen x) { return {{{x.v[0]}, {x.v[1]}}}; }
 TW_INLINE Line line_of(HalfLine a, HalfLine b) { return {{{a}, {b}}}; }
 TW_INLINE HalfLine load_half_line(const uint8_t *p) { return load32(p); }
+TW_INLINE Line line_of_quarters(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d) {
+    return {{{_mm256_inserti128_si256(_mm256_castsi128_si256(load16(a)), load16(b), 1)},
+             {_mm256_inserti128_si256(_mm256_castsi128_si256(load16(c)), load16(d), 1)}}};
+}
 
 #else
 
@@ -173,6 +183,9 @@ TW_INLINE Line line_of(const HalfLine &a, const HalfLine &b) {
 }
 TW_INLINE Line brain_line(const Sixteen &x, const Sixteen &y) {
     return line_of(narrowed<Brain>(x), narrowed<Brain>(y));
+}
+TW_INLINE Line line_of_quarters(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d) {
+    return {{load(a), load(b), load(c), load(d)}};
 }
 TW_INLINE HalfLine load_half_line(const uint8_t *p) {
     HalfLine a;

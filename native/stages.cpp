@@ -116,6 +116,7 @@ struct Stages {
     Lines lines;
     Panel panel;
     Weave weave;
+    Table table;
     Unpacking unpacking;
 };
 
@@ -152,6 +153,7 @@ public:
                     k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_.panel);
                     break;
                 case Route::weave: k_.weave(s.weave, src_ + here.src, dst_ + here.dst); break;
+                case Route::table: k_.table(s.table, src_ + here.src, dst_ + here.dst); break;
                 case Route::pack: pack_directly(s, here); break;
                 case Route::unpack: k_.unpack(s.unpacking, src_ + here.src, src_ + here.aux, dst_ + here.dst); break;
                 case Route::staged: staged(s, here, distance); break;
@@ -230,6 +232,12 @@ private:
         }
         if (job_.route == Route::weave) {
             s.weave = weave_of(job_.weave, s.box, stream_);
+            return;
+        }
+        if (job_.route == Route::table) {
+            s.table = job_.table;
+            s.table.rank = s.box.rank;
+            for (int i = 0; i < s.box.rank; ++i) s.table.mode[i] = s.box.mode[i];
             return;
         }
         if (job_.route != Route::staged) return;

@@ -92,6 +92,26 @@ TW_EXPORT int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src
 TW_EXPORT int32_t tw_run_streaming(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
                                    int32_t threads) TW_NOEXCEPT;
 
+/* A run of parts that waits for its turn in a lane of a pipeline; see tw_carry. */
+typedef struct {
+    const tw_part *parts;
+    const uint8_t *src;
+    uint8_t *dst;
+    int32_t count, streaming; /* streaming: as tw_run_streaming */
+} tw_move;
+
+/*
+ * What a lane of a pipeline does between two computes: raises *turn to `done` (it is never lowered), runs the moves of the
+ * tile that leaves, then those of the tile that arrives, all on the calling thread, and waits until *turn is at least
+ * `awaited`. *turn is shared by all lanes, and touched by this function alone. Returns 0, or the negative number of
+ * tw_run for the first move that failed; it does not wait then.
+ */
+TW_EXPORT int32_t tw_carry(int64_t *turn, int64_t done, const tw_move *leaving, int32_t leaving_count,
+                           const tw_move *arriving, int32_t arriving_count, int64_t awaited) TW_NOEXCEPT;
+
+/* Returns the number of the core that the caller runs on, or -1 where the system does not say. */
+TW_EXPORT int32_t tw_current_core(void) TW_NOEXCEPT;
+
 /*
  * Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". The environment
  * variable TILEWRIGHT_CPU, set to avx2 or portable before the first call, holds them back to that.

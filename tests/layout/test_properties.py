@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank
+from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Swizzle, addr, bank
 from tilewright.layout.properties import collision
 
 from .reference import data, layouts_into, table, values
@@ -173,3 +173,9 @@ def test_a_huge_padded_layout_is_injective_when_the_whole_is():
 def test_properties_of_large_multiples_match_their_small_pattern(layout):
     wide = tw.make_layout(layout, L(HUGE, 1 << 30))
     assert tw.is_injective(wide) == tw.is_injective(layout) == (len(set(values(layout))) == layout.size)
+
+
+def test_the_exact_inverse_of_a_layout_with_gaps_is_injective():
+    inverse = InverseLayout(Layout((4, 3), (1, 5)))  # places 4 and 9 hold nothing
+    assert tw.is_injective(inverse)
+    assert inverse.cosize == 12

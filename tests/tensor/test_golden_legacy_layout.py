@@ -36,14 +36,9 @@ OPERATIONS = {
     "coalesce": lambda args: coalesce(layout_at(args)),
     "right_inverse": lambda args: right_inverse(layout_at(args)),
     "tile_to_shape": lambda args: tile_to_shape(layout_at(args), nested(args["shape"])),
-    "make_ordered_layout": lambda args: make_ordered_layout(nested(args["shape"]), fastest_first(args["order"])),
+    "make_ordered_layout": lambda args: make_ordered_layout(nested(args["shape"]), nested(args["order"])),
     "upcast": lambda args: upcast(layout_at(args), args["factor"]),
 }
-
-
-def fastest_first(ranks):
-    """Return the modes in our order, fastest first; Mojo gives the rank of each mode."""
-    return tuple(sorted(range(len(ranks)), key=ranks.__getitem__))
 
 
 def parsed(text):

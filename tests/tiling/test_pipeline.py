@@ -143,8 +143,12 @@ def test_buffers_are_few_aligned_and_reused():
             addresses.update((x.ctypes.data, y.ctypes.data))
 
         stencil.pipeline(np.zeros((40, 40), np.int64), scheme=scheme).run(compute)
-        assert len(addresses) == most
+        assert 2 <= len(addresses) <= most  # tiles that one thread carries need one buffer each way
         assert all(address % 64 == 0 for address in addresses)
+        addresses.clear()
+        for step in stencil.pipeline(np.zeros((40, 40), np.int64), scheme=scheme).steps():
+            addresses.update((step.inputs[0].ctypes.data, step.outputs[0].ctypes.data))
+        assert len(addresses) == most
 
 
 def test_a_loop_over_steps_exports_what_was_written():

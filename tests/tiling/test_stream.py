@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
-from tilewright.tiling import CancelledError, SimulatedEngine, Trace, stream
+from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedEngine, Tiler, Trace, straight, stream
 from tilewright.tiling.mapped import MappedPort
 from tilewright.tiling.simulation import COMPLETIONS
 
@@ -187,7 +187,8 @@ def test_numba_functions():
 
 
 @pytest.mark.parametrize("compute", [doubled, None])
-def test_progress_and_cancel(compute):
+def test_progress_and_cancel(compute, monkeypatch):
+    monkeypatch.setattr(straight, "BAND_BYTES", 1)
     source, target = numbers((100, 100)), np.zeros((100, 100), np.float32)
     done = []
     stream(source, target, compute, tile=(10, 100), progress=lambda n, of: done.append((n, of)))
@@ -195,6 +196,24 @@ def test_progress_and_cancel(compute):
     switch = threading.Event()
     with pytest.raises(CancelledError):
         stream(source, target, compute, tile=(10, 100), cancel=switch, progress=lambda n, _: n < 3 or switch.set())
+
+
+@pytest.mark.parametrize("scheme", ["simplex", "duplex", "double", "buffered", "direct"])
+def test_without_a_compute_every_scheme_copies(scheme):
+    for source in (numbers((100, 70)), numbers((70, 100)).T, numbers((100, 140))[:, ::-2]):
+        target = np.zeros((100, 70), np.float32)
+        stream(source, target, tile=(16, 16), scheme=scheme)
+        assert (target == source).all()
+
+
+def test_several_operands_are_copied_straight_whatever_their_tiles():
+    wide, high = numbers((6, 8)), numbers((12, 2))
+    pairs = [(wide, np.zeros_like(wide), (3, 2)), (high, np.zeros_like(high), (3, 1))]
+    Pipeline(
+        [Input(source, Tiler(source.shape, tile)) for source, _, tile in pairs],
+        [Output(target, Tiler(target.shape, tile)) for _, target, tile in pairs],
+    ).run(None)
+    assert all((source == target).all() for source, target, _ in pairs)
 
 
 def test_a_trace_holds_every_action(tmp_path):
@@ -226,8 +245,7 @@ def test_a_trace_holds_every_action(tmp_path):
         ((np.zeros(4), "a.txt"), {}, TransferError, "not an .npy file"),
         (([], np.zeros(4)), {}, TransferError, "no source"),
         ((np.zeros(4), np.zeros(4), doubled), {"overlap": (1, 2)}, LayoutError, "2 axes"),
-        ((np.zeros(4), np.zeros(4), None), {"scheme": "double"}, LayoutError, "do not go together"),
-        ((np.zeros(4), np.zeros(4), doubled), {"scheme": "direct"}, LayoutError, "do not go together"),
+        ((np.zeros(4), np.zeros(4), doubled), {"scheme": "direct"}, LayoutError, "use another scheme"),
         ((np.zeros(4), np.zeros(4, int), None), {}, LayoutError, "of one type"),
         ((np.zeros(4), np.zeros(4), None), {"overlap": 1}, LayoutError, "cut alike"),
     ],

@@ -62,6 +62,15 @@ class Buffer:
         view.flags.writeable = self.writeable
         return view
 
+    def contains(self, address: int) -> bool:
+        """Return whether an address lies in this memory.
+
+        >>> here = Buffer.of(np.zeros(4, np.int8))
+        >>> here.contains(here.address + 3), here.contains(here.address + 4)
+        (True, False)
+        """
+        return self.address <= address < self.address + self.nbytes
+
     def overlaps(self, other: Buffer) -> bool:
         """Return whether two buffers share a byte.
 

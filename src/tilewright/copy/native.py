@@ -166,6 +166,11 @@ def _load() -> _Outcome:
         for run in (library.tw_run, library.tw_run_streaming):
             run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
             run.restype = ctypes.c_int32
+        carry = library.tw_carry
+        pointer, count, number = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+        carry.argtypes = [pointer, number, pointer, count, pointer, count, number]
+        carry.restype = ctypes.c_int32
+        library.tw_current_core.argtypes, library.tw_current_core.restype = [], ctypes.c_int32
         library.tw_cpu_features.argtypes, library.tw_cpu_features.restype = [], ctypes.c_char_p
     except (OSError, AttributeError) as problem:  # not a library of this machine, or a symbol is missing
         return _Outcome(None, f"the native library {path} cannot be loaded ({problem}); {_REINSTALL}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,6 +15,30 @@ from .engine import chosen_on_host
 from .plan import Plan
 
 Runner: TypeAlias = Callable[[int, int], None]
+
+
+class NativeRunner:
+    """A plan as the native library takes it: the address of its parts, how many they are, and how to run them.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> run = prepared(plan_copy(Placement(Layout(2), "int16"), Placement(Layout(2), "int16")))
+    >>> run.count if isinstance(run, NativeRunner) else 1
+    1
+    """
+
+    __slots__ = ("_known", "_run", "count", "parts", "streaming", "threads")
+
+    def __init__(self, plan: Plan, threads: int, streaming: bool) -> None:
+        library = native.library()
+        self._run = library.tw_run_streaming if streaming else library.tw_run
+        self._known = native_engine.compiled(plan)  # held here, with the tables that its parts point to
+        self.parts: int = ctypes.addressof(self._known[1])
+        self.count, self.threads, self.streaming = len(plan.parts), threads, streaming
+
+    def __call__(self, source: int, target: int) -> None:
+        if self._run(self.parts, self.count, source, target, self.threads):
+            native_engine.run(self._known[0], source, target, self.threads)  # says what is wrong
 
 
 def prepared(plan: Plan, threads: int = 1, engine: str | None = None, streaming: bool = False) -> Runner:
@@ -36,16 +61,7 @@ def prepared(plan: Plan, threads: int = 1, engine: str | None = None, streaming:
     if isinstance(plan.target.format, BlockFormat):
         raise TransferError(f"packing {plan.target.format} takes more than one run of a plan; use execute")
     if chosen_on_host(plan, engine) == "native":
-        library = native.library()
-        run_native = library.tw_run_streaming if streaming else library.tw_run
-        known = native_engine.compiled(plan)  # held by the function, with the tables that its parts point to
-        count = len(plan.parts)
-
-        def run(source: int, target: int) -> None:
-            if run_native(known[1], count, source, target, threads):
-                native_engine.run(plan, source, target, threads)  # says what is wrong
-
-        return run
+        return NativeRunner(plan, threads, streaming)
     reach, room = plan.source.nbytes, plan.target.nbytes
 
     def run_in_numpy(source: int, target: int) -> None:

@@ -91,6 +91,10 @@ class LayoutLike(Shown):
         """Return the layout over the modes that coord keeps, with the offset of those that it fixes."""
         raise NotImplementedError
 
+    def _places(self, index: Any) -> Any:
+        """Return the places of an array of indices, anything where they are no data."""
+        return self(index)
+
     def _table(self) -> Any:
         """Return the place of every coordinate as an array with one dimension a mode, or a Place of arrays."""
         raise NotImplementedError

@@ -162,7 +162,7 @@ def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any,
     for start in range(0, size, limit):
         index = np.arange(start, min(size, start + limit), dtype=np.int64)
         valid = layout.valid(index)
-        yield index, layout(index), valid if is_array(valid) else np.full(index.shape, bool(valid))
+        yield index, layout._places(index), valid if is_array(valid) else np.full(index.shape, bool(valid))
 
 
 def cosize(layout: LayoutLike) -> Any:

@@ -162,12 +162,13 @@ def scaled(layout: Layout, factor: int) -> Layout:
 
 
 def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
-    """Return a compact layout whose modes vary in the given order, fastest first.
+    """Return a compact layout whose modes vary in the given order.
 
-    Order is a permutation of the top-level modes, so `(1, 0)` makes a matrix row-major.
+    Order gives the rank of each top-level mode, 0 for the one that varies fastest, as in CuTe and Mojo; so `(1, 0)`
+    makes a matrix row-major.
 
     >>> make_ordered_layout((4, 8), (1, 0)), make_ordered_layout((2, 3, 4), (2, 0, 1))
-    (Layout((4, 8), (8, 1)), Layout((2, 3, 4), (4, 8, 1)))
+    (Layout((4, 8), (8, 1)), Layout((2, 3, 4), (12, 1, 3)))
     """
     shape = Layout(shape).shape
     if order is None:
@@ -180,7 +181,7 @@ def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
         )
     strides: list[Any] = [0] * len(modes)
     step = 1
-    for k in ranks:
+    for k in sorted(range(len(modes)), key=ranks.__getitem__):
         strides[k] = prefix_product(modes[k], step)
         step = step * product(modes[k])
     return make(shape, tuple(strides) if isinstance(shape, tuple) else strides[0])

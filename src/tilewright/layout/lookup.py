@@ -112,6 +112,9 @@ class InverseLayout(LayoutLike):
     def _slice(self, coord: Any) -> Any:
         return self
 
+    def _places(self, index: Any) -> Any:
+        return self._find(index)[0]
+
     def _table(self) -> Any:
         import numpy as np
 

@@ -142,7 +142,7 @@ def _interleaved(block: Any, tiler: Any, strided: bool, block_first: bool) -> An
 
 
 def tile_to_shape(block: Any, shape: Any, order: Any = None, *, exact: bool = False) -> Any:
-    """Return block repeated until it covers shape, blocks in the given order (fastest first).
+    """Return block repeated until it covers shape, blocks in the given order (the rank of each mode, 0 fastest).
 
     Where the blocks do not divide the shape, what lies beyond it is padding, or, with `exact=True`, an error.
 

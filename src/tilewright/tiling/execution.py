@@ -174,6 +174,20 @@ class Run:
                     self.progress(self.done, self.pipeline.tiles)
 
 
+def computed(compute: Callable[..., Any], step: Step) -> None:
+    """Compute a tile; an error names it, and a result that would be lost is one.
+
+    >>> computed(lambda x: x.fill(1), Step(0, (np.zeros(2),), ()))
+    """
+    try:
+        result = compute(*step.inputs, *step.outputs)
+    except Exception as problem:
+        name_tile(problem, step.tile)
+        raise
+    if result is not None:
+        check_result(result, step)
+
+
 def name_tile(problem: Exception, tile: int) -> None:
     """Add the tile to an error of a compute, where Python can add notes.
 

@@ -46,7 +46,21 @@ class Move:
         self.run(self.source, self.target)
 
 
-def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any = None) -> list[Move]:
+class Moves(tuple[Move, ...]):
+    """The moves of one transfer, carried out one after another when it is called.
+
+    >>> Moves([Move(lambda source, target: print(source, "to", target), 64, 128)])()
+    64 to 128
+    """
+
+    __slots__ = ()
+
+    def __call__(self) -> None:
+        for move in self:
+            move()
+
+
+def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any = None) -> Moves:
     """Return the moves that fill an internal tensor from an external one, padding what lies outside.
 
     >>> whole, room = ExternalTensor(np.arange(6, dtype=np.int8)), InternalTensor(np.zeros(4, np.int8))
@@ -62,7 +76,7 @@ def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any =
     tile, whole = external.window, external.whole
     inside = tile.within(whole)
     if inside == tile:
-        return [_move(external, tile, internal, internal.window)]
+        return Moves([_move(external, tile, internal, internal.window)])
     if fill is None:
         raise TransferError(
             f"tile {tile} reaches outside its tensor of shape {whole}, and an import without a fill stays inside;"
@@ -70,20 +84,19 @@ def import_moves(internal: InternalTensor, external: ExternalTensor, fill: Any =
         )
     chosen = check_fill(fill, internal.dtype)
     if isinstance(chosen, str):
-        return _repeating(internal, external, chosen)
+        return Moves(_repeating(internal, external, chosen))
     outside = outside_boxes(tile, inside)
     moves = [filled(internal, _local(box, tile, internal.window), chosen) for box in outside]
     if not inside.empty:
         moves.append(_move(external, inside, internal, _local(inside, tile, internal.window)))
-    return moves
+    return Moves(moves)
 
 
-def export_moves(internal: InternalTensor, external: ExternalTensor, clip: bool = False) -> list[Move]:
+def export_moves(internal: InternalTensor, external: ExternalTensor, clip: bool = False) -> Moves:
     """Return the moves that write an internal tensor to an external one; clip leaves out what lies outside it.
 
     >>> whole, room = ExternalTensor(np.zeros(6, np.int8)), InternalTensor(np.arange(1, 5, dtype=np.int8))
-    >>> for move in export_moves(room, whole.sub(-1, 4), clip=True):
-    ...     move()
+    >>> export_moves(room, whole.sub(-1, 4), clip=True)()
     >>> whole.array().tolist()
     [2, 3, 4, 0, 0, 0]
     """
@@ -99,8 +112,8 @@ def export_moves(internal: InternalTensor, external: ExternalTensor, clip: bool 
             " clip=True writes the part that is inside"
         )
     if inside.empty:
-        return []
-    return [_move(internal, _local(inside, tile, internal.window), external, inside)]
+        return Moves()
+    return Moves([_move(internal, _local(inside, tile, internal.window), external, inside)])
 
 
 def straight_move(source: ExternalTensor, target: ExternalTensor, threads: int = 1) -> Move:

@@ -14,8 +14,9 @@ from typing import Any
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..showing import Shown
-from .execution import Progress, Run, Step, Switch, check_result, name_tile
+from .execution import Progress, Run, Step, Switch, computed
 from .fills import check_fill
+from .lanes import Lanes, lanes_for
 from .operands import Input, Output, port_of
 from .ports import MemoryPort, Port, Room
 from .schedule import Schedule
@@ -103,7 +104,7 @@ class Pipeline(Shown):
             if item.fill is not None:
                 check_fill(item.fill, port.dtype)
         if self.scheme == "direct":
-            self._check_direct()
+            self._check_copy()
         self._check_in_place()
         return counts[0]
 
@@ -122,14 +123,13 @@ class Pipeline(Shown):
                         " ones have written; write to another array"
                     )
 
-    def _check_direct(self) -> None:
+    def _check_copy(self) -> None:
         """Raise unless every output takes exactly what its input gives: there is no compute to change it."""
         into = [(item.tiler, port.dtype) for item, port in zip(self.inputs, self._sources, strict=True)]
         out = [(item.tiler, port.dtype) for item, port in zip(self.outputs, self._targets, strict=True)]
         if into != out:
             raise LayoutError(
-                f"direct buffering has no compute, so inputs and outputs must be cut alike and of one type, not {into}"
-                f" and {out}"
+                f"without a compute, inputs and outputs must be cut alike and of one type, not {into} and {out}"
             )
 
     def _chosen_depth(self, depth: int | None, limit: int | None) -> int:
@@ -235,12 +235,14 @@ class Pipeline(Shown):
         trace: Trace | None = None,
         progress: Progress | None = None,
         cancel: Switch | None = None,
+        concurrent: bool = False,
     ) -> Report:
         """Return what happened when every tile was imported, computed and exported.
 
-        `compute` takes the arrays of the inputs, then those of the outputs, and writes into the latter. `progress` is
-        called with the number of tiles whose exports are over, and the number of all tiles. Only a "direct" pipeline
-        runs without a compute; between memories it then copies straight, in bands of tiles.
+        `compute` takes the arrays of the inputs, then those of the outputs, and writes into the latter. It is called
+        for one tile at a time, in order, though not always by the same thread; `concurrent` allows it to be called for
+        several at once, where that is faster. Without a compute, tiles are copied, between memories straight from
+        source to target. `progress` is called with the number of tiles whose exports are over, and that of all tiles.
 
         >>> import numpy as np
         >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (3,))
@@ -251,8 +253,10 @@ class Pipeline(Shown):
         >>> b.tolist(), seen[-1]
         ([0, -1, -2, -3], 2)
         """
-        if (compute is None) != (self.scheme == "direct"):
-            raise LayoutError(f"{self.scheme} buffering and the compute {compute!r} do not go together; see `scheme`")
+        if compute is None:
+            self._check_copy()
+        elif self.scheme == "direct":
+            raise LayoutError(f"direct buffering has no compute, and {compute!r} is one; use another scheme")
         started = perf_counter()
         tilers = [item.tiler for item in self.inputs]
         if compute is None and self.engine is None and trace is None:
@@ -260,23 +264,30 @@ class Pipeline(Shown):
             if can_go_straight(*ends):
                 moved = copy_straight(*ends, max(1, self.workers), progress, cancel)
                 return Report(self.tiles, perf_counter() - started, moved, moved, 0)
-        work = Run(self, trace, progress, cancel)
-        with closing(work.steps()) as steps:
+        if count := lanes_for(self):
+            # a direct tile leaves from the buffer in which it arrived, and waits for no other
+            direct = self.scheme == "direct"
+            work = _leave_tiles if direct else compute or _copy_tiles
+            Lanes(self, work, count, concurrent or direct, trace, progress, cancel).run()
+            into = sum([item.tiler.volume * port.dtype.itemsize for port, item in self.reading()])
+            out = sum([item.tiler.volume * port.dtype.itemsize for port, item in self.writing()])
+            return Report(self.tiles, perf_counter() - started, into, out, self.buffer_bytes)
+        run = Run(self, trace, progress, cancel)
+        with closing(run.steps()) as steps:
             for step in steps:
-                self._compute(compute, step)
-        return Report(
-            self.tiles, perf_counter() - started, work.moved["import"], work.moved["export"], self.buffer_bytes
-        )
+                computed(compute or _copy_tiles, step)
+        return Report(self.tiles, perf_counter() - started, run.moved["import"], run.moved["export"], self.buffer_bytes)
 
-    @staticmethod
-    def _compute(compute: Any, step: Step) -> None:
-        try:
-            result = compute(*step.inputs, *step.outputs)
-        except Exception as problem:
-            name_tile(problem, step.tile)
-            raise
-        if result is not None:
-            check_result(result, step)
+
+def _copy_tiles(*arrays: Any) -> None:
+    """Copy each input to its output: what a pipeline does without a compute."""
+    half = len(arrays) // 2
+    for source, target in zip(arrays[:half], arrays[half:], strict=True):
+        target[...] = source
+
+
+def _leave_tiles(*arrays: Any) -> None:
+    """Do nothing to tiles that leave as they came."""
 
 
 def _room_bytes(tiler: Tiler, port: Port) -> int:

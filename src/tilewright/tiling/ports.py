@@ -8,7 +8,6 @@ else that slices (zarr, HDF5) is asked for the box it must give, and the rest is
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import gcd, prod
 from typing import Any, Protocol
 
@@ -19,10 +18,9 @@ from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
 from .fills import check_fill, read_box, repeated_boxes
-from .moves import LARGE_TARGET, Move, carrier, export_moves, import_moves
+from .moves import LARGE_TARGET, Move, Moves, carrier, export_moves, import_moves
 from .tensors import ExternalTensor, InternalTensor
 from .tile import Tile
-from .transfers import run_moves
 
 Work = Callable[[], None]
 
@@ -82,10 +80,9 @@ class MemoryPort:
         self._word = gcd(self.dtype.itemsize, 8, tensor.address, *steps) if self.dtype.itemsize else 1
         self._base = tensor.address
         self._large = prod(self.shape) * self.dtype.itemsize >= LARGE_TARGET
-        self._imports: dict[tuple[int, ...], tuple[Runner, int]] = {}
-        self._exports: dict[tuple[int, ...], tuple[Runner, int]] = {}
-        self._edges: dict[Any, list[tuple[Move, bool, int, int]]] = {}
+        self._runners: dict[tuple[tuple[int, ...], bool], tuple[Runner, int]] = {}
         self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
+        self.moves_alike = self._short  # tiles that lie alike differ only in where they start
 
     def _address(self, tile: Tile) -> int | None:
         """Return where a tile starts if the short way is open to it: it lies inside."""
@@ -102,48 +99,34 @@ class MemoryPort:
         """Return the work that fills a room with a tile."""
         address = self._address(tile)
         if address is None:
-            return partial(run_moves, self._edge_moves(tile, room, fill))
-        run, below = self._imports.get(tile.shape) or self._prepared_import(tile.shape)
-        return Move(run, address + below, room.address, (self.tensor, room))
-
-    def _prepared_import(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
-        size, steps = self.dtype.itemsize, self.tensor.strides or ()
-        run, below, _ = carrier(shape, steps, _packed(shape, size), size, self._word)
-        self._imports[shape] = (run, below)
-        return run, below
-
-    def _edge_moves(self, tile: Tile, room: Room, fill: Any) -> list[Move]:
-        """Return the moves of a tile that is partly outside, planned once for all tiles that leave it alike."""
-        if not self._short or type(fill) not in (int, float):
             return import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
-        inside = tile.within(self.shape)
-        key = (fill, tile.shape, inside.shape, inside.relative_to(tile.offset).offset)
-        start = self._base + sum([at * step for at, (_, step) in zip(inside.offset, self._axes, strict=True)])
-        alike = self._edges.get(key)
-        if alike is None:
-            made = import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
-            data = len(made) - (not inside.empty)  # the move of what is inside comes last
-            alike = [(move, k == data, move.source - start, move.target - room.address) for k, move in enumerate(made)]
-            self._edges[key] = alike
-        return [
-            Move(move.run, start + source if follows else move.source, room.address + target, (move.kept, room))
-            for move, follows, source, target in alike
-        ]
+        run, below = self.runner(tile.shape, importing=True)
+        return Moves([Move(run, address + below, room.address, (self.tensor, room))])
+
+    def runner(self, shape: tuple[int, ...], importing: bool) -> tuple[Runner, int]:
+        """Return what moves tiles of a shape that lie inside, and how far from its start a tile's memory begins.
+
+        >>> MemoryPort(ExternalTensor(np.zeros(8)[::-1])).runner((4,), importing=True)[1]
+        -24
+        """
+        known = self._runners.get((shape, importing))
+        if known is None:
+            size, steps = self.dtype.itemsize, self.tensor.strides or ()
+            packed = _packed(shape, size)
+            if importing:
+                run, shift, _ = carrier(shape, steps, packed, size, self._word)
+            else:
+                run, _, shift = carrier(shape, packed, steps, size, self._word, self._large)
+            known = self._runners[shape, importing] = (run, shift)
+        return known
 
     def exporting(self, tile: Tile, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
         address = self._address(tile)
         if address is None:
-            moves = export_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), clip=True)
-            return partial(run_moves, moves)
-        run, under = self._exports.get(tile.shape) or self._prepared_export(tile.shape)
-        return Move(run, room.address, address + under, (self.tensor, room))
-
-    def _prepared_export(self, shape: tuple[int, ...]) -> tuple[Runner, int]:
-        size, steps = self.dtype.itemsize, self.tensor.strides or ()
-        run, _, under = carrier(shape, _packed(shape, size), steps, size, self._word, self._large)
-        self._exports[shape] = (run, under)
-        return run, under
+            return export_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), clip=True)
+        run, under = self.runner(tile.shape, importing=False)
+        return Moves([Move(run, room.address, address + under, (self.tensor, room))])
 
 
 class SlicedPort:
@@ -178,7 +161,7 @@ class SlicedPort:
             piece = np.ascontiguousarray(piece, self.dtype)
             if piece.shape != box.shape:
                 raise TransferError(f"slices {box} of {type(self.thing).__name__} gave shape {piece.shape}")
-            run_moves(import_moves(_internal(room, tile, self.dtype), self._seen_in(piece, box).tile(tile), fill))
+            import_moves(_internal(room, tile, self.dtype), self._seen_in(piece, box).tile(tile), fill)()
 
         return work
 

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A copy without a compute, between memories: straight from source to target, with no buffer between them.
 
-Tiles that lie side by side are one move then: a band of the array, as high as a tile, shared among native threads.
+Tiles that lie side by side are one move then: a band of the array, some rows of tiles high, shared by native threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .execution import CancelledError, Progress, Switch
 from .moves import straight_move
 from .ports import MemoryPort, Port
 from .tiler import Tiler
+
+BAND_BYTES = 64 << 20
+"""Bytes of a band: much more than can be copied while threads start, and little enough to cancel between two."""
 
 
 def can_go_straight(sources: Sequence[Port], targets: Sequence[Port], tilers: Sequence[Tiler]) -> bool:
@@ -52,18 +56,24 @@ def copy_straight(
     >>> b.tolist()
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
-    bands = [Tiler(tiler.space, (tiler.tile[0], *[max(1, n) for n in tiler.space[1:]])) for tiler in tilers]
-    count = bands[0].count
-    moved = 0
-    for number in range(count):
-        if cancel is not None and cancel.is_set():
-            raise CancelledError(f"cancelled at band {number} of {count}")
-        for source, target, band in zip(sources, targets, bands, strict=True):
-            assert isinstance(source, MemoryPort)
-            assert isinstance(target, MemoryPort)
-            box = band[number]
+    pairs = list(zip(sources, targets, tilers, strict=True))
+    total = sum([tiler.volume * source.dtype.itemsize for source, _, tiler in pairs])
+    count, moved = tilers[0].count, 0
+    for source, target, tiler in pairs:
+        assert isinstance(source, MemoryPort)
+        assert isinstance(target, MemoryPort)
+        for box in _bands(tiler, source.dtype.itemsize):
+            if cancel is not None and cancel.is_set():
+                raise CancelledError(f"cancelled after {moved} of {total} bytes")
             straight_move(source.tensor.tile(box), target.tensor.tile(box), threads)()
             moved += box.size * source.dtype.itemsize
-        if progress is not None:
-            progress(number + 1, count)
+            if progress is not None:
+                progress(count * moved // total, count)
     return moved
+
+
+def _bands(tiler: Tiler, itemsize: int) -> Tiler:
+    """Return an array cut into whole rows of tiles, as many to a band as make it worth starting threads."""
+    rest = [max(1, n) for n in tiler.space[1:]]
+    row = tiler.tile[0] * prod(rest) * itemsize
+    return Tiler(tiler.space, (tiler.tile[0] * -(-BAND_BYTES // max(1, row)), *rest))

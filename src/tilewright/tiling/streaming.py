@@ -40,13 +40,15 @@ def stream(
     cancel: Switch | None = None,
     trace: Trace | None = None,
     engine: Engine | None = None,
+    concurrent: bool = False,
 ) -> Report:
     """Return what happened when every tile of the source went through the compute into the target.
 
     Sources and targets are arrays, memory maps, `.npy` files (a target file is made, of the type `dtype`), or anything
     that slices: one of each, or a list of several, all of one shape. `compute(*inputs, *outputs)` gets NumPy views of
     the tiles and writes into the outputs; it may be compiled by numba, or a C function `f(in, in_shape, ..., out,
-    out_shape)` of pointers to elements and to `int64_t` extents; without a compute the source is copied.
+    out_shape)` of pointers to elements and to `int64_t` extents; without a compute the source is copied. It is called
+    for one tile at a time, in order; `concurrent` allows several at once, in each of the `workers` and in the caller.
 
     `overlap` is how far an input tile reaches beyond its output tile, on both sides or as (before, after) for each
     axis; outside the source it finds `pad`: a value, "edge", "reflect", "symmetric" or "wrap". Without a `tile`, one is
@@ -81,7 +83,7 @@ def stream(
             engine=engine,
             memory_limit=memory_limit,
         )
-        return pipeline.run(_callable(compute), trace, progress, cancel)
+        return pipeline.run(_callable(compute), trace, progress, cancel, concurrent)
 
 
 def _opened(thing: Any) -> Any:

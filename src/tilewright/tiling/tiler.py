@@ -122,8 +122,12 @@ class Tiler(Shown):
         return tuple([min(tile, n) for tile, n in zip(self.tile, reach, strict=True)])
 
     @cached_property
-    def _axes(self) -> tuple[tuple[int, int, int, int, int], ...]:
-        """Return, for each axis, the step, the first offset, the tile, the last number and the last tile's extent."""
+    def axes(self) -> tuple[tuple[int, int, int, int, int], ...]:
+        """Return, for each axis, the step, the first offset, the tile, the last number and the last tile's extent.
+
+        >>> Tiler((10,), (4,), overlap=1).axes
+        ((3, 0, 4, 2, 4),)
+        """
         found = []
         for axis, n in enumerate(self.grid):
             before, after = self.augmentation[axis]
@@ -131,6 +135,15 @@ class Tiler(Shown):
             last = self.space[axis] + after - ((n - 1) * step - before)
             found.append((step, -before, self.tile[axis], n - 1, last))
         return tuple(found)
+
+    @property
+    def volume(self) -> int:
+        """Return the number of elements of all tiles, those that tiles share counted for each.
+
+        >>> Tiler((10, 7), (4, 3), overlap=(1, 0)).volume
+        84
+        """
+        return prod([last * extent + rest for _, _, extent, last, rest in self.axes]) if self.count else 0
 
     def tile_at(self, coords: Sequence[int]) -> Tile:
         """Return the tile at grid coordinates.
@@ -144,7 +157,7 @@ class Tiler(Shown):
 
     def _tile_at(self, coords: Sequence[int]) -> Tile:
         offset, shape = [], []
-        for c, (step, first, extent, last, rest) in zip(coords, self._axes, strict=True):
+        for c, (step, first, extent, last, rest) in zip(coords, self.axes, strict=True):
             offset.append(c * step + first)
             shape.append(rest if c == last else extent)
         return Tile(tuple(offset), tuple(shape))
@@ -212,7 +225,7 @@ class Tiler(Shown):
         if self.order != "row_major" or not self.space or max(self.grid) > _MOST_LISTED:
             yield from map(self.__getitem__, range(self.count))
             return
-        axes = [self._spans(*axis) for axis in self._axes]
+        axes = [self._spans(*axis) for axis in self.axes]
         for spans in combinations(*axes):
             offset, shape = zip(*spans, strict=True)
             yield Tile(offset, shape)

@@ -15,7 +15,7 @@ from time import perf_counter_ns
 from typing import Any, Protocol
 
 from ..errors import TransferError
-from .moves import Move, export_moves, import_moves
+from .moves import Moves, export_moves, import_moves
 from .tensors import ExternalTensor, InternalTensor
 
 INLINE_BELOW = 128 << 10
@@ -307,22 +307,13 @@ def _started(
     internal: InternalTensor,
     external: ExternalTensor,
     event: Event | None,
-    moves: Sequence[Move],
+    moves: Moves,
     after: Sequence[Transfer],
 ) -> Event:
     event = Event() if event is None else event
     nbytes = external.window.size * internal.dtype.itemsize
-    event.add(Transfer(kind, external.window, lambda: run_moves(moves), nbytes, after))
+    event.add(Transfer(kind, external.window, moves, nbytes, after))
     return event
-
-
-def run_moves(moves: Iterable[Move]) -> None:
-    """Carry out moves, one after another.
-
-    >>> run_moves([])
-    """
-    for move in moves:
-        move()
 
 
 _default: list[ThreadEngine] = []

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from ..errors import LayoutError, TransferError
 from ..tiling import Event, Tile
 from ..tiling.fills import check_fill, outside_boxes
-from ..tiling.moves import Move, export_moves, filled, import_moves
-from ..tiling.transfers import Engine, Transfer, run_moves
+from ..tiling.moves import Move, Moves, export_moves, filled, import_moves
+from ..tiling.transfers import Engine, Transfer
 from ..tiling.transfers import wait as wait_for
 from .pointers import pointer
 from .tensors import in_memory, is_empty
@@ -211,7 +211,7 @@ def import_sub_tensor(internal: Any, external: Any, event: Event, after: Sequenc
         outside = in_memory(external, inside, whole, back)
         local = inside.relative_to(tile.offset)
         moves += import_moves(room.sub(local.offset, local.shape), outside)
-    return _begin("import", internal, tile, inside, moves, event, after)
+    return _begin("import", internal, tile, inside, Moves(moves), event, after)
 
 
 def export_clipped(
@@ -278,7 +278,7 @@ def _begin(
     internal: Any,
     tile: Tile,
     inside: Tile,
-    moves: Sequence[Move],
+    moves: Moves,
     event: Event,
     after: Sequence[Transfer] = (),
 ) -> Transfer:
@@ -287,4 +287,4 @@ def _begin(
     transaction = transaction_t(kind, tile_of(tile), data.offset, data.shape, landing, internal.base)
     for log in _records:
         log.append(transaction)
-    return event.add(Transfer(kind, transaction, lambda: run_moves(moves), inside.size * internal.elem_size, after))
+    return event.add(Transfer(kind, transaction, moves, inside.size * internal.elem_size, after))

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes: each thread takes its tiles from import to export, so that a tile never leaves the caches of one core.
+
+Where transfers are copies in memory, threads that do nothing else gain little: the tile crosses from core to core
+twice, which takes longer than the copy. Here lane j of n carries the tiles j, j + n, ... in buffers of its own. Lanes
+import and export at the same time, and compute in turns, in the order of the tiles, unless the compute may be called
+for several tiles at once. Between two computes a lane makes one call of the native library, without the GIL: it passes
+the turn on, exports, imports the next tile and waits for its turn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..copy import native
+from ..errors import TransferError
+from .execution import CancelledError, Progress, Step, Switch, computed
+from .lane_moves import NOTHING, End, Native, Transfers
+from .ports import MemoryPort, Room, Work
+from .schedule import Kind
+from .trace import Span, Trace
+from .transfers import Transfer, raise_failures
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
+
+WORTH_A_THREAD = 96 << 10
+"""Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs."""
+
+_STOPPED = 1 << 62
+
+
+def lanes_for(pipeline: Pipeline) -> int:
+    """Return how many lanes suit a pipeline; 0 where its transfers are better left to threads of their own.
+
+    >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
+    >>> a, tiler = np.zeros((512, 512)), Tiler((512, 512), (128, 128))
+    >>> lanes_for(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (2 if native.available() else 0)
+    True
+    """
+    if pipeline.engine is not None or not native.available():
+        return 0
+    if any(any(item.tiler.overlap) for _, item in pipeline.writing()):
+        return 0  # exports that share elements have to keep their order
+    ports = [port for port, _ in (*pipeline.reading(), *pipeline.writing())]
+    if pipeline.scheme in ("duplex", "simplex"):
+        return 1 if all(type(port) is MemoryPort for port in ports) else 0
+    if not all(isinstance(port, MemoryPort) for port in ports):
+        return 0
+    if pipeline.buffer_bytes < WORTH_A_THREAD * pipeline.depth:
+        return 1
+    return max(1, min(pipeline.depth, pipeline.workers + 1, pipeline.tiles))
+
+
+def _leave_core(core: int) -> None:
+    """Keep the calling thread off a core, if it may run on others.
+
+    A thread that wakes up is often put on the core of the one that woke it, and two lanes there would take turns.
+    """
+    with suppress(AttributeError, OSError):  # not every system has this, or allows it
+        others = os.sched_getaffinity(0) - {core}
+        if others:
+            os.sched_setaffinity(0, others)
+
+
+class Lanes:
+    """A run of a pipeline in lanes.
+
+    >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
+    >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
+    >>> lanes = Lanes(Pipeline([Input(a, tiler)], [Output(b, tiler)]), lambda x, y: np.negative(x, out=y), 1)
+    >>> if native.available():
+    ...     lanes.run()
+    ...     assert (b == -a).all()
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        compute: Callable[..., Any],
+        count: int,
+        concurrent: bool = False,
+        trace: Trace | None = None,
+        progress: Progress | None = None,
+        cancel: Switch | None = None,
+    ) -> None:
+        self.pipeline, self.compute, self.count, self.concurrent = pipeline, compute, count, concurrent
+        self.trace, self.progress, self.cancel = trace, progress, cancel
+        self.done = 0
+        self._watched = progress is not None or cancel is not None
+        self._carry: Any = native.library().tw_carry if native.available() else None
+        self._turn = ctypes.c_int64(0)  # tiles that are computed; only the library writes it
+        self._turn_at = ctypes.addressof(self._turn)
+        self._counting = threading.Lock()
+        self._failure: tuple[int, BaseException] | None = None
+
+    def run(self) -> None:
+        """Carry all tiles; whatever happens, no lane is left behind."""
+        into, out = (list(rooms.values()) for rooms in self.pipeline.rooms())
+        if self.pipeline.scheme == "simplex":
+            out = out[1:]  # its buffers are both in turn: the second can be the output of the first
+        # NumPy keeps what it does about errors for each thread
+        here = (np.geterr(), native.library().tw_current_core())
+        threads = [
+            threading.Thread(
+                target=copy_context().run, args=(self._follow, k, into[k], out[k], *here), name=f"tilewright-{k}"
+            )
+            for k in range(1, self.count)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            self._carry_tiles(0, into[0], out[0])
+            for thread in threads:
+                thread.join()
+        except BaseException as problem:  # no thread to be had, or an interruption
+            self._fail(-1, problem)
+        for thread in threads:
+            with suppress(RuntimeError):  # it never started
+                thread.join()
+        if self._failure is not None:
+            raise self._failure[1]
+
+    def _follow(self, lane: int, into: list[Room], out: list[Room], treatment: Any, core: int) -> None:
+        _leave_core(core)
+        with np.errstate(**treatment):
+            self._carry_tiles(lane, into, out)
+
+    def _carry_tiles(self, lane: int, into: list[Room], out: list[Room]) -> None:
+        tile = lane
+        try:
+            tiles = range(lane, self.pipeline.tiles, self.count)
+            arriving = Transfers(self._ends(into, self.pipeline.reading()), tiles, importing=True)
+            leaving = Transfers(self._ends(out, self.pipeline.writing()), tiles, importing=False)
+            self._between(leaving, arriving, -1)
+            # From here to the next compute everyone waits for this thread: no step too many.
+            for at, tile in enumerate(tiles):
+                if self._turn.value >= _STOPPED:
+                    return
+                if self._watched:
+                    self._check_cancelled(tile)
+                began = perf_counter_ns()
+                computed(self.compute, Step(tile, arriving.arrays(at), leaving.arrays(at)))
+                if self.trace is not None:
+                    self.trace.spans.append(Span("compute", tile, 0, began, perf_counter_ns()))
+                self._between(leaving, arriving, at)
+                if self._watched:
+                    self._count()
+        except BaseException as problem:
+            self._fail(tile, problem)
+
+    @staticmethod
+    def _ends(rooms: list[Room], operands: Any) -> list[End]:
+        # a simplex buffer has a room for each operand of the side that has more: zip takes as many as there are
+        return [End(port, item.tiler, room, getattr(item, "fill", None)) for room, (port, item) in zip(rooms, operands)]  # noqa: B905
+
+    def _check_cancelled(self, tile: int) -> None:
+        if self.cancel is not None and self.cancel.is_set():
+            raise CancelledError(f"cancelled at tile {tile} of {self.pipeline.tiles}; {self.done} are exported")
+
+    def _between(self, leaving: Transfers, arriving: Transfers, at: int) -> None:
+        """Pass the turn on after a compute of the lane, export, import the next tile, and wait for its turn."""
+        tiles = leaving.tiles
+        more = at + 1 < len(tiles)
+        coming = tiles[at + 1] if more else 0
+        done, awaited = (0, 0) if self.concurrent else (tiles[at] + 1 if at >= 0 else 0, coming)
+        if self.trace is None:
+            outward = leaving.native(at) if at >= 0 else NOTHING
+            inward = arriving.native(at + 1) if more else NOTHING
+            if outward is not None and inward is not None:
+                self._call(done, outward, inward, awaited)
+                return
+        self._call(done, NOTHING, NOTHING, 0)
+        if at >= 0:
+            self._transfer("export", tiles[at], leaving.works(at))
+        if more:
+            self._transfer("import", coming, arriving.works(at + 1))
+        began = perf_counter_ns()
+        self._call(0, NOTHING, NOTHING, awaited)
+        if self.trace is not None and more:
+            self.trace.spans.append(Span("wait", coming, 0, began, perf_counter_ns()))
+
+    def _call(self, done: int, leaving: Native, arriving: Native, awaited: int) -> None:
+        status = self._carry(self._turn_at, done, *leaving, *arriving, awaited)
+        if status:
+            raise TransferError(f"there was no memory to move a tile with (status {status}); use smaller tiles")
+
+    def _transfer(self, kind: Kind, tile: int, works: list[Work]) -> None:
+        """Carry out the transfers of a tile, one for each operand."""
+        for operand, work in enumerate(works):
+            transfer = Transfer(kind, tile, work, operand=operand)
+            transfer.run()
+            if self.trace is not None:
+                self.trace.add_transfer(transfer)
+            raise_failures([transfer])
+
+    def _count(self) -> None:
+        """Count a tile whose export is over."""
+        with self._counting:
+            self.done += 1
+            if self.progress is not None:
+                self.progress(self.done, self.pipeline.tiles)
+
+    def _fail(self, tile: int, problem: BaseException) -> None:
+        """Keep the failure of the earliest tile, and stop all lanes."""
+        with self._counting:
+            if self._failure is None or tile < self._failure[0]:
+                self._failure = (tile, problem)
+        self._call(_STOPPED, NOTHING, NOTHING, 0)
