@@ -227,7 +227,7 @@ def test_operands_that_kernels_cannot_reach_are_refused():
 
     tiler = Tiler((16, 16), (8, 8))
     target = Output(np.zeros((16, 16), np.float32), tiler)
-    with pytest.raises(TransferError, match="in0 is a SlicedPort.*read it into one"):
+    with pytest.raises(TransferError, match=r"in0 is a SlicedPort.*read it into one"):
         Pipeline([Input(Stored(), tiler)], [target]).kernel("in0")
     with pytest.raises(FormatError, match="complex64"):
         Pipeline([Input(np.zeros((16, 16), np.complex64), tiler)], [target]).kernel("1")
@@ -238,14 +238,14 @@ def test_operands_that_kernels_cannot_reach_are_refused():
 
 def test_a_compute_that_does_not_compile_is_reported_with_the_compilers_words(device):
     a = numbers(11, (16, 16))
-    with pytest.raises(TransferError, match="could not compile[\\s\\S]*no_such_name"):
+    with pytest.raises(TransferError, match=r"could not compile[\s\S]*no_such_name"):
         simple(a, a.copy()).kernel("in0 + no_such_name", device).run()
 
 
 def test_tiles_larger_than_local_memory_are_reported_with_what_would_do(device):
     a = np.ones((4096, 4096), np.float32)
     kernel = simple(a, a.copy(), Tiler(a.shape, (2048, 2048))).kernel("in0", device)
-    with pytest.raises(TransferError, match="bytes of (local|shared) memory.*use smaller tiles"):
+    with pytest.raises(TransferError, match=r"bytes of (local|shared) memory.*use smaller tiles"):
         kernel.run()
 
 
