@@ -34,6 +34,7 @@ import tilewright as tw
 from tilewright.copy import Placement, copy, cuda_engine, plan_copy, tiled_layout
 from tilewright.copy.buffers import placement_of
 from tilewright.copy.codegen import DEFAULTS, Tuning, generate
+from tilewright.copy.codegen.program import WIDE
 from tilewright.copy.device_array import admitted
 from tilewright.copy.plan import Plan
 
@@ -49,7 +50,7 @@ EVERYTHING = 1 << 20  # a lean that follows the order of the target alone
 def sweep_of(kind: str) -> dict[str, Tuning]:
     """Return the ways to cut a kind of kernel that are tried, by name."""
     found = {"default": DEFAULTS[kind]}
-    if kind == "staged":
+    if kind in ("staged", "wide"):
         choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (False, True), (16,))
     elif kind == "pack":
         choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (False,), (16,))
@@ -68,7 +69,8 @@ def distinct(plan: Plan) -> dict[str, Tuning]:
     """Return the ways to cut a plan that give different programs."""
     kernel = generate(plan, "cuda").kernels[0]
     words = kernel.note.partition(" ")[0]
-    kind = words if words in DEFAULTS else "staged" if kernel.shared else "direct"
+    staged = "wide" if plan.target.itemsize >= WIDE else "staged"
+    kind = words if words in DEFAULTS else staged if kernel.shared else "direct"
     programs: dict[str, str] = {}
     found: dict[str, Tuning] = {}
     for label, tuning in sweep_of(kind).items():

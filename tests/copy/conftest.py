@@ -2,15 +2,11 @@
 """The engines that every test of a move runs on."""
 
 import os
-from pathlib import Path
 from zlib import crc32
 
 import pytest
 
 from tilewright.copy import native, opencl_engine
-
-# Almost every test brings a plan of its own, and compiling it takes longer than running it: workers share kernels.
-os.environ.setdefault("TILEWRIGHT_CACHE", str(Path(__file__).parents[2] / "build" / "test-kernels"))
 
 REFERENCE = {"engine": "reference"}
 NATIVE = [{"engine": "native", "threads": count} for count in (1, 2)]

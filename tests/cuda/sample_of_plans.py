@@ -21,6 +21,7 @@ from tilewright.copy import Placement, cuda_engine, execute, plan_copy, tiled_la
 from tilewright.copy.codegen import Tuning
 from tilewright.copy.plan import Plan
 from tilewright.formats import ScalarFormat, format_of
+from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 BLOCKS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
 SMALL = Tuning(threads=64, in_flight=64, groups=1)  # repeats and clusters also for small plans
@@ -85,13 +86,33 @@ def check(name: str, plan: Plan, tuning: Tuning | None) -> bool:
     return right
 
 
+def pipelines() -> Iterator[tuple[str, Any, Any]]:
+    """Yield pipelines, and what is right: with halos, ragged edges, several rooms, narrow elements and shared sums."""
+    rng = np.random.default_rng(5)
+    for name in ("float32", "bfloat16", "uint8"):
+        for scheme, depth in (("double", None), ("duplex", None), ("buffered", 4)):
+            for shape in ((64, 128), (45, 77)):
+                a = rng.integers(1, 9, shape).astype(format_of(name).dtype)
+                b = np.zeros_like(a)
+                reading, writing = Tiler(shape, (18, 34), overlap=2, augmentation=1), Tiler(shape, (16, 32))
+                pipeline = Pipeline([Input(a, reading, 3)], [Output(b, writing)], scheme=scheme, depth=depth)
+                kernel = pipeline.kernel("in0(i0, i1 + 1) + in0(i0 + 2, i1 + 1)", "cuda", threads=128)
+                around = np.pad(a.astype(np.float32), 1, constant_values=3)
+                kernel.run(groups=3)
+                yield f"pipeline {name} {scheme} {shape}", b, (around[:-2, 1:-1] + around[2:, 1:-1]).astype(b.dtype)
+
+
 def main() -> None:
     problem = cuda_engine.why_not()
     if problem:
         raise SystemExit(problem)
     importlib.import_module("cupy").cuda.set_allocator(None)
     found = [check(name, plan, tuning) for name, plan in plans() for tuning in (None, SMALL)]
-    print(f"{sum(found)} of {len(found)} plans right")
+    for name, made, wanted in pipelines():
+        found.append(bool(np.array_equal(made, wanted)))
+        if not found[-1]:
+            print(f"WRONG: {name}", flush=True)
+    print(f"{sum(found)} of {len(found)} plans and pipelines right")
     sys.exit(not all(found))
 
 

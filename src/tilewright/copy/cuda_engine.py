@@ -7,7 +7,7 @@ memory by plan, and on disk by program, architecture, driver and compiler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -105,6 +105,32 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
         for launch in launches:
             shape = launch.shape
             launch.kernel((shape.groups,), (shape.threads,), (*ends, *launch.tables), shared_mem=shape.large_shared)
+
+
+def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
+    """Put the kernel of a pipeline on the current stream with its operands; the host does not wait for it."""
+    cupy: Any = import_module("cupy")
+    device, shape = home.device, kernel.launch_shape
+    facts = cupy.cuda.Device(device).attributes
+    most = facts["MaxSharedMemoryPerBlockOptin"]
+    if kernel.local_bytes > most:
+        raise TransferError(
+            f"the kernel takes {kernel.local_bytes} bytes of shared memory, CUDA device {device} has {most}; use"
+            " smaller tiles, or scheme='duplex'"
+        )
+    if any(array.home.device != device for array in arrays):
+        raise TransferError("the operands are on several CUDA devices; copy them to one first")
+
+    def make() -> tuple[Any, list[Any]]:
+        program = function_of(loaded(kernel.source, device), shape.name, shape.large_shared)
+        return program, [cupy.asarray(table) for table in kernel.tables()]
+
+    with reported(device), home.on_stream():
+        program, tables = kernel.built(device, make)
+        resident = min(2048 // shape.threads, facts["MaxSharedMemoryPerMultiprocessor"] // (kernel.local_bytes + 1024))
+        count = min(kernel.pipeline.tiles, groups or max(1, resident) * facts["MultiProcessorCount"])
+        places = [np.uint64(array.memory + start) for array, start in zip(arrays, kernel.starts(arrays), strict=True)]
+        program((count,), (shape.threads,), (*places, *tables), shared_mem=shape.large_shared)
 
 
 @contextmanager

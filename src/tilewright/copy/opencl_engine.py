@@ -7,6 +7,7 @@ Kernels are kept in memory by plan, and on disk by program, device and driver.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -112,6 +113,41 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
             cl.enqueue_nd_range_kernel(queue, kernel, (shape.groups * shape.threads,), (shape.threads,))
     except cl.Error as problem:
         raise TransferError(f"{queue.device.name} could not run the plan: {problem}; use engine='native'") from problem
+
+
+def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
+    """Enqueue the kernel of a pipeline with its operands; the host does not wait for it."""
+    cl: Any = import_module("pyopencl")
+    queue, shape = home.queue, kernel.launch_shape
+    device = queue.device
+    need, doubles = kernel.local_bytes, "f64" in kernel.source
+    if doubles and not device.double_fp_config:
+        raise FormatError(f"{device.name} has no float64; use float32, or run the pipeline on the host")
+    if need > device.local_mem_size or shape.threads > device.max_work_group_size:
+        raise TransferError(
+            f"the kernel takes {need} bytes of local memory and {shape.threads} threads, {device.name} has"
+            f" {device.local_mem_size} and {device.max_work_group_size}; use smaller tiles, fewer threads, or"
+            " scheme='duplex'"
+        )
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+
+    def make() -> tuple[Any, list[Any]]:
+        built = cl.Kernel(compiled(cl, queue.context, device, kernel.source), shape.name)
+        return built, [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.tables()]
+
+    try:
+        program, tables = kernel.built((queue.context.int_ptr, device.int_ptr), make)
+    except cl.Error as problem:
+        raise TransferError(f"{device.name} could not compile the kernel, is its compute C?\n{problem}") from None
+    starts = kernel.starts(arrays)
+    places = [each for array, start in zip(arrays, starts, strict=True) for each in (array.memory, np.uint64(start))]
+    try:
+        for k, argument in enumerate([*places, *tables]):
+            program.set_arg(k, argument)
+        count = min(kernel.pipeline.tiles, groups or 4 * device.max_compute_units)
+        cl.enqueue_nd_range_kernel(queue, program, (count * shape.threads,), (shape.threads,))
+    except cl.Error as problem:
+        raise TransferError(f"{device.name} could not run the kernel: {problem}") from problem
 
 
 def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:

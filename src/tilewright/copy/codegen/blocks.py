@@ -70,34 +70,39 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     times = max(1, job.tuning.in_flight // (share.elements * size))
     if prod(part.extents) * share.threads < job.tuning.threads * job.tuning.groups * times:
         times = 1
-    digits = growth.take(max(1, job.tuning.threads * times // share.threads))
+    # digits of their own for threads and for repeats: the latter are constants once the loop is unrolled
+    dealt, repeated = growth.take(max(1, job.tuning.threads // share.threads)), growth.take(times)
     box = list(growth.taken)
-    count = prod(box)
-    threads = min(job.tuning.threads, -(-count * share.threads // WARP) * WARP)
-    repeats = -(-count * share.threads // threads)
+    count, repeats = prod(box), combinations(repeated)
+    holding = combinations(dealt) * share.threads
+    threads = -(-holding // WARP) * WARP
     groups = [*growth.take(job.tuning.cluster), *growth.rest()]
     axes = job.axes
 
     lines, in_group = declared("group", groups, "g")
-    body = list(lines)
-    inside = decoded(f"block / {share.threads}u" if share.threads > 1 else "block", digits)
+    more, in_thread = declared(f"thread / {share.threads}u" if share.threads > 1 else "thread", dealt, "t")
+    in_repeat = decoded("r", repeated)
+    inside = [*in_thread, *in_repeat]
+    body = [*lines, *more]
     elements, first = bytes_type(share.elements * size)
     made, second = bytes_type(share.elements * element.bits // 8)
-    ragged = guard([*in_group, *inside], axes)
-    if count * share.threads % threads:
-        ragged = " && ".join(filter(None, [f"block < {count * share.threads}u", ragged]))
+    # a work-group that is outside as a whole has nothing to do; what only some of its threads lack, they check
+    alone = [each for each in in_group if box[each.digit.axis] == 1]
+    outside = guard(alone, axes)
+    body += [f"if (!({outside})) return;"] if outside else []
+    ragged = guard([*[each for each in in_group if each not in alone], *inside], axes)
+    if holding < threads:
+        ragged = " && ".join(filter(None, [f"thread < {holding}u", ragged]))
     if part.mask:
-        body.append(f"source += {offset(in_group, axes, 0, part.source_offset)};")
+        start = offset(in_group, axes, 0, part.source_offset)
+        body.append(f"GLOBAL const u8 *from = source + ({start}) + ({offset(in_thread, axes, 0)});")
         body.append(f"{elements} moved[{repeats}];")
-        load = [
-            f"GLOBAL const u8 *from = source + ({offset(inside, axes, 0)});",
-            *_loads(job, share, size),
-        ]
+        load = [f"GLOBAL const u8 *at = from + ({offset(in_repeat, axes, 0)});", *_loads(job, share, size)]
         # neighbours exchange registers, so all of them need something in theirs
         clear = (
             loop("k", share.elements * size // 4, ["moved[r].u32s[k] = 0u;"]) if ragged and share.threads > 1 else []
         )
-        body += loop("r", repeats, [f"const u32 block = thread + r * {threads}u;", *clear, *when(ragged, load)])
+        body += loop("r", repeats, [*clear, *when(ragged, load)])
 
     order = [k for k in growth.sides[1].order if box[k] > 1]
     slot = _slot(inside, order, box)
@@ -128,17 +133,17 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
         *loop("k", share.elements // 4, [f"y.{four}s[k] = ({four})dense({codes_of_four});"]),
     ]
     width = share.elements * element.bits // 8
-    into = f"slot * {code_bytes // width}u" + (f" + block % {share.threads}u" if share.threads > 1 else "")
+    into = f"slot * {code_bytes // width}u" + (f" + thread % {share.threads}u" if share.threads > 1 else "")
     keep = [
         f"const u32 slot = {slot};",
         f"((LOCAL {vector(width)} *)codes)[{into}] = y.{vector(width)}s[0];",
         *when(
-            f"block % {share.threads}u == 0u" if share.threads > 1 else "",
+            f"thread % {share.threads}u == 0u" if share.threads > 1 else "",
             ["((LOCAL u8 *)scales)[slot] = (u8)shared;"],
         ),
     ]
     together = when(ragged, [*compute, *keep]) if share.threads == 1 else [*compute, *when(ragged, keep)]
-    body += loop("r", repeats, [f"const u32 block = thread + r * {threads}u;", *together])
+    body += loop("r", repeats, together)
     body.append("BARRIER;")
     body += _flushed(job, in_group, order, box, "codes", 1, code_bytes, threads)
     body += _flushed(job, in_group, order, box, "scales", 2, 1, threads)
@@ -152,10 +157,10 @@ def _loads(job: Job, share: _Share, size: int) -> list[str]:
     if not share.contiguous:
         lanes = [k for k in range(len(job.part.lanes)) if job.part.mask >> k & 1]
         raw = raw_type(size)
-        return [f"moved[r].{raw}s[{k}] = LOAD({raw}, from + {job.part.lanes[k]});" for k in lanes]
+        return [f"moved[r].{raw}s[{k}] = LOAD({raw}, at + {job.part.lanes[k]});" for k in lanes]
     width = share.vector * size
-    start = f"block % {share.threads}u * {share.elements * size}u" if share.threads > 1 else "0u"
-    load = f"moved[r].{vector(width)}s[k] = LOAD({vector(width)}, from + ({start} + k * {width}u));"
+    start = f"thread % {share.threads}u * {share.elements * size}u" if share.threads > 1 else "0u"
+    load = f"moved[r].{vector(width)}s[k] = LOAD({vector(width)}, at + ({start} + k * {width}u));"
     return loop("k", share.elements // share.vector, [load])
 
 

@@ -24,7 +24,7 @@ def kernel_text(kernel: Kernel, dialect: Dialect) -> str:
     <BLANKLINE>
     """
     arguments = ["GLOBAL const u8 *RESTRICT source", "GLOBAL u8 *RESTRICT target"]
-    start = _shared_arrays(kernel, asked_for=not dialect.starts and bool(kernel.large_shared))
+    start = shared_arrays(kernel, asked_for=not dialect.starts and bool(kernel.large_shared))
     if dialect.starts:
         arguments += ["const u64 source_start", "const u64 target_start"]
         start += ["source += source_start;", "target += target_start;"]
@@ -36,8 +36,12 @@ def kernel_text(kernel: Kernel, dialect: Dialect) -> str:
     return "\n".join([*notes, head, *indented([*start, *kernel.body]), "}", ""])
 
 
-def _shared_arrays(kernel: Kernel, asked_for: bool) -> list[str]:
-    """Return the declarations of shared arrays, in one piece of memory where the launch asks for it."""
+def shared_arrays(kernel: Kernel, asked_for: bool) -> list[str]:
+    """Return the declarations of shared arrays, in one piece of memory where the launch asks for it.
+
+    >>> shared_arrays(Kernel("tw_copy_0", "copy", (), 1, 32, shared=(("tile", 40),)), asked_for=False)
+    ['SHARED v16 tile[3];']
+    """
     vectors = [(name, -(-nbytes // WIDEST)) for name, nbytes in kernel.shared]
     if not asked_for:
         return [f"SHARED v16 {name}[{count}];" for name, count in vectors]

@@ -51,12 +51,14 @@ class Tuning:
     unroll: bool = True
 
 
-# What suits a large GPU best, by the kind of kernel, as measured by bench/gpu.py --sweep.
+# What suits a large GPU best, by the kind of kernel, as measured by bench/gpu.py --sweep. A staged kernel whose
+# elements have four bytes or more is "wide": it needs twice the bytes for runs of as many elements.
 DEFAULTS = {
-    "direct": Tuning(in_flight=32),
+    "direct": Tuning(in_flight=16, lean=2, cluster=1),
     "staged": Tuning(threads=512),
-    "pack": Tuning(threads=128),
-    "unpack": Tuning(in_flight=32),
+    "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
+    "pack": Tuning(threads=64, lean=8),
+    "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
 }
 Tunings = Tuning | Mapping[str, Tuning] | None
 
@@ -64,8 +66,8 @@ Tunings = Tuning | Mapping[str, Tuning] | None
 def by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
     """Return the tuning of each kind of kernel: one for all, one for each, or the defaults.
 
-    >>> by_kind(Tuning(threads=64))["pack"].threads, by_kind(None)["pack"].threads
-    (64, 128)
+    >>> by_kind(Tuning(threads=128))["pack"].threads, by_kind(None)["pack"].threads
+    (128, 64)
     """
     if tuning is None:
         return DEFAULTS

@@ -114,8 +114,34 @@ def converter(name: str, source: ScalarFormat, target: ScalarFormat) -> str:
     elif target.name in ("float32", "float64") and wide in ("f32", "f64") and _TYPE[target.name] != wide:
         nan = "0x7fc00000u" if target.name == "float32" else "0x7ff8000000000000u"
         body = f"const {wide} wide = {value}; return wide == wide ? {_narrowed(target, wide, 'wide')} : {nan};"
-    text = f"INLINE {after} {name}({before} x) {{ {body} }}\n"
-    return "".join(function for key, function in _FUNCTIONS.items() if f"{key}(" in text) + text
+    return "".join(_with_functions(f"INLINE {after} {name}({before} x) {{ {body} }}\n"))
+
+
+def reader(name: str, element: ScalarFormat) -> tuple[str, list[str]]:
+    """Return the type that a program computes elements of a format with, and the functions that read one as such.
+
+    >>> from tilewright.formats import format_of
+    >>> reader("value", format_of("bfloat16"))
+    ('f32', ['INLINE f32 value(u16 x) { return float_of((u32)x << 16); }\\n'])
+    """
+    wide, value = _WIDEN[element.name]
+    return wide, _with_functions(f"INLINE {wide} {name}({raw_type(element.itemsize)} x) {{ return {value}; }}\n")
+
+
+def writer(name: str, element: ScalarFormat) -> tuple[str, list[str]]:
+    """Return the type that a program computes elements of a format with, and the functions that make bits of it.
+
+    >>> from tilewright.formats import format_of
+    >>> writer("code", format_of("int16"))
+    ('i32', ['INLINE u16 code(i32 x) { return (u16)(x); }\\n'])
+    """
+    wide, _ = _WIDEN[element.name]
+    body = f"return {_narrowed(element, wide, 'x')};"
+    return wide, _with_functions(f"INLINE {raw_type(element.itemsize)} {name}({wide} x) {{ {body} }}\n")
+
+
+def _with_functions(text: str) -> list[str]:
+    return [*[function for key, function in _FUNCTIONS.items() if f"{key}(" in text], text]
 
 
 def needs_doubles(*formats: object) -> bool:

@@ -21,6 +21,7 @@ from .staged import ends, staged
 if TYPE_CHECKING:
     from ..plan import Plan
 
+WIDE = 4  # bytes of an element from which on a staged kernel is cut as a wide one
 EDGE_THREADS = 1 << 16  # a part of fewer threads is an edge, which does not get a launch of its own
 
 
@@ -92,7 +93,9 @@ def _kind(job: Job) -> tuple[str, Callable[[Job], tuple[Kernel, set[str]]]]:
         return "pack", pack
     if job.part.operation == "unpack":
         return "unpack", unpack
-    return ("staged", staged) if ends(job) else ("direct", direct)
+    if not ends(job):
+        return "direct", direct
+    return ("wide" if max(job.sizes) >= WIDE else "staged"), staged
 
 
 def _functions(plan: Plan) -> list[str]:
