@@ -101,7 +101,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 # Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
 docs: $(SITE_TOOLS) ## build the site into build/site, and check it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
-	@$(BIN)/python -m pytest -q tests/docs/test_site.py
+	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q tests/docs/test_site.py
 	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 
 wheel: $(INSTALLED) ## build a wheel into dist/
