@@ -43,5 +43,14 @@ def test_no_public_name_is_forgotten(page, module):
     assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
 
 
+@pytest.mark.parametrize(("page", "prefix", "module"), [("ttnn", r"ttnn\.", "ttnn"), ("ttl", "TTL_", "ttl")])
+def test_their_names_are_in_the_dialect(page, prefix, module):
+    text = (DOCS / "dictionaries" / f"{page}.md").read_text(encoding="utf-8")
+    dialect = import_module(f"tilewright.{module}")
+    named = {"import_" if name == "import" else name for name in re.findall(rf"\b{prefix}(\w+)", text)} - {"x"}
+    assert len(named) > FEWEST_TERMS
+    assert not [name for name in named if not hasattr(dialect, name)]
+
+
 def test_there_are_four():
     assert {path.stem for path in PAGES} == {"ttnn", "mojo", "ttl", "cute"}

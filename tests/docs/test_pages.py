@@ -5,9 +5,11 @@ import json
 import re
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 
 import pytest
 
+import tilewright as tw
 from tilewright.conversion import Rules
 
 from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
@@ -73,6 +75,13 @@ def test_links_lead_to_files(path):
         if not target.startswith(("http://", "https://", "mailto:")):
             generated = (path.parent / target).resolve().is_relative_to(DOCS / "api")
             assert generated or (path.parent / target).exists(), f"{target} does not exist"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_names_in_the_text_exist(path):
+    words = FENCE.sub("", path.read_text(encoding="utf-8"))
+    for name in sorted(set(re.findall(r"\btw\.(\w+)", words))):
+        assert hasattr(tw, name) or find_spec(f"tilewright.{name}"), f"there is no tw.{name}"
 
 
 def test_blocks_are_found():
