@@ -66,6 +66,15 @@ def tilize_on_cuda():
     return lambda: tw.tilize(values, dtype="bfloat8_b")
 
 
+def tilize_on_opencl():
+    import pyopencl
+    from pyopencl import array
+
+    queue = pyopencl.CommandQueue(pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]]))
+    values = array.to_device(queue, np.ones((96, 64), np.float32))
+    return lambda: tw.tilize(values, dtype="bfloat8_b")
+
+
 JOURNEYS = {
     "tilewright convert one.safetensors out --dtype bfloat8_b": convert_one,
     "spec.where(2, 33, 17)": ask_where,
@@ -73,6 +82,7 @@ JOURNEYS = {
     "t.tile[1024, 1024](1, 0).copy_from(source)": lambda: copy_tile(1024),
     'tw.stream("in.npy", "out.npy", compute, tile=(64, 64), scheme="double")': stream_files,
     'tw.tilize(array_on_a_gpu, dtype="bfloat8_b")': tilize_on_cuda,
+    'tw.tilize(array_of_pyopencl, dtype="bfloat8_b")': tilize_on_opencl,
 }
 
 

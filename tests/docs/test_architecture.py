@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tilewright.copy import cuda_engine, native
+from tilewright.copy import cuda_engine, native, opencl_engine
 
 from .journeys import JOURNEYS
 from .pages import DOCS, ROOT, blocks_of
@@ -61,12 +61,14 @@ def test_every_hop_exists(journey):
 
 @pytest.mark.parametrize("journey", JOURNEYS)
 def test_calls_go_that_way(journey, tmp_path):
-    if "gpu" in journey and cuda_engine.why_not():
-        pytest.skip(cuda_engine.why_not())
-    if not native.available() and "where" not in journey:
+    for word, engine in (("gpu", cuda_engine), ("pyopencl", opencl_engine)):
+        if word in journey and engine.why_not():
+            pytest.skip(engine.why_not())
+    if not native.available() and not re.search(r"where|tilize", journey):
         pytest.skip(native.why_not())
     command = [sys.executable, "-m", "tests.docs.journeys", str(list(JOURNEYS).index(journey))]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     made = [tuple(call) for call in json.loads(done.stdout)]
