@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -46,9 +47,9 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-def _hear_ctrl_c():
-    """Let a new process hear Ctrl-C, which one that was started in the background would not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+# Processes of tests that run in the background would not hear Ctrl-C, as these do not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -65,7 +66,6 @@ def start(tmp_path):
             stdout=options.pop("stdout", subprocess.PIPE),
             stderr=options.pop("stderr", subprocess.PIPE),
             text=True,
-            preexec_fn=_hear_ctrl_c,
             **options,
         )
         started.append(process)

@@ -92,6 +92,18 @@ def test_a_closed_pipe_is_quiet(tmp_path):
     assert "2000 tensors" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["größe.npy", os.fsdecode(b"\xff.npy")], ids=["umlauts", "no text at all"])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_files_may_be_called_anything(start, tmp_path, name, encoding):
+    np.save(tmp_path / name, np.zeros(3))
+    for arguments in ([], ["--json"]):
+        process = start("inspect", name, *arguments, environment={"PYTHONIOENCODING": encoding})
+        status, out, err = finished(process)
+        assert (status, err) == (0, "")
+        assert "float64" in out
+    assert finished(start("inspect", name + "x", environment={"PYTHONIOENCODING": encoding}))[0] == 3
+
+
 def test_ctrl_c_stops_a_stream_and_leaves_nothing(start, tmp_path):
     np.save(tmp_path / "in.npy", np.zeros((400, 400), np.float32))
     (tmp_path / "slow.py").write_text(

@@ -162,8 +162,9 @@ def test_a_bug_says_that_it_is_one():
         (PermissionError(13, "Permission denied", "in"), exit_codes.INPUT, "in: permission denied; check the permiss"),
         (ModuleNotFoundError("No module named 'zarr'", name="zarr"), exit_codes.MISSING, "zarr is not installed; pip"),
         (Failure("one\n  two", 4), exit_codes.OUTPUT, "one two"),
+        (MemoryError("8 TiB"), exit_codes.USAGE, "there is not enough memory (8 TiB); lower --memory"),
     ],
-    ids=["exists", "full", "permission", "missing", "two lines"],
+    ids=["exists", "full", "permission", "missing", "two lines", "memory"],
 )
 def test_problems_have_statuses(problem, status, line):
     said = told(problem)

@@ -69,6 +69,8 @@ def _message(problem: BaseException) -> str:
         return f"{named}{reason}{remedy}"
     if isinstance(problem, ModuleNotFoundError) and str(problem).startswith("No module named"):
         return f"{problem.name} is not installed; pip install {(problem.name or '').partition('.')[0]}"
+    if isinstance(problem, MemoryError) and not _is_foreseen(problem):
+        return f"there is not enough memory ({str(problem) or 'it is used up'}); lower --memory, or ask for less"
     if _is_foreseen(problem):
         return str(problem)
     return f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report what --debug prints"
@@ -94,4 +96,4 @@ def _exit_code(problem: BaseException) -> int:
         return exit_codes.OUTPUT if problem.errno in _NOT_WRITTEN else exit_codes.INPUT
     if isinstance(problem, ModuleNotFoundError):
         return exit_codes.MISSING
-    return exit_codes.BUG
+    return exit_codes.USAGE if isinstance(problem, MemoryError) else exit_codes.BUG

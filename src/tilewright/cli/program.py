@@ -87,6 +87,7 @@ class Program(click.Group):
         if not standalone_mode:
             return super().main(args, NAME, complete_var, False, **extra)
         console = Console()
+        _say_anything()
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)
             sys.stdout.flush()
@@ -122,6 +123,13 @@ def _report(problem: Exception, console: Console, debug: bool, as_json: bool) ->
 def _wants(args: Sequence[str] | None, flag: str) -> bool:
     """Return whether a flag was given, even where the arguments could not be read as far as it."""
     return flag in (sys.argv[1:] if args is None else args)
+
+
+def _say_anything() -> None:
+    """Let names be printed that the encoding of the output lacks, escaped, as files may be called anything."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _forget_output() -> None:

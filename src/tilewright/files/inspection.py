@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Any
@@ -181,7 +182,8 @@ class Inspection(Shown):
             shape = "x".join(map(str, each.shape)) or "scalar"
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
             lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
-        return "\n".join(lines)
+        placed = Counter([each.placed for each in self.tensors])
+        return "\n".join([*lines, *(f"{_counted(count, 'tensor')} in {how}" for how, count in placed.most_common(5))])
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
