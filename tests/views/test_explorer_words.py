@@ -115,6 +115,9 @@ def test_the_schedule_is_that_of_the_library():
     words = {"shape": "128x64", "scheme": "duplex", "chip": "wormhole_n150", "times": "1x1x1"}
     scene = pictures.schedule_picture(words)
     assert [span.label for span in scene.panels[0].spans if span.kind == "compute"] == ["0", "1", "2", "3"]
+    # two buffers of a tile of 32 x 64 bfloat16
+    assert scene.facts[-1].value.startswith("2 x 4096 = 8192 bytes")
+    assert scene.facts[-1].tone == "good"
     with pytest.raises(FieldError, match="no scheme"):
         pictures.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from ...errors import TilewrightError
@@ -12,7 +14,7 @@ from ...memory import Allocator, TensorSpec
 from ...tiling import Schedule, Tiler
 from ..dispatch import scene_of
 from ..html import panel_data, panel_markup
-from ..scene import Scene
+from ..scene import Fact, Scene
 from ..scenes.memory_maps import memory_scene
 from ..scenes.schedules import schedule_scene
 from ..scenes.specs import spec_scene
@@ -99,14 +101,24 @@ def schedule_picture(words: Words) -> Scene:
     times = numbers(words, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
     if len(times) != 3 or not all(times):
         raise FieldError("times", f"{words.get('times')!r}: give the times of import, compute and export, as 1x2x1")
-    tiles = pipeline_tiler(words).count
+    tiler = pipeline_tiler(words)
+    tiles = tiler.count
     if not tiles:
         raise FieldError("shape", "a tensor without elements has no tiles; give every dimension at least 1")
     try:
         schedule = Schedule(scheme, min(tiles, 1 << 40), depth=2 if scheme == "double" else depth)
     except TilewrightError as problem:
         raise FieldError("scheme", str(problem)) from None
-    return schedule_scene(schedule, times=times, tiles=MOST_TILES_DRAWN)
+    scene = schedule_scene(schedule, times=times, tiles=MOST_TILES_DRAWN)
+    return replace(scene, facts=(*scene.facts, _buffers(spec_of(words), tiler, schedule)))
+
+
+def _buffers(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
+    """Return what the buffers of a pipeline take of a core, if elements take as much there as in the tensor."""
+    each = -(-prod(tiler.largest) * spec.page_bytes // spec.page_elements)
+    total, room = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
+    words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {room} in the L1 of a core"
+    return Fact("buffers take", words, "good" if total <= room else "bad")
 
 
 def layout_picture(words: Words) -> Scene:

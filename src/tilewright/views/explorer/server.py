@@ -17,6 +17,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -110,6 +111,11 @@ class Explorer(ThreadingHTTPServer):
             if port != PORT:  # somebody chose it
                 raise
             super().__init__((HOST, 0), _Handler)
+
+    def server_bind(self) -> None:
+        """Take the port, without asking the network what this machine is called, as the base class would."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, int(self.server_address[1])
 
     @property
     def url(self) -> str:

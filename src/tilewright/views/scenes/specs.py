@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...copy import tiled_layout
 from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where
 from ..access import balance
 from ..scene import Fact, Field, Grid, Outline, Scene
-from ..sheet import SIDE, spread
-from .layouts import layout_scene, sheet_panels
+from ..sheet import SIDE
+from .layouts import layout_scene
+from .pages import page_grid
 
 _MOST_PAGES = 1 << 23  # that are counted for a picture; it shows a few thousand
 
@@ -47,8 +47,7 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
     if at is not None:
         where = spec.where(*at)
         panels = [_marked(panels[0], pages.cell_of(where.page)), _marked(panels[1], _holder_of(holders, where, pages))]
-        if where.in_tile is not None:
-            panels.insert(1, _tile_grid(spec, where))
+        panels.insert(1, page_grid(spec, at=at))
         facts = [*_chain(where), *facts]
     shape = " x ".join(map(str, spec.shape.logical))
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
@@ -239,21 +238,6 @@ def _banks(pages: _Pages, side: int) -> Grid:
         column_axis="bank",
         row_names=tuple(map(str, address.tolist())),
         hatched="not used",
-    )
-
-
-def _tile_grid(spec: TensorSpec, where: Where) -> Grid:
-    """Return the tile of an element with its faces, and the element marked."""
-    layout = tiled_layout(spec.tile.shape, spec.tile.shape, spec.tile.face_shape, spec.tile.transpose)
-    (grid,) = sheet_panels(spread(layout), memory=False)
-    row, column = where.in_tile or (0, 0)
-    return replace(
-        _marked(grid, (row, column)),
-        title=f"tile {where.tile}, in faces",
-        label="",
-        link=(),
-        row_axis="",
-        column_axis="",
     )
 
 
