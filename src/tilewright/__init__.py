@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import layout
 from .errors import (
     CoordinateError,
+    DeviceError,
     FileFormatError,
     FormatError,
     LayoutError,
@@ -18,7 +19,7 @@ from .errors import (
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
 
 if TYPE_CHECKING:
-    from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
+    from .copy import Placement, Plan, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import Tensorbin, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
     from .memory import (
@@ -58,7 +59,8 @@ __version__ = "0.0.1"
 
 # Rooms that need NumPy are opened on first use, so that `import tilewright` stays quick.
 _LAZY = {
-    **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
+    **dict.fromkeys(("Placement", "Plan", "pack", "plan_copy", "relayout", "tiled_layout", "tilize"), "copy"),
+    **dict.fromkeys(("unpack", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
     **dict.fromkeys(
         ("Allocator", "BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"
@@ -85,6 +87,7 @@ __all__ = [
     "CoreRange",
     "CoreRangeSet",
     "Device",
+    "DeviceError",
     "FileFormatError",
     "FormatError",
     "LayoutError",
@@ -123,6 +126,7 @@ __all__ = [
     "height_sharded",
     "interleaved",
     "nd_sharded",
+    "pack",
     "plan_copy",
     "plan_tiles",
     "quantization_error",
@@ -134,6 +138,7 @@ __all__ = [
     "tiled_layout",
     "tilize",
     "to_bytes",
+    "unpack",
     "untilize",
     "width_sharded",
     "write_tensorbin",
