@@ -59,6 +59,20 @@ class TransferError(TilewrightError, RuntimeError):
     """
 
 
+class DeviceError(TransferError):
+    """A device that is missing, has no room left, or failed: a `TransferError` that another device would not have.
+
+    >>> from tilewright.copy import cuda_engine
+    >>> try:
+    ...     home = cuda_engine.home()
+    ... except DeviceError as problem:
+    ...     print("CUDA" in str(problem))
+    ... else:
+    ...     print(home.engine == "cuda")
+    True
+    """
+
+
 class MemoryConfigError(TilewrightError, ValueError):
     """A tensor that cannot be laid out in memory as asked: the message names the values, the rule and a remedy.
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of torch, CuPy and JAX in device memory: results live there too, on the caller's stream, without copies."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import tilewright as tw
 from tilewright.copy import copy
 from tilewright.formats import format_of
+from tilewright.tensor import DeviceContext
 
 SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]
 BLOCKS = ["bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a"]
@@ -119,6 +123,52 @@ def test_blocks_become_other_blocks_on_the_device(torch):
     wanted = np.full(places[1].nbytes, 0xA5, dtype=np.uint8)
     execute(tw.plan_copy(*places), eight.cpu().numpy(), wanted, engine="reference")
     same_bits(four.cpu().numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", BLOCKS)
+def test_values_in_physical_order_are_packed_and_unpacked(torch, dtype):
+    host = random(64 * 1024, 3)
+    packed = tw.pack(torch.from_numpy(host).cuda(), dtype)
+    assert isinstance(packed, torch.Tensor)
+    same_bits(bits(torch, packed), tw.pack(host, dtype, engine="reference"))
+    values = tw.unpack(packed, dtype, out_dtype="bfloat16")
+    assert values.dtype == torch.bfloat16
+    wanted = tw.unpack(packed.cpu().numpy(), dtype, out_dtype="bfloat16", engine="reference")
+    same_bits(bits(torch, values), wanted)
+
+
+def test_flat_memory_goes_from_layout_to_layout(torch):
+    there = torch.arange(300 * 400, device="cuda", dtype=torch.int32)
+    moved = tw.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), dtype="float32")
+    assert torch.equal(moved, there.reshape(300, 400).T.reshape(-1).to(torch.float32))
+    out = torch.full((300 * 400,), -1, device="cuda", dtype=torch.int32)
+    tw.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), out=out)
+    assert torch.equal(out, there.reshape(300, 400).T.reshape(-1))
+
+
+def test_no_room_on_the_device_is_said(torch):
+    with pytest.raises(tw.DeviceError, match=r"no room left.*free arrays"):
+        DeviceContext("cuda").enqueue_create_buffer["float64"](1 << 40)
+
+
+LOST = """
+import cupy, numpy as np, tilewright as tw
+there = cupy.ones((64, 64), cupy.float32)
+bad = cupy.RawKernel('extern "C" __global__ void bad(int *p) { p[1ll << 40] = 1; }', "bad")
+bad((1,), (1,), (there,))
+try:
+    tw.tilize(there)
+    tw.copy.copy(there, np.zeros((64, 64), np.float32))
+except tw.DeviceError as problem:
+    print(problem)
+"""
+
+
+def test_a_context_that_is_lost_is_an_error_that_says_so():
+    pytest.importorskip("cupy")
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=120, check=False)
+    assert "failed" in done.stdout, done.stderr
+    assert "started anew" in done.stdout
 
 
 def test_shared_memory_is_refused(torch):

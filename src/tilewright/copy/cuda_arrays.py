@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FormatError, TransferError
+from ..errors import FormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
+from .cuda_engine import reported
 from .device_array import Array, DeviceArray
 from .exchange import CUDA_DEVICES, capsule_contents
 
@@ -43,18 +44,11 @@ class CudaHome:
 
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
         """Return a new array of the same library on the same device."""
-        try:
+        with reported(self.device):
             if self.library == "torch":
                 torch = sys.modules["torch"]
                 return _of_torch(torch.empty(shape, dtype=torch_dtype(element), device=f"cuda:{self.device}"))
             return self._of_cupy(shape, element)
-        except Exception as problem:
-            if "OutOfMemory" not in type(problem).__name__:
-                raise
-            room = prod(shape) * element.itemsize
-            raise TransferError(
-                f"CUDA device {self.device} has no room for {room} bytes ({problem}); free arrays, or move less at once"
-            ) from problem
 
     def _of_cupy(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
         cupy: Any = import_module("cupy")
@@ -69,13 +63,13 @@ class CudaHome:
     def download(self, array: DeviceArray, target: Array) -> None:
         """Copy the bytes of a contiguous device array to a contiguous one of the host, and wait for them."""
         if array.size:
-            with self.on_stream():
+            with reported(self.device), self.on_stream():
                 byte_view(array).get(out=target.reshape(-1).view(np.uint8))
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
         if array.size:
-            with self.on_stream():
+            with reported(self.device), self.on_stream():
                 byte_view(array).set(np.ascontiguousarray(source).reshape(-1).view(np.uint8))
 
     def released(self, array: DeviceArray) -> Any:
@@ -91,7 +85,7 @@ class CudaHome:
 
     def synchronize(self) -> None:
         """Wait until everything on the current stream is done."""
-        with self.on_stream():
+        with reported(self.device), self.on_stream():
             import_module("cupy").cuda.get_current_stream().synchronize()
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ..errors import TransferError
+from ..errors import DeviceError
 from . import kernel_cache
 
 # Exact bits matter: no fused approximations, no flushing of subnormals.
@@ -39,7 +39,7 @@ def compiled(text: str, architecture: str, options: Sequence[str] = OPTIONS) -> 
         return bytes(nvrtc.getCUBIN(program))
     except nvrtc.NVRTCError as problem:
         log = str(nvrtc.getProgramLog(program)).strip("\0 \n")
-        raise TransferError(
+        raise DeviceError(
             f"NVRTC {'.'.join(map(str, nvrtc.getVersion()))} could not compile for sm_{architecture}: {problem}\n{log}"
         ) from problem
     finally:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FormatError, TransferError
+from ..errors import DeviceError, FormatError, TransferError
 from . import cuda_compiler
 from .codegen import Kernel, Tuning, check_formats, generate
 from .codegen.kernel import WIDEST
@@ -77,7 +77,7 @@ def home() -> Any:
     """Return where host data goes: the current CUDA device, in arrays of CuPy."""
     problem = why_not()
     if problem:
-        raise TransferError(f"the cuda engine cannot run: {problem}")
+        raise DeviceError(f"the cuda engine cannot run: {problem}")
     from .cuda_arrays import CudaHome
 
     return CudaHome(int(import_module("cupy").cuda.runtime.getDevice()), "cupy")
@@ -87,7 +87,7 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
     """Put a plan on the current stream of the target's library; the host does not wait for it."""
     problem = why_not()
     if problem:
-        raise TransferError(f"the cuda engine cannot run: {problem}")
+        raise DeviceError(f"the cuda engine cannot run: {problem}")
     if source.home.device != target.home.device:
         raise TransferError(
             f"the source is on CUDA device {source.home.device} and the target on {target.home.device};"
@@ -139,14 +139,15 @@ def reported(device: int) -> Iterator[None]:
     cupy: Any = import_module("cupy")
     try:
         yield
-    except cupy.cuda.memory.OutOfMemoryError as problem:
-        raise TransferError(
-            f"CUDA device {device} has no room left ({problem}); free arrays, or move less at once"
-        ) from problem
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as problem:
-        raise TransferError(
-            f"CUDA device {device} could not run the plan: {problem}; after such an error the process often has to be"
-            " started anew"
+        raise DeviceError(
+            f"CUDA device {device} failed: {problem}; after such an error the process often has to be started anew"
+        ) from problem
+    except Exception as problem:
+        if "OutOfMemory" not in type(problem).__name__:  # CuPy's and torch's have no ancestor in common
+            raise
+        raise DeviceError(
+            f"CUDA device {device} has no room left ({problem}); free arrays, or move less at once"
         ) from problem
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FormatError, TransferError
+from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, format_of
 from .buffers import Buffer
 from .device_array import DeviceArray
@@ -40,8 +40,16 @@ def run_on_device(
     except FormatError as problem:
         if not auto:
             raise TransferError(f"the {driver.__name__.rpartition('.')[2]} cannot run this plan: {problem}") from None
-        _note(str(problem))
         _through_host(plan, source, target, on_host)
+        _note(str(problem), str(problem))
+    except DeviceError as problem:
+        if not auto:
+            raise
+        try:
+            _through_host(plan, source, target, on_host)
+        except TilewrightError:
+            raise problem from None  # a device that does not even give its memory back
+        _note(driver.__name__, str(problem))
 
 
 def _check_apart(source: Any, target: Any) -> None:
@@ -120,7 +128,8 @@ def _as_bytes(array: DeviceArray) -> DeviceArray:
     return DeviceArray(array.home, array.memory, start, (nbytes,), (1,), element, array.owner)
 
 
-def _note(reason: str) -> None:
-    if reason not in _said:
-        _said.add(reason)
+def _note(what: str, reason: str) -> None:
+    """Say once for each thing why data goes through the host."""
+    if what not in _said:
+        _said.add(what)
         warnings.warn(f"going through the host: {reason}", RuntimeWarning, stacklevel=5)

@@ -222,6 +222,70 @@ def copy(source: Any, target: Any, threads: int | None = None, engine: str | Non
     return target
 
 
+def pack(
+    values: Any,
+    dtype: Any,
+    tile_elements: int = 1024,
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return the bytes of a block format that hold values which are in physical order already.
+
+    `tilize(..., dtype=...)` orders and packs in one pass. Values are a whole number of tiles of `tile_elements`; they
+    may be of any scalar format, and in the memory of a device, where the result is then, too.
+
+    >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
+    2176
+    """
+    values = admitted(values)
+    element = format_of(dtype)
+    if not isinstance(element, BlockFormat):
+        raise FormatError(f"{element.name} has no blocks to pack; relayout(..., dtype={element.name!r}) converts")
+    if not values.flags.c_contiguous:
+        raise LayoutError(f"pack reads flat memory, got strides {values.strides}; use np.ascontiguousarray")
+    flat = values.reshape(-1)
+    room = Layout(flat.size)
+    target = Placement(room, element, tile_elements=tile_elements)
+    data = _result(out, target, flat.size, flat)
+    if flat.size:
+        execute(plan_copy(Placement(room, native_format(flat)), target), flat, data, threads, engine)
+    return released(data)
+
+
+def unpack(
+    data: Any,
+    dtype: Any,
+    tile_elements: int = 1024,
+    out_dtype: Any = "float32",
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return the values that packed bytes hold, in physical order: the inverse of `pack`.
+
+    >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
+    [1.5, 1.5]
+    """
+    data, element = admitted(data), format_of(dtype)
+    if not isinstance(element, BlockFormat):
+        raise FormatError(f"{element.name} has no blocks to unpack; relayout(..., dtype=...) converts")
+    if not data.flags.c_contiguous:
+        raise LayoutError(f"unpack reads flat memory, got strides {data.strides}; use np.ascontiguousarray")
+    size = element.bytes_per_tile(tile_elements)
+    if data.nbytes % size:
+        raise FormatError(
+            f"{data.nbytes} bytes are no whole number of {element.name} tiles of {size}; give all of them"
+        )
+    room = Layout(data.nbytes // size * tile_elements)
+    target = Placement(room, format_of(out_dtype))
+    values = _result(out, target, room.size, data)
+    if room.size:
+        source = Placement(room, element, tile_elements=tile_elements)
+        execute(plan_copy(source, target), data.reshape(-1), values, threads, engine)
+    return released(values)
+
+
 def _whole_steps(array: Any) -> Any:
     """Return the array itself, or a copy of it if its strides are not multiples of its elements."""
     if array.flags.c_contiguous:

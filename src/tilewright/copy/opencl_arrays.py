@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cl_array
 
-from ..errors import TransferError
+from ..errors import DeviceError
 from ..formats import ScalarFormat, format_of
 from .device_array import Array, DeviceArray
 
@@ -24,6 +26,18 @@ def queue_of(context: Any) -> Any:
     if queue is None:
         queue = _queues[context] = cl.CommandQueue(context)
     return queue
+
+
+@contextmanager
+def reported(device: Any, what: str) -> Iterator[None]:
+    """Turn what goes wrong on a device into an error that says what to do."""
+    try:
+        yield
+    except cl.Error as problem:
+        raise DeviceError(
+            f"{device.name} could not {what} memory: {problem}; if its context is lost, start the process anew, or use"
+            " engine='native' with arrays of the host"
+        ) from problem
 
 
 @dataclass(frozen=True)
@@ -44,9 +58,9 @@ class OpenCLHome:
                 buffer = cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size=nbytes)
                 return DeviceArray(self, buffer, 0, shape, strides, element, buffer)
             array = cl_array.empty(self.queue, shape, element.dtype)
-        except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as problem:
-            raise TransferError(
-                f"{self.queue.device.name} has no room for {nbytes} bytes ({problem}); free arrays, or move less"
+        except (cl.Error, OverflowError, MemoryError) as problem:
+            raise DeviceError(
+                f"{self.queue.device.name} has no room for {nbytes} bytes ({problem}); free arrays or move less at once"
             ) from problem
         return DeviceArray(self, array.base_data, array.offset, shape, strides, element, array)
 
@@ -54,13 +68,15 @@ class OpenCLHome:
         """Copy the bytes of a contiguous device array to a contiguous one of the host, and wait for them."""
         if array.size:
             data = target.reshape(-1).view(np.uint8)
-            cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
+            with reported(self.queue.device, "give back"):
+                cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
         if array.size:
             data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
-            cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
+            with reported(self.queue.device, "take"):
+                cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
 
     def released(self, array: DeviceArray) -> Any:
         """Return the PyOpenCL array or buffer."""
@@ -68,7 +84,8 @@ class OpenCLHome:
 
     def synchronize(self) -> None:
         """Wait until everything on the queue is done."""
-        self.queue.finish()
+        with reported(self.queue.device, "finish"):
+            self.queue.finish()
 
 
 def find(array: Any) -> DeviceArray | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FormatError, TransferError
+from ..errors import DeviceError, FormatError, TransferError
 from ..formats import format_of
 from . import kernel_cache
 from .codegen import DEFAULTS, Kernel, Tuning, check_formats, generate
@@ -87,7 +87,7 @@ def home() -> Any:
     """Return where host data goes: the first device, or the one that PYOPENCL_CTX names."""
     queue, problem = _found()
     if problem:
-        raise TransferError(f"the opencl engine cannot run: {problem}")
+        raise DeviceError(f"the opencl engine cannot run: {problem}")
     from .opencl_arrays import OpenCLHome
 
     return OpenCLHome(queue)
@@ -112,7 +112,7 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
                 kernel.set_arg(k, argument)
             cl.enqueue_nd_range_kernel(queue, kernel, (shape.groups * shape.threads,), (shape.threads,))
     except cl.Error as problem:
-        raise TransferError(f"{queue.device.name} could not run the plan: {problem}; use engine='native'") from problem
+        raise DeviceError(f"{queue.device.name} could not run the plan: {problem}; use engine='native'") from problem
 
 
 def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
@@ -147,7 +147,7 @@ def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | 
         count = min(kernel.pipeline.tiles, groups or 4 * device.max_compute_units)
         cl.enqueue_nd_range_kernel(queue, program, (count * shape.threads,), (shape.threads,))
     except cl.Error as problem:
-        raise TransferError(f"{device.name} could not run the kernel: {problem}") from problem
+        raise DeviceError(f"{device.name} could not run the kernel: {problem}") from problem
 
 
 def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
@@ -168,7 +168,7 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
             for kernel in program.kernels
         ]
     except cl.Error as problem:
-        raise TransferError(f"{device.name} could not compile the plan: {problem}; use engine='native'") from problem
+        raise DeviceError(f"{device.name} could not compile the plan: {problem}; use engine='native'") from problem
 
 
 def _tunings(cl: Any, device: Any) -> dict[str, Tuning]:

@@ -7,7 +7,7 @@ CUDA, or by default memory of the host that keeps the same rules, so that the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..copy import copy as copy_elements
@@ -41,6 +41,18 @@ class DeviceMemory:
         3
         """
         return int(self.kept.size)
+
+    def part(self, start: int, size: int) -> Any:
+        """Return some of the scalars, as moves take them.
+
+        >>> import numpy as np
+        >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).part(1, 2).tolist()
+        [1, 2]
+        """
+        if not isinstance(self.kept, DeviceArray):
+            return self.kept[start : start + size]
+        step = self.format.itemsize
+        return replace(self.kept, start=self.kept.start + start * step, shape=(size,), strides=(step,))
 
     def unreachable(self) -> LayoutError:
         """Return the error for a host that tries to read or write this memory.

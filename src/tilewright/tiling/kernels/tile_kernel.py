@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...copy.codegen.kernel import WIDEST
 from ...copy.device_array import DeviceArray
 from ...copy.engine import DEVICE_ENGINES
-from ...errors import FormatError, TransferError
+from ...errors import DeviceError, FormatError, TransferError
 from ...formats import ScalarFormat, format_of
 from ..fills import check_fill
 from ..ports import DevicePort, MemoryPort, Port
@@ -125,7 +125,7 @@ class TileKernel:
         driver = DEVICE_ENGINES[self.engine]
         problem = driver.why_not()
         if problem:
-            raise TransferError(f"the kernel cannot run: {problem}; Pipeline.run computes on the host")
+            raise DeviceError(f"the kernel cannot run: {problem}; Pipeline.run computes on the host")
         count = len(self._parts.inputs)
         if self.pipeline.tiles:
             home = self._home(driver)
