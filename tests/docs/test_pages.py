@@ -28,7 +28,7 @@ FEWEST_BLOCKS = 120
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_the_page_runs(path, tmp_path):
     run_page(path, tmp_path)
-    assert not differences(path, tmp_path), "run python -m tests.docs.pictures"
+    assert not differences(path, tmp_path), "run make pictures"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
