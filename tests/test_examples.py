@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example a reader can see is executed, and each check fails if it finds nothing to execute."""
+"""Every example of a docstring is executed; those of pages are in tests/docs. Each check fails if it finds nothing."""
 
 import doctest
 import importlib
 import inspect
 import pkgutil
-import re
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,6 @@ import tilewright.tensor
 import tilewright.tiling
 import tilewright.views
 
-README = Path(__file__).parent.parent / "README.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FEWEST_DOCSTRING_EXAMPLES = 20
 
@@ -52,13 +49,6 @@ def run_doctest(test: doctest.DocTest) -> None:
     report: list[str] = []
     failed, _ = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
     assert not failed, "".join(report)
-
-
-def readme_blocks() -> list[tuple[int, str]]:
-    """Return (line number, code) of every block fenced as python in the README."""
-    text = README.read_text(encoding="utf-8")
-    fences = re.finditer(r"^```python[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return [(text.count("\n", 0, fence.start(1)) + 1, fence[1]) for fence in fences]
 
 
 def public_objects() -> list[str]:
@@ -105,19 +95,3 @@ def test_public_name_has_an_example(name):
 
 def test_public_names_are_found():
     assert public_objects()
-
-
-def test_readme_examples_are_found():
-    assert readme_blocks()
-
-
-def test_readme_examples():
-    namespace = {"__name__": "readme"}
-    for line, code in readme_blocks():
-        if ">>> " in code:
-            parsed = doctest.DocTestParser().get_doctest(code, {}, "README", str(README), line - 1)
-            parsed.globs = namespace  # the parser copies the dictionary it is given
-            run_doctest(parsed)
-        else:
-            # The blank lines make a traceback name the line of the README.
-            exec(compile("\n" * (line - 1) + code, str(README), "exec"), namespace)

@@ -273,15 +273,19 @@ def page() -> str:
         " follow the reader's light or dark setting.",
         "",
         "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
-        " picture after these; `folder` is an empty one.",
+        " picture after these:",
         "",
         "```python",
+        "from tempfile import mkdtemp",
+        "",
         "import numpy as np",
         "import tilewright as tw",
         "from tilewright import addr, bank, views",
         "from tilewright.copy import Placement, plan_copy, tiled_layout",
         "from tilewright.tiling import Schedule, Tiler",
         "from tilewright.tiling.trace import Span",
+        "",
+        "folder = mkdtemp()",
         "```",
     ]
     for picture in PICTURES:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import layout
 from .errors import (
     CoordinateError,
+    DeviceError,
     FileFormatError,
     FormatError,
     LayoutError,
@@ -20,7 +21,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 if TYPE_CHECKING:
     from .compare import Comparison, diff
     from .conversion import ConversionPlan, ConversionReport, Rules, VerifyReport, convert, plan_conversion, verify
-    from .copy import Placement, Plan, plan_copy, relayout, tiled_layout, tilize, untilize
+    from .copy import Placement, Plan, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import (
         Inspection,
         StoredTensor,
@@ -71,7 +72,8 @@ __version__ = "0.0.1"
 
 # Rooms that need NumPy are opened on first use, so that `import tilewright` stays quick.
 _LAZY = {
-    **dict.fromkeys(("Placement", "Plan", "plan_copy", "relayout", "tiled_layout", "tilize", "untilize"), "copy"),
+    **dict.fromkeys(("Placement", "Plan", "pack", "plan_copy", "relayout", "tiled_layout", "tilize"), "copy"),
+    **dict.fromkeys(("unpack", "untilize"), "copy"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
     **dict.fromkeys(
         ("Allocator", "BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"
@@ -105,6 +107,7 @@ __all__ = [
     "CoreRange",
     "CoreRangeSet",
     "Device",
+    "DeviceError",
     "FileFormatError",
     "FormatError",
     "Inspection",
@@ -154,6 +157,7 @@ __all__ = [
     "interleaved",
     "nd_sharded",
     "open_tensors",
+    "pack",
     "plan_conversion",
     "plan_copy",
     "plan_tiles",
@@ -166,6 +170,7 @@ __all__ = [
     "tiled_layout",
     "tilize",
     "to_bytes",
+    "unpack",
     "untilize",
     "verify",
     "width_sharded",

@@ -55,7 +55,21 @@ class TransferError(TilewrightError, RuntimeError):
     ...     tw.tilize(np.zeros((2, 2)), engine="abacus")
     ... except tw.TransferError as problem:
     ...     print(problem)
-    there is no engine 'abacus'; choose one of auto, native, reference
+    there is no engine 'abacus'; choose one of auto, native, reference, opencl, cuda
+    """
+
+
+class DeviceError(TransferError):
+    """A device that is missing, has no room left, or failed: a `TransferError` that another device would not have.
+
+    >>> from tilewright.copy import cuda_engine
+    >>> try:
+    ...     home = cuda_engine.home()
+    ... except DeviceError as problem:
+    ...     print("CUDA" in str(problem))
+    ... else:
+    ...     print(home.engine == "cuda")
+    True
     """
 
 

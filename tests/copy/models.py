@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from tilewright.copy import Placement, native_engine, plan_copy
+from tilewright.copy import Placement, cuda_engine, native_engine, opencl_engine, plan_copy
 from tilewright.formats import SCALAR_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout
 
@@ -81,10 +81,12 @@ def padding(value, source, target):
 
 
 def require(engine, element):
-    """Skip a test of a format that the native engine does not claim to know."""
+    """Skip a test of a format that an engine does not claim to know."""
     element = format_of(element)
-    if engine["engine"] == "native" and isinstance(element, BlockFormat):
+    name = engine["engine"]
+    if name != "reference" and isinstance(element, BlockFormat):
         room = Layout(element.block)
         plan = plan_copy(Placement(room, "float32"), Placement(room, element, tile_elements=element.block))
-        if not native_engine.can_run(plan):
-            pytest.skip(f"the native engine does not know {element}")
+        driver = {"native": native_engine, "opencl": opencl_engine, "cuda": cuda_engine}[name]
+        if not driver.can_run(plan):
+            pytest.skip(f"the {name} engine does not know {element}")

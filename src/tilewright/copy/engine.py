@@ -11,26 +11,31 @@ import numpy as np
 
 from ..errors import TransferError
 from ..formats import BlockFormat
-from . import native, native_engine, reference
+from . import cuda_engine, native, native_engine, opencl_engine, reference
 from .buffers import Buffer
+from .device_array import DeviceArray, on_device
+from .device_moves import run_on_device
 from .plan import Plan
 from .staged import needs_stages, run_in_stages
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
-ENGINES = ("auto", "native", "reference")
+DEVICE_ENGINES: dict[str, Any] = {"opencl": opencl_engine, "cuda": cuda_engine}
+ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
 
 
 def execute(
     plan: Plan,
-    source: Array,
-    target: Array,
+    source: Any,
+    target: Any,
     threads: int | None = None,
     engine: str | None = None,
 ) -> None:
-    """Carry out a plan on the memory of two arrays.
+    """Carry out a plan on the memory of two arrays, of the host or of a device.
 
-    The engine is "native", "reference" or "auto" (native where it can); without the argument the environment variable
-    TILEWRIGHT_ENGINE decides. `threads` defaults to all cores, or to TILEWRIGHT_THREADS.
+    The engine is "native", "reference", "opencl", "cuda" or "auto": the device that holds an array, otherwise native
+    where it can. Without the argument the environment variable TILEWRIGHT_ENGINE decides. `threads` of the host
+    default to all cores, or to TILEWRIGHT_THREADS. Work on a device is enqueued, and not waited for unless an array
+    is on the host.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copy import Placement, plan_copy
@@ -40,7 +45,37 @@ def execute(
     >>> moved.tolist()
     [0, 3, 1, 4, 2, 5]
     """
+    ends = [on_device(source) or source, on_device(target) or target]
+    name = _named(engine)
+    device = next((end.home for end in ends if isinstance(end, DeviceArray)), None)
+    if device is not None and name != "auto" and name != device.engine:
+        raise TransferError(
+            f"an array in the memory of {device.engine} cannot be moved by engine={name!r}; use engine='auto', or copy"
+            " it to the host first"
+        )
+    if device is None and name not in DEVICE_ENGINES:
+        _run_on_host(plan, source, target, threads, name)
+        return
+    _threads(threads)
+    if device is None:
+        _check_host(plan, Buffer.of(source), Buffer.of(target))
+    driver = DEVICE_ENGINES[name if device is None else device.engine]
+    run_on_device(
+        plan, ends[0], ends[1], driver, device or driver.home(), partial(_run_on_host, threads=threads), name == "auto"
+    )
+
+
+def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None = None, name: str = "auto") -> None:
     before, after = Buffer.of(source), Buffer.of(target)
+    _check_host(plan, before, after)
+    if needs_stages(plan.source, plan.target):
+        run_in_stages(plan.source, plan.target, partial(_run_on_host, threads=threads, name=name), source, target)
+    else:
+        _run(plan, before, after, threads, name)
+
+
+def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
+    """Raise if the memory of two arrays of the host does not suit a plan."""
     if not after.writeable:
         raise TransferError("cannot write to a read-only target; pass a writeable array as out")
     for what, buffer, place in (("source", before, plan.source), ("target", after, plan.target)):
@@ -51,13 +86,9 @@ def execute(
         raise TransferError(
             "source and target share memory, and a copy in place would read what it has written; copy the source first"
         )
-    if needs_stages(plan.source, plan.target):
-        run_in_stages(plan.source, plan.target, partial(execute, threads=threads, engine=engine), source, target)
-    else:
-        _run(plan, before, after, threads, engine)
 
 
-def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str | None) -> None:
+def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str) -> None:
     count = _threads(threads)
     if _chosen(plan, engine) == "native":
         native_engine.run(plan, before.address, after.address, count)
@@ -77,10 +108,28 @@ def _clear_gaps(plan: Plan, target: Buffer) -> None:
         tiles[:, sections.scales : sections.data_offset] = 0
 
 
-def _chosen(plan: Plan, engine: str | None) -> str:
+def _named(engine: str | None) -> str:
     name = engine or os.environ.get("TILEWRIGHT_ENGINE") or "auto"
     if name not in ENGINES:
         raise TransferError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
+    return name
+
+
+def chosen_on_host(plan: Plan, engine: str | None = None) -> str:
+    """Return the engine that runs a plan on memory of the host: "native" or "reference".
+
+    Engines of devices, which the environment may name for everything, leave such memory to the fastest one here.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> chosen_on_host(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")), "reference")
+    'reference'
+    """
+    name = _named(engine)
+    return _chosen(plan, "auto" if name in DEVICE_ENGINES else name)
+
+
+def _chosen(plan: Plan, name: str) -> str:
     if name == "auto":
         return "native" if native_engine.can_run(plan) else "reference"
     if name == "native" and not native_engine.can_run(plan):

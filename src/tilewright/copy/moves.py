@@ -14,7 +14,8 @@ from ..formats import BlockFormat, ScalarFormat, format_of
 from ..layout import Layout, LayoutLike, within
 from ..layout.strided import make
 from ..layout.tuples import ceil_div
-from .buffers import aligned_empty, native_format, placement_of
+from .buffers import native_format, placement_of
+from .device_array import admitted, empty_like, released
 from .engine import execute
 from .placement import Placement
 from .plan import plan_copy
@@ -60,7 +61,7 @@ def _folded(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
     return shape[:-2], shape[-2], shape[-1]
 
 
-def _two_dimensional(array: Array) -> Array:
+def _two_dimensional(array: Any) -> Any:
     return array.reshape(1, -1) if array.ndim < 2 else array
 
 
@@ -97,29 +98,30 @@ def tilize(
     transpose: bool = False,
     dtype: Any = None,
     pad_value: Any = 0,
-    out: Array | None = None,
+    out: Any = None,
     threads: int | None = None,
     engine: str | None = None,
-) -> Array:
+) -> Any:
     """Return the physical elements of an array stored tile by tile: a flat array, of bytes for block formats.
 
     Any rank: outer dimensions fold, and every matrix is padded to whole tiles with `pad_value`. `dtype` converts on
-    the way. `out` is filled instead of a new array, and may be a memory map.
+    the way. `out` is filled instead of a new array, and may be a memory map. The result lives where the array lives:
+    an array of torch, CuPy, JAX or PyOpenCL in the memory of a device gives another one there.
 
     >>> tilize(np.arange(32, dtype=np.uint8).reshape(4, 8), tile=(2, 2), face=None)[:8].tolist()
     [0, 1, 8, 9, 2, 3, 10, 11]
     >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
     2176
     """
-    array = _whole_steps(_two_dimensional(np.asarray(array)))
+    array = _whole_steps(_two_dimensional(admitted(array)))
     source = placement_of(array)
     element = source.format if dtype is None else format_of(dtype)
     target = _tiled_placement(array.shape, tile, face, transpose, element, pad_value)
     count = target.places if array.size else 0
-    data = _result(out, target, count)
+    data = _result(out, target, count, array)
     if array.size:
         execute(plan_copy(source, target), array, data, threads, engine)
-    return data
+    return released(data)
 
 
 def untilize(
@@ -130,10 +132,10 @@ def untilize(
     transpose: bool = False,
     dtype: Any = None,
     out_dtype: Any = None,
-    out: Array | None = None,
+    out: Any = None,
     threads: int | None = None,
     engine: str | None = None,
-) -> Array:
+) -> Any:
     """Return the logical array of this shape from its physical elements: the inverse of `tilize`.
 
     `dtype` is the format of the data, needed for block formats, whose data are bytes; they become float32. `out_dtype`
@@ -143,7 +145,7 @@ def untilize(
     >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
-    data = np.asarray(data)
+    data = admitted(data)
     shape = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     if not data.flags.c_contiguous:
         raise LayoutError(f"physical data must be contiguous, got strides {data.strides}; use np.ascontiguousarray")
@@ -161,7 +163,7 @@ def untilize(
     result_format = format_of(default if out_dtype is None else out_dtype)
     if not isinstance(result_format, ScalarFormat):
         raise FormatError(f"a logical array holds a scalar format, not {result_format.name}; tilize packs blocks")
-    result = aligned_empty(shape, result_format.dtype) if out is None else out
+    result = empty_like(data, shape, result_format) if out is None else admitted(out)
     if tuple(result.shape) != shape:
         raise LayoutError(f"out has shape {result.shape}, but the result has shape {shape}")
     if out_dtype is not None and result.dtype != result_format.dtype:
@@ -171,26 +173,26 @@ def untilize(
     if prod(shape):
         view = _two_dimensional(result)
         execute(plan_copy(source, placement_of(view)), data.reshape(-1), view, threads, engine)
-    return result
+    return released(result)
 
 
 def relayout(
     array: Any,
     source: LayoutLike,
     target: LayoutLike,
-    out: Array | None = None,
+    out: Any = None,
     dtype: Any = None,
     pad_value: Any = 0,
     threads: int | None = None,
     engine: str | None = None,
-) -> Array:
+) -> Any:
     """Return a flat array with the elements moved from one layout of flat memory to another.
 
     >>> from tilewright import row_major, col_major
     >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    array = np.asarray(array)
+    array = admitted(array)
     if not array.flags.c_contiguous:
         raise LayoutError(
             f"relayout reads flat memory, got an array with strides {array.strides}; use np.ascontiguousarray"
@@ -198,28 +200,93 @@ def relayout(
     flat = array.reshape(-1)
     before = Placement(source, native_format(flat))
     after = Placement(target, before.format if dtype is None else format_of(dtype), pad_value)
-    data = _result(out, after, int(target.cosize))
+    data = _result(out, after, int(target.cosize), flat)
     execute(plan_copy(before, after), flat, data, threads, engine)
-    return data
+    return released(data)
 
 
-def copy(source: Array, target: Array, threads: int | None = None, engine: str | None = None) -> Array:
+def copy(source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> Any:
     """Return target after the elements of source, of the same shape, were copied and converted into it.
+
+    Either may be in the memory of a device.
 
     >>> copy(np.arange(6, dtype=np.float32).reshape(2, 3).T, np.empty((3, 2), dtype=np.int16)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    if source.shape != target.shape:
-        raise LayoutError(f"cannot copy shape {source.shape} to shape {target.shape}; they must be equal")
-    if source.size:
-        rank = max(1, source.ndim)
-        before, after = source.reshape((1,) * (rank - source.ndim) + source.shape), target
-        after = target if target.ndim else target.reshape(1)
+    before, after = admitted(source), admitted(target)
+    if before.shape != after.shape:
+        raise LayoutError(f"cannot copy shape {before.shape} to shape {after.shape}; they must be equal")
+    if before.size:
+        before, after = (array if array.ndim else array.reshape(1) for array in (before, after))
         execute(plan_copy(placement_of(before), placement_of(after)), before, after, threads, engine)
     return target
 
 
-def _whole_steps(array: Array) -> Array:
+def pack(
+    values: Any,
+    dtype: Any,
+    tile_elements: int = 1024,
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return the bytes of a block format that hold values which are in physical order already.
+
+    `tilize(..., dtype=...)` orders and packs in one pass. Values are a whole number of tiles of `tile_elements`; they
+    may be of any scalar format, and in the memory of a device, where the result is then, too.
+
+    >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
+    2176
+    """
+    values = admitted(values)
+    element = format_of(dtype)
+    if not isinstance(element, BlockFormat):
+        raise FormatError(f"{element.name} has no blocks to pack; relayout(..., dtype={element.name!r}) converts")
+    if not values.flags.c_contiguous:
+        raise LayoutError(f"pack reads flat memory, got strides {values.strides}; use np.ascontiguousarray")
+    flat = values.reshape(-1)
+    room = Layout(flat.size)
+    target = Placement(room, element, tile_elements=tile_elements)
+    data = _result(out, target, flat.size, flat)
+    if flat.size:
+        execute(plan_copy(Placement(room, native_format(flat)), target), flat, data, threads, engine)
+    return released(data)
+
+
+def unpack(
+    data: Any,
+    dtype: Any,
+    tile_elements: int = 1024,
+    out_dtype: Any = "float32",
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return the values that packed bytes hold, in physical order: the inverse of `pack`.
+
+    >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
+    [1.5, 1.5]
+    """
+    data, element = admitted(data), format_of(dtype)
+    if not isinstance(element, BlockFormat):
+        raise FormatError(f"{element.name} has no blocks to unpack; relayout(..., dtype=...) converts")
+    if not data.flags.c_contiguous:
+        raise LayoutError(f"unpack reads flat memory, got strides {data.strides}; use np.ascontiguousarray")
+    size = element.bytes_per_tile(tile_elements)
+    if data.nbytes % size:
+        raise FormatError(
+            f"{data.nbytes} bytes are no whole number of {element.name} tiles of {size}; give all of them"
+        )
+    room = Layout(data.nbytes // size * tile_elements)
+    target = Placement(room, format_of(out_dtype))
+    values = _result(out, target, room.size, data)
+    if room.size:
+        source = Placement(room, element, tile_elements=tile_elements)
+        execute(plan_copy(source, target), data.reshape(-1), values, threads, engine)
+    return released(values)
+
+
+def _whole_steps(array: Any) -> Any:
     """Return the array itself, or a copy of it if its strides are not multiples of its elements."""
     if array.flags.c_contiguous:
         return array
@@ -227,14 +294,15 @@ def _whole_steps(array: Array) -> Array:
     return array if whole else np.ascontiguousarray(array)
 
 
-def _result(out: Array | None, target: Placement, count: int) -> Array:
-    """Return the array to fill: a new one, or out if it has the right size and type."""
-    if isinstance(target.format, BlockFormat):
-        size, dtype = (target.nbytes if count else 0), np.dtype(np.uint8)
-    else:
-        size, dtype = count, target.format.dtype
+def _result(out: Any, target: Placement, count: int, like: Any) -> Any:
+    """Return the array to fill: a new one where another lives, or out if it has the right size and type."""
+    element, size = target.format, count
+    if isinstance(element, BlockFormat):
+        element, size = format_of("uint8"), target.nbytes if count else 0
+    assert isinstance(element, ScalarFormat)
     if out is None:
-        return aligned_empty(size, dtype)
+        return empty_like(like, size, element)
+    out, dtype = admitted(out), element.dtype
     if out.dtype != dtype or out.size != size or not out.flags.c_contiguous:
         raise LayoutError(f"out must be a contiguous array of {size} x {dtype}, got {out.size} x {out.dtype}")
     return out.reshape(-1)

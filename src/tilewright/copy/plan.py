@@ -28,9 +28,46 @@ _PLANS: dict[tuple[Any, ...], Plan] = {}
 _MOST_PLANS = 1024
 
 
-@dataclass(frozen=True, slots=True)
+class PlannedSource(Placement):
+    """The source of a plan: a placement like any other which, called, gives the source text of the plan's kernels.
+
+    >>> from tilewright import Layout
+    >>> place = Placement(Layout(4096), "int8")
+    >>> plan = plan_copy(place, place)
+    >>> plan.source == place, plan.source("cuda") == plan.code("cuda")
+    (True, True)
+    """
+
+    plan: Plan
+
+    def __init__(self, place: Placement, plan: Plan) -> None:
+        self.__dict__.update({**place.__dict__, "plan": plan})
+
+    def __call__(self, dialect: str) -> str:
+        """Return the plan as C for a device, in the dialect "opencl" or "cuda"; see `Plan.code`."""
+        return self.plan.code(dialect)
+
+    @property
+    def placement(self) -> Placement:
+        """Return the source without its plan."""
+        return Placement(self.layout, self.format, self.fill, self.tile_elements)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PlannedSource):
+            other = other.placement
+        return self.placement == other if isinstance(other, Placement) else NotImplemented
+
+    __hash__ = Placement.__hash__
+
+    def __repr__(self) -> str:
+        return repr(self.placement)
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Plan(Shown):
     """How to move source into target: loop nests that engines run.
+
+    `plan.source("opencl")` and `plan.source("cuda")` are the text of the kernels that do it on a device.
 
     >>> from tilewright import row_major, col_major
     >>> plan = plan_copy(Placement(row_major(4, 8), "float32"), Placement(col_major(4, 8), "float32"))
@@ -38,9 +75,14 @@ class Plan(Shown):
     [('copy', (8, 4))]
     """
 
-    source: Placement
+    source: PlannedSource
     target: Placement
     parts: tuple[Part, ...]
+
+    def __init__(self, source: Placement, target: Placement, parts: tuple[Part, ...]) -> None:
+        object.__setattr__(self, "source", PlannedSource(source, self))
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "parts", parts)
 
     @property
     def moved(self) -> int:
@@ -83,6 +125,18 @@ class Plan(Shown):
           for 4: source +1, target +2
         """
         return explain(self)
+
+    def code(self, dialect: str) -> str:
+        """Return the plan as C for a device, in the dialect "opencl" or "cuda": a kernel for each loop nest.
+
+        >>> from tilewright import Layout
+        >>> plan = plan_copy(Placement(Layout(4096), "int8"), Placement(Layout(4096), "int8"))
+        >>> [line for line in plan.code("cuda").splitlines() if line.startswith("KERNEL")]
+        ['KERNEL(256) tw_copy_0(GLOBAL const u8 *RESTRICT source, GLOBAL u8 *RESTRICT target) {']
+        """
+        from .codegen import generate  # needs plans itself
+
+        return generate(self, dialect).text
 
 
 def plan_copy(source: Placement, target: Placement) -> Plan:

@@ -11,7 +11,7 @@ from ..errors import TransferError
 from ..formats import BlockFormat
 from . import native, native_engine, reference
 from .buffers import Buffer
-from .engine import _chosen
+from .engine import chosen_on_host
 from .plan import Plan
 
 Runner: TypeAlias = Callable[[int, int], None]
@@ -60,7 +60,7 @@ def prepared(plan: Plan, threads: int = 1, engine: str | None = None, streaming:
     """
     if isinstance(plan.target.format, BlockFormat):
         raise TransferError(f"packing {plan.target.format} takes more than one run of a plan; use execute")
-    if _chosen(plan, engine) == "native":
+    if chosen_on_host(plan, engine) == "native":
         return NativeRunner(plan, threads, streaming)
     reach, room = plan.source.nbytes, plan.target.nbytes
 

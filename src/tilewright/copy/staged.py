@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import lcm, prod
 from typing import Any
 
@@ -15,6 +16,7 @@ from .placement import Placement
 from .plan import Plan, plan_copy
 
 SLAB_BYTES = 16 << 20
+_HOST_MEMORY = partial(np.empty, dtype=np.float32)
 
 
 def needs_stages(source: Placement, target: Placement) -> bool:
@@ -28,9 +30,16 @@ def needs_stages(source: Placement, target: Placement) -> bool:
 
 
 def run_in_stages(
-    source: Placement, target: Placement, run: Callable[[Plan, Any, Any], None], data: Any, out: Any
+    source: Placement,
+    target: Placement,
+    run: Callable[[Plan, Any, Any], None],
+    data: Any,
+    out: Any,
+    empty: Callable[[int], Any] = _HOST_MEMORY,
 ) -> None:
     """Carry out a copy from blocks to blocks: unpack a slab to float32, pack it, and go on.
+
+    `empty` makes room for so many float32, where the data live.
 
     >>> from tilewright.copy import execute, tiled_layout, tilize
     >>> eight = tilize(np.ones((40, 40), dtype=np.float32), dtype="bfloat8_b")
@@ -41,7 +50,7 @@ def run_in_stages(
     True
     """
     for first, second in slabs(source, target):
-        slab = np.empty(prod(second.source.extents), dtype=np.float32)
+        slab = empty(prod(second.source.extents))
         if first is not None:
             run(first, data, slab)
         run(second, slab, out)

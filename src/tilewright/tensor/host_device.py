@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host and device buffers: memory that a host program allocates for itself and for a device.
 
-The device here keeps its memory out of the host's reach, as a real one does: only enqueued copies move data.
+A device keeps its memory out of the host's reach: only enqueued copies move data. It is a real one, through OpenCL or
+CUDA, or by default memory of the host that keeps the same rules, so that the same program runs anywhere.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..copy import copy as copy_elements
+from ..copy import cuda_engine, opencl_engine
 from ..copy.buffers import aligned_empty
-from ..errors import CoordinateError, LayoutError
+from ..copy.device_array import DeviceArray
+from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import ScalarFormat, format_of
 from ..layout.brackets import brackets
 from ..layout.integers import as_integer
@@ -37,6 +41,18 @@ class DeviceMemory:
         3
         """
         return int(self.kept.size)
+
+    def part(self, start: int, size: int) -> Any:
+        """Return some of the scalars, as moves take them.
+
+        >>> import numpy as np
+        >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).part(1, 2).tolist()
+        [1, 2]
+        """
+        if not isinstance(self.kept, DeviceArray):
+            return self.kept[start : start + size]
+        step = self.format.itemsize
+        return replace(self.kept, start=self.kept.start + start * step, shape=(size,), strides=(step,))
 
     def unreachable(self) -> LayoutError:
         """Return the error for a host that tries to read or write this memory.
@@ -66,7 +82,9 @@ class DeviceBuffer:
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self.context = context
-        self.device_memory = DeviceMemory(element, aligned_empty(size, element.dtype))
+        home = context.home
+        kept = aligned_empty(size, element.dtype) if home is None else home.empty((size,), element)
+        self.device_memory = DeviceMemory(element, kept)
 
     def __len__(self) -> int:
         return self.device_memory.size
@@ -133,7 +151,10 @@ def _create(kind: Any) -> Any:
 
 
 class DeviceContext:
-    """A device with memory of its own and a queue of copies.
+    """A device with memory of its own and a queue of copies: "host", or a real one, "opencl" or "cuda".
+
+    On a host the device is memory that only copies reach. Buffers of real devices are arguments of any move, such as
+    `tilize` and `copy`.
 
     >>> ctx = DeviceContext()
     >>> host, device = ctx.enqueue_create_host_buffer["int32"](2), ctx.enqueue_create_buffer["int32"](2)
@@ -145,6 +166,12 @@ class DeviceContext:
     >>> int(back[0])
     5
     """
+
+    def __init__(self, device: str = "host") -> None:
+        homes: dict[str, Any] = {"host": None, "opencl": opencl_engine.home, "cuda": cuda_engine.home}
+        if device not in homes:
+            raise TransferError(f"there is no device {device!r}; choose one of {', '.join(homes)}")
+        self.home = None if device == "host" else homes[device]()
 
     enqueue_create_buffer = brackets(_create(DeviceBuffer))
     enqueue_create_host_buffer = brackets(_create(HostBuffer))
@@ -161,13 +188,22 @@ class DeviceContext:
                 f"cannot copy {out_of.size} x {out_of.dtype} to {into.size} x {into.dtype}; sizes and formats must be"
                 " equal"
             )
-        into[...] = out_of
+        if isinstance(into, DeviceArray) and isinstance(out_of, DeviceArray):
+            copy_elements(out_of, into)
+        elif isinstance(into, DeviceArray):
+            into.home.upload(out_of, into)
+        elif isinstance(out_of, DeviceArray):
+            out_of.home.download(out_of, into)
+        else:
+            into[...] = out_of
 
     def synchronize(self) -> None:
         """Wait until everything that was enqueued is done.
 
         >>> DeviceContext().synchronize()
         """
+        if self.home is not None:
+            self.home.synchronize()
 
 
 def _memory(buffer: Any) -> Any:

@@ -66,6 +66,23 @@ class Store:
             raise self.data.unreachable()
         return self.data
 
+    def part(self, start: int, size: int) -> Any:
+        """Return some of the scalars wherever they are, for a move: an array of the host, or memory of a device.
+
+        >>> Store.of([1, 2, 3]).part(1, 2).tolist()
+        [2, 3]
+        """
+        return self.data[start : start + size] if self.on_host else self.data.part(start, size)
+
+    @property
+    def on_host(self) -> bool:
+        """Return whether the host can reach the scalars.
+
+        >>> Store.of([1]).on_host
+        True
+        """
+        return isinstance(self.data, np.ndarray)
+
     def changed(self, **fields: Any) -> Store:
         """Return the same memory with other labels.
 

@@ -270,7 +270,7 @@ class TileTensor(View, Arithmetic):
         if isinstance(self._store.origin, DeviceBuffer) and self._offset == 0 and count == self._store.size:
             return self._store.origin
         buffer: DeviceBuffer = context.enqueue_create_buffer[self.dtype](count)
-        context.enqueue_copy(buffer, self._store.host[self._offset : self._offset + count])
+        context.enqueue_copy(buffer, self._store.part(self._offset, count))
         return buffer
 
     def as_span(self) -> Any:

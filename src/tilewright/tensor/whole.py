@@ -135,8 +135,10 @@ class Scalars:
         inside: Array = self.tensor._store.host[table[mask]].reshape(self.valid)
         return inside
 
-    def placed(self, extents: tuple[int, ...]) -> tuple[Placement, Array] | None:
+    def placed(self, extents: tuple[int, ...], anywhere: bool = False) -> tuple[Placement, Any] | None:
         """Return the first scalars of each mode as a placement and the memory that it lies in; None if no plan can.
+
+        The memory has to be the host's, unless it may be `anywhere`.
 
         >>> import tilewright as tw
         >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
@@ -155,7 +157,9 @@ class Scalars:
             size = self.tensor._store.size - start
         else:
             return None
-        return Placement(layout, self.tensor._store.format), self.tensor._store.host[start : start + size]
+        store = self.tensor._store
+        memory = store.part(start, size) if anywhere else store.host[start : start + size]
+        return Placement(layout, store.format), memory
 
     def _planned(self, extents: tuple[int, ...], array: Array, writing: bool) -> bool:
         """Move the first scalars of each mode from or to an array of their shape, if a plan can."""
@@ -293,6 +297,8 @@ def copy_from(tensor: TileTensor, source: Any, order: str | None = None, fill: A
     """
     require_writable(tensor)
     target = Scalars.of(tensor)
+    if not tensor._store.on_host or (hasattr(source, "_store") and not source._store.on_host):
+        return _copy_by_device(tensor, target, source)
     if not hasattr(source, "_whole"):
         values = np.asarray(source)
         return _from_array(
@@ -308,6 +314,27 @@ def copy_from(tensor: TileTensor, source: Any, order: str | None = None, fill: A
         f"the source has {origin.valid} of {origin.extents} valid, less than the {target.valid} of the target; give"
         " fill=x for the rest"
     )
+
+
+def _copy_by_device(tensor: TileTensor, target: Scalars, source: Any) -> TileTensor:
+    """Copy by a plan where one of the two is in the memory of a device: boxes of equal extents."""
+    ours = theirs = None
+    if target.valid is not None:
+        ours = target.placed(target.valid, anywhere=True)
+        if hasattr(source, "_whole"):
+            origin = Scalars.of(source)
+            theirs = origin.placed(target.valid, anywhere=True) if origin.valid == target.valid else None
+        else:
+            values = np.asarray(source)
+            theirs = (placement_of(values), values) if values.shape == target.valid and values.ndim else None
+    if ours is None or theirs is None:
+        raise LayoutError(
+            f"in the memory of a device, tensors of equal extents are copied, such as {target.valid or target.extents};"
+            " copy whole buffers with ctx.enqueue_copy, or give the source that shape"
+        )
+    if target.valid and prod(target.valid):
+        execute(plan_copy(theirs[0], ours[0]), theirs[1], ours[1])
+    return tensor
 
 
 def _covers(origin: Scalars, target: Scalars) -> bool:

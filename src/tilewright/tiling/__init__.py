@@ -3,6 +3,7 @@
 
 from .budget import Suggestion, suggest_tile
 from .execution import CancelledError, Step
+from .kernels import TileKernel
 from .operands import Input, Output
 from .pipeline import Pipeline, Report
 from .plans import PlanReport, Task, TilePlan, plan_tiles
@@ -33,6 +34,7 @@ __all__ = [
     "Task",
     "ThreadEngine",
     "Tile",
+    "TileKernel",
     "TilePlan",
     "Tiler",
     "Trace",

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..copy.device_array import on_device
 from ..errors import LayoutError, TransferError
 from .mapped import MappedPort, is_shared_map
-from .ports import MemoryPort, Port, SlicedPort
+from .ports import DevicePort, MemoryPort, Port, SlicedPort
 from .tensors import ExternalTensor
 from .tile import extents
 from .tiler import Tiler
@@ -54,6 +55,10 @@ def port_of(thing: Any, writing: bool = False) -> Port:
         port = MappedPort(thing)
     elif isinstance(thing, np.ndarray) and _steps_by_elements(thing):
         port = MemoryPort(ExternalTensor(thing))
+    elif (there := on_device(thing)) is not None:
+        if writing and not there.writeable:
+            raise TransferError(f"cannot write to {type(thing).__name__}, which is read-only; give a writeable target")
+        return DevicePort(there)
     elif all(hasattr(thing, name) for name in ("shape", "dtype", "__getitem__")):
         return SlicedPort(thing)
     else:

@@ -16,6 +16,7 @@ from ..errors import LayoutError, TransferError
 from ..showing import Shown
 from .execution import Progress, Run, Step, Switch, computed
 from .fills import check_fill
+from .kernels import TileKernel
 from .lanes import Lanes, lanes_for
 from .operands import Input, Output, port_of
 from .ports import MemoryPort, Port, Room
@@ -277,6 +278,25 @@ class Pipeline(Shown):
             for step in steps:
                 computed(compute or _copy_tiles, step)
         return Report(self.tiles, perf_counter() - started, run.moved["import"], run.moved["export"], self.buffer_bytes)
+
+    def kernel(
+        self, compute: Any, engine: str = "opencl", each: str = "element", functions: str = "", threads: int = 256
+    ) -> TileKernel:
+        """Return this pipeline as one kernel of a device, with a compute in C; its `run` does the work.
+
+        `compute` is an expression of `in0`, `in1`, ... (several outputs: one expression each), or statements that
+        assign to `out0`, ...; they are computed for every element of the first output's tile. `in0(i0 + 1, i1)` is
+        any element of the tile of an input, at the index `i0`, `i1` of the element at hand moved on; `x0`, `x1` is its
+        place in the whole, `tile` the number of the tile. With `each="tile"` statements run once a tile, by all
+        threads, and store with `set_out0(value, i0, i1)`. `functions` are C functions that the compute may call.
+
+        >>> import numpy as np
+        >>> a, b, tiler = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32), Tiler((8, 8), (4, 4))
+        >>> kernel = Pipeline([Input(a, tiler)], [Output(b, tiler)]).kernel("sqrt(in0)", engine="opencl")
+        >>> "async_work_group_copy" in kernel.source
+        True
+        """
+        return TileKernel(self, compute, engine, each, functions, threads)
 
 
 def _copy_tiles(*arrays: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..copy.buffers import aligned_empty
+from ..copy.device_array import DeviceArray
 from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
@@ -181,6 +182,35 @@ class SlicedPort:
                 self.thing[inside.slices] = view
 
         return work
+
+
+class DevicePort:
+    """The port of an array in the memory of a device, where a pipeline runs as a kernel.
+
+    >>> from tilewright.formats import float32
+    >>> there = DeviceArray(home=None, memory=0, start=0, shape=(4,), strides=(4,), format=float32, owner=None)
+    >>> DevicePort(there).dtype
+    dtype('float32')
+    """
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+        self.shape, self.dtype = tuple([int(n) for n in array.shape]), array.dtype
+
+    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+        """Raise: the host does not reach this memory."""
+        raise self._unreachable()
+
+    def exporting(self, tile: Tile, room: Room) -> Work:
+        """Raise: the host does not reach this memory."""
+        raise self._unreachable()
+
+    def _unreachable(self) -> TransferError:
+        engine = self.array.home.engine
+        return TransferError(
+            f"an operand is in the memory of {engine}, which the host does not reach; give the compute in C, as in"
+            f" pipeline.kernel('2 * in0', engine={engine!r}).run(), or copy the operand to the host"
+        )
 
 
 def _around(boxes: list[Tile]) -> Tile:

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speed of the moves on a CUDA device, as a ratio to the device-to-device copy of the same bytes in the same run.
+
+    PYTHONPATH=src python bench/gpu.py                  # all rows, with torch eager and torch.compile beside
+    PYTHONPATH=src python bench/gpu.py --no-peers       # ours only
+    PYTHONPATH=src python bench/gpu.py --sweep          # ours, cut in several ways, to choose the defaults
+
+A ratio of 1.0 means: the bytes read and written, over the time, are as many as those of a plain copy. The moves of a
+row take turns, round after round, several calls between two events of the device, and the median round counts. Every
+result is checked: made twice, over two different poisons, and compared with torch's or the reference engine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import product
+from math import exp, log
+from typing import Any
+
+# bench/copy.py would hide the standard library's
+sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+
+import tilewright as tw
+from tilewright.copy import Placement, copy, cuda_engine, plan_copy, tiled_layout
+from tilewright.copy.buffers import placement_of
+from tilewright.copy.codegen import DEFAULTS, Tuning, generate
+from tilewright.copy.codegen.program import WIDE
+from tilewright.copy.device_array import admitted
+from tilewright.copy.plan import Plan
+
+Task = Callable[[], Any]
+Move = Callable[[Any], Any]
+SHAPE = (64, 96, 128, 160)
+POISONS = (0xA5, 0x5A)
+CALLS = 4  # between two events
+BEST = 8  # of a sweep that are printed
+EVERYTHING = 1 << 20  # a lean that follows the order of the target alone
+
+
+def sweep_of(kind: str) -> dict[str, Tuning]:
+    """Return the ways to cut a kind of kernel that are tried, by name."""
+    found = {"default": DEFAULTS[kind]}
+    if kind in ("staged", "wide"):
+        choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (False, True), (16,))
+    elif kind == "pack":
+        choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (False,), (16,))
+    else:
+        choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (False,), (1, 16))
+    for threads, in_flight, shared, lean, large, cluster in choices:
+        name = f"t{threads} f{in_flight} s{shared // 1024} l{lean if lean < EVERYTHING else 'all'}"
+        name += f"{' large' * large} c{cluster}"
+        found[name] = Tuning(
+            threads=threads, in_flight=in_flight, shared=shared, lean=lean, large_first=large, cluster=cluster
+        )
+    return found
+
+
+def distinct(plan: Plan) -> dict[str, Tuning]:
+    """Return the ways to cut a plan that give different programs."""
+    kernel = generate(plan, "cuda").kernels[0]
+    words = kernel.note.partition(" ")[0]
+    staged = "wide" if plan.target.itemsize >= WIDE else "staged"
+    kind = words if words in DEFAULTS else staged if kernel.shared else "direct"
+    programs: dict[str, str] = {}
+    found: dict[str, Tuning] = {}
+    for label, tuning in sweep_of(kind).items():
+        text = generate(plan, "cuda", tuning=tuning).text
+        if text not in programs.values():
+            programs[label], found[label] = text, tuning
+    return found
+
+
+class Bench:
+    """A device, the rounds to run, the peers to run beside ours, and the rows so far."""
+
+    def __init__(self, torch: Any, rounds: int, peers: bool, sweep: bool, seconds: float) -> None:
+        self.torch, self.rounds, self.peers, self.sweep = torch, rounds, peers, sweep
+        self.end = time.perf_counter() + seconds
+        self.rows: list[dict[str, Any]] = []
+
+    def times(self, tasks: dict[str, Task]) -> dict[str, float]:
+        """Return the median time of each task over interleaved rounds, in seconds."""
+        cuda = self.torch.cuda
+        found: dict[str, list[float]] = {name: [] for name in tasks}
+        for task in tasks.values():
+            task()
+            task()
+        for _ in range(self.rounds):
+            for name, task in tasks.items():
+                start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+                cuda._sleep(1_000_000)  # the device is busy while the host enqueues, so that no launch is waited for
+                start.record()
+                for _ in range(CALLS):
+                    task()
+                end.record()
+                end.synchronize()
+                found[name].append(start.elapsed_time(end) / 1e3 / CALLS)
+        return {name: statistics.median(each) for name, each in found.items()}
+
+    def row(
+        self,
+        name: str,
+        source: Any,
+        target: Any,
+        plan: Any,
+        check: Callable[[], bool],
+        peer: Callable[[Any], Any] | None,
+    ) -> None:
+        """Measure one move and print it; what goes wrong is printed too, and the next row is tried."""
+        row: dict[str, Any] = {"move": name}
+        try:
+            self._measure(row, source, target, plan, check, peer)
+        except Exception as problem:
+            row["failed"] = f"{type(problem).__name__}: {str(problem)[:300]}"
+        self.rows.append(row)
+        print(_line(row), flush=True)
+
+    def _measure(self, row: dict[str, Any], source: Any, target: Any, plan: Any, check: Any, peer: Any) -> None:
+        torch = self.torch
+        half = (plan.source.nbytes + plan.target.nbytes) // 2
+        ends = admitted(source), admitted(target)
+        row["right"] = self._is_right(ends, target, plan, check)
+        room = torch.randint(0, 256, (2 * half,), dtype=torch.uint8, device="cuda")
+        near, far = room[:half], room[half:]
+        tasks: dict[str, Task] = {"copy": lambda: far.copy_(near)}
+        if self.sweep:
+            for label, tuning in distinct(plan).items():
+                tasks[label] = lambda tuning=tuning: cuda_engine.run(plan, *ends, tuning=tuning)
+        else:
+            tasks["ours"] = lambda: cuda_engine.run(plan, *ends)
+            if self.peers and peer is not None and time.perf_counter() < self.end:
+                torch._dynamo.reset()
+                compiled = torch.compile(peer, dynamic=False)
+                tasks["eager"] = lambda: peer(source)
+                tasks["compiled"] = lambda: compiled(source)
+        found = self.times(tasks)
+        base = found.pop("copy")
+        row["TB/s"] = 2 * half / base / 1e12
+        row["ratios"] = {label: base / each for label, each in found.items()}
+
+    def _is_right(self, ends: Any, target: Any, plan: Any, check: Callable[[], bool]) -> bool:
+        """Return whether every byte is written, whatever was there, and is the right one."""
+        made = []
+        for poison in POISONS:
+            target.view(self.torch.uint8).fill_(poison)
+            cuda_engine.run(plan, *ends)
+            made.append(target.view(self.torch.uint8).clone() if not made else target.view(self.torch.uint8))
+        return bool(self.torch.equal(*made)) and check()
+
+
+def _line(row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return f"| {row['move']:34} | FAILED {row['failed']} |"
+    ratios = row["ratios"]
+    if "default" in ratios:  # of a sweep the best ones
+        best = sorted(ratios, key=lambda label: -ratios[label])[:BEST]
+        ratios = {label: ratios[label] for label in ["default", *[label for label in best if label != "default"]]}
+    cells = " | ".join(f"{label} {ratio:.3f}" for label, ratio in ratios.items())
+    return f"| {row['move']:34} | copy {row['TB/s']:.2f} TB/s | {cells} | {'right' if row['right'] else 'WRONG'} |"
+
+
+def tile_rows(bench: Bench, size: int) -> None:
+    """Print tilize, untilize and transpose in float32 and bfloat16."""
+    torch = bench.torch
+    for name in ("float32", "bfloat16"):
+        source = torch.randn(size, size, device="cuda").to(getattr(torch, name))
+        tiled = Placement(tiled_layout((size, size)), name)
+        plain = placement_of(admitted(source))
+        n = size // 32
+
+        def tilized(x: Any, n: int = n) -> Any:
+            return x.view(n, 2, 16, n, 2, 16).permute(0, 3, 1, 4, 2, 5).contiguous()
+
+        def untilized(x: Any, n: int = n) -> Any:
+            return x.view(n, n, 2, 2, 16, 16).permute(0, 2, 4, 1, 3, 5).contiguous()
+
+        def turned(x: Any) -> Any:
+            return x.T.contiguous()
+
+        tiles, back = torch.empty_like(source).view(-1), torch.empty_like(source)
+        bench.row(
+            f"{name} tilize", source, tiles, plan_copy(plain, tiled),
+            lambda s=source, t=tiles: torch.equal(t, tilized(s).view(-1)), tilized,
+        )  # fmt: skip
+        bench.row(
+            f"{name} untilize",
+            tiles,
+            back,
+            plan_copy(tiled, plain),
+            lambda s=source, b=back: torch.equal(b, s),
+            untilized,
+        )
+        bench.row(
+            f"{name} transpose", source, back, plan_copy(placement_of(admitted(source.T)), plain),
+            lambda s=source, b=back: torch.equal(b, s.T), turned,
+        )  # fmt: skip
+
+
+def block_rows(bench: Bench, size: int) -> None:
+    """Print packing to blocks and back; the bytes are those read plus those written."""
+    torch = bench.torch
+    source = torch.randn(size, size, device="cuda") * torch.exp2(torch.randint(-9, 10, (size, size), device="cuda"))
+    plain = placement_of(admitted(source))
+    for name in ("bfloat8_b", "bfloat4_b"):
+        place = Placement(tiled_layout((size, size)), name, tile_elements=1024)
+        packed = torch.empty(place.nbytes, dtype=torch.uint8, device="cuda")
+        back = torch.empty_like(source)
+        row_bytes = place.nbytes // (size // 32)
+
+        def packed_right(packed: Any = packed, name: str = name, row_bytes: int = row_bytes) -> bool:
+            return all(
+                torch.equal(
+                    packed[k * row_bytes : (k + 1) * row_bytes].cpu(),
+                    torch.from_numpy(tw.tilize(source[32 * k : 32 * k + 32].cpu().numpy(), dtype=name)),
+                )
+                for k in (0, size // 64, size // 32 - 1)
+            )
+
+        def unpacked_right(packed: Any = packed, back: Any = back, name: str = name, step: int = row_bytes) -> bool:
+            return all(
+                torch.equal(
+                    back[32 * k : 32 * k + 32].cpu(),
+                    torch.from_numpy(
+                        tw.untilize(packed[k * step : (k + 1) * step].cpu().numpy(), (32, size), dtype=name)
+                    ),
+                )
+                for k in (0, size // 64, size // 32 - 1)
+            )
+
+        peer = torch_packed if name == "bfloat8_b" else None
+        bench.row(f"float32 -> {name}", source, packed, plan_copy(plain, place), packed_right, peer)
+        bench.row(f"{name} -> float32", packed, back, plan_copy(place, plain), unpacked_right, None)
+
+
+def torch_packed(source: Any) -> Any:
+    """Return bfloat8_b codes and exponents by torch operations: what a user would write."""
+    torch = importlib.import_module("torch")
+    size = source.shape[0]
+    tiles = source.view(size // 32, 2, 16, size // 32, 2, 16).permute(0, 3, 1, 4, 2, 5).reshape(-1, 16)
+    bits = tiles.view(torch.int32)
+    magnitude = bits & 0x7FFFFFFF
+    shared = (magnitude.amax(dim=1, keepdim=True)) >> 23
+    mantissa = torch.where(magnitude >= 0x800000, (magnitude & 0x7FFFFF) | 0x800000, 0)
+    aligned = mantissa >> (shared - (magnitude >> 23)).clamp(max=31)
+    rounded = ((aligned + 0xFFFF + ((aligned >> 17) & 1)) >> 17).clamp(max=127)
+    codes = torch.where(rounded == 0, 0, rounded | ((bits >> 24) & 0x80)).to(torch.uint8)
+    return torch.cat([shared.to(torch.uint8).view(-1, 64), codes.view(-1, 1024)], dim=1)
+
+
+def permutation_rows(bench: Bench, count: int) -> None:
+    """Print random permutations of four dimensions, and their geometric mean and least."""
+    torch = bench.torch
+    every = [tuple(random.Random(7 + k).sample(range(4), 4)) for k in range(8 * count)]
+    chosen = [axes for axes in dict.fromkeys(every) if axes != (0, 1, 2, 3)][:count]
+    for name in ("float32", "bfloat16"):
+        source = torch.randn(*SHAPE, device="cuda").to(getattr(torch, name))
+        first = len(bench.rows)
+        for axes in chosen:
+            view = source.permute(axes)
+            target = torch.empty(tuple(view.shape), dtype=source.dtype, device="cuda")
+            plan = plan_copy(placement_of(admitted(view)), placement_of(admitted(target)))
+            bench.row(
+                f"{name} permute {axes}", source, target, plan,
+                lambda t=target, v=view: torch.equal(t, v), lambda x, axes=axes: x.permute(axes).contiguous(),
+            )  # fmt: skip
+        for label in ("ours", "default", "eager", "compiled"):
+            ratios = [row["ratios"][label] for row in bench.rows[first:] if label in row.get("ratios", {})]
+            if ratios:
+                mean = exp(sum(map(log, ratios)) / len(ratios))
+                print(
+                    f"| {name} permutations, {label}: geometric mean {mean:.3f}, least {min(ratios):.3f} |", flush=True
+                )
+
+
+def first_calls(peers: bool) -> None:
+    """Print the time from a shape never seen to its result, in fresh processes, without and with kernels on disk."""
+    with tempfile.TemporaryDirectory() as room:
+        runs = [("no kernels on disk", "ours"), ("kernels on disk", "ours")]
+        if peers:
+            runs.append(("no kernels on disk", "compiled"))
+        for label, who in runs:
+            variables = {**os.environ, "TILEWRIGHT_CACHE": room, "TORCHINDUCTOR_CACHE_DIR": f"{room}/inductor"}
+            command = [sys.executable, __file__, "--first-call", who]
+            told = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=120)
+            for line in told.stdout.splitlines() or [told.stderr.strip()[-300:] or "nothing printed"]:
+                print(f"| first call, {who}, {label} | {line} |", flush=True)
+
+
+def first_call(who: str) -> None:
+    """Print how long first calls take in this process; the device is already awake, as torch makes the arrays."""
+    torch = importlib.import_module("torch")
+    for label, shape in (("fresh process", (4000, 4064)), ("new shape", (4096, 4192)), ("new shape", (3200, 32 * 77))):
+        source = torch.randn(*shape, device="cuda")
+        moves: list[tuple[str, Move]] = [
+            ("tilize", tw.tilize),
+            ("transpose", lambda x: copy(x.T, torch.empty(x.T.shape, device="cuda"))),
+            ("pack", lambda x: tw.tilize(x, dtype="bfloat8_b")),
+        ]
+        if who == "compiled":
+            moves = [("transpose", torch.compile(lambda x: x.T.contiguous(), dynamic=False))]
+        for name, move in moves:
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            move(source)
+            torch.cuda.synchronize()
+            spent = time.perf_counter() - start
+            start = time.perf_counter()
+            move(source)
+            host = time.perf_counter() - start
+            torch.cuda.synchronize()
+            print(f"{label}: {name} {spent * 1e3:.0f} ms, called again {host * 1e6:.0f} us on the host", flush=True)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--size", type=int, default=16384)
+    arguments.add_argument("--rounds", type=int, default=15)
+    arguments.add_argument("--permutations", type=int, default=8)
+    arguments.add_argument("--seconds", type=float, default=240, help="after so many, no more peers are compiled")
+    arguments.add_argument("--no-peers", action="store_true", help="without torch eager and torch.compile")
+    arguments.add_argument("--sweep", action="store_true", help="ours only, cut in several ways")
+    arguments.add_argument("--only", choices=("tiles", "blocks", "permutations", "first"), help="one part of the table")
+    arguments.add_argument("--first-call", choices=("ours", "compiled"), help=argparse.SUPPRESS)
+    arguments.add_argument("--json", help="write all ratios to this file as well")
+    options = arguments.parse_args()
+    problem = cuda_engine.why_not()
+    if problem:
+        raise SystemExit(problem)
+    if options.first_call:
+        first_call(options.first_call)
+        return
+    torch = importlib.import_module("torch")
+    cupy = importlib.import_module("cupy")
+    print(f"tilewright {tw.__version__}, torch {torch.__version__}, CuPy {cupy.__version__}")
+    print(f"{torch.cuda.get_device_name()}, {options.size} x {options.size}, {time.strftime('%Y-%m-%d')}\n", flush=True)
+    bench = Bench(torch, options.rounds, not options.no_peers, options.sweep, options.seconds)
+    parts: dict[str, Task] = {
+        "tiles": lambda: tile_rows(bench, options.size),
+        "blocks": lambda: block_rows(bench, options.size),
+        "permutations": lambda: permutation_rows(bench, options.permutations),
+        "first": lambda: first_calls(not options.no_peers),
+    }
+    for name, part in parts.items():
+        if options.only in (None, name) and not (name == "first" and options.sweep):
+            try:
+                part()
+            except Exception as failure:
+                print(f"| {name} | FAILED {type(failure).__name__}: {failure} |", flush=True)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(bench.rows, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What MkDocs is told beyond its configuration: the API pages, the notebooks, and links that leave docs/."""
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+DOCS = Path(__file__).parents[1]
+reference = runpy.run_path(str(DOCS / "site" / "reference.py"))
+page_of = runpy.run_path(str(DOCS / "site" / "notebook_pages.py"))["page_of"]
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages of the reference and of the notebooks, made from the code as it is now."""
+    for notebook in sorted((DOCS / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of(notebook)))
+    for title, modules in reference["ROOMS"].items():
+        files.append(File.generated(config, f"api/{title}.md", content=reference["reference_page"](title, modules)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return a page in which links to files outside docs/ are their text: the site does not carry those files."""
+    here = DOCS / Path(page.file.src_uri).parent
+
+    def without(link: re.Match[str]) -> str:
+        target = link["target"].split("#")[0]
+        leaves = "://" not in target and not (here / target).resolve().is_relative_to(DOCS)
+        return link["text"] if target and leaves else link[0]
+
+    return re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)", without, markdown)

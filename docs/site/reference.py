@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the API reference, made from the code as it is: every public name of every room and dialect."""
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+# Every room and dialect with public names, as its page in the reference is called.
+ROOMS = {
+    "errors": ("errors",),
+    "layout": ("layout",),
+    "formats": ("formats",),
+    "copy": ("copy",),
+    "memory": ("memory",),
+    "tensor": ("tensor",),
+    "tiling": ("tiling",),
+    "files": ("files",),
+    "conversion": ("conversion",),
+    "compare": ("compare",),
+    "views": ("views",),
+    "ttnn": ("ttnn",),
+    "ttl": ("ttl",),
+    "mojo": (
+        "mojo",
+        "mojo.layout",
+        "mojo.layout.tile_tensor",
+        "mojo.layout.tile_layout",
+        "mojo.layout.coord",
+        "mojo.layout.swizzle",
+        "mojo.layout.math",
+        "mojo.layout.layout_tensor",
+        "mojo.std.gpu.host",
+    ),
+}
+
+
+def fenced(text: str) -> str:
+    """Return a docstring with every example inside a fence."""
+    lines: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if not inside and line.startswith(">>> "):
+            lines += ["", "```pycon"]
+            inside = True
+        elif inside and not line.strip():
+            lines.append("```")
+            inside = False
+        lines.append(line)
+    return "\n".join([*lines, "```"] if inside else lines)
+
+
+def public_names(module: Any) -> list[str]:
+    """Return the public names of a module: its __all__, or what it holds without modules and private names."""
+    held = [name for name, value in vars(module).items() if not name.startswith("_") and not inspect.ismodule(value)]
+    names = getattr(module, "__all__", None) or [name for name in held if name != "Any"]
+    return sorted(names, key=lambda name: (kind_of(getattr(module, name)), name.lower(), name))
+
+
+def kind_of(value: Any) -> int:
+    """Return where a value stands on a page: classes, functions, then all else."""
+    return 0 if inspect.isclass(value) else 1 if inspect.isroutine(value) else 2
+
+
+def is_written_down(module: Any, name: str) -> bool:
+    """Return whether a name is a class or function in some source file, not a value or made by a rule on import."""
+    value = getattr(module, name)
+    home = import_module(value.__module__) if kind_of(value) < 2 else None
+    return home is not None and value.__name__ == name and getattr(home, name, None) is value
+
+
+def told(path: str, value: Any) -> list[str]:
+    """Return the lines of a value, or of a function that a rule made: what it says of itself, or what it is."""
+    name, words = path.rpartition(".")[2], inspect.getdoc(value)
+    own = words if words and words != inspect.getdoc(type(value)) else None
+    text = fenced(own) if own else f"```python\n{value!r}\n```"
+    return [f"### `{name}` {{ #{path} }}", "", text, ""]
+
+
+def reference_page(title: str, modules: tuple[str, ...]) -> str:
+    """Return the Markdown of one page of the reference."""
+    parts = [f"# tilewright.{title}", ""]
+    for each in modules:
+        module = import_module(f"tilewright.{each}")
+        if len(modules) > 1:
+            parts += [f"## tilewright.{each}", ""]
+        parts += [fenced(inspect.getdoc(module) or ""), ""]
+        for name in public_names(module):
+            path = f"tilewright.{each}.{name}"
+            parts += [f"::: {path}", ""] if is_written_down(module, name) else told(path, getattr(module, name))
+    return "\n".join(parts)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An operand of a pipeline as its kernel sees it: where tiles lie, in C, and the room that one takes there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from ...copy.codegen.kernel import WIDEST
+from ...copy.codegen.numbers import raw_type
+from ...formats import ScalarFormat
+from ..tiler import Tiler
+
+INT_MAX = 2**31 - 1
+MOST_LISTED = 1 << 24  # tiles whose coordinates are listed, in an order that is not arithmetic
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What is read or written: its name in the kernel, its tiles, the bytes from element to element, and what it holds.
+
+    `fill` is a name such as "edge", the bytes of one element, or None; `aligned` divides the address of element 0.
+
+    >>> from tilewright.formats import float32
+    >>> operand = Operand("in0", Tiler((10, 7), (4, 3)), (28, 4), float32, None, 16)
+    >>> operand.pitches, operand.room_bytes, operand.piece
+    ((4, 1), 64, 4)
+    """
+
+    name: str
+    tiler: Tiler
+    strides: tuple[int, ...]
+    format: ScalarFormat
+    fill: str | bytes | None
+    aligned: int
+
+    @property
+    def rank(self) -> int:
+        """Return the number of axes."""
+        return self.tiler.rank
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of an element."""
+        return self.format.itemsize
+
+    @property
+    def raw(self) -> str:
+        """Return the type of an element's bits."""
+        return raw_type(self.size)
+
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """Return the elements from one index to the next in local memory; rows start at whole vectors."""
+        extents = self.tiler.largest
+        found, step = [1], 1
+        for axis in range(self.rank - 1, 0, -1):
+            step *= extents[axis]
+            if axis == self.rank - 1:
+                step = -(-step * self.size // WIDEST) * WIDEST // self.size
+            found.append(step)
+        return tuple(found[::-1])
+
+    @property
+    def room_bytes(self) -> int:
+        """Return the bytes that a tile takes in local memory."""
+        count = self.pitches[0] * self.tiler.largest[0]
+        return -(-count * self.size // WIDEST) * WIDEST
+
+    @property
+    def is_dense(self) -> bool:
+        """Return whether the last axis runs through memory element by element."""
+        return self.strides[-1] == self.size
+
+    @property
+    def piece(self) -> int:
+        """Return the bytes that always start at a multiple of themselves, in memory and in the room, up to 16."""
+        if not self.is_dense:
+            return self.size
+        step, before = self.tiler.axes[-1][:2]
+        return gcd(WIDEST, self.aligned, *self.strides[:-1], step * self.size, before * self.size)
+
+    @property
+    def listed(self) -> bool:
+        """Return whether the coordinates of tiles are listed, since their order is not arithmetic."""
+        return self.tiler.order not in ("row_major", "column_major")
+
+    def coordinates(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """Return the grid coordinates of every tile, tile by tile."""
+        tiles = [self.tiler.coords(k) for k in range(self.tiler.count)]
+        return np.ascontiguousarray(np.array(tiles, dtype=np.int32).reshape(-1))
+
+    @property
+    def index(self) -> str:
+        """Return the type of coordinates in the space: 64 bits only where it needs them."""
+        reach = max([n + sum(pair) for n, pair in zip(self.tiler.space, self.tiler.augmentation, strict=True)])
+        return "i32" if reach + max(self.tiler.tile) <= INT_MAX else "i64"
+
+    def box(self) -> list[str]:
+        """Return the type of a tile's place, and the function that finds it."""
+        tiler, name, rank = self.tiler, self.name, self.rank
+        where, extents = (", ".join(f"{each}{k}" for k in range(rank)) for each in ("at", "n"))
+        table = f", GLOBAL const i32 *{name}_tiles" if self.listed else ""
+        lines = [
+            f"typedef struct {{ {self.index} {where}; u32 {extents}; }} {name}_place;",
+            f"INLINE {name}_place {name}_find(const u32 tile{table}) {{",
+            f"    {name}_place box;",
+        ]
+        for axis, coordinate in enumerate(self._coordinates("tile")):
+            step, first, whole, last, rest = tiler.axes[axis]
+            extent = f"{whole}u" if rest == whole else f"c{axis} == {last}u ? {rest}u : {whole}u"
+            lines.append(f"    const u32 c{axis} = {coordinate};")
+            lines.append(f"    box.at{axis} = ({self.index})c{axis} * {step} + {first};")
+            lines.append(f"    box.n{axis} = {extent};")
+        return [*lines, "    return box;", "}"]
+
+    def _coordinates(self, tile: str) -> list[str]:
+        """Return the grid coordinates of a tile as expressions of its number."""
+        grid, rank = self.tiler.grid, self.rank
+        if self.listed:
+            return [f"{self.name}_tiles[{tile} * {rank}u + {axis}u]" for axis in range(rank)]
+        axes = list(range(rank))
+        if self.tiler.order == "column_major" and rank > 1:
+            axes[-2:] = [rank - 1, rank - 2]
+        found = [""] * rank
+        below = 1
+        for k, axis in reversed(list(enumerate(axes))):
+            text = tile if below == 1 else f"{tile} / {below}u"
+            found[axis] = text if k == 0 else f"{text} % {grid[axis]}u"
+            below *= grid[axis]
+        return found
+
+    def find(self, tile: str) -> str:
+        """Return the call that finds a tile."""
+        return f"{self.name}_find({tile}{f', {self.name}_tiles' if self.listed else ''})"
+
+    def place(self, coordinates: list[str]) -> str:
+        """Return the bytes from element 0 to the element at coordinates of the space."""
+        terms = [f"(i64)({x}) * {step}" for x, step in zip(coordinates, self.strides, strict=True) if step]
+        return " + ".join(terms) or "0"
+
+    def slot(self, indices: list[str]) -> str:
+        """Return the number of an element in its room."""
+        terms = [f"({i}) * {pitch}u" if pitch > 1 else f"({i})" for i, pitch in zip(indices, self.pitches, strict=True)]
+        return " + ".join(terms)
+
+    def inside(self, coordinates: list[str]) -> str:
+        """Return the condition that coordinates lie in the space."""
+        return " && ".join([f"{x} >= 0 && {x} < {n}" for x, n in zip(coordinates, self.tiler.space, strict=True)])
+
+    @property
+    def reaches_out(self) -> bool:
+        """Return whether tiles reach beyond the space."""
+        return any(before or after for before, after in self.tiler.augmentation)
+
+    def described(self) -> str:
+        """Return what the operand is, for a comment."""
+        shape, tile = (" x ".join(map(str, each)) for each in (self.tiler.space, self.tiler.largest))
+        around = "" if not self.reaches_out or self.fill is None else f", {_named(self.fill)} around"
+        return f"{self.name}: {self.format.name} of {shape}, {self.tiler.count} tiles of {tile}{around}"
+
+
+def _named(fill: str | bytes) -> str:
+    return fill if isinstance(fill, str) else f"0x{int.from_bytes(fill, 'little'):x}"

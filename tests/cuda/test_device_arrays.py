@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of torch, CuPy and JAX in device memory: results live there too, on the caller's stream, without copies."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.copy import copy
+from tilewright.formats import format_of
+from tilewright.tensor import DeviceContext
+
+SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]
+BLOCKS = ["bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a"]
+
+
+def random(shape, seed=0):
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 10, shape)).astype(np.float32)
+
+
+def same_bits(got, wanted):
+    got, wanted = np.ascontiguousarray(got), np.ascontiguousarray(wanted)
+    assert got.shape == wanted.shape
+    np.testing.assert_array_equal(got.reshape(-1).view(np.uint8), wanted.reshape(-1).view(np.uint8))
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def bits(torch, tensor):
+    """Return a tensor on the host, bit for bit, also in formats that NumPy lacks."""
+    flat = tensor.contiguous().reshape(-1).view(torch.uint8).cpu().numpy()
+    name = str(tensor.dtype).removeprefix("torch.")
+    return flat.view(format_of(name).dtype).reshape(tuple(tensor.shape))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [None, "bfloat16", "float16", "int32", *BLOCKS])
+def test_torch_tensors_are_tilized_and_back(torch, shape, dtype):
+    host = random(shape)
+    there = torch.from_numpy(host).cuda()
+    tiles = tw.tilize(there, dtype=dtype, pad_value=3)
+    assert isinstance(tiles, torch.Tensor)
+    assert tiles.is_cuda
+    wanted = tw.tilize(host, dtype=dtype, pad_value=3, engine="reference")
+    same_bits(bits(torch, tiles), wanted)
+    block = dtype if dtype in BLOCKS else None
+    back = tw.untilize(tiles, shape, dtype=block)
+    same_bits(bits(torch, back), tw.untilize(wanted, shape, dtype=block, engine="reference"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8", "float64"])
+@pytest.mark.parametrize("shape", [(1024, 512), (1000, 1001), (129, 257)])
+def test_a_transposed_view_is_copied(torch, dtype, shape):
+    source = torch.randint(0, 255, shape, device="cuda").to(getattr(torch, dtype))
+    target = torch.full(shape[::-1], 7, device="cuda", dtype=source.dtype)
+    assert copy(source.T, target) is target
+    assert torch.equal(target, source.T.contiguous())
+
+
+def test_a_move_follows_the_stream_of_torch(torch):
+    source = torch.zeros((4096, 4096), device="cuda")
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)  # the fill below comes late, and a move on another stream would miss it
+        source.fill_(5.0)
+        tiles = tw.tilize(source)
+    stream.synchronize()
+    assert bool((tiles == 5.0).all())
+
+
+def test_slices_that_are_not_aligned_are_moved_too(torch):
+    whole = torch.arange(513 * 515, device="cuda", dtype=torch.int16).reshape(513, 515)
+    part = whole[1:, 3:]
+    same_bits(bits(torch, tw.tilize(part)), tw.tilize(part.cpu().numpy(), engine="reference"))
+
+
+def test_cupy_arrays_stay_cupy_arrays():
+    cupy = pytest.importorskip("cupy")
+    host = random((300, 500))
+    tiles = tw.tilize(cupy.asarray(host), dtype="bfloat8_b")
+    assert isinstance(tiles, cupy.ndarray)
+    same_bits(tiles.get(), tw.tilize(host, dtype="bfloat8_b", engine="reference"))
+    same_bits(
+        tw.untilize(tiles, (300, 500), dtype="bfloat8_b").get(), tw.untilize(tiles.get(), (300, 500), dtype="bfloat8_b")
+    )
+
+
+def test_jax_arrays_stay_jax_arrays():
+    jax = pytest.importorskip("jax")
+    if all(device.platform == "cpu" for device in jax.devices()):
+        pytest.skip("this JAX has no device but the processor")
+    host = random((300, 500))
+    tiles = tw.tilize(jax.numpy.asarray(host))
+    assert isinstance(tiles, jax.Array)
+    same_bits(np.asarray(tiles), tw.tilize(host, engine="reference"))
+
+
+def test_a_format_without_code_goes_through_the_host_and_says_so(torch):
+    host = random((64, 64))
+    with pytest.warns(RuntimeWarning, match="mxfp4"):
+        tiles = tw.tilize(torch.from_numpy(host).cuda(), dtype="mxfp4")
+    same_bits(bits(torch, tiles), tw.tilize(host, dtype="mxfp4", engine="reference"))
+    with pytest.raises(tw.TransferError, match="mxfp4"):
+        tw.tilize(torch.from_numpy(host).cuda(), dtype="mxfp4", engine="cuda")
+
+
+def test_blocks_become_other_blocks_on_the_device(torch):
+    host = random((100, 130))
+    place = tw.tiled_layout((100, 130))
+    eight = tw.tilize(torch.from_numpy(host).cuda(), dtype="bfloat8_b")
+    places = [tw.Placement(place, name, tile_elements=1024) for name in ("bfloat8_b", "bfloat4_b")]
+    four = torch.full((places[1].nbytes,), 0xA5, device="cuda", dtype=torch.uint8)
+    from tilewright.copy import execute
+
+    execute(tw.plan_copy(*places), eight, four)
+    wanted = np.full(places[1].nbytes, 0xA5, dtype=np.uint8)
+    execute(tw.plan_copy(*places), eight.cpu().numpy(), wanted, engine="reference")
+    same_bits(four.cpu().numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", BLOCKS)
+def test_values_in_physical_order_are_packed_and_unpacked(torch, dtype):
+    host = random(64 * 1024, 3)
+    packed = tw.pack(torch.from_numpy(host).cuda(), dtype)
+    assert isinstance(packed, torch.Tensor)
+    same_bits(bits(torch, packed), tw.pack(host, dtype, engine="reference"))
+    values = tw.unpack(packed, dtype, out_dtype="bfloat16")
+    assert values.dtype == torch.bfloat16
+    wanted = tw.unpack(packed.cpu().numpy(), dtype, out_dtype="bfloat16", engine="reference")
+    same_bits(bits(torch, values), wanted)
+
+
+def test_flat_memory_goes_from_layout_to_layout(torch):
+    there = torch.arange(300 * 400, device="cuda", dtype=torch.int32)
+    moved = tw.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), dtype="float32")
+    assert torch.equal(moved, there.reshape(300, 400).T.reshape(-1).to(torch.float32))
+    out = torch.full((300 * 400,), -1, device="cuda", dtype=torch.int32)
+    tw.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), out=out)
+    assert torch.equal(out, there.reshape(300, 400).T.reshape(-1))
+
+
+def test_no_room_on_the_device_is_said(torch):
+    with pytest.raises(tw.DeviceError, match=r"no room left.*free arrays"):
+        DeviceContext("cuda").enqueue_create_buffer["float64"](1 << 40)
+
+
+LOST = """
+import cupy, numpy as np, tilewright as tw
+there = cupy.ones((64, 64), cupy.float32)
+bad = cupy.RawKernel('extern "C" __global__ void bad(int *p) { p[1ll << 40] = 1; }', "bad")
+bad((1,), (1,), (there,))
+try:
+    tw.tilize(there)
+    tw.copy.copy(there, np.zeros((64, 64), np.float32))
+except tw.DeviceError as problem:
+    print(problem)
+"""
+
+
+def test_a_context_that_is_lost_is_an_error_that_says_so():
+    pytest.importorskip("cupy")
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=120, check=False)
+    assert "failed" in done.stdout, done.stderr
+    assert "started anew" in done.stdout
+
+
+def test_shared_memory_is_refused(torch):
+    whole = torch.zeros((64, 64), device="cuda")
+    with pytest.raises(tw.TransferError, match="share memory"):
+        copy(whole.T, whole)

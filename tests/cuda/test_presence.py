@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether there is a CUDA device: the one test that is skipped where there is none."""
+
+import pytest
+
+from tilewright.copy import cuda_engine
+
+
+def test_a_device_is_here():
+    reason = cuda_engine.why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    assert cuda_engine.home().engine == "cuda"

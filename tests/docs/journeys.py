@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journeys of docs/architecture.md, to be walked in a process of their own, where nothing is remembered yet.
+
+python -m tests.docs.journeys NUMBER          # prints the calls that the journey makes, as JSON
+"""
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+
+import tilewright as tw
+from tilewright.cli import program
+from tilewright.files import write_safetensors
+
+
+def calls_of(work):
+    """Return (file, function) of every call into the package, in the order in which they are first made."""
+    home, seen = Path(tw.__file__).parent, {}
+
+    def watch(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(home)):
+            name = getattr(code, "co_qualname", code.co_name)  # Python 3.10 knows only the last part
+            seen.setdefault((f"src/tilewright/{Path(code.co_filename).relative_to(home).as_posix()}", name))
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return list(seen)
+
+
+def convert_one():
+    values = np.random.default_rng(0).standard_normal((96, 64)).astype(np.float32)
+    write_safetensors("one.safetensors", {"w": values})
+    return lambda: CliRunner().invoke(program, ["convert", "one.safetensors", "out", "--dtype", "bfloat8_b"])
+
+
+def ask_where():
+    spec = tw.TensorSpec((4, 60, 90), "bfloat8_b", "tile", memory=tw.block_sharded((8, 8)), chip="wormhole_n150")
+    return lambda: spec.where(2, 33, 17)
+
+
+def copy_tile(size):
+    t, source = tw.TileTensor(np.zeros((4 * size, size), np.float32)), tw.TileTensor(np.ones((size, size), np.float32))
+    return lambda: t.tile[size, size](1, 0).copy_from(source)
+
+
+def stream_files():
+    np.save("in.npy", np.ones((256, 256), np.float32))
+    compute = lambda x, out: np.add(x, 1, out=out)  # noqa: E731
+    return lambda: tw.stream("in.npy", "out.npy", compute, tile=(64, 64), scheme="double")
+
+
+def tilize_on_cuda():
+    import cupy
+
+    values = cupy.ones((96, 64), cupy.float32)
+    return lambda: tw.tilize(values, dtype="bfloat8_b")
+
+
+def tilize_on_opencl():
+    import pyopencl
+    from pyopencl import array
+
+    queue = pyopencl.CommandQueue(pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]]))
+    values = array.to_device(queue, np.ones((96, 64), np.float32))
+    return lambda: tw.tilize(values, dtype="bfloat8_b")
+
+
+JOURNEYS = {
+    "tilewright convert one.safetensors out --dtype bfloat8_b": convert_one,
+    "spec.where(2, 33, 17)": ask_where,
+    "t.tile[32, 32](1, 0).copy_from(source)": lambda: copy_tile(32),
+    "t.tile[1024, 1024](1, 0).copy_from(source)": lambda: copy_tile(1024),
+    'tw.stream("in.npy", "out.npy", compute, tile=(64, 64), scheme="double")': stream_files,
+    'tw.tilize(array_on_a_gpu, dtype="bfloat8_b")': tilize_on_cuda,
+    'tw.tilize(array_of_pyopencl, dtype="bfloat8_b")': tilize_on_opencl,
+}
+
+
+if __name__ == "__main__":
+    print(json.dumps(calls_of(list(JOURNEYS.values())[int(sys.argv[1])]())))

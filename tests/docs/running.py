@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a page as its reader would, in a folder of its own: Python, commands, and the files that it tells to save."""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from tilewright.cli import program
+from tilewright.files import write_sample_model
+
+from .pages import Block, blocks_of, page_name
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+EXIT = re.compile(r"^\[exit (\d+)\]\n", re.MULTILINE)
+
+# Pages that speak of the reader's own model; it is the sample model here.
+WITH_A_MODEL = {"README.md", "docs/convert.md"}
+
+
+@contextmanager
+def working_in(folder: Path):
+    """Work in a folder, from which modules can be imported, and in which temporary files are made."""
+    before, temporary = Path.cwd(), tempfile.tempdir
+    modules = set(sys.modules)
+    os.chdir(folder)
+    tempfile.tempdir = str(folder)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        tempfile.tempdir = temporary
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - modules:
+            if str(folder) in str(getattr(sys.modules[name], "__file__", None)):
+                del sys.modules[name]
+
+
+def run_page(path: Path, folder: Path) -> dict[str, Any]:
+    """Return the names that a page leaves behind, after running all of its blocks in order."""
+    namespace: dict[str, Any] = {"__name__": "page"}
+    with working_in(folder):
+        if page_name(path) in WITH_A_MODEL:
+            write_sample_model("model.safetensors")
+        for block in blocks_of(path):
+            run_block(block, path, namespace)
+    return namespace
+
+
+def run_block(block: Block, path: Path, namespace: dict[str, Any]) -> None:
+    """Run or save one block; anything but what it promises is an AssertionError."""
+    if block.file is not None:
+        Path(block.file).write_text(block.text, encoding="utf-8")
+    elif block.language == "console":
+        run_console(block.text, f"{page_name(path)}:{block.line}")
+    elif block.language == "python" and ">>> " in block.text:
+        run_session(block.text, path, block.line, namespace)
+    elif block.language == "python":
+        # The blank lines make a traceback name the line of the page.
+        exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), namespace)
+
+
+def run_session(text: str, path: Path, line: int, namespace: dict[str, Any]) -> None:
+    """Run lines with their answers, as doctest does."""
+    parsed = doctest.DocTestParser().get_doctest(text, {}, path.stem, str(path), line - 1)
+    parsed.globs = namespace  # the parser copies the dictionary it is given
+    report: list[str] = []
+    failed, _ = doctest.DocTestRunner(optionflags=FLAGS).run(parsed, out=report.append, clear_globs=False)
+    assert not failed, "".join(report)
+
+
+def run_console(text: str, where: str) -> None:
+    """Run every command of a block; what it prints must be what the block shows: stdout, or both stdout and stderr.
+
+    A status other than 0 stands below the output, as `[exit 1]`. Commands are `tilewright ...` and `python -c ...`.
+    """
+    for command in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = command.replace("\\\n", "").partition("\n")
+        expected_status = int(found[1]) if (found := EXIT.search(shown)) else 0
+        expected = EXIT.sub("", shown)
+        out, err, status = outcome_of(shlex.split(line))
+        assert status == expected_status, f"{where}: {line!r} ended with status {status}\n{out}{err}"
+        checker = doctest.OutputChecker()
+        same = any(checker.check_output(expected, said, FLAGS) for said in (out, out + err, err + out))
+        assert same, f"{where}: {line!r} printed\n{out}{err}\nwhere the page shows\n{expected}"
+
+
+def outcome_of(words: list[str]) -> tuple[str, str, int]:
+    """Return what a command writes to stdout and stderr, and its status."""
+    if words[0] == "python":
+        done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
+        return done.stdout, done.stderr, done.returncode
+    assert words[0] == "tilewright", f"only tilewright and python are run, not {words[0]}"
+    found = CliRunner().invoke(program, words[1:])
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found.stdout, found.stderr, found.exit_code

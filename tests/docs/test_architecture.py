@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journeys of docs/architecture.md are the ways that calls really go: they are run, and watched."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tilewright.copy import cuda_engine, native, opencl_engine
+
+from ..test_rooms import ROOMS
+from .journeys import JOURNEYS
+from .pages import DOCS, ROOT, blocks_of
+
+PAGE = DOCS / "architecture.md"
+HOP = re.compile(r"^((?:src|native)/\S+)  +([\w.]+)  +\S", re.MULTILINE)
+NATIVE = (".cpp", ".h")
+FEWEST_HOPS = 50
+
+
+def diagrams():
+    """Return for each diagram its first line, which says what is run, and its hops: (file, function)."""
+    texts = [block.text for block in blocks_of(PAGE) if HOP.search(block.text)]
+    return {text.splitlines()[0]: HOP.findall(text) for text in texts}
+
+
+def functions_in(path):
+    """Return the qualified names of all functions of a Python file, or the names before a bracket in a C++ file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in NATIVE:
+        return set(re.findall(r"\b(\w+)\(", text))
+    found = set()
+
+    def visit(node, prefix):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                found.add(f"{prefix}{child.name}")
+                visit(child, f"{prefix}{child.name}.")
+
+    visit(ast.parse(text), "")
+    return found
+
+
+NOT_WALKED = {"tw.stream(..., engine=...)"}  # two ways in one diagram: what lanes do not do
+
+
+def test_the_journeys_are_found():
+    assert set(diagrams()) == {*JOURNEYS, *NOT_WALKED}
+    assert sum(map(len, diagrams().values())) >= FEWEST_HOPS
+
+
+@pytest.mark.parametrize("journey", diagrams())
+def test_every_hop_exists(journey):
+    for file, function in diagrams()[journey]:
+        assert (ROOT / file).is_file(), f"{file} does not exist"
+        assert function in functions_in(ROOT / file), f"{file} has no {function}"
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_calls_go_that_way(journey, tmp_path):
+    for word, engine in (("gpu", cuda_engine), ("pyopencl", opencl_engine)):
+        if word in journey and engine.why_not():
+            pytest.skip(engine.why_not())
+    if not native.available() and not re.search(r"where|tilize", journey):
+        pytest.skip(native.why_not())
+    command = [sys.executable, "-m", "tests.docs.journeys", str(list(JOURNEYS).index(journey))]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    made = [tuple(call) for call in json.loads(done.stdout)]
+    last = -1
+    for file, function in diagrams()[journey]:
+        if not file.endswith(NATIVE):
+            names = {function, function.rpartition(".")[2]} if sys.version_info < (3, 11) else {function}
+            at = next((k for k, (where, name) in enumerate(made) if where == file and name in names), None)
+            assert at is not None, f"{function} of {file} is not called"
+            assert at > last, f"{function} of {file} is called before the hop above it"
+            last = at
+
+
+def listed_rooms():
+    """Return the rooms in the order of the table, which is to be that of the imports."""
+    text = PAGE.read_text(encoding="utf-8").split("## The rooms")[1].split("\n## ")[0]
+    return [name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+
+
+def test_rooms_are_listed_in_the_order_of_their_imports():
+    assert listed_rooms() == [room for room in ROOMS if room != "__main__"]
+
+
+def test_files_in_the_text_exist():
+    paths = re.findall(r"`((?:src|tests|native)/[\w/.]+)`", PAGE.read_text(encoding="utf-8"))
+    assert paths
+    assert not [path for path in paths if not (ROOT / path).exists()]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every block of every page runs, and says what the page says it says."""
+
+import json
+import re
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+
+import pytest
+
+import tilewright as tw
+from tilewright.conversion import Rules
+
+from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
+from .pictures import differences
+from .running import run_page
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PAGES = page_paths()
+FEWEST_BLOCKS = 120
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_the_page_runs(path, tmp_path):
+    run_page(path, tmp_path)
+    assert not differences(path, tmp_path), "run make pictures"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_every_block_is_of_a_kind_that_is_run_or_looked_at(path):
+    text = path.read_text(encoding="utf-8")
+    fences = re.findall(r"^ *```", text, re.MULTILINE)
+    assert len(fences) == 2 * len(blocks_of(path)), "a fence is indented or not closed"
+    for block in blocks_of(path):
+        assert block.language in LANGUAGES, f"line {block.line}: {block.language!r}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_what_is_shown_of_files_is_well_formed(path):
+    for block in blocks_of(path):
+        if block.language == "toml":
+            assert Rules.of(tomllib.loads(block.text)).lines, f"line {block.line}"
+        elif block.language == "json":
+            assert is_json(block.text), f"line {block.line}"
+
+
+def is_json(text):
+    """Return whether a text is JSON: as a whole, as what stands inside an object, or line by line."""
+    for pieces in ([text], ["{" + text + "}"], text.splitlines()):
+        with suppress(ValueError):
+            return bool([json.loads(piece) for piece in pieces])
+    return False
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_commands_between_lines_of_text_exist(path):
+    """Indented lines are commands for a checkout; their targets and scripts must be there."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for line in re.findall(r"^    (\S.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+        if found := re.match(r"make ([a-z-]+)", line):
+            assert found[1] in targets, line
+        for script in re.findall(r"\b((?:bench|examples|docs|tests)/[\w/]+\.py)", line):
+            assert (ROOT / script).is_file(), line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_links_lead_to_files(path):
+    words = re.sub(r"`[^`\n]+`", "", FENCE.sub("", path.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", words):
+        if not target.startswith(("http://", "https://", "mailto:")):
+            generated = (path.parent / target).resolve().is_relative_to(DOCS / "api")
+            assert generated or (path.parent / target).exists(), f"{target} does not exist"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_names_in_the_text_exist(path):
+    words = FENCE.sub("", path.read_text(encoding="utf-8"))
+    for name in sorted(set(re.findall(r"\btw\.(\w+)", words))):
+        assert hasattr(tw, name) or find_spec(f"tilewright.{name}"), f"there is no tw.{name}"
+
+
+def test_blocks_are_found():
+    assert sum(block.language in {"python", "console"} for path in PAGES for block in blocks_of(path)) >= FEWEST_BLOCKS

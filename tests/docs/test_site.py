@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The built site: complete, without a broken link, and without anything that a browser would fetch elsewhere.
+
+`make docs` builds it, names it in TILEWRIGHT_SITE and runs this; a site from yesterday is nobody's mistake.
+"""
+
+import os
+import re
+import runpy
+from functools import cache
+from html.parser import HTMLParser
+from importlib import import_module
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from .pages import DOCS, ROOT
+
+SITE = ROOT / os.environ.get("TILEWRIGHT_SITE", "none")
+pytestmark = pytest.mark.skipif("TILEWRIGHT_SITE" not in os.environ, reason="make docs builds a site and checks it")
+PAGES = sorted(SITE.rglob("*.html")) if SITE.is_dir() else []
+
+# What a browser loads by itself; a link that somebody has to click may lead anywhere.
+LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src"}
+
+
+class Seen(HTMLParser):
+    """The ids of a page, its links, and what it loads."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.loads = set(), [], []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids |= {found.get("id"), found.get("name")}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        if tag in LOADED and found.get(LOADED[tag]):
+            self.loads.append(found[LOADED[tag]])
+        if tag == "link" and found.get("rel") not in ("canonical", "prev", "next"):
+            self.loads.append(found["href"])
+
+
+@cache
+def seen(path):
+    parser = Seen()
+    parser.feed(path.read_text(encoding="utf-8"))
+    return parser
+
+
+def names(path):
+    return path.relative_to(SITE).as_posix()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=names)
+def test_nothing_is_fetched_from_elsewhere(path):
+    for address in seen(path).loads:
+        assert not urlsplit(address).netloc, f"{address} would be fetched"
+        if not address.startswith("data:"):
+            start = SITE if address.startswith("/") else path.parent  # as a server's page for what is not found
+            assert (start / unquote(urlsplit(address).path).lstrip("/")).exists(), f"{address} is not there"
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name != "404.html"], ids=names)
+def test_links_lead_somewhere(path):
+    for address in seen(path).links:
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc:
+            continue
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        assert target.exists(), f"{address} leads nowhere"
+        if parts.fragment and target.suffix == ".html":
+            assert unquote(parts.fragment) in seen(target).ids, f"{address}: there is no such place on the page"
+
+
+def test_style_sheets_fetch_nothing():
+    sheets = list(SITE.rglob("*.css"))
+    assert sheets
+    for sheet in sheets:
+        for address in re.findall(r"url\((['\"]?)(.*?)\1\)", sheet.read_text(encoding="utf-8")):
+            assert not urlsplit(address[1]).netloc, f"{sheet.name} would fetch {address[1]}"
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = runpy.run_path(str(DOCS / "site" / "reference.py"))
+    missing = []
+    for title, modules in reference["ROOMS"].items():
+        ids = seen(SITE / "api" / f"{title}.html").ids
+        for module in modules:
+            public = reference["public_names"](import_module(f"tilewright.{module}"))
+            assert public
+            missing += [name for name in (f"tilewright.{module}.{each}" for each in public) if name not in ids]
+    assert not missing
+
+
+def test_every_page_is_built():
+    pages = {path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")}
+    assert pages <= {path.relative_to(SITE) for path in PAGES}

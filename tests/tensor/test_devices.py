@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documented program with host and device buffers, on every device there is."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.copy import cuda_engine, opencl_engine
+from tilewright.errors import LayoutError, TransferError
+from tilewright.tensor import DeviceContext, TileTensor
+
+DRIVERS = {"opencl": opencl_engine, "cuda": cuda_engine}
+
+
+@pytest.fixture(params=["host", "opencl", "cuda"])
+def context(request):
+    reason = DRIVERS[request.param].why_not() if request.param in DRIVERS else None
+    if reason:
+        pytest.skip(reason)
+    return DeviceContext(request.param)
+
+
+def test_data_goes_to_a_device_and_back(context):
+    host, device = context.enqueue_create_host_buffer["float32"](16), context.enqueue_create_buffer["float32"](16)
+    for i in range(16):
+        host[i] = i + 1
+    context.enqueue_copy(device, host)
+    tensor = TileTensor(device, tw.row_major[4, 4]())
+    with pytest.raises(LayoutError, match="device memory cannot be reached"):
+        tensor[0, 0]
+    other, back = context.enqueue_create_buffer["float32"](16), context.enqueue_create_host_buffer["float32"](16)
+    context.enqueue_copy(other, tensor.to_device_buffer(context))
+    context.enqueue_copy(back, other)
+    context.synchronize()
+    assert back.array.tolist() == list(range(1, 17))
+    with pytest.raises(LayoutError, match="16 x float32 to 5 x float32"):
+        context.enqueue_copy(context.enqueue_create_buffer["float32"](5), host)
+
+
+def test_a_view_of_the_host_becomes_a_device_buffer(context):
+    tensor = TileTensor(np.arange(12, dtype=np.int32), tw.row_major(3, 4))
+    host = context.enqueue_create_host_buffer["int32"](4)
+    context.enqueue_copy(host, tensor.slice[1:2, 0:4]().to_device_buffer(context))
+    assert host.array.tolist() == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_buffers_of_a_device_are_moved_there(name):
+    if DRIVERS[name].why_not():
+        pytest.skip(DRIVERS[name].why_not())
+    context = DeviceContext(name)
+    values = np.random.default_rng(3).standard_normal(40 * 50).astype(np.float32)
+    device = context.enqueue_create_buffer["float32"](values.size)
+    context.enqueue_copy(device, values)
+    moved = tw.relayout(device, tw.row_major(40, 50), tw.col_major(40, 50))
+    got = np.asarray(moved.get())
+    np.testing.assert_array_equal(got, values.reshape(40, 50).T.reshape(-1))
+
+
+def test_the_documented_program_runs(context):
+    dtype = "float32"
+    dev_buf = context.enqueue_create_buffer[dtype](16)
+    host_buf = context.enqueue_create_host_buffer[dtype](16)
+    context.synchronize()
+    for i in range(16):
+        host_buf[i] = i
+    context.enqueue_copy(dev_buf, host_buf)
+    tensor = TileTensor(dev_buf, tw.row_major((tw.Idx[4](), tw.Idx[4]())))
+    assert tensor.to_device_buffer(context) is dev_buf
+    back = context.enqueue_create_host_buffer[dtype](16)
+    context.enqueue_copy(back, dev_buf)
+    context.synchronize()
+    there = TileTensor(back, tw.row_major((tw.Idx[4](), tw.Idx[4]())))
+    assert there[2, 3] == 11
+    for touch in (lambda: tensor.fill(1), tensor.to_numpy, lambda: dev_buf[0]):
+        with pytest.raises(LayoutError, match="cannot be reached"):
+            touch()
+
+
+def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
+    values = np.random.default_rng(5).standard_normal((24, 40)).astype(np.float32)
+    device, back = context.enqueue_create_buffer["float32"](960), context.enqueue_create_host_buffer["float32"](960)
+    tensor = TileTensor(device, tw.row_major(24, 40))
+    tensor.copy_from(values)
+    context.enqueue_copy(back, device)
+    context.synchronize()
+    np.testing.assert_array_equal(back.array, values.reshape(-1))
+    turned = context.enqueue_create_buffer["float64"](960)
+    TileTensor(turned, tw.col_major(24, 40)).copy_from(tensor)
+    room = TileTensor(np.full(960, -1.0), tw.row_major(24, 40))
+    room.copy_from(TileTensor(turned, tw.col_major(24, 40)))
+    np.testing.assert_array_equal(room.to_numpy(), values.astype(np.float64))
+    # one tile there and back, and nothing around it
+    tensor.tile[8, 8](1, 2).copy_from(np.full((8, 8), 7, np.float32))
+    context.enqueue_copy(back, device)
+    wanted = values.copy()
+    wanted[8:16, 16:24] = 7
+    np.testing.assert_array_equal(back.array, wanted.reshape(-1))
+    rows = tensor.slice[8:12, 0:40]().to_device_buffer(context)
+    part = context.enqueue_create_host_buffer["float32"](160)
+    context.enqueue_copy(part, rows)
+    np.testing.assert_array_equal(part.array, wanted[8:12].reshape(-1))
+    with pytest.raises(LayoutError, match="tensors of equal extents are copied"):
+        tensor.copy_from(np.zeros((3, 3), np.float32))
+
+
+def test_an_unknown_device_is_refused_by_name():
+    with pytest.raises(TransferError, match="no device 'abacus'; choose one of host, opencl, cuda"):
+        DeviceContext("abacus")
