@@ -17,7 +17,7 @@ SOURCES := src tests $(wildcard bench examples)
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -61,7 +61,8 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
 
 test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
-	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q tests/copy -k opencl
+	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \
+		tests/copy tests/tiling/test_kernels.py tests/tensor/test_devices.py
 
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)

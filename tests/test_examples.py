@@ -17,8 +17,10 @@ import tilewright.memory
 import tilewright.tensor
 import tilewright.tiling
 import tilewright.views
+from tilewright.copy import device_moves, opencl_engine
 
 README = Path(__file__).parent.parent / "README.md"
+ACCELERATORS = README.parent / "docs" / "accelerators.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FEWEST_DOCSTRING_EXAMPLES = 20
 
@@ -52,9 +54,9 @@ def run_doctest(test: doctest.DocTest) -> None:
     assert not failed, "".join(report)
 
 
-def readme_blocks() -> list[tuple[int, str]]:
-    """Return (line number, code) of every block fenced as python in the README."""
-    text = README.read_text(encoding="utf-8")
+def blocks_of(document: Path) -> list[tuple[int, str]]:
+    """Return (line number, code) of every block fenced as python in a document."""
+    text = document.read_text(encoding="utf-8")
     fences = re.finditer(r"^```python[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return [(text.count("\n", 0, fence.start(1)) + 1, fence[1]) for fence in fences]
 
@@ -104,16 +106,30 @@ def test_public_names_are_found():
 
 
 def test_readme_examples_are_found():
-    assert readme_blocks()
+    assert blocks_of(README)
+    assert blocks_of(ACCELERATORS)
 
 
-def test_readme_examples():
-    namespace = {"__name__": "readme"}
-    for line, code in readme_blocks():
+def run_document(document: Path) -> None:
+    """Run all examples of a document, one after the other, as a reader would."""
+    namespace = {"__name__": document.stem}
+    for line, code in blocks_of(document):
         if ">>> " in code:
-            parsed = doctest.DocTestParser().get_doctest(code, {}, "README", str(README), line - 1)
+            parsed = doctest.DocTestParser().get_doctest(code, {}, document.stem, str(document), line - 1)
             parsed.globs = namespace  # the parser copies the dictionary it is given
             run_doctest(parsed)
         else:
-            # The blank lines make a traceback name the line of the README.
-            exec(compile("\n" * (line - 1) + code, str(README), "exec"), namespace)
+            # The blank lines make a traceback name the line of the document.
+            exec(compile("\n" * (line - 1) + code, str(document), "exec"), namespace)
+
+
+def test_readme_examples():
+    run_document(README)
+
+
+def test_examples_on_accelerators():
+    reason = opencl_engine.why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    device_moves._said.clear()  # as in a new process, which has said nothing yet
+    run_document(ACCELERATORS)
