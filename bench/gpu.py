@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from math import exp, log
 from typing import Any
@@ -62,6 +63,8 @@ def sweep_of(kind: str) -> dict[str, Tuning]:
         found[name] = Tuning(
             threads=threads, in_flight=in_flight, shared=shared, lean=lean, large_first=large, cluster=cluster
         )
+    if kind == "pack":
+        found["default, extents written out"] = replace(DEFAULTS[kind], as_arguments=False)
     return found
 
 

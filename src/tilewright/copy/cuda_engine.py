@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from math import gcd
 from typing import Any
@@ -33,6 +33,7 @@ class _Launch:
     kernel: Any
     shape: Kernel
     tables: list[Any]
+    scalars: list[Any]
 
 
 _compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
@@ -104,7 +105,8 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
         ends = [np.uint64(place) for place in places]
         for launch in launches:
             shape = launch.shape
-            launch.kernel((shape.groups,), (shape.threads,), (*ends, *launch.tables), shared_mem=shape.large_shared)
+            given = (*ends, *launch.tables, *launch.scalars)
+            launch.kernel((shape.groups,), (shape.threads,), given, shared_mem=shape.large_shared)
 
 
 def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
@@ -160,6 +162,7 @@ def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | N
             function_of(module, kernel.name, kernel.large_shared),
             kernel,
             [cupy.asarray(table) for table in kernel.tables],
+            kernel.scalars,
         )
         for kernel in program.kernels
     ]
@@ -174,6 +177,7 @@ def function_of(module: Any, name: str, shared: int = 0) -> Any:
     return found
 
 
+@lru_cache(maxsize=256)  # plans that differ in extents alone may have one program
 def loaded(text: str, device: int) -> Any:
     """Return a program as a module of the device, which has to be the current one."""
     cupy: Any = import_module("cupy")
