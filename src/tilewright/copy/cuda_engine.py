@@ -25,6 +25,8 @@ from .compiled import CompiledPlans
 from .device_array import DeviceArray
 from .plan import Plan
 
+# CUDA's numbers of what is asked: shared memory that a block can have, and a multiprocessor, and how many there are.
+_FACTS = (97, 81, 16)
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
 
 
@@ -113,8 +115,7 @@ def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | 
     """Put the kernel of a pipeline on the current stream with its operands; the host does not wait for it."""
     cupy: Any = import_module("cupy")
     device, shape = home.device, kernel.launch_shape
-    facts = cupy.cuda.Device(device).attributes
-    most = facts["MaxSharedMemoryPerBlockOptin"]
+    most, on_each, processors = (cupy.cuda.runtime.deviceGetAttribute(fact, device) for fact in _FACTS)
     if kernel.local_bytes > most:
         raise TransferError(
             f"the kernel takes {kernel.local_bytes} bytes of shared memory, CUDA device {device} has {most}; use"
@@ -129,8 +130,8 @@ def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | 
 
     with reported(device), home.on_stream():
         program, tables = kernel.built(device, make)
-        resident = min(2048 // shape.threads, facts["MaxSharedMemoryPerMultiprocessor"] // (kernel.local_bytes + 1024))
-        count = min(kernel.pipeline.tiles, groups or max(1, resident) * facts["MultiProcessorCount"])
+        resident = min(2048 // shape.threads, on_each // (kernel.local_bytes + 1024))
+        count = min(kernel.pipeline.tiles, groups or max(1, resident) * processors)
         places = [np.uint64(array.memory + start) for array, start in zip(arrays, kernel.starts(arrays), strict=True)]
         program((count,), (shape.threads,), (*places, *tables), shared_mem=shape.large_shared)
 
