@@ -50,7 +50,7 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" >/dev/null
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
-		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py
+		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py tests/tiling/test_lanes.py
 
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
 ORACLE := .venv-oracle
