@@ -18,8 +18,8 @@ from .strategies import pairs
 
 pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
 OPENCL = {"engine": "opencl"}
-few = settings(max_examples=max(1, settings().max_examples // 8))
-fewest = settings(max_examples=max(1, settings().max_examples // 50))
+few = settings(max_examples=max(1, settings().max_examples // 20))
+fewest = settings(max_examples=max(1, settings().max_examples // 100))
 # as on a large device, and with as many repeats and as ragged a cut as a small plan allows
 TUNINGS = [Tuning(), Tuning(threads=32, in_flight=64, groups=1), Tuning(threads=8, in_flight=48, groups=1, shared=1024)]
 

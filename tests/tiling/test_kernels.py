@@ -12,7 +12,7 @@ from tilewright.formats import format_of
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, spaced_layout
 from tilewright.tiling.kernels import TileKernel
 
-few = settings(max_examples=max(1, settings().max_examples // 20))
+few = settings(max_examples=max(1, settings().max_examples // 32))
 SCHEMES = [("double", None), ("duplex", None), ("buffered", 3), ("buffered", 4)]
 FILLS = [0, 3, "edge", "reflect", "symmetric", "wrap", "zero"]
 
