@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The random plans once more, through generated kernels on a real OpenCL device: fewer of them, cut in several ways."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,8 +20,9 @@ from .strategies import pairs
 
 pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
 OPENCL = {"engine": "opencl"}
-few = settings(max_examples=max(1, settings().max_examples // 20))
-fewest = settings(max_examples=max(1, settings().max_examples // 100))
+EVERY = os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all"
+few = settings(max_examples=max(1, settings().max_examples // (4 if EVERY else 20)))
+fewest = settings(max_examples=max(1, settings().max_examples // (20 if EVERY else 100)))
 # as on a large device, and with as many repeats and as ragged a cut as a small plan allows
 TUNINGS = [Tuning(), Tuning(threads=32, in_flight=64, groups=1), Tuning(threads=8, in_flight=48, groups=1, shared=1024)]
 
