@@ -12,6 +12,11 @@ result is checked: made twice, over two different poisons, and compared with tor
 
 from __future__ import annotations
 
+import sys
+
+# This folder has a copy.py, and so has the standard library: keep the folder off the path.
+sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+
 import argparse
 import importlib
 import json
@@ -19,16 +24,13 @@ import os
 import random
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from math import exp, log
 from typing import Any
-
-# bench/copy.py would hide the standard library's
-sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
 
 import tilewright as tw
 from tilewright.copy import Placement, copy, cuda_engine, plan_copy, tiled_layout
@@ -62,6 +64,8 @@ def sweep_of(kind: str) -> dict[str, Tuning]:
         found[name] = Tuning(
             threads=threads, in_flight=in_flight, shared=shared, lean=lean, large_first=large, cluster=cluster
         )
+    if kind == "pack":
+        found["default, extents written out"] = replace(DEFAULTS[kind], as_arguments=False)
     return found
 
 

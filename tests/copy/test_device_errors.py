@@ -82,6 +82,7 @@ def there():
     device_moves._said.clear()
     host = np.random.default_rng(2).standard_normal((40, 50)).astype(np.float32)
     yield host, cl_array.to_device(opencl_engine.home().queue, host)
+    device_moves._said.clear()
     device_moves._said.update(before)
 
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The random plans once more, through generated kernels on a real OpenCL device: fewer of them, cut in several ways."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copy import Placement, execute, opencl_engine, plan_copy
-from tilewright.copy.codegen import Tuning
+import tilewright as tw
+from tilewright.copy import Placement, execute, opencl_engine, plan_copy, tiled_layout
+from tilewright.copy.codegen import Tuning, generate
 from tilewright.copy.device_array import DeviceArray
 from tilewright.formats import BLOCK_FORMATS, format_of
 
@@ -17,8 +20,9 @@ from .strategies import pairs
 
 pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
 OPENCL = {"engine": "opencl"}
-few = settings(max_examples=max(1, settings().max_examples // 8))
-fewest = settings(max_examples=max(1, settings().max_examples // 50))
+EVERY = os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all"
+few = settings(max_examples=max(1, settings().max_examples // (4 if EVERY else 20)))
+fewest = settings(max_examples=max(1, settings().max_examples // (20 if EVERY else 100)))
 # as on a large device, and with as many repeats and as ragged a cut as a small plan allows
 TUNINGS = [Tuning(), Tuning(threads=32, in_flight=64, groups=1), Tuning(threads=8, in_flight=48, groups=1, shared=1024)]
 
@@ -71,6 +75,24 @@ def test_plans_cut_for_other_devices_give_the_same_bytes(tuning, pair, elements,
     wanted = np.full(max(1, plan.target.nbytes), 0xA5, dtype=np.uint8)
     execute(plan, data, wanted, engine="reference")
     np.testing.assert_array_equal(cut_in_another_way(plan, data, tuning), wanted)
+
+
+@pytest.mark.parametrize("name", ["bfloat8_b", "bfloat4_a"])
+def test_packing_kernels_that_are_given_their_extents_serve_every_shape(name):
+    tuning = Tuning(threads=64, lean=8, as_arguments=True)
+    texts = set()
+    for rows, columns in ((1056, 1024), (992, 1184), (1024, 1100)):
+        plain = Placement(tw.row_major(rows, columns), "float32")
+        plan = plan_copy(plain, Placement(tiled_layout((rows, columns)), name, 2, tile_elements=1024))
+        program = generate(plan, "opencl", tuning=tuning)
+        assert any(kernel.arguments for kernel in program.kernels)
+        if columns % 32 == 0:
+            texts.add(program.text)
+        data = any_bits(np.random.default_rng(rows), (rows, columns), "float32")
+        wanted = np.full(plan.target.nbytes, 0xA5, dtype=np.uint8)
+        execute(plan, data, wanted)
+        np.testing.assert_array_equal(cut_in_another_way(plan, data.reshape(-1), tuning), wanted)
+    assert len(texts) == 1
 
 
 KNOWN = [name for name in BLOCK_FORMATS if name.startswith("bfloat")]

@@ -44,6 +44,9 @@ def plans() -> Iterator[tuple[str, Plan]]:
             yield f"unpack {name} {size}", plan_copy(tiles, Placement(plain, "float32"))
         tiles = Placement(tiled_layout((rows, columns)), "bfloat8_b", tile_elements=1024)
         yield f"pack columns {size}", plan_copy(Placement(turned, "bfloat16"), tiles)
+    for shape in ((1024, 1056), (1000, 1031)):
+        large = Placement(tiled_layout(shape), "bfloat8_b", 1.5, tile_elements=1024)
+        yield f"pack {shape}, given its extents", plan_copy(Placement(tw.row_major(*shape), "float32"), large)
     yield (
         "permutation",
         _plan(tw.row_major(6, 10, 12, 20), "float32", tw.Layout((6, 10, 12, 20), (1, 6, 1200, 60)), "float32"),

@@ -81,7 +81,7 @@ def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
     values = np.random.default_rng(5).standard_normal((24, 40)).astype(np.float32)
     device, back = context.enqueue_create_buffer["float32"](960), context.enqueue_create_host_buffer["float32"](960)
     tensor = TileTensor(device, tw.row_major(24, 40))
-    tensor.copy_from(values)
+    tensor.copy_from(TileTensor(values, tw.row_major(24, 40)))
     context.enqueue_copy(back, device)
     context.synchronize()
     np.testing.assert_array_equal(back.array, values.reshape(-1))
@@ -91,7 +91,7 @@ def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
     room.copy_from(TileTensor(turned, tw.col_major(24, 40)))
     np.testing.assert_array_equal(room.to_numpy(), values.astype(np.float64))
     # one tile there and back, and nothing around it
-    tensor.tile[8, 8](1, 2).copy_from(np.full((8, 8), 7, np.float32))
+    tensor.tile[8, 8](1, 2).copy_from(TileTensor(np.full(64, 7, np.float32), tw.row_major(8, 8)))
     context.enqueue_copy(back, device)
     wanted = values.copy()
     wanted[8:16, 16:24] = 7
@@ -101,7 +101,7 @@ def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
     context.enqueue_copy(part, rows)
     np.testing.assert_array_equal(part.array, wanted[8:12].reshape(-1))
     with pytest.raises(LayoutError, match="tensors of equal extents are copied"):
-        tensor.copy_from(np.zeros((3, 3), np.float32))
+        tensor.copy_from(TileTensor(np.zeros(9, np.float32), tw.row_major(3, 3)))
 
 
 def test_an_unknown_device_is_refused_by_name():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines as kernels: what a device computes is what the same pipeline computes on the host, bit for bit."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,8 @@ from tilewright.formats import format_of
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, spaced_layout
 from tilewright.tiling.kernels import TileKernel
 
-few = settings(max_examples=max(1, settings().max_examples // 20))
+EVERY = os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all"
+few = settings(max_examples=max(1, settings().max_examples // (2 if EVERY else 32)))
 SCHEMES = [("double", None), ("duplex", None), ("buffered", 3), ("buffered", 4)]
 FILLS = [0, 3, "edge", "reflect", "symmetric", "wrap", "zero"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from math import gcd
 from typing import Any
@@ -25,6 +25,8 @@ from .compiled import CompiledPlans
 from .device_array import DeviceArray
 from .plan import Plan
 
+# CUDA's numbers of what is asked: shared memory that a block can have, and a multiprocessor, and how many there are.
+_FACTS = (97, 81, 16)
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
 
 
@@ -33,6 +35,7 @@ class _Launch:
     kernel: Any
     shape: Kernel
     tables: list[Any]
+    scalars: list[Any]
 
 
 _compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
@@ -104,15 +107,15 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
         ends = [np.uint64(place) for place in places]
         for launch in launches:
             shape = launch.shape
-            launch.kernel((shape.groups,), (shape.threads,), (*ends, *launch.tables), shared_mem=shape.large_shared)
+            given = (*ends, *launch.tables, *launch.scalars)
+            launch.kernel((shape.groups,), (shape.threads,), given, shared_mem=shape.large_shared)
 
 
 def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
     """Put the kernel of a pipeline on the current stream with its operands; the host does not wait for it."""
     cupy: Any = import_module("cupy")
     device, shape = home.device, kernel.launch_shape
-    facts = cupy.cuda.Device(device).attributes
-    most = facts["MaxSharedMemoryPerBlockOptin"]
+    most, on_each, processors = (cupy.cuda.runtime.deviceGetAttribute(fact, device) for fact in _FACTS)
     if kernel.local_bytes > most:
         raise TransferError(
             f"the kernel takes {kernel.local_bytes} bytes of shared memory, CUDA device {device} has {most}; use"
@@ -127,8 +130,8 @@ def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | 
 
     with reported(device), home.on_stream():
         program, tables = kernel.built(device, make)
-        resident = min(2048 // shape.threads, facts["MaxSharedMemoryPerMultiprocessor"] // (kernel.local_bytes + 1024))
-        count = min(kernel.pipeline.tiles, groups or max(1, resident) * facts["MultiProcessorCount"])
+        resident = min(2048 // shape.threads, on_each // (kernel.local_bytes + 1024))
+        count = min(kernel.pipeline.tiles, groups or max(1, resident) * processors)
         places = [np.uint64(array.memory + start) for array, start in zip(arrays, kernel.starts(arrays), strict=True)]
         program((count,), (shape.threads,), (*places, *tables), shared_mem=shape.large_shared)
 
@@ -160,6 +163,7 @@ def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | N
             function_of(module, kernel.name, kernel.large_shared),
             kernel,
             [cupy.asarray(table) for table in kernel.tables],
+            kernel.scalars,
         )
         for kernel in program.kernels
     ]
@@ -174,6 +178,7 @@ def function_of(module: Any, name: str, shared: int = 0) -> Any:
     return found
 
 
+@lru_cache(maxsize=256)  # plans that differ in extents alone may have one program
 def loaded(text: str, device: int) -> Any:
     """Return a program as a module of the device, which has to be the current one."""
     cupy: Any = import_module("cupy")

@@ -37,6 +37,7 @@ class _Launch:
     kernel: Any
     shape: Kernel
     tables: list[Any]
+    scalars: list[Any]
 
 
 _compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
@@ -107,7 +108,7 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
     try:
         for launch in launches:
             kernel, shape = launch.kernel, launch.shape
-            arguments = [source.memory, target.memory, *map(np.uint64, starts), *launch.tables]
+            arguments = [source.memory, target.memory, *map(np.uint64, starts), *launch.tables, *launch.scalars]
             for k, argument in enumerate(arguments):
                 kernel.set_arg(k, argument)
             cl.enqueue_nd_range_kernel(queue, kernel, (shape.groups * shape.threads,), (shape.threads,))
@@ -164,6 +165,7 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
                 cl.Kernel(built, kernel.name),
                 kernel,
                 [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.tables],
+                kernel.scalars,
             )
             for kernel in program.kernels
         ]

@@ -317,16 +317,14 @@ def copy_from(tensor: TileTensor, source: Any, order: str | None = None, fill: A
 
 
 def _copy_by_device(tensor: TileTensor, target: Scalars, source: Any) -> TileTensor:
-    """Copy by a plan where one of the two is in the memory of a device: boxes of equal extents."""
+    """Copy by a plan between tensors of which one is in the memory of a device: boxes of equal extents."""
+    if not hasattr(source, "_whole"):
+        raise tensor._store.data.unreachable()
+    origin = Scalars.of(source)
     ours = theirs = None
-    if target.valid is not None:
+    if target.valid is not None and origin.valid == target.valid:
         ours = target.placed(target.valid, anywhere=True)
-        if hasattr(source, "_whole"):
-            origin = Scalars.of(source)
-            theirs = origin.placed(target.valid, anywhere=True) if origin.valid == target.valid else None
-        else:
-            values = np.asarray(source)
-            theirs = (placement_of(values), values) if values.shape == target.valid and values.ndim else None
+        theirs = origin.placed(target.valid, anywhere=True)
     if ours is None or theirs is None:
         raise LayoutError(
             f"in the memory of a device, tensors of equal extents are copied, such as {target.valid or target.extents};"

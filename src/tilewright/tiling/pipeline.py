@@ -280,7 +280,7 @@ class Pipeline(Shown):
         return Report(self.tiles, perf_counter() - started, run.moved["import"], run.moved["export"], self.buffer_bytes)
 
     def kernel(
-        self, compute: Any, engine: str = "opencl", each: str = "element", functions: str = "", threads: int = 256
+        self, compute: Any, engine: str | None = None, each: str = "element", functions: str = "", threads: int = 256
     ) -> TileKernel:
         """Return this pipeline as one kernel of a device, with a compute in C; its `run` does the work.
 
@@ -288,7 +288,8 @@ class Pipeline(Shown):
         assign to `out0`, ...; they are computed for every element of the first output's tile. `in0(i0 + 1, i1)` is
         any element of the tile of an input, at the index `i0`, `i1` of the element at hand moved on; `x0`, `x1` is its
         place in the whole, `tile` the number of the tile. With `each="tile"` statements run once a tile, by all
-        threads, and store with `set_out0(value, i0, i1)`. `functions` are C functions that the compute may call.
+        threads, and store with `set_out0(value, i0, i1)`. `functions` are C functions that the compute may call. The
+        engine, "opencl" or "cuda", is by default that of an operand's memory, or OpenCL.
 
         >>> import numpy as np
         >>> a, b, tiler = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32), Tiler((8, 8), (4, 4))

@@ -15,9 +15,9 @@ from math import gcd, prod
 from ..reference import fill_value
 from .axes import Axis, Digit, Growth, combinations
 from .block_floats import BLOCK_FLOATS, block_functions
-from .kernel import Job, Kernel, alignment, block_format, vector
+from .kernel import EDGE_THREADS, Job, Kernel, alignment, block_format, vector
 from .numbers import raw_type
-from .text import Named, declared, decoded, guard, loop, offset, when
+from .text import LITERALS, Arguments, Literals, Named, declared, decoded, guard, loop, offset, when
 
 __all__ = ["BLOCK_FLOATS", "block_functions", "pack", "unpack"]
 
@@ -79,7 +79,9 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     groups = [*growth.take(job.tuning.cluster), *growth.rest()]
     axes = job.axes
 
-    lines, in_group = declared("group", groups, "g")
+    large = combinations(groups) * threads >= EDGE_THREADS
+    numbers = Arguments() if job.tuning.as_arguments and large else LITERALS
+    lines, in_group = declared("group", groups, "g", numbers)
     more, in_thread = declared(f"thread / {share.threads}u" if share.threads > 1 else "thread", dealt, "t")
     in_repeat = decoded("r", repeated)
     inside = [*in_thread, *in_repeat]
@@ -88,16 +90,19 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     made, second = bytes_type(share.elements * element.bits // 8)
     # a work-group that is outside as a whole has nothing to do; what only some of its threads lack, they check
     alone = [each for each in in_group if box[each.digit.axis] == 1]
-    outside = guard(alone, axes)
+    outside = guard(alone, axes, numbers)
     body += [f"if (!({outside})) return;"] if outside else []
-    ragged = guard([*[each for each in in_group if each not in alone], *inside], axes)
+    checked = [each for each in in_group if each not in alone]
+    ragged = guard([*checked, *inside], axes, numbers)
     if holding < threads:
         ragged = " && ".join(filter(None, [f"thread < {holding}u", ragged]))
     if part.mask:
-        start = offset(in_group, axes, 0, part.source_offset)
-        body.append(f"GLOBAL const u8 *from = source + ({start}) + ({offset(in_thread, axes, 0)});")
+        start = offset(in_group, axes, 0, part.source_offset, numbers)
+        own = offset(in_thread, axes, 0, numbers=numbers)
+        body.append(f"GLOBAL const u8 *from = source + ({start}) + ({own});")
         body.append(f"{elements} moved[{repeats}];")
-        load = [f"GLOBAL const u8 *at = from + ({offset(in_repeat, axes, 0)});", *_loads(job, share, size)]
+        there = offset(in_repeat, axes, 0, numbers=numbers)
+        load = [f"GLOBAL const u8 *at = from + ({there});", *_loads(job, share, size)]
         # neighbours exchange registers, so all of them need something in theirs
         clear = (
             loop("k", share.elements * size // 4, ["moved[r].u32s[k] = 0u;"]) if ragged and share.threads > 1 else []
@@ -145,11 +150,14 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     together = when(ragged, [*compute, *keep]) if share.threads == 1 else [*compute, *when(ragged, keep)]
     body += loop("r", repeats, together)
     body.append("BARRIER;")
-    body += _flushed(job, in_group, order, box, "codes", 1, code_bytes, threads)
-    body += _flushed(job, in_group, order, box, "scales", 2, 1, threads)
-    note = f"pack {prod(part.extents)} blocks, {count} in a tile, {share.threads} threads a block"
+    body += _flushed(job, in_group, checked, order, box, "codes", 1, code_bytes, threads, numbers)
+    body += _flushed(job, in_group, checked, order, box, "scales", 2, 1, threads, numbers)
+    arguments = tuple(numbers.values) if isinstance(numbers, Arguments) else ()
+    total = "" if arguments else f" {prod(part.extents)}"
+    note = f"pack{total} blocks, {count} in a tile, {share.threads} threads a block"
     shared = (("codes", count * code_bytes), ("scales", count))
-    return Kernel(job.name, note, tuple(body), combinations(groups), threads, (), shared), {first, second}
+    made_of = Kernel(job.name, note, tuple(body), combinations(groups), threads, (), shared, arguments)
+    return made_of, {first, second}
 
 
 def _loads(job: Job, share: _Share, size: int) -> list[str]:
@@ -177,12 +185,14 @@ def _slot(inside: Sequence[Named], order: Sequence[int], box: Sequence[int]) -> 
 def _flushed(
     job: Job,
     in_group: Sequence[Named],
+    checked: Sequence[Named],
     order: Sequence[int],
     box: Sequence[int],
     name: str,
     side: int,
     unit: int,
     threads: int,
+    numbers: Literals,
 ) -> list[str]:
     """Return the statements that store a staged array of `unit` bytes a block, in the widest vectors there are."""
     axes: list[Axis] = job.axes
@@ -200,17 +210,17 @@ def _flushed(
     vectors = run // width
     total = vectors * combinations(outer)
     named = decoded("at" if vectors == 1 else f"at / {vectors}u", outer)
-    place = offset(named, axes, side)
+    place = offset(named, axes, side, numbers=numbers)
     if vectors > 1:
         place += f" + (i32)(at % {vectors}u) * {width}"
     kind = vector(width)
     store = [f"STORE({kind}, to + ({place}), ((LOCAL {kind} *){name})[at]);"]
-    condition = guard([*in_group, *named], axes)
+    condition = guard([*checked, *named], axes, numbers)
     if total % threads:
         condition = " && ".join(filter(None, [f"at < {total}u", condition]))
     return [
         "{",
-        f"    GLOBAL u8 *to = target + ({offset(in_group, axes, side, start)});",
+        f"    GLOBAL u8 *to = target + ({offset(in_group, axes, side, start, numbers)});",
         *[
             f"    {line}"
             for line in loop(

@@ -30,6 +30,7 @@ def kernel_text(kernel: Kernel, dialect: Dialect) -> str:
         start += ["source += source_start;", "target += target_start;"]
     for side, each in zip(("source", "target"), kernel.tables, strict=False):
         arguments.append(f"GLOBAL const {'i32' if each.dtype == np.int32 else 'i64'} *RESTRICT {side}_table")
+    arguments += [f"const {kind} n{k}" for k, (kind, _) in enumerate(kernel.arguments)]
     start.append("const u32 group = GROUP, thread = THREAD;")
     head = f"KERNEL({kernel.threads}) {kernel.name}({', '.join(arguments)}) {{"
     notes = [f"// {line}" for line in kernel.note.splitlines()]
@@ -64,7 +65,7 @@ def gathered(kernels: Sequence[Kernel], limit: int) -> list[Kernel]:
     found: list[Kernel] = []
     together: dict[int, list[Kernel]] = {}
     for kernel in kernels:
-        if kernel.tables or kernel.groups * kernel.threads >= limit:
+        if kernel.tables or kernel.arguments or kernel.groups * kernel.threads >= limit:
             found.append(kernel)
         else:
             together.setdefault(kernel.threads if kernel.shared else 0, []).append(kernel)

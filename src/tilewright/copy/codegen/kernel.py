@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..plan import Plan
 
 MOST_DECLARED = 48 << 10  # bytes of shared memory; beyond, a launch has to ask for it
+EDGE_THREADS = 1 << 16  # a part of fewer threads is an edge, which does not get a launch of its own
 WIDEST = 16  # bytes that one thread can load or store at once
 Table = np.ndarray[Any, Any]
 
@@ -33,7 +34,8 @@ class Tuning:
     `threads` of a work-group, bytes each thread has `in_flight`, about so many `shared` bytes of a work-group (never
     twice as many), work-groups that must remain busy before a thread is given more to do (`groups`), neighbouring
     work-groups that should touch neighbouring memory (`cluster`), and how many times as long runs of the target
-    should be as those of the source (`lean`).
+    should be as those of the source (`lean`). `as_arguments` gives a large packing kernel its extents as arguments:
+    it takes the longest to compile, and so a new shape need not compile it again.
 
     >>> Tuning(threads=128).shared
     24576
@@ -49,6 +51,7 @@ class Tuning:
     load: str = "cached"
     store: str = "plain"
     unroll: bool = True
+    as_arguments: bool = False
 
 
 # What suits a large GPU best, by the kind of kernel, as measured by bench/gpu.py --sweep. A staged kernel whose
@@ -57,7 +60,7 @@ DEFAULTS = {
     "direct": Tuning(in_flight=16, lean=2, cluster=1),
     "staged": Tuning(threads=512),
     "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
-    "pack": Tuning(threads=64, lean=8),
+    "pack": Tuning(threads=64, lean=8, as_arguments=True),
     "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
 }
 Tunings = Tuning | Mapping[str, Tuning] | None
@@ -78,7 +81,8 @@ def by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
 class Kernel:
     """The statements of a kernel, how many work-groups of how many threads run it, and what memory it has beside.
 
-    `shared` names arrays of the work-group and their bytes; a kernel that has any also has a barrier.
+    `shared` names arrays of the work-group and their bytes; a kernel that has any also has a barrier. `arguments` are
+    numbers that the kernel is given at its launch, with their types.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
@@ -91,6 +95,17 @@ class Kernel:
     threads: int
     tables: tuple[Table, ...] = ()
     shared: tuple[tuple[str, int], ...] = ()
+    arguments: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def scalars(self) -> list[Any]:
+        """Return the arguments as NumPy scalars of their types.
+
+        >>> Kernel("tw_pack_0", "pack", (), 1, 64, arguments=(("i32", -4),)).scalars
+        [np.int32(-4)]
+        """
+        kinds = {"u32": np.uint32, "i32": np.int32, "i64": np.int64}
+        return [kinds[kind](value) for kind, value in self.arguments]
 
     @property
     def large_shared(self) -> int:

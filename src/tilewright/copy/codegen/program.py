@@ -14,7 +14,7 @@ from .blocks import BLOCK_FLOATS, block_functions, pack, unpack
 from .dialect import dialect_of
 from .direct import direct, pieces
 from .gathering import gathered, kernel_text
-from .kernel import Job, Kernel, Tunings, by_kind
+from .kernel import EDGE_THREADS, Job, Kernel, Tunings, by_kind
 from .numbers import converter, needs_doubles
 from .staged import ends, staged
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..plan import Plan
 
 WIDE = 4  # bytes of an element from which on a staged kernel is cut as a wide one
-EDGE_THREADS = 1 << 16  # a part of fewer threads is an edge, which does not get a launch of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,14 @@ class TileKernel:
         self,
         pipeline: Pipeline,
         compute: Any,
-        engine: str = "opencl",
+        engine: str | None = None,
         each: str = "element",
         functions: str = "",
         threads: int = THREADS,
     ) -> None:
+        if engine is None:  # where an operand is, or any device that OpenCL finds
+            ports = [port for port, _ in (*pipeline.reading(), *pipeline.writing())]
+            engine = next((port.array.home.engine for port in ports if isinstance(port, DevicePort)), "opencl")
         if engine not in DEVICE_ENGINES:
             raise TransferError(f"kernels run on {' or '.join(DEVICE_ENGINES)}, not on {engine!r}")
         if each not in EACH:
@@ -110,7 +113,13 @@ class TileKernel:
 
     @property
     def local_bytes(self) -> int:
-        """Return the local memory that one work-group takes."""
+        """Return the local memory that one work-group takes.
+
+        >>> import numpy as np
+        >>> from tilewright.tiling import Output, Pipeline, Tiler
+        >>> Pipeline([], [Output(np.zeros(12), Tiler((12,), (4,)))]).kernel("x0", engine="cuda").local_bytes
+        32
+        """
         return sum(nbytes for _, nbytes in self._shape.shared)
 
     def run(self, groups: int | None = None) -> Report:
@@ -118,6 +127,13 @@ class TileKernel:
 
         Operands of the host are carried to the device and back. With all operands on the device the work is enqueued
         there, and not waited for. `groups` is how many work-groups share the tiles.
+
+        >>> import numpy as np
+        >>> from tilewright.copy import opencl_engine
+        >>> from tilewright.tiling import Output, Pipeline, Tiler
+        >>> kernel = Pipeline([], [Output(np.zeros(12), Tiler((12,), (5,)))]).kernel("x0", engine="opencl")
+        >>> bool(opencl_engine.why_not()) or kernel.run().tiles == 3
+        True
         """
         from ..pipeline import Report
 
