@@ -31,6 +31,12 @@ ROOMS = (
 )
 
 INSIDE_FUNCTIONS = {
+    ("copy/cuda_engine.py", "copy.cuda_arrays"),
+    ("copy/device_array.py", "copy.cuda_arrays"),
+    ("copy/device_array.py", "copy.opencl_arrays"),  # which imports PyOpenCL
+    ("copy/opencl_engine.py", "copy.opencl_arrays"),
+    ("copy/plan.py", "copy.codegen"),  # a plan shows the source that is made of it
+    ("tiling/kernels/tile_kernel.py", "tiling.pipeline"),
     ("layout/mojo.py", "layout.strided"),  # the names that Mojo gives to what strided layouts do
     ("layout/products.py", "layout.padding"),
     ("memory/spec.py", "memory.fitting"),  # `spec.fit()` asks the room's largest question
