@@ -17,7 +17,7 @@ _KINDS = {0: "int", 1: "uint", 2: "float"}
 _NAMED = {(4, 16): "bfloat16", (6, 8): "bool", (10, 8): "float8_e4m3", (12, 8): "float8_e5m2"}
 
 
-class _Tensor(ctypes.Structure):
+class CapsuleTensor(ctypes.Structure):
     """`DLTensor` of the DLPack standard."""
 
     _fields_ = (
@@ -46,6 +46,18 @@ class Contents:
     capsule: Any
 
 
+def tensor_in(capsule: Any) -> CapsuleTensor:
+    """Return the tensor that a capsule holds, itself: what is changed in it is changed in the capsule.
+
+    >>> import numpy as np
+    >>> tensor_in(np.zeros((2, 3)).__dlpack__()).ndim
+    2
+    """
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return CapsuleTensor.from_address(pointer(capsule, b"dltensor"))
+
+
 def capsule_contents(capsule: Any) -> Contents:
     """Return what a DLPack capsule says about its memory.
 
@@ -54,9 +66,7 @@ def capsule_contents(capsule: Any) -> Contents:
     >>> contents.shape, contents.strides, contents.format.name
     ((2, 3), (6, 2), 'int16')
     """
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    tensor = _Tensor.from_address(pointer(capsule, b"dltensor"))
+    tensor = tensor_in(capsule)
     name = _NAMED.get((tensor.code, tensor.bits), f"{_KINDS.get(tensor.code, '?')}{tensor.bits}")
     if tensor.lanes != 1 or "?" in name:
         raise LayoutError(f"DLPack type {tensor.code} of {tensor.bits} bits x {tensor.lanes} is not a known format")

@@ -4,39 +4,14 @@
 from __future__ import annotations
 
 import ctypes
-from math import prod
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from ..copy.exchange import HOST_DEVICES, capsule_contents
 from ..errors import LayoutError
 
 Array = np.ndarray[Any, Any]
-_HOST_DEVICES = (1, 3)  # plain and pinned memory of the host
-# (type code, bits) of DLPack for the formats that NumPy cannot import
-_FORMATS = {
-    (4, 16): ml_dtypes.bfloat16,
-    (10, 8): ml_dtypes.float8_e4m3fn,
-    (12, 8): ml_dtypes.float8_e5m2,
-}
-
-
-class _Tensor(ctypes.Structure):
-    """`DLTensor` of the DLPack standard."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
 
 
 def from_dlpack(exporter: Any) -> Array:
@@ -60,31 +35,21 @@ def from_dlpack(exporter: Any) -> Array:
 
 def _imported(exporter: Any, problem: Exception) -> Array:
     """Return the array that NumPy refused, if it is host memory in a format that we know."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     try:
-        capsule = exporter.__dlpack__()
-        tensor = _Tensor.from_address(pointer(capsule, b"dltensor"))
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        tensor = None
-    dtype = None if tensor is None or tensor.lanes != 1 else _FORMATS.get((tensor.code, tensor.bits))
-    if tensor is None or dtype is None or tensor.device_type not in _HOST_DEVICES:
+        found = capsule_contents(exporter.__dlpack__())
+    except (BufferError, LayoutError, RuntimeError, TypeError, ValueError):
+        found = None
+    if found is None or found.device_type not in HOST_DEVICES:
         raise LayoutError(
             f"cannot share the memory of {type(exporter).__name__} through DLPack: {problem}; memory of a device must"
             " be copied to the host first"
         ) from None
-    shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
-    size = np.dtype(dtype).itemsize
-    if tensor.strides:
-        steps = tuple(tensor.strides[k] for k in range(tensor.ndim))
-    else:
-        steps = tuple(prod(shape[k + 1 :]) for k in range(tensor.ndim))
+    shape, strides, size = found.shape, found.strides, found.format.itemsize
     if 0 in shape:
-        return np.empty(shape, dtype=dtype)
-    low = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0)
-    high = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step > 0)
-    address = tensor.data + tensor.byte_offset + low * size
-    memory = (ctypes.c_uint8 * ((high - low + 1) * size)).from_address(address)
-    memory.owner = capsule  # an unused capsule frees the memory when it goes
+        return np.empty(shape, dtype=found.format.dtype)
+    low = sum([(n - 1) * step for n, step in zip(shape, strides, strict=True) if step < 0])
+    high = sum([(n - 1) * step for n, step in zip(shape, strides, strict=True) if step > 0])
+    memory: Any = (ctypes.c_uint8 * (high - low + size)).from_address(found.address + low)
+    memory.owner = found.capsule  # an unused capsule frees the memory when it goes
     scalars: Array = np.frombuffer(memory, dtype=f"u{size}")
-    return np.lib.stride_tricks.as_strided(scalars[-low:], shape, [step * size for step in steps]).view(dtype)
+    return np.lib.stride_tricks.as_strided(scalars[-low // size :], shape, strides).view(found.format.dtype)

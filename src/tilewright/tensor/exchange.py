@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from .dlpack import _Tensor, from_dlpack
+from ..copy.exchange import tensor_in
+from .dlpack import from_dlpack
 
 Array = np.ndarray[Any, Any]
 # the DLPack type code of formats that NumPy cannot export, and integers of the same size that it can
@@ -53,9 +53,5 @@ def exported(array: Array, **options: Any) -> Any:
         return source.__dlpack__(**options)
     code, bits = _CODES[array.dtype]
     capsule = source.view(bits).__dlpack__()  # exported as integers, and relabelled
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    address = pointer(capsule, b"dltensor")
-    if address is not None:
-        _Tensor.from_address(address).code = code
+    tensor_in(capsule).code = code
     return capsule
