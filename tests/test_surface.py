@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public surface, name by name: a name comes or goes only together with its line in surface.txt.
+
+.venv/bin/python tests/test_surface.py     # writes the file anew, for whoever meant the change
+"""
+
+import importlib
+from inspect import ismodule
+from pathlib import Path
+
+ROOMS = (
+    "tilewright",
+    *[
+        f"tilewright.{room}"
+        for room in (
+            "compare", "conversion", "copy", "files", "formats", "layout", "memory", "mojo", "tensor", "tiling", "ttl",
+            "ttnn", "views",
+        )
+    ],
+)  # fmt: skip
+RECORD = Path(__file__).with_name("surface.txt")
+
+
+def public_names(room: str) -> list[str]:
+    """Return the names that a room offers: those it lists, or all that are neither private nor modules."""
+    module = importlib.import_module(room)
+    listed = getattr(module, "__all__", None)
+    found = [name for name in vars(module) if not name.startswith("_") and not ismodule(getattr(module, name))]
+    return sorted(found if listed is None else listed)
+
+
+def surface() -> str:
+    """Return the public names of every room, one a line."""
+    return "".join([f"{room}.{name}\n" for room in ROOMS for name in public_names(room)])
+
+
+def test_the_public_surface_is_what_was_agreed():
+    agreed, found = set(RECORD.read_text(encoding="utf-8").split()), set(surface().split())
+    assert not found - agreed, "new names: document them, then run this file to record them"
+    assert not agreed - found, "names that users may rely on are gone: keep them, or say so in CHANGELOG.md"
+
+
+def test_every_public_name_is_there():
+    for line in RECORD.read_text(encoding="utf-8").split():
+        room, _, name = line.rpartition(".")
+        assert hasattr(importlib.import_module(room), name), line
+
+
+if __name__ == "__main__":
+    RECORD.write_text(surface(), encoding="utf-8")
