@@ -16,10 +16,7 @@ import sys
 sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
 
 import argparse
-import ctypes
 import importlib
-import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from math import exp, log
@@ -29,10 +26,10 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import formats
+from tilewright.cli.measuring import Task, best_times, memcpy
 from tilewright.copy import copy, native
 from tilewright.copy.buffers import aligned_empty
 
-Task = Callable[[], Any]
 PERMUTATIONS = [
     (0, 2, 3, 1),
     (0, 3, 1, 2),
@@ -43,38 +40,6 @@ PERMUTATIONS = [
     (1, 3, 0, 2),
     (3, 0, 1, 2),
 ]
-
-
-def memcpy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], threads: int) -> Task:
-    """Return a task that copies source to target with memcpy, each thread its share."""
-    size = source.nbytes
-    bounds = [size * k // threads for k in range(threads + 1)]
-
-    def move(k: int) -> None:
-        ctypes.memmove(target.ctypes.data + bounds[k], source.ctypes.data + bounds[k], bounds[k + 1] - bounds[k])
-
-    def run() -> None:
-        helpers = [threading.Thread(target=move, args=(k,)) for k in range(1, threads)]
-        for helper in helpers:
-            helper.start()
-        move(0)
-        for helper in helpers:
-            helper.join()
-
-    return run
-
-
-def best_times(tasks: dict[Any, Task], rounds: int) -> dict[Any, float]:
-    """Return the best time of each task over interleaved rounds, in seconds."""
-    best = dict.fromkeys(tasks, float("inf"))
-    for task in tasks.values():
-        task()
-    for _ in range(rounds):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
 
 
 def random_array(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray[Any, Any]:

@@ -28,26 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cli.measuring import Task, best_times
 from tilewright.copy import native
 from tilewright.copy.buffers import aligned_empty
 from tilewright.tiling import Input, Output, Pipeline, Tiler, Trace, stream
 
-Task = Callable[[], Any]
 SIDE, TILE = 4096, 256
 LIMIT = 256 << 20
-
-
-def best_times(tasks: dict[str, Task], rounds: int) -> dict[str, float]:
-    """Return the best time of each task over interleaved rounds, in seconds."""
-    best = dict.fromkeys(tasks, float("inf"))
-    for task in tasks.values():
-        task()
-    for _ in range(rounds):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
 
 
 def touched(dtype: Any) -> np.ndarray[Any, Any]:

@@ -7,12 +7,13 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 Task = Callable[[], Any]
+Name = TypeVar("Name")
 
 
-def best_times(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:
+def best_times(tasks: Mapping[Name, Task], rounds: int) -> dict[Name, float]:
     """Return the best time of each task in seconds, after one round that is not counted.
 
     Taking turns lets a busy moment of the machine fall on all of them.

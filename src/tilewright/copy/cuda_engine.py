@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, FormatError, TransferError
+from ..errors import DeviceError, TransferError
 from . import cuda_compiler
-from .codegen import Kernel, Tuning, check_formats, generate
+from .codegen import Kernel, Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans
 from .device_array import DeviceArray
@@ -69,11 +69,7 @@ def can_run(plan: Plan) -> bool:
     >>> can_run(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
     False
     """
-    try:
-        check_formats(plan)
-    except FormatError:
-        return False
-    return why_not() is None
+    return knows_formats(plan) and why_not() is None
 
 
 def home() -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import format_of
 from . import kernel_cache
-from .codegen import DEFAULTS, Kernel, Tuning, check_formats, generate
+from .codegen import DEFAULTS, Kernel, Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans
 from .device_array import DeviceArray
@@ -77,11 +77,7 @@ def can_run(plan: Plan) -> bool:
     >>> can_run(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
     False
     """
-    try:
-        check_formats(plan)
-    except FormatError:
-        return False
-    return why_not() is None
+    return knows_formats(plan) and why_not() is None
 
 
 def home() -> Any:

@@ -55,8 +55,9 @@ class Pipeline(Shown):
     """Inputs and outputs cut into equally many tiles, a scheme to move them, and the buffers that it needs.
 
     `scheme` is "simplex" (3 buffers), "duplex" (2), "double" (4) or "buffered" with a `depth` (2 x depth); "direct"
-    has no compute. `workers` threads carry the transfers; 0 does without threads. `memory_limit` bounds the buffers,
-    and lets "buffered" choose its depth.
+    has no compute. `workers` threads work beside the caller: they transfer, and where tiles come from memory or files
+    they carry their own all the way, the compute included (see `lanes`). 0 does without threads. `memory_limit` bounds
+    the buffers, and lets "buffered" choose its depth.
 
     >>> import numpy as np
     >>> a, b = np.arange(32.0).reshape(4, 8), np.zeros((4, 8))

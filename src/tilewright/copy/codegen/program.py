@@ -80,6 +80,21 @@ def check_formats(plan: Plan) -> None:
             )
 
 
+def knows_formats(plan: Plan) -> bool:
+    """Return whether devices have code for the formats of a plan.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copy import Placement, plan_copy
+    >>> knows_formats(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
+    False
+    """
+    try:
+        check_formats(plan)
+    except FormatError:
+        return False
+    return True
+
+
 def _jobs(job: Job) -> Iterator[Job]:
     if job.part.elements == 0 and job.part.operation != "pack":
         return
