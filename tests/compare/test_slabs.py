@@ -44,7 +44,7 @@ def test_the_error_map_has_the_largest_error_of_every_block(shape, most, tile):
     errors = np.random.default_rng(0).random(prod(shape))
     found = ErrorMap(shape, tile)
     for box in slabs(shape, most, tile):
-        start = int(np.ravel_multi_index(box.start, shape))
+        start = int(np.ravel_multi_index(box.offset, shape))
         for part in pieces(start, prod(box.shape), shape[-1]):
             found.add(start + part.start, errors[start : start + prod(box.shape)][part])
     matrix = errors.reshape(-1, shape[-1])

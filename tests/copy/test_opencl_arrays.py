@@ -8,6 +8,8 @@ import tilewright as tw
 from tilewright.copy import copy, execute, opencl_engine
 from tilewright.errors import LayoutError
 
+from .on_devices import random, same_bits
+
 pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
 
 
@@ -19,17 +21,6 @@ def cl_array():
 @pytest.fixture(scope="module")
 def queue():
     return opencl_engine.home().queue
-
-
-def random(shape, seed=0):
-    rng = np.random.default_rng(seed)
-    return (rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 10, shape)).astype(np.float32)
-
-
-def same_bits(got, wanted):
-    got, wanted = np.ascontiguousarray(got), np.ascontiguousarray(wanted)
-    assert got.shape == wanted.shape
-    np.testing.assert_array_equal(got.reshape(-1).view(np.uint8), wanted.reshape(-1).view(np.uint8))
 
 
 @pytest.mark.parametrize("dtype", [None, "float16", "int32", "bfloat8_b", "bfloat4_a"])

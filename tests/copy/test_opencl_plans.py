@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.copy import Placement, execute, opencl_engine, plan_copy, tiled_layout
 from tilewright.copy.codegen import Tuning, generate
-from tilewright.copy.device_array import DeviceArray
-from tilewright.formats import BLOCK_FORMATS, format_of
 
 from . import test_random_plans as random_plans
 from .models import SCALARS, any_bits
+from .on_devices import KNOWN_BLOCKS, bytes_made, check_cut, law
 from .strategies import pairs
 
 pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
@@ -27,10 +26,6 @@ fewest = settings(max_examples=max(1, settings().max_examples // (20 if EVERY el
 TUNINGS = [Tuning(), Tuning(threads=32, in_flight=64, groups=1), Tuning(threads=8, in_flight=48, groups=1, shared=1024)]
 
 
-def inner(test):
-    return test.hypothesis.inner_test
-
-
 @given(
     pair=pairs(),
     elements=random_plans.formats,
@@ -40,7 +35,7 @@ def inner(test):
 )
 @few
 def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(pair, elements, fill, seed, shifts):
-    inner(random_plans.test_a_plan_copies_converts_and_fills_each_element_and_nothing_else)(
+    law(random_plans.test_a_plan_copies_converts_and_fills_each_element_and_nothing_else)(
         OPENCL, pair, elements, fill, seed, shifts
     )
 
@@ -48,33 +43,14 @@ def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(pair, el
 @given(pair=pairs(largest=70, most=40_000), elements=random_plans.formats, seed=random_plans.seeds)
 @few
 def test_larger_plans_agree_with_the_places_of_their_layouts(pair, elements, seed):
-    inner(random_plans.test_larger_plans_agree_with_the_places_of_their_layouts)(OPENCL, pair, elements, seed)
-
-
-def cut_in_another_way(plan, source, tuning):
-    """Return the bytes that a plan makes of poisoned memory, with kernels cut as on another device."""
-    home = opencl_engine.home()
-    byte = format_of("uint8")
-    ends = [home.empty((max(1, place.nbytes),), byte) for place in (plan.source, plan.target)]
-    home.upload(source.view(np.uint8), ends[0])
-    poison = np.full(ends[1].size, 0xA5, dtype=np.uint8)
-    home.upload(poison, ends[1])
-    assert all(isinstance(end, DeviceArray) for end in ends)
-    opencl_engine.run(plan, *ends, tuning=tuning)
-    home.download(ends[1], poison)
-    return poison
+    law(random_plans.test_larger_plans_agree_with_the_places_of_their_layouts)(OPENCL, pair, elements, seed)
 
 
 @pytest.mark.parametrize("tuning", TUNINGS, ids=["large", "repeats", "ragged"])
 @given(pair=pairs(largest=90, most=60_000), elements=random_plans.formats, seed=random_plans.seeds)
 @few
 def test_plans_cut_for_other_devices_give_the_same_bytes(tuning, pair, elements, seed):
-    source, target = pair.source, pair.target
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
-    data = any_bits(np.random.default_rng(seed), (int(source.layout.cosize),), elements[0])
-    wanted = np.full(max(1, plan.target.nbytes), 0xA5, dtype=np.uint8)
-    execute(plan, data, wanted, engine="reference")
-    np.testing.assert_array_equal(cut_in_another_way(plan, data, tuning), wanted)
+    check_cut(opencl_engine, tuning, pair, elements, seed)
 
 
 @pytest.mark.parametrize("name", ["bfloat8_b", "bfloat4_a"])
@@ -91,22 +67,19 @@ def test_packing_kernels_that_are_given_their_extents_serve_every_shape(name):
         data = any_bits(np.random.default_rng(rows), (rows, columns), "float32")
         wanted = np.full(plan.target.nbytes, 0xA5, dtype=np.uint8)
         execute(plan, data, wanted)
-        np.testing.assert_array_equal(cut_in_another_way(plan, data.reshape(-1), tuning), wanted)
+        np.testing.assert_array_equal(bytes_made(opencl_engine, plan, data.reshape(-1), tuning), wanted)
     assert len(texts) == 1
 
 
-KNOWN = [name for name in BLOCK_FORMATS if name.startswith("bfloat")]
-
-
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KNOWN_BLOCKS)
 @given(data=st.data(), source_format=st.sampled_from(SCALARS), fill=random_plans.fills, seed=random_plans.seeds)
 @fewest
 def test_a_plan_packs_blocks_from_any_strides(name, data, source_format, fill, seed):
-    inner(random_plans.test_a_plan_packs_blocks_from_any_strides)(OPENCL, name, data, source_format, fill, seed)
+    law(random_plans.test_a_plan_packs_blocks_from_any_strides)(OPENCL, name, data, source_format, fill, seed)
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KNOWN_BLOCKS)
 @given(data=st.data(), target_format=st.sampled_from(SCALARS), fill=st.integers(-100, 100), seed=random_plans.seeds)
 @fewest
 def test_a_plan_unpacks_blocks_to_any_strides(name, data, target_format, fill, seed):
-    inner(random_plans.test_a_plan_unpacks_blocks_to_any_strides)(OPENCL, name, data, target_format, fill, seed)
+    law(random_plans.test_a_plan_unpacks_blocks_to_any_strides)(OPENCL, name, data, target_format, fill, seed)

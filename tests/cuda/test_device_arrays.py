@@ -8,23 +8,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tests.copy.on_devices import random, same_bits
 from tilewright.copy import copy
 from tilewright.formats import format_of
 from tilewright.tensor import DeviceContext
 
 SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]
 BLOCKS = ["bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a"]
-
-
-def random(shape, seed=0):
-    rng = np.random.default_rng(seed)
-    return (rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 10, shape)).astype(np.float32)
-
-
-def same_bits(got, wanted):
-    got, wanted = np.ascontiguousarray(got), np.ascontiguousarray(wanted)
-    assert got.shape == wanted.shape
-    np.testing.assert_array_equal(got.reshape(-1).view(np.uint8), wanted.reshape(-1).view(np.uint8))
 
 
 @pytest.fixture

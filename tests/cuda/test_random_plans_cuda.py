@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random plans on CUDA, through host memory, and cut in several ways; each is compiled anew, so they are fewer."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.copy import test_random_plans as random_plans
-from tests.copy.models import SCALARS, any_bits
+from tests.copy.models import SCALARS
+from tests.copy.on_devices import KNOWN_BLOCKS, check_cut, law
 from tests.copy.strategies import pairs
-from tilewright.copy import Placement, cuda_engine, execute, plan_copy
+from tilewright.copy import cuda_engine
 from tilewright.copy.codegen import Tuning
-from tilewright.formats import BLOCK_FORMATS, format_of
 
 CUDA = {"engine": "cuda"}
-KNOWN = [name for name in BLOCK_FORMATS if name.startswith("bfloat")]
 TUNINGS = [
     Tuning(),
     Tuning(threads=64, in_flight=64, groups=1),
@@ -22,10 +20,6 @@ TUNINGS = [
 ]
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 fewest = settings(max_examples=max(1, settings().max_examples // 8))
-
-
-def inner(test):
-    return test.hypothesis.inner_test
 
 
 @given(
@@ -37,7 +31,7 @@ def inner(test):
 )
 @fewer
 def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(pair, elements, fill, seed, shifts):
-    inner(random_plans.test_a_plan_copies_converts_and_fills_each_element_and_nothing_else)(
+    law(random_plans.test_a_plan_copies_converts_and_fills_each_element_and_nothing_else)(
         CUDA, pair, elements, fill, seed, shifts
     )
 
@@ -46,31 +40,18 @@ def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(pair, el
 @given(pair=pairs(largest=90, most=60_000), elements=random_plans.formats, seed=random_plans.seeds)
 @fewer
 def test_plans_cut_in_other_ways_give_the_same_bytes(tuning, pair, elements, seed):
-    source, target = pair.source, pair.target
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
-    data = any_bits(np.random.default_rng(seed), (int(source.layout.cosize),), elements[0])
-    wanted = np.full(max(1, plan.target.nbytes), 0xA5, dtype=np.uint8)
-    home = cuda_engine.home()
-    byte = format_of("uint8")
-    ends = [home.empty((max(1, place.nbytes),), byte) for place in (plan.source, plan.target)]
-    home.upload(data.view(np.uint8), ends[0])
-    home.upload(wanted, ends[1])
-    cuda_engine.run(plan, *ends, tuning=tuning)
-    execute(plan, data, wanted, engine="reference")
-    made = np.empty_like(wanted)
-    home.download(ends[1], made)
-    np.testing.assert_array_equal(made, wanted)
+    check_cut(cuda_engine, tuning, pair, elements, seed)
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KNOWN_BLOCKS)
 @given(data=st.data(), source_format=st.sampled_from(SCALARS), fill=random_plans.fills, seed=random_plans.seeds)
 @fewest
 def test_a_plan_packs_blocks_from_any_strides(name, data, source_format, fill, seed):
-    inner(random_plans.test_a_plan_packs_blocks_from_any_strides)(CUDA, name, data, source_format, fill, seed)
+    law(random_plans.test_a_plan_packs_blocks_from_any_strides)(CUDA, name, data, source_format, fill, seed)
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KNOWN_BLOCKS)
 @given(data=st.data(), target_format=st.sampled_from(SCALARS), fill=st.integers(-100, 100), seed=random_plans.seeds)
 @fewest
 def test_a_plan_unpacks_blocks_to_any_strides(name, data, target_format, fill, seed):
-    inner(random_plans.test_a_plan_unpacks_blocks_to_any_strides)(CUDA, name, data, target_format, fill, seed)
+    law(random_plans.test_a_plan_unpacks_blocks_to_any_strides)(CUDA, name, data, target_format, fill, seed)

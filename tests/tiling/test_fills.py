@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
-from tilewright.tiling import ExternalTensor, InternalTensor, Tile, import_
+from tilewright.tiling import Box, ExternalTensor, InternalTensor, import_
 from tilewright.tiling.fills import outside_boxes, segments
 
 PAIR = np.dtype([("a", "u1"), ("b", "<i4"), ("c", "<f8")])
@@ -21,7 +21,7 @@ def boxes(draw, most=3):
     shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=most)))
     offset = tuple(draw(st.integers(-6, n + 2)) for n in shape)
     extent = tuple(draw(st.integers(1, 8)) for _ in shape)
-    return shape, Tile(offset, extent)
+    return shape, Box(offset, extent)
 
 
 def filled_with_bytes(shape, dtype, seed=0):
@@ -67,7 +67,7 @@ def test_an_import_holds_what_its_fill_says(box, dtype, fill):
 def test_a_view_with_any_strides_can_be_the_source(box):
     shape, tile = box
     array = filled_with_bytes(tuple(2 * n for n in shape), "int16").T[::-2, ...][tuple(slice(n) for n in shape[::-1])]
-    turned = Tile(tile.offset[::-1], tile.shape[::-1])
+    turned = Box(tile.offset[::-1], tile.shape[::-1])
     room = InternalTensor(np.zeros(turned.shape, np.int16))
     import_(room, ExternalTensor(array).tile(turned), fill="reflect").wait()
     assert (room.array() == padded(array, turned, "reflect")).all()

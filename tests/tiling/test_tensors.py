@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import CoordinateError, Layout, LayoutError, TransferError, blocked_product, row_major
-from tilewright.tiling import ExternalTensor, InternalTensor, Tile, export, import_, spaced_layout
+from tilewright.tiling import Box, ExternalTensor, InternalTensor, export, import_, spaced_layout
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 4), st.integers(0, 9), st.data())
@@ -45,7 +45,7 @@ def test_rows_may_be_closer_than_wide_when_there_is_one():
 def test_a_window_of_a_window_belongs_to_the_whole():
     whole = ExternalTensor(np.arange(24).reshape(4, 6))
     part = whole.sub((1, 2), (3, 4)).sub((-2, 1), (2, 2))
-    assert part.window == Tile((-1, 3), (2, 2))
+    assert part.window == Box((-1, 3), (2, 2))
     assert part.array().tolist() == [[3, 4]]
 
 
@@ -138,7 +138,7 @@ def test_a_tensor_stored_in_tiles_can_be_imported_and_exported():
 def test_offsets_are_exact_beyond_32_bits():
     far = ExternalTensor(bytearray(8), (100000, 70000), Layout((100000, 70000), (70000, 1)), "uint8")
     with pytest.raises(TransferError, match="2800000005"):
-        far.check_reach(Tile((40000, 5), (1, 1)))
+        far.check_reach(Box((40000, 5), (1, 1)))
 
 
 def test_tensors_of_nothing():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import CoordinateError, LayoutError
-from tilewright.tiling import Tile, Tiler
+from tilewright.tiling import Box, Tiler
 from tilewright.tiling.orders import ORDERS
 
 
@@ -84,7 +84,7 @@ def test_column_major_keeps_planes_outermost():
 def test_counts_are_exact_beyond_64_bits():
     tiler = Tiler((10**15, 10**15), (1, 1))
     assert tiler.count == 10**30
-    assert tiler[tiler.count - 1] == Tile((10**15 - 1, 10**15 - 1), (1, 1))
+    assert tiler[tiler.count - 1] == Box((10**15 - 1, 10**15 - 1), (1, 1))
     assert Tiler((1000,), (300,), 256).count == 17
     for order in ORDERS:
         far = Tiler((10**15, 10**15), (1, 1), order=order)
@@ -129,7 +129,7 @@ def test_an_empty_space_has_no_tiles():
 
 def test_ids_out_of_range():
     tiler = Tiler((10, 7), (4, 3))
-    assert tiler.get(-1) == tiler.get(9) == Tile((0, 0), (0, 0))
+    assert tiler.get(-1) == tiler.get(9) == Box((0, 0), (0, 0))
     assert not tiler.valid(-1)
     assert tiler[-1] == tiler[8]
     for wrong in (9, -10):
@@ -140,7 +140,7 @@ def test_ids_out_of_range():
 
 
 def test_a_tile_larger_than_the_space_is_clamped():
-    assert list(Tiler((3,), (9,), 2, 1)) == [Tile((-1,), (5,))]
+    assert list(Tiler((3,), (9,), 2, 1)) == [Box((-1,), (5,))]
 
 
 @given(tilers())

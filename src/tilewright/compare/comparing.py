@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
-from ..files.boxes import Box
 from ..formats import BlockFormat
+from ..layout.boxes import Box
 from ..memory import TensorLayout, TensorSpec
 from .error_map import ErrorMap
 from .findings import Counts, findings, in_short
@@ -150,7 +150,7 @@ class _Work:
             yield prod(box.shape)
 
     def _compare(self, box: Box) -> None:
-        start = int(np.ravel_multi_index(box.start, self.a.shape)) if box.start else 0
+        start = int(np.ravel_multi_index(box.offset, self.a.shape)) if box.offset else 0
         a, b = self.a.read(box).reshape(-1), self.b.read(box).reshape(-1)
         steps: Floats | None = None
         for part in pieces(start, a.size, self.map.width):

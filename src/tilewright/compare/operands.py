@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..files.block_parts import read_steps
-from ..files.boxes import Box
+from ..files.boxes import box_of
 from ..files.stored_tensor import StoredTensor
 from ..files.tensor_file import open_tensors
 from ..formats import BlockFormat, Format, format_of
@@ -70,7 +70,7 @@ class ArrayOperand:
 
     def read(self, box: Any = None) -> Array:
         """Return the values in a box."""
-        return self.array[Box.of(box, self.shape).slices]
+        return self.array[box_of(box, self.shape).slices]
 
     def steps(self, box: Any) -> Array | None:
         """Return None: an array has no blocks."""
@@ -138,7 +138,7 @@ class Rearranged:
         return None if not isinstance(self.format, BlockFormat) else self._seen(box, self.inner.steps)
 
     def _seen(self, box: Any, read: Any) -> Array:
-        asked = Box.of(box, self.shape)
+        asked = box_of(box, self.shape)
         if self.transposed:
             order = (*range(len(self.shape) - 2), len(self.shape) - 1, len(self.shape) - 2)
             found: Array = read(asked.turned(order))

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from ..files.boxes import Box
 from ..layout import round_up
+from ..layout.boxes import Box
 
 
 def slabs(shape: tuple[int, ...], most: int, tile: tuple[int, int] = (32, 32)) -> Iterator[Box]:
@@ -37,8 +37,8 @@ def slabs(shape: tuple[int, ...], most: int, tile: tuple[int, int] = (32, 32)) -
     step = round_up(step - unit + 1, unit) if step >= unit else step
     for outer in np.ndindex(*shape[:axis]):
         for start in range(0, shape[axis], step):
-            stop = min(start + step, shape[axis])
-            yield Box((*outer, start, *[0] * (from_end - 1)), (*[c + 1 for c in outer], stop, *shape[axis + 1 :]))
+            rows = min(step, shape[axis] - start)
+            yield Box((*outer, start, *[0] * (from_end - 1)), (*[1] * axis, rows, *shape[axis + 1 :]))
 
 
 def pieces(start: int, count: int, width: int, most: int = 1 << 13) -> Iterator[slice]:

@@ -16,8 +16,8 @@ import numpy as np
 from .. import __version__
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
-from ..files.boxes import Box
 from ..files.manifest import Manifest
+from ..layout.boxes import Box
 from .items import Done, Item
 from .rules import Rules
 from .slabs import Slabs

@@ -15,9 +15,10 @@ from math import lcm, prod
 
 from ..errors import OutOfMemory
 from ..files import StoredTensor
-from ..files.boxes import Box, PagedBoxes
+from ..files.boxes import PagedBoxes
 from ..formats import BlockFormat
 from ..layout import round_up
+from ..layout.boxes import Box
 from ..memory import TensorLayout
 from .targets import Target
 
@@ -105,7 +106,7 @@ class Slabs:
         starts = [range(0, max(1, n), step) for n, step in zip(self._shape, self.extents, strict=True)]
         for start in product(*starts):
             ends = zip(start, self.extents, self._shape, strict=True)
-            yield Box(start, tuple([min(at + step, n) for at, step, n in ends]))
+            yield Box(start, tuple([min(step, n - at) for at, step, n in ends]))
 
 
 def inverse(order: tuple[int, ...]) -> tuple[int, ...]:

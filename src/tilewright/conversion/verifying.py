@@ -14,7 +14,7 @@ import numpy as np
 from ..copy.buffers import aligned_empty
 from ..errors import FileFormatError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
-from ..files.boxes import Box, PagedBoxes
+from ..files.boxes import PagedBoxes, box_of
 from ..files.converted import converted_tensor, read_manifest
 from ..files.manifest import MANIFEST, Manifest, ManifestEntry
 from ..files.names import path_inside
@@ -212,7 +212,7 @@ def _verdict(entry: ManifestEntry, made: Made, sources: dict[str, StoredTensor] 
 
 def _decode(tensor: StoredTensor, slab: int) -> None:
     """Read all values, slab by slab: what cannot be decoded raises."""
-    whole = Target(PagedBoxes(tensor.pages.spec).spec_of(Box.of(None, tensor.shape)), tuple(range(len(tensor.shape))))
+    whole = Target(PagedBoxes(tensor.pages.spec).spec_of(box_of(None, tensor.shape)), tuple(range(len(tensor.shape))))
     for box in Slabs(tensor, whole, slab):
         tensor.read(box)
 

@@ -17,9 +17,10 @@ import numpy as np
 from ..copy import execute, plan_copy
 from ..copy.buffers import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
-from ..files.boxes import Box, PagedBoxes
+from ..files.boxes import PagedBoxes
 from ..files.source_file import Bytes
 from ..layout import round_up
+from ..layout.boxes import Box
 from ..memory import TensorSpec
 from ..memory.host_bytes import as_stored, host_placement
 from .items import Done, Item, final_path

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .plan import Plan
+
+if TYPE_CHECKING:
+    from .codegen import Kernel
 
 Made = TypeVar("Made")
 MOST = 256
@@ -34,3 +38,18 @@ class CompiledPlans(Generic[Made]):
                 self._found.clear()
             found = self._found[id(plan), key] = (plan, make())
         return found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel built for a device, with all that it is launched with beside the two ends of the copy.
+
+    >>> from dataclasses import fields
+    >>> [each.name for each in fields(Launch)]
+    ['kernel', 'shape', 'tables', 'scalars']
+    """
+
+    kernel: Any
+    shape: Kernel
+    tables: list[Any]
+    scalars: list[Any]

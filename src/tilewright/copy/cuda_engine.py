@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from math import gcd
@@ -19,9 +18,9 @@ import numpy as np
 
 from ..errors import DeviceError, TransferError
 from . import cuda_compiler
-from .codegen import Kernel, Tuning, generate, knows_formats
+from .codegen import Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
-from .compiled import CompiledPlans
+from .compiled import CompiledPlans, Launch
 from .device_array import DeviceArray
 from .plan import Plan
 
@@ -30,15 +29,7 @@ _FACTS = (97, 81, 16)
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
 
 
-@dataclass(frozen=True, slots=True)
-class _Launch:
-    kernel: Any
-    shape: Kernel
-    tables: list[Any]
-    scalars: list[Any]
-
-
-_compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
+_compiled: CompiledPlans[list[Launch]] = CompiledPlans()
 
 
 @cache
@@ -150,12 +141,12 @@ def reported(device: int) -> Iterator[None]:
         ) from problem
 
 
-def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
+def _built(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None) -> list[Launch]:
     cupy: Any = import_module("cupy")
     program = generate(plan, "cuda", aligned, tuning)
     module = loaded(program.text, device)
     return [
-        _Launch(
+        Launch(
             function_of(module, kernel.name, kernel.large_shared),
             kernel,
             [cupy.asarray(table) for table in kernel.tables],

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..formats import BlockFormat, ScalarFormat
 from . import native
+from .compiled import CompiledPlans
 from .part import Part
 from .plan import Plan
 from .reference import fill_value, table
@@ -23,8 +24,7 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 _BLOCKS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
 _TYPES = {name: code for code, name in enumerate((*_FLOATS, *_INTEGERS))}
 _BLOCK_TYPES = {name: code for code, name in enumerate(_BLOCKS, start=100)}
-_MOST_COMPILED = 256
-_compiled: dict[int, tuple[Plan, Any, list[Any]]] = {}
+_compiled: CompiledPlans[tuple[Plan, Any, list[Any]]] = CompiledPlans()
 
 
 class _NativePart(ctypes.Structure):
@@ -96,16 +96,15 @@ def compiled(plan: Plan) -> tuple[Plan, Any, list[Any]]:
     >>> len(compiled(plan)[1])
     1
     """
-    known = _compiled.get(id(plan))
-    if known is None or known[0] is not plan:
-        if len(_compiled) >= _MOST_COMPILED:
-            _compiled.clear()
-        kept: list[Any] = []
-        parts = (_NativePart * len(plan.parts))()
-        for native_part, part in zip(parts, plan.parts, strict=True):
-            _translate(plan, part, native_part, kept)
-        known = _compiled[id(plan)] = (plan, parts, kept)
-    return known
+    return _compiled.get(plan, None, lambda: _translated(plan))
+
+
+def _translated(plan: Plan) -> tuple[Plan, Any, list[Any]]:
+    kept: list[Any] = []
+    parts = (_NativePart * len(plan.parts))()
+    for native_part, part in zip(parts, plan.parts, strict=True):
+        _translate(plan, part, native_part, kept)
+    return plan, parts, kept
 
 
 def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -18,9 +18,9 @@ import numpy as np
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import format_of
 from . import kernel_cache
-from .codegen import DEFAULTS, Kernel, Tuning, generate, knows_formats
+from .codegen import DEFAULTS, Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
-from .compiled import CompiledPlans
+from .compiled import CompiledPlans, Launch
 from .device_array import DeviceArray
 from .plan import Plan
 
@@ -32,15 +32,7 @@ _PLAIN_CODE = "Portable Computing Language"
 _INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
 
 
-@dataclass(frozen=True, slots=True)
-class _Launch:
-    kernel: Any
-    shape: Kernel
-    tables: list[Any]
-    scalars: list[Any]
-
-
-_compiled: CompiledPlans[list[_Launch]] = CompiledPlans()
+_compiled: CompiledPlans[list[Launch]] = CompiledPlans()
 
 
 def why_not() -> str | None:
@@ -147,7 +139,7 @@ def launch(kernel: Any, home: Any, arrays: Sequence[DeviceArray], groups: int | 
         raise DeviceError(f"{device.name} could not run the kernel: {problem}") from problem
 
 
-def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tuning | None) -> list[_Launch]:
+def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tuning | None) -> list[Launch]:
     device = queue.device
     doubles = format_of("float64") in (plan.source.format, plan.target.format)
     if doubles and not device.double_fp_config:
@@ -157,7 +149,7 @@ def _built(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tuning: Tu
         built = compiled(cl, queue.context, device, program.text)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return [
-            _Launch(
+            Launch(
                 cl.Kernel(built, kernel.name),
                 kernel,
                 [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.tables],

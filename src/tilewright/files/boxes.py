@@ -16,75 +16,29 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout import round_up
+from ..layout.boxes import Box
 from ..memory import TensorLayout, TensorSpec, alignment_of, padded_extents
 
 Runs = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A box of a tensor: where it starts and where it stops, dimension by dimension.
+def box_of(ranges: Any, shape: tuple[int, ...]) -> Box:
+    """Return the box that slices cut out of a shape; None is all of it, and dimensions left out are whole.
 
-    >>> Box.of((slice(2, 5),), (8, 10))
-    Box(start=(2, 0), stop=(5, 10))
+    >>> box_of((slice(2, 5),), (8, 10)), box_of(slice(3, None), (8, 10)).shape
+    (Box(offset=(2, 0), shape=(3, 10)), (5, 10))
     """
-
-    start: tuple[int, ...]
-    stop: tuple[int, ...]
-
-    @classmethod
-    def of(cls, ranges: Any, shape: tuple[int, ...]) -> Box:
-        """Return the box that slices cut out of a shape; None is all of it, and dimensions left out are whole.
-
-        >>> Box.of(None, (8, 10)).shape, Box.of(slice(3, None), (8, 10)).shape
-        ((8, 10), (5, 10))
-        """
-        if isinstance(ranges, Box):
-            return ranges
-        given = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
-        if len(given) > len(shape):
-            raise LayoutError(f"{len(given)} ranges are too many for the shape {list(shape)}")
-        start, stop = [0] * len(shape), list(shape)
-        for d, each in enumerate(given):
-            if not isinstance(each, slice) or each.step not in (None, 1):
-                raise LayoutError(f"a box takes slices without a step, one a dimension, not {each!r}")
-            start[d], stop[d], _ = each.indices(shape[d])
-            stop[d] = max(stop[d], start[d])
-        return cls(tuple(start), tuple(stop))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the extents.
-
-        >>> Box((2, 0), (5, 10)).shape
-        (3, 10)
-        """
-        return tuple([b - a for a, b in zip(self.start, self.stop, strict=True)])
-
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        """Return the box as slices.
-
-        >>> Box((2, 0), (5, 10)).slices
-        (slice(2, 5, None), slice(0, 10, None))
-        """
-        return tuple([slice(a, b) for a, b in zip(self.start, self.stop, strict=True)])
-
-    def within(self, outer: Box) -> tuple[slice, ...]:
-        """Return where this box is inside another one, as slices.
-
-        >>> Box((2, 3), (5, 9)).within(Box((0, 0), (32, 32)))
-        (slice(2, 5, None), slice(3, 9, None))
-        """
-        return tuple([slice(a - o, b - o) for a, b, o in zip(self.start, self.stop, outer.start, strict=True)])
-
-    def turned(self, order: tuple[int, ...]) -> Box:
-        """Return the box with its dimensions in another order, as `numpy.transpose` has it.
-
-        >>> Box((2, 3), (5, 9)).turned((1, 0))
-        Box(start=(3, 2), stop=(9, 5))
-        """
-        return Box(tuple([self.start[d] for d in order]), tuple([self.stop[d] for d in order]))
+    if isinstance(ranges, Box):
+        return ranges
+    given = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
+    if len(given) > len(shape):
+        raise LayoutError(f"{len(given)} ranges are too many for the shape {list(shape)}")
+    start, stop = [0] * len(shape), list(shape)
+    for d, each in enumerate(given):
+        if not isinstance(each, slice) or each.step not in (None, 1):
+            raise LayoutError(f"a box takes slices without a step, one a dimension, not {each!r}")
+        start[d], stop[d], _ = each.indices(shape[d])
+    return Box.between(tuple(start), tuple(stop))
 
 
 @dataclass(frozen=True)
@@ -92,9 +46,9 @@ class PagedBoxes:
     """The boxes of a tensor that are whole pages: tiles in both directions, or elements of rows.
 
     >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
-    >>> box = boxes.around(Box((40, 33), (50, 34)))
+    >>> box = boxes.around(Box((40, 33), (10, 1)))
     >>> box, boxes.runs(box)
-    (Box(start=(32, 32), stop=(64, 64)), [(4352, 1088)])
+    (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
     """
 
     spec: TensorSpec
@@ -130,18 +84,18 @@ class PagedBoxes:
     def around(self, box: Box) -> Box:
         """Return the smallest box of whole pages that holds a box.
 
-        >>> PagedBoxes(TensorSpec((100, 70), layout="tile")).around(Box((0, 65), (33, 70)))
-        Box(start=(0, 64), stop=(64, 70))
+        >>> PagedBoxes(TensorSpec((100, 70), layout="tile")).around(Box((0, 65), (33, 5)))
+        Box(offset=(0, 64), shape=(64, 6))
         """
-        start = tuple([a // unit * unit for a, unit in zip(box.start, self.units, strict=True)])
-        ends = zip(box.stop, self.units, self.spec.shape.logical, strict=True)
-        return Box(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
+        start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
+        ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
+        return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
 
     def _in_units(self, box: Box) -> tuple[list[int], list[int]]:
         """Return where a box of whole pages starts in the grid of units, and how many it has, as stored."""
-        lead = len(self._grid) - len(box.start)
+        lead = len(self._grid) - len(box.offset)
         start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
-        ends = zip(box.start, box.stop, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
+        ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
         for a, b, unit, n, units in ends:
             if a % unit or (b % unit and b != n):
                 raise LayoutError(f"{box} is no box of whole pages of {self.spec}; use around(box)")
@@ -152,7 +106,7 @@ class PagedBoxes:
     def runs(self, box: Box) -> Runs:
         """Return the runs of bytes, as (offset, size), that hold a box of whole pages, in the order of its own pages.
 
-        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (3, 4)))
+        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
         [(20, 4), (36, 4)]
         """
         start, count = self._in_units(box)
@@ -172,7 +126,7 @@ class PagedBoxes:
     def spec_of(self, box: Box) -> TensorSpec:
         """Return the spec of the bytes of a box of whole pages.
 
-        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).spec_of(Box((96, 0), (100, 70)))
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).spec_of(Box((96, 0), (4, 70)))
         TensorSpec((4, 70), 'bfloat8_b', 'tile')
         """
         whole = self.spec

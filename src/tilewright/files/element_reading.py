@@ -92,9 +92,9 @@ def _bytes_in_file(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int 
     part = next(
         each
         for each in tensor.parts
-        if all(a <= c < b for a, c, b in zip(each.box.start, laid, each.box.stop, strict=True))
+        if all(a <= c < b for a, c, b in zip(each.box.offset, laid, each.box.end, strict=True))
     )
-    inside = [c - a for c, a in zip(laid, part.box.start, strict=True)]
+    inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
     page, element = divmod(host.host(*inside), host.page_elements)
     start = page * host.page_bytes
     if tensor.image is not None:

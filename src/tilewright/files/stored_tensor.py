@@ -15,8 +15,9 @@ import numpy as np
 from ..copy.buffers import aligned_empty
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
+from ..layout.boxes import Box
 from ..memory import TensorLayout, TensorSpec, from_bytes
-from .boxes import Box, PagedBoxes, Runs
+from .boxes import PagedBoxes, Runs, box_of
 from .source_file import Bytes, SourceFile
 
 Array = np.ndarray[Any, Any]
@@ -199,7 +200,7 @@ class StoredTensor:
         ...     open_tensors(Path(folder, "x.npy"))["x"].read(slice(2, 3)).tolist()
         [[6, 7, 8]]
         """
-        asked = Box.of(box, self.shape)
+        asked = box_of(box, self.shape)
         laid = asked.turned(_inverse(self.order))
         found: Array | None = None
         for part, common in self._touched(laid):
@@ -208,7 +209,7 @@ class StoredTensor:
                 found = values
                 break
             found = np.empty(laid.shape, values.dtype) if found is None else found
-            found[common.within(laid)] = values
+            found[common.relative_to(laid.offset).slices] = values
         if found is None:
             found = np.empty(laid.shape, self.dtype)
         return found.transpose(self.order)
@@ -216,22 +217,21 @@ class StoredTensor:
     def _touched(self, box: Box) -> Iterator[tuple[Part, Box]]:
         """Yield the parts that hold something of a box, each with what it holds of it."""
         for part in self.parts:
-            start = tuple(map(max, box.start, part.box.start))
-            common = Box(start, tuple(map(min, box.stop, part.box.stop)))
-            if all(a < b for a, b in zip(common.start, common.stop, strict=True)):
+            common = box.meeting(part.box)
+            if not common.empty:
                 yield part, common
 
     def _read_part(self, part: Part, box: Box) -> Array:
-        inside = Box(*[tuple([c - o for c, o in zip(at, part.box.start, strict=True)]) for at in (box.start, box.stop)])
+        inside = box.relative_to(part.box.offset)
         around = self.pages.around(inside)
         data: Bytes = self.read_pages(around, part)
-        return self.decode(data, self.pages.spec_of(around))[inside.within(around)]
+        return self.decode(data, self.pages.spec_of(around))[inside.relative_to(around.offset).slices]
 
     def runs(self, box: Box, part: Part | None = None) -> Runs:
         """Return the ranges of the file, as (offset, size), that hold a box of whole pages, in the order of the pages.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
-        >>> x.runs(Box((32, 0), (64, 32)))
+        >>> x.runs(Box((32, 0), (32, 32)))
         [(2276, 1088)]
         """
         part = self.parts[0] if part is None else part

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
-from .boxes import Box
+from ..layout.boxes import Box
 from .source_file import SourceFile
 from .stored_tensor import Part, StoredTensor
 from .tensorbin import SIZE_BYTES, parse_start
@@ -62,6 +62,6 @@ def _mesh_parts(header: Header, start: int) -> tuple[tuple[int, ...], tuple[Part
         if at not in extents:
             raise FileFormatError(f"there is no shard for the device {at}")
         window = topology.window(index, shape)
-        box = Box(tuple([each.start for each in window]), tuple([each.stop for each in window]))
+        box = Box.between(tuple([each.start for each in window]), tuple([each.stop for each in window]))
         parts.setdefault(box, Part(box, start + extents[at].offset))
     return topology.shape_of_whole(shape), tuple(parts.values())

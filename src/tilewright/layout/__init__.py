@@ -3,6 +3,7 @@
 
 from .axes import Axis, Place, addr, bank, core, device, lane
 from .base import LayoutLike
+from .boxes import Box
 from .composed import ComposedLayout
 from .composing import compose, composition
 from .construct import (
@@ -80,6 +81,7 @@ from .tuples import (
 
 __all__ = [
     "Axis",
+    "Box",
     "ComposedLayout",
     "Guard",
     "Idx",

@@ -8,7 +8,7 @@ from typing import Any
 
 from .notation import format_signed, format_tree
 from .steps import span
-from .tuples import Tree, leaves, product
+from .tuples import Tree, index_strides, leaves, product
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,28 @@ def live_guards(shape: Any, guards: list[Guard]) -> tuple[Guard, ...]:
     if not guards or product(shape) == 0:
         return ()
     return tuple(dict.fromkeys(guard for guard in guards if not guard.never_fails(shape)))
+
+
+def box_extents(shape: Any, guards: tuple[Guard, ...]) -> tuple[int, ...] | None:
+    """Return how much of each mode is data, if every guard bounds the index of a single mode; else None.
+
+    >>> box_extents((64, (32, 4)), (Guard((0, (1, 32)), 100),)), box_extents((8, 8), (Guard((8, 1), 60),))
+    ((64, 100), None)
+    """
+    modes = shape if shape.__class__ is tuple else (shape,)
+    extents = [int(product(mode)) for mode in modes]
+    bound: set[Guard] = set()
+    for guard in guards:
+        steps = guard.stride if guard.stride.__class__ is tuple else (guard.stride,)
+        concerned = [k for k, step in enumerate(steps) if any(leaves(step))]
+        if len(concerned) == 1 and guard.offset >= 0 and _counts(steps[concerned[0]], modes[concerned[0]]):
+            k = concerned[0]
+            extents[k] = min(extents[k], max(0, guard.limit - guard.offset))
+            bound.add(guard)
+    return tuple(extents) if bound == set(guards) else None
+
+
+def _counts(steps: Tree, mode: Tree) -> bool:
+    """Return whether a guard's strides give the index in a mode."""
+    trees = zip(leaves(mode), leaves(steps), leaves(index_strides(mode)), strict=True)
+    return all(step == unit for extent, step, unit in trees if extent > 1)

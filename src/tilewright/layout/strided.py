@@ -5,49 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product as combinations
-from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import CoordinateError, LayoutError
 from . import bulk
-from .admission import Replica, admit, admit_guard, admit_replica, check_span, plain_reach
+from .admission import Replica, admit, admit_guard, admit_replica, check_span, known_stride, plain_reach, remember
 from .axes import PLAIN, Axis, Place, axis_name
 from .base import LayoutLike
-from .brackets import brackets
 from .coords import as_wide, is_array, leaf_coordinates, out_of_range
-from .guards import Guard, live_guards
-from .integers import Count, DynamicInt, as_integer, is_dynamic
+from .evaluation import ReadyMode, continued, ready_mode, ready_modes
+from .guards import Guard, box_extents, live_guards
+from .integers import Count, as_integer
 from .mojo import MojoNames
 from .notation import format_signed, format_tree, parse_chain
 from .selection import fixed_part, kept
+from .static import StaticKnowledge
 from .steps import along, check_step, merge_modes, span
-from .tuples import index_strides, leaves, map_leaves, product_each
+from .tuples import leaves, map_leaves, product_each
 
 # What a layout has beside shape and strides (offset, replicas, guards), for the usual layout that has nothing else.
 _NOTHING_ELSE: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]] = (0, (), ())
 
-# Shapes that passed the checks, by identity, with the strides that they came with: the constants of a program come
-# again and again. Holding the shape keeps its id from being used anew; what is in here can never change.
-_STRIDE_OF: dict[int, Any] = {}
-_SHAPES: list[Any] = []
-_MOST_SHAPES = 4096
-_known_stride = _STRIDE_OF.get
 
-# One mode, ready for evaluation: its size, (extent, stride) of its coalesced leaves but the last, and the last stride.
-_Mode: TypeAlias = "tuple[int, list[tuple[int, Any]], Any]"
-
-
-def _make_dynamic(layout: Layout, fixed: tuple[Any, ...]) -> Layout:
-    """Return the same layout with every extent and stride dynamic; `make_dynamic[dtype]()` reads as in Mojo.
-
-    >>> Layout((4, 8)).make_dynamic()
-    Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
-    """
-    shape, stride = map_leaves(_made_dynamic, layout._shape), map_leaves(_made_dynamic, layout._stride)
-    return layout._with(shape=shape, stride=stride)
-
-
-class Layout(MojoNames, LayoutLike):
+class Layout(StaticKnowledge, MojoNames, LayoutLike):
     """A function from coordinates to places: `Layout(shape, stride)` with nested tuples of any depth.
 
     Without strides the layout is compact and column-major, as in CuTe. A stride is an integer or a step along named
@@ -74,12 +54,12 @@ class Layout(MojoNames, LayoutLike):
     _axes: tuple[str, ...]
     _flat: tuple[list[int], list[Any]]
     _modes: tuple[list[int], list[Any]]
-    _program: tuple[list[_Mode], list[_Mode], bool]
+    _program: tuple[list[ReadyMode], list[ReadyMode], bool]
 
     def __init__(
         self, shape: Any = (), stride: Any = None, offset: Any = 0, replicas: Any = (), guards: Any = ()
     ) -> None:
-        if _known_stride(id(shape)) is stride and stride is not None and not (offset or replicas or guards):
+        if known_stride(id(shape)) is stride and stride is not None and not (offset or replicas or guards):
             self._shape = shape
             self._stride = stride
             self._rest = _NOTHING_ELSE
@@ -95,7 +75,7 @@ class Layout(MojoNames, LayoutLike):
             )
             check_span(shape, stride)
         elif 0 <= plain_reach(shape, stride) < 2**63:
-            _remember(shape, stride)
+            remember(shape, stride)
         else:
             shape, stride = admit(shape, stride)
         if offset.__class__ is not int or offset:
@@ -200,56 +180,6 @@ class Layout(MojoNames, LayoutLike):
             return Place({name: high[name] + 1 - min(low[name], 0) for name in low})
         return Count(high + 1 - min(low, 0))
 
-    @property
-    def shape_known(self) -> bool:
-        """Return whether every extent is static.
-
-        >>> from tilewright import Idx
-        >>> Layout((4, 8)).shape_known, Layout((4, Idx(8))).shape_known
-        (True, False)
-        """
-        return not any(map(is_dynamic, leaves(self._shape)))
-
-    @property
-    def stride_known(self) -> bool:
-        """Return whether every stride is static.
-
-        >>> from tilewright import Idx
-        >>> Layout((Idx(4), 8)).stride_known
-        False
-        """
-        return -1 not in self.static_stride or not any(map(is_dynamic, leaves(self._stride)))
-
-    @property
-    def all_dims_known(self) -> bool:
-        """Return whether every extent and stride is static.
-
-        >>> Layout((4, 8)).all_dims_known
-        True
-        """
-        return self.shape_known and self.stride_known
-
-    @property
-    def static_shape(self) -> tuple[int, ...]:
-        """Return the extent of each leaf, -1 where it is dynamic.
-
-        >>> from tilewright import Idx
-        >>> Layout((4, Idx(8))).static_shape[1]
-        -1
-        """
-        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self._shape)])
-
-    @property
-    def static_stride(self) -> tuple[Any, ...]:
-        """Return the stride of each leaf, -1 where it is dynamic.
-
-        >>> Layout((4, 8)).static_stride
-        (1, 4)
-        """
-        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self._stride)])
-
-    make_dynamic = brackets(_make_dynamic)
-
     @classmethod
     def parse(cls, text: str) -> Layout:
         """Return the layout that text describes: what `str` printed, nested and with named axes.
@@ -311,7 +241,8 @@ class Layout(MojoNames, LayoutLike):
         try:
             program, flat, plain = self._program
         except AttributeError:
-            program, flat, plain = self._program = _compile(self)
+            modes, whole = ready_modes(self._shape, self._stride), ready_mode(*self.canonical_modes())
+            program, flat, plain = self._program = modes, [whole], not self.axes and not self.replicas
         if len(coord) != len(program):
             if len(coord) != 1 or coord[0].__class__ is not int or not program:
                 return LayoutLike.__call__(self, *coord)
@@ -383,12 +314,7 @@ class Layout(MojoNames, LayoutLike):
         else:
             at = at if hasattr(at, "free_symbols") else as_integer(at, "a coordinate")
             sign = -1 if isinstance(at, int) and at < 0 else 1
-        at = at * sign
-        total: Any = 0
-        for extent, step in zip(extents[:-1], steps[:-1], strict=True):
-            total = total + at % extent * step
-            at = at // extent
-        return (total + at * steps[-1]) * sign
+        return continued(extents, steps, at, sign)
 
     def flat_modes(self) -> tuple[list[int], list[Any]]:
         """Return extents and strides of all leaves; they are shared, not to be changed.
@@ -448,26 +374,10 @@ class Layout(MojoNames, LayoutLike):
         """
         if not self.guards:
             return product_each(self._shape)
-        extents = []
-        bound: set[Guard] = set()
-        for k in range(self.rank):
-            mode = self.mode(k)
-            extent = int(mode.size)
-            index = leaves(index_strides(mode._shape))
-            for guard in self.guards:
-                step = guard.stride[k] if guard.stride.__class__ is tuple else guard.stride
-                if any(leaves(step)):
-                    live = [
-                        (n, a, b) for n, a, b in zip(leaves(mode._shape), leaves(step), index, strict=True) if n > 1
-                    ]
-                    others = sum(map(bool, leaves(guard.stride))) - sum(map(bool, leaves(step)))
-                    if guard.offset >= 0 and not others and all(a == b for _, a, b in live):
-                        extent = min(extent, max(0, guard.limit - guard.offset))
-                        bound.add(guard)
-            extents.append(extent)
-        if len(bound) != len(set(self.guards)):
+        extents = box_extents(self._shape, self.guards)
+        if extents is None:
             raise LayoutError(f"{self} is padded across modes: no extent per mode describes its data; use valid(...)")
-        return tuple(extents)
+        return extents
 
     def _with(self, **changes: Any) -> Layout:
         parts = {
@@ -509,14 +419,6 @@ class Layout(MojoNames, LayoutLike):
         text += "".join(f"+R[{count}:{format_tree(step)}]" for count, step in self.replicas)
         text += format_signed(self.offset) if self.offset else ""
         return text + (" where " + " and ".join(map(str, self.guards)) if self.guards else "")
-
-
-def _remember(shape: Any, stride: Any) -> None:
-    if len(_SHAPES) >= _MOST_SHAPES:
-        _STRIDE_OF.clear()
-        _SHAPES.clear()
-    _SHAPES.append(shape)
-    _STRIDE_OF[id(shape)] = stride
 
 
 def make(
@@ -581,25 +483,6 @@ def restructure(layout: Layout, change: Callable[[Any, Any], Any]) -> Layout:
     """
     guards = [Guard(change(guard.stride, 0), guard.limit, guard.offset) for guard in layout.guards]
     return make(change(layout._shape, 1), change(layout._stride, 0), layout.offset, layout.replicas, tuple(guards))
-
-
-def _compile(layout: Layout) -> tuple[list[_Mode], list[_Mode], bool]:
-    """Return how to evaluate a layout mode by mode, how by index, and whether sums of integers are its places."""
-    shape, stride = layout._shape, layout._stride
-    if shape.__class__ is not tuple:
-        shape, stride = (shape,), (stride,)
-    modes = [_compile_mode(*merge_modes(leaves(s), [leaves(d)])) for s, d in zip(shape, stride, strict=True)]
-    extents, steps = layout.canonical_modes()
-    return modes, [_compile_mode(extents, [steps])], not layout.axes and not layout.replicas
-
-
-def _compile_mode(extents: list[int], lines: list[list[Any]]) -> _Mode:
-    steps = lines[0]
-    return prod(extents), list(zip(extents[:-1], steps[:-1], strict=True)), steps[-1]
-
-
-def _made_dynamic(leaf: Any) -> Any:
-    return leaf if isinstance(leaf, Place) else DynamicInt(leaf)
 
 
 def _zero(_: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..copy import tiled_layout
@@ -19,6 +18,7 @@ from .kinds import TensorLayout
 from .legality import Violation, spec_violations
 from .padding import padded_extents
 from .page_table import PageTable, page_table
+from .pages import PagedTensor
 from .paging import Paging, cut_in_shards, dealt_in_turn
 from .placing import element_placement
 from .shape import Shape
@@ -29,11 +29,9 @@ from .where import Where, as_place, element_at, locate
 if TYPE_CHECKING:
     from .fitting import Fit
 
-EMPTY_PAGE_BYTES = 4  # of a row-major tensor without elements
-
 
 @dataclass(frozen=True, init=False, repr=False)
-class TensorSpec(Shown):
+class TensorSpec(PagedTensor, Shown):
     """The shape, number format, page layout and memory of a tensor, on a chip: enough to say where each byte is.
 
     `memory` is a `MemoryConfig`, or a sharding without a shard shape, which is then worked out. Questions about banks
@@ -121,111 +119,6 @@ class TensorSpec(Shown):
         """
         return self._replaced(dtype=dtype)
 
-    # Shapes.
-
-    @cached_property
-    def padded_shape(self) -> tuple[int, ...]:
-        """Return the extents with padding.
-
-        >>> TensorSpec((2, 33, 1), layout="tile").padded_shape, TensorSpec((7,)).padded_shape
-        ((2, 64, 32), (7,))
-        """
-        sharding = self.memory.sharding
-        if self.alignment is not None:
-            alignment = self.alignment
-        elif self.layout is TensorLayout.TILE:
-            alignment = self.tile.shape
-        else:
-            alignment = (1,) if sharding is None else sharding.shape[-1:]
-        return padded_extents(self.shape.logical, alignment)
-
-    @cached_property
-    def physical_shape(self) -> tuple[int, int]:
-        """Return (rows, columns) of the matrix that the padded tensor is stored as.
-
-        >>> TensorSpec((1, 4, 60, 90), layout="tile").physical_shape
-        (256, 96)
-        """
-        return prod(self.padded_shape[:-1]), self.padded_shape[-1]
-
-    @cached_property
-    def page_shape(self) -> tuple[int, int]:
-        """Return (rows, columns) of a page: a tile, or a row as wide as the tensor or the shard.
-
-        >>> TensorSpec((64, 64)).page_shape, TensorSpec((64, 64), layout="tile").page_shape
-        ((1, 64), (32, 32))
-        """
-        if self.layout is TensorLayout.TILE:
-            return self.tile.shape
-        sharding = self.memory.sharding
-        return 1, self.padded_shape[-1] if sharding is None else sharding.shape[-1]
-
-    @property
-    def unit(self) -> tuple[int, int]:
-        """Return (rows, columns) of which shards must hold multiples.
-
-        >>> TensorSpec((64, 64)).unit, TensorSpec((64, 64), layout="tile").unit
-        ((1, 1), (32, 32))
-        """
-        return self.tile.shape if self.layout is TensorLayout.TILE else (1, 1)
-
-    # Pages.
-
-    @cached_property
-    def page_elements(self) -> int:
-        """Return the number of elements of a page.
-
-        >>> TensorSpec((64, 64), layout="tile").page_elements
-        1024
-        """
-        return max(1, prod(self.page_shape))
-
-    @cached_property
-    def num_pages(self) -> int:
-        """Return the number of pages.
-
-        >>> TensorSpec((60, 90), layout="tile").num_pages
-        6
-        """
-        return prod(self.padded_shape) // self.page_elements
-
-    @cached_property
-    def page_bytes(self) -> int:
-        """Return the bytes of a page.
-
-        >>> TensorSpec((60, 90), "bfloat8_b").page_bytes
-        1088
-        """
-        return self.dtype.bytes_per_tile(prod(self.page_shape)) or EMPTY_PAGE_BYTES
-
-    @cached_property
-    def aligned_page_bytes(self) -> int:
-        """Return the bytes from one page to the next in a bank.
-
-        >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
-        96
-        """
-        return round_up(self.page_bytes, self.known_chip.page_alignment(self.memory.buffer_type))
-
-    @cached_property
-    def nbytes(self) -> int:
-        """Return the bytes of all pages back to back, as the host stores them.
-
-        >>> TensorSpec((60, 90), "bfloat8_b").nbytes
-        6528
-        """
-        return self.num_pages * self.page_bytes
-
-    @cached_property
-    def padding_bytes(self) -> int:
-        """Return how many bytes of the pages hold padding rather than data.
-
-        >>> TensorSpec((60, 90), "bfloat16", "tile").padding_bytes
-        1488
-        """
-        data = self.shape.logical_volume() * self.page_bytes // self.page_elements
-        return self.nbytes - data
-
     # Banks.
 
     @property
@@ -238,6 +131,15 @@ class TensorSpec(Shown):
         if self.chip is None:
             raise MemoryConfigError("banks and addresses depend on the chip; give one, as in chip='wormhole_n150'")
         return self.chip
+
+    @cached_property
+    def aligned_page_bytes(self) -> int:
+        """Return the bytes from one page to the next in a bank.
+
+        >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
+        96
+        """
+        return round_up(self.page_bytes, self.known_chip.page_alignment(self.memory.buffer_type))
 
     @cached_property
     def paging(self) -> Paging:

@@ -12,8 +12,8 @@ from ..copy.buffers import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat, format_of
 from ..memory import Change, ChangeKind, Device, TensorLayout, TensorSpec, changes, from_bytes, to_bytes
-from .boxes import Box, page_box
 from .pages import moved, page_grid, put_on_device, with_room, without_padding
+from .ranges import Ranges, page_ranges
 from .stored import StoredTensor
 from .tensor_storage import Bytes, HostStorage, StorageType
 
@@ -157,19 +157,19 @@ class Tensor(StoredTensor):
         [[2], [4]]
         """
         here = self.settled()
-        box = Box.of(ranges, here.shape.logical)
-        if box.shape == here.shape.logical:
+        taken = Ranges.of(ranges, here.shape.logical)
+        if taken.shape == here.shape.logical:
             return here._viewed(_nothing(here.spec))
-        if any(step != 1 for step in box.steps):
-            change = _strided(here.spec, box)
+        if any(step != 1 for step in taken.steps):
+            change = _strided(here.spec, taken)
         else:
-            change = changes.sliced(here.spec, *[slice(a, b) for a, b in zip(box.starts, box.stops, strict=True)])
+            change = changes.sliced(here.spec, *[slice(a, b) for a, b in zip(taken.starts, taken.stops, strict=True)])
         if here._kind(change) is ChangeKind.VIEW:
-            return here._viewed(change, here.spec.host(*box.starts))
-        tiles = page_box(here.spec, box)
+            return here._viewed(change, here.spec.host(*taken.starts))
+        tiles = page_ranges(here.spec, taken)
         if tiles is not None:
             return here._gathered(change, page_grid(here.pages, here.spec)[tiles.slices])
-        return here._filled(change, to_bytes(here.numpy()[box.slices], change.spec))
+        return here._filled(change, to_bytes(here.numpy()[taken.slices], change.spec))
 
     def __getitem__(self, ranges: Any) -> Tensor:
         return self.slice(*(ranges if isinstance(ranges, tuple) else (ranges,)))
@@ -255,10 +255,10 @@ class Tensor(StoredTensor):
         return Tensor(change.spec, HostStorage(pages, StorageType.OWNED_HOST), change)
 
 
-def _strided(spec: TensorSpec, box: Box) -> Change:
+def _strided(spec: TensorSpec, taken: Ranges) -> Change:
     """Return the change to every so-many-th element."""
     kind = ChangeKind.UNTILIZE if spec.layout is TensorLayout.TILE else ChangeKind.COPY
-    result = TensorSpec(box.shape, spec.dtype, spec.layout, spec.tile, spec.memory, spec.chip)
+    result = TensorSpec(taken.shape, spec.dtype, spec.layout, spec.tile, spec.memory, spec.chip)
     return Change(result, kind, kind, "elements between the steps are left out")
 
 

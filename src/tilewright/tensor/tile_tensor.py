@@ -18,6 +18,7 @@ from .admission import admit, index_format
 from .arithmetic import Arithmetic
 from .cutting import paired
 from .host_device import DeviceBuffer
+from .scalars import Scalars
 from .spaces import AddressSpace
 from .storage import Store
 from .view import View
@@ -334,7 +335,7 @@ class TileTensor(View, Arithmetic):
         >>> TileTensor(list(range(6)), tw.col_major(2, 3)).as_strided().tolist()
         [[0, 2, 4], [1, 3, 5]]
         """
-        view = whole.Scalars.of(self).view()
+        view = Scalars.of(self).view()
         if view is None:
             raise LayoutError(f"{self.layout} is not strided, or ragged within a nested mode; use to_numpy()")
         return view

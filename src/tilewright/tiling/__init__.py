@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles in motion: tilers, transfers, pipelines, tile plans, traces."""
 
+from ..layout.boxes import Box
 from .budget import Suggestion, suggest_tile
 from .execution import CancelledError, Step
 from .kernels import TileKernel
@@ -11,12 +12,12 @@ from .schedule import Schedule
 from .simulation import SimulatedEngine
 from .streaming import stream
 from .tensors import ExternalTensor, InternalTensor, spaced_layout
-from .tile import Tile
 from .tiler import Tiler
 from .trace import Trace
 from .transfers import Event, InlineEngine, ThreadEngine, export, import_, wait
 
 __all__ = [
+    "Box",
     "CancelledError",
     "Event",
     "ExternalTensor",
@@ -33,7 +34,6 @@ __all__ = [
     "Suggestion",
     "Task",
     "ThreadEngine",
-    "Tile",
     "TileKernel",
     "TilePlan",
     "Tiler",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
-from .tile import extents
+from .extents import extents
 
 DEFAULT_LIMIT = 8 << 20
 """Bytes of buffers when nobody names a limit: tiles then stay near the caches of one core."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..errors import TransferError
+from ..layout.boxes import Box, empty_box
 from .ports import Port, Room
 from .schedule import Compute, Export, Import, Key, Kind, Wait
-from .tile import Tile, empty_tile
 from .trace import Span, Trace
 from .transfers import Engine, InlineEngine, ThreadEngine, Transfer, raise_failures
 
@@ -60,9 +60,9 @@ class _Lane:
 
     __slots__ = ("_views", "array", "fill", "port", "room", "tile", "tiles")
 
-    def __init__(self, room: Room, port: Port, tiles: Iterator[Tile], fill: Any = None) -> None:
+    def __init__(self, room: Room, port: Port, tiles: Iterator[Box], fill: Any = None) -> None:
         self.room, self.port, self.tiles, self.fill = room, port, tiles, fill
-        self.tile = empty_tile(0)
+        self.tile = empty_box(0)
         self.array: Array = room.view((0,), port.dtype)
         self._views: dict[tuple[int, ...], Array] = {}
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import LayoutError, TransferError
-from .tile import Tile
+from ..layout.boxes import Box
 
 REPEATING = ("edge", "reflect", "symmetric", "wrap")
 
@@ -65,31 +65,31 @@ def _stretch(at: int, end: int, space: int, fill: str) -> tuple[int, int, int]:
     return (period - phase if fill == "reflect" else period - 1 - phase), -1, base + period
 
 
-def repeated_boxes(tile: Tile, space: tuple[int, ...], fill: str) -> list[tuple[Segment, ...]]:
+def repeated_boxes(tile: Box, space: tuple[int, ...], fill: str) -> list[tuple[Segment, ...]]:
     """Return the boxes of a tile that are one strided copy each, one segment an axis.
 
-    >>> len(repeated_boxes(Tile((-1, -1), (4, 4)), (9, 9), "edge"))
+    >>> len(repeated_boxes(Box((-1, -1), (4, 4)), (9, 9), "edge"))
     4
     """
     axes = [segments(start, n, whole, fill) for start, n, whole in zip(tile.offset, tile.shape, space, strict=True)]
     return list(combinations(*axes))
 
 
-def read_box(box: tuple[Segment, ...]) -> Tile:
+def read_box(box: tuple[Segment, ...]) -> Box:
     """Return the box of the space that a box of segments reads.
 
     >>> read_box((Segment(start=0, length=3, source=4, step=-1),))
-    Tile(offset=(2,), shape=(3,))
+    Box(offset=(2,), shape=(3,))
     """
     ends = [(part.source, part.source + part.step * (part.length - 1)) for part in box]
-    return Tile(tuple([min(end) for end in ends]), tuple([max(end) - min(end) + 1 for end in ends]))
+    return Box(tuple([min(end) for end in ends]), tuple([max(end) - min(end) + 1 for end in ends]))
 
 
-def outside_boxes(tile: Tile, inside: Tile) -> list[Tile]:
+def outside_boxes(tile: Box, inside: Box) -> list[Box]:
     """Return what is in a tile but not in the part of it that is inside, as few boxes that do not overlap.
 
-    >>> outside_boxes(Tile((-1, 0), (4, 4)), Tile((0, 0), (3, 4)))
-    [Tile(offset=(-1, 0), shape=(1, 4))]
+    >>> outside_boxes(Box((-1, 0), (4, 4)), Box((0, 0), (3, 4)))
+    [Box(offset=(-1, 0), shape=(1, 4))]
     """
     if inside.empty:
         return [] if tile.empty else [tile]
@@ -100,7 +100,7 @@ def outside_boxes(tile: Tile, inside: Tile) -> list[Tile]:
             if start < stop:
                 offset = (*low[:axis], start, *low[axis + 1 :])
                 end = (*high[:axis], stop, *high[axis + 1 :])
-                found.append(Tile(offset, tuple([b - a for a, b in zip(offset, end, strict=True)])))
+                found.append(Box(offset, tuple([b - a for a, b in zip(offset, end, strict=True)])))
         low[axis], high[axis] = first, last
     return found
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
+from ..layout.boxes import Box
 from .ports import MemoryPort, Room, Work
 from .tensors import ExternalTensor
-from .tile import Tile
 
 GIVE_BACK_AFTER = 16 << 20
 """Bytes that may be touched through a map before its pages are given back."""
@@ -35,7 +35,7 @@ class MappedPort(MemoryPort):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = np.lib.format.open_memmap(pathlib.Path(folder, "a.npy"), "w+", np.int16, (4, 8))
     ...     port, room = MappedPort(file), Room(32)
-    ...     port.importing(Tile((2, 0), (2, 8)), room, None)()
+    ...     port.importing(Box((2, 0), (2, 8)), room, None)()
     ...     port.close()
     ...     del file, port
     """
@@ -63,7 +63,7 @@ class MappedPort(MemoryPort):
     def __del__(self) -> None:
         self.close()
 
-    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+    def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Return the work that fills a room with a tile."""
         nbytes = tile.size * self.dtype.itemsize
         address = self._stretch(tile, nbytes)
@@ -71,7 +71,7 @@ class MappedPort(MemoryPort):
             return partial(self._through_map, super().importing(tile, room, fill), nbytes)
         return partial(self._read, room.bytes[:nbytes].data, address + self._shift)
 
-    def exporting(self, tile: Tile, room: Room) -> Work:
+    def exporting(self, tile: Box, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
         nbytes = tile.size * self.dtype.itemsize
         address = self._stretch(tile, nbytes)
@@ -79,7 +79,7 @@ class MappedPort(MemoryPort):
             return partial(self._through_map, super().exporting(tile, room), nbytes)
         return partial(self._write, room.bytes[:nbytes].data, address + self._shift)
 
-    def _stretch(self, tile: Tile, nbytes: int) -> int | None:
+    def _stretch(self, tile: Box, nbytes: int) -> int | None:
         """Return where a tile starts if it lies inside and is one long stretch of the file."""
         address = self._address(tile) if nbytes >= SHORTEST_STRETCH and self._file >= 0 else None
         if address is None:

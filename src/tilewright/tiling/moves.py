@@ -18,9 +18,9 @@ from ..copy.prepared import Runner, prepared
 from ..errors import TransferError
 from ..formats import format_of
 from ..layout import Layout, compose
+from ..layout.boxes import Box
 from .fills import check_fill, outside_boxes, read_box, repeated_boxes
 from .tensors import ExternalTensor, InternalTensor, _Tensor
-from .tile import Tile
 
 Steps = tuple[int, ...]
 
@@ -153,7 +153,7 @@ def _check_room(internal: InternalTensor) -> None:
         raise TransferError(f"window {internal.window} leaves its internal tensor of shape {internal.whole}")
 
 
-def _check_apart(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> None:
+def _check_apart(source: _Tensor, box: Box, target: _Tensor, room: Box) -> None:
     """Raise if a move would write where it reads."""
     if box.empty or not source.memory.overlaps(target.memory):
         return
@@ -168,13 +168,13 @@ def _check_apart(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Non
         )
 
 
-def _local(box: Tile, tile: Tile, window: Tile) -> Tile:
+def _local(box: Box, tile: Box, window: Box) -> Box:
     """Return where a box of an external tile lies in the internal tensor."""
     start = [a - b + c for a, b, c in zip(box.offset, tile.offset, window.offset, strict=True)]
-    return Tile(tuple(start), box.shape)
+    return Box(tuple(start), box.shape)
 
 
-def _move(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Move:
+def _move(source: _Tensor, box: Box, target: _Tensor, room: Box) -> Move:
     """Return the move of a box of one tensor to a box of another."""
     source.check_reach(box)
     target.check_reach(room)
@@ -252,7 +252,7 @@ def _planned(
     return prepared(plan_copy(places[0], places[1]), threads, streaming=streaming), lows[0], lows[1]
 
 
-def _move_through_layouts(source: _Tensor, box: Tile, target: _Tensor, room: Tile) -> Move:
+def _move_through_layouts(source: _Tensor, box: Box, target: _Tensor, room: Box) -> Move:
     """Return the move between tensors of which at least one is not simply strided, such as one stored in tiles."""
     places = []
     for tensor, part in ((source, box), (target, room)):
@@ -262,7 +262,7 @@ def _move_through_layouts(source: _Tensor, box: Tile, target: _Tensor, room: Til
     return Move(prepared(plan_copy(places[0], places[1])), addresses[0], addresses[1], (source.memory, target.memory))
 
 
-def filled(internal: InternalTensor, box: Tile, value: np.ndarray[Any, Any]) -> Move:
+def filled(internal: InternalTensor, box: Box, value: np.ndarray[Any, Any]) -> Move:
     """Return the move that repeats one element over a box: a copy whose source never advances."""
     internal.check_reach(box)
     if internal.strides is None:
@@ -285,7 +285,7 @@ def _repeating(internal: InternalTensor, external: ExternalTensor, fill: str) ->
         steps = tuple([part.step * step for part, step in zip(box, before, strict=True)])
         source = external.address + sum([part.source * step for part, step in zip(box, before, strict=True)])
         external.check_reach(read_box(box))
-        room = Tile(
+        room = Box(
             tuple([part.start + start for part, start in zip(box, internal.window.offset, strict=True)]),
             tuple([part.length for part in box]),
         )

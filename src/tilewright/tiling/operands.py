@@ -11,10 +11,10 @@ import numpy as np
 
 from ..copy.device_array import on_device
 from ..errors import LayoutError, TransferError
+from .extents import extents
 from .mapped import MappedPort, is_shared_map
 from .ports import DevicePort, MemoryPort, Port, SlicedPort
 from .tensors import ExternalTensor
-from .tile import extents
 from .tiler import Tiler
 
 
@@ -102,7 +102,7 @@ def tiler_with_halo(shape: Any, tile: Any, halo: tuple[tuple[int, int], ...], or
     """Return the tiler of an input: the tiles of the output, each with its halo.
 
     >>> tiler_with_halo((10,), (4,), ((1, 2),), "row_major")[1]
-    Tile(offset=(3,), shape=(7,))
+    Box(offset=(3,), shape=(7,))
     """
     whole = tuple([int(n) for n in shape])
     around = tuple([before + after for before, after in halo])

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, TransferError
+from ..layout.boxes import Box
 from ..showing import Shown
 from .execution import CancelledError, Progress, Step, Switch, check_result
+from .extents import extents
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
 from .ports import Room
 from .storage import Stored, StoredFile, check_sendable, stored
-from .tile import Tile, extents
 from .tiler import Tiler
 
 
@@ -33,13 +34,13 @@ from .tiler import Tiler
 class Task:
     """One independent piece of work: the boxes it reads, halo included, the boxes it writes, and what that takes.
 
-    >>> Task(3, (Tile((3,), (6,)),), (Tile((4,), (4,)),), 48, 32, 80).outputs[0]
-    Tile(offset=(4,), shape=(4,))
+    >>> Task(3, (Box((3,), (6,)),), (Box((4,), (4,)),), 48, 32, 80).outputs[0]
+    Box(offset=(4,), shape=(4,))
     """
 
     number: int
-    inputs: tuple[Tile, ...]
-    outputs: tuple[Tile, ...]
+    inputs: tuple[Box, ...]
+    outputs: tuple[Box, ...]
     bytes_in: int
     bytes_out: int
     peak_memory: int
@@ -66,7 +67,7 @@ class TilePlan(Shown, Sequence[Task]):
     >>> a, b = np.arange(10.0), np.zeros(10)
     >>> plan = plan_tiles(a, b, tile=(4,), overlap=1, pad="edge")
     >>> len(plan), plan[1].inputs
-    (3, (Tile(offset=(3,), shape=(6,)),))
+    (3, (Box(offset=(3,), shape=(6,)),))
     >>> plan.run(lambda x, y: np.add(x[:-2], x[2:], out=y)).tasks
     3
     >>> b.tolist()

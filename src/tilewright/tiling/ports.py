@@ -18,10 +18,10 @@ from ..copy.device_array import DeviceArray
 from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
+from ..layout.boxes import Box
 from .fills import check_fill, read_box, repeated_boxes
 from .moves import LARGE_TARGET, Move, Moves, carrier, export_moves, import_moves
 from .tensors import ExternalTensor, InternalTensor
-from .tile import Tile
 
 Work = Callable[[], None]
 
@@ -55,10 +55,10 @@ class Port(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
-    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+    def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Return the work that fills a room with a tile."""
 
-    def exporting(self, tile: Tile, room: Room) -> Work:
+    def exporting(self, tile: Box, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
 
 
@@ -85,7 +85,7 @@ class MemoryPort:
         self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
         self.moves_alike = self._short  # tiles that lie alike differ only in where they start
 
-    def _address(self, tile: Tile) -> int | None:
+    def _address(self, tile: Box) -> int | None:
         """Return where a tile starts if the short way is open to it: it lies inside."""
         if not self._short:
             return None
@@ -96,7 +96,7 @@ class MemoryPort:
             address += start * step
         return address
 
-    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+    def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Return the work that fills a room with a tile."""
         address = self._address(tile)
         if address is None:
@@ -121,7 +121,7 @@ class MemoryPort:
             known = self._runners[shape, importing] = (run, shift)
         return known
 
-    def exporting(self, tile: Tile, room: Room) -> Work:
+    def exporting(self, tile: Box, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
         address = self._address(tile)
         if address is None:
@@ -139,7 +139,7 @@ class SlicedPort:
     ...     def __getitem__(self, box):
     ...         return np.arange(6)[box]
     >>> room = Room(64)
-    >>> SlicedPort(Stored()).importing(Tile((4,), (4,)), room, "edge")()
+    >>> SlicedPort(Stored()).importing(Box((4,), (4,)), room, "edge")()
     >>> room.view((4,), np.dtype(int)).tolist()
     [4, 5, 5, 5]
     """
@@ -149,7 +149,7 @@ class SlicedPort:
         self.shape = tuple([int(n) for n in thing.shape])
         self.dtype = np.dtype(thing.dtype)
 
-    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+    def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Return the work that fills a room with a tile."""
         chosen = None if fill is None else check_fill(fill, self.dtype)
         box = tile.within(self.shape)
@@ -166,13 +166,13 @@ class SlicedPort:
 
         return work
 
-    def _seen_in(self, piece: np.ndarray[Any, Any], box: Tile) -> ExternalTensor:
+    def _seen_in(self, piece: np.ndarray[Any, Any], box: Box) -> ExternalTensor:
         """Return the whole tensor, of which only a box is in memory."""
         steps = tuple([step // piece.itemsize for step in piece.strides])
         before = sum([start * step for start, step in zip(box.offset, steps, strict=True)])
         return ExternalTensor(piece.reshape(-1), self.shape, Layout(self.shape, steps), offset=-before, const=True)
 
-    def exporting(self, tile: Tile, room: Room) -> Work:
+    def exporting(self, tile: Box, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
         inside = tile.within(self.shape)
         view = room.view(tile.shape, self.dtype)[inside.relative_to(tile.offset).slices]
@@ -197,11 +197,11 @@ class DevicePort:
         self.array = array
         self.shape, self.dtype = tuple([int(n) for n in array.shape]), array.dtype
 
-    def importing(self, tile: Tile, room: Room, fill: Any) -> Work:
+    def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Raise: the host does not reach this memory."""
         raise self._unreachable()
 
-    def exporting(self, tile: Tile, room: Room) -> Work:
+    def exporting(self, tile: Box, room: Room) -> Work:
         """Raise: the host does not reach this memory."""
         raise self._unreachable()
 
@@ -213,10 +213,10 @@ class DevicePort:
         )
 
 
-def _around(boxes: list[Tile]) -> Tile:
+def _around(boxes: list[Box]) -> Box:
     low = tuple(map(min, zip(*[box.offset for box in boxes], strict=True)))
     high = map(max, zip(*[box.end for box in boxes], strict=True))
-    return Tile(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
+    return Box(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
 
 
 def _packed(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -227,5 +227,5 @@ def _packed(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return tuple(steps[::-1])
 
 
-def _internal(room: Room, tile: Tile, dtype: np.dtype[Any]) -> InternalTensor:
+def _internal(room: Room, tile: Box, dtype: np.dtype[Any]) -> InternalTensor:
     return InternalTensor(room.bytes, tile.shape, dtype=dtype)

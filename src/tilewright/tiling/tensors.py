@@ -17,7 +17,8 @@ import numpy as np
 from ..copy.buffers import Buffer
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout, LayoutLike, product_each
-from .tile import Tile, extents
+from ..layout.boxes import Box
+from .extents import extents
 
 T = TypeVar("T", bound="_Tensor")
 
@@ -69,7 +70,7 @@ class _Tensor:
         dtype: Any = None,
         offset: int = 0,
         const: bool | None = None,
-        window: Tile | None = None,
+        window: Box | None = None,
     ) -> None:
         buffer, described, element = _seen(memory)
         self.dtype = element if dtype is None else np.dtype(dtype)
@@ -88,7 +89,7 @@ class _Tensor:
         self.layout: LayoutLike = layout
         self.offset = offset
         self.whole = whole
-        self.window = Tile((0,) * len(whole), whole) if window is None else window
+        self.window = Box((0,) * len(whole), whole) if window is None else window
         self.const = not buffer.writeable if const is None else const
         if not self.const and not buffer.writeable:
             raise TransferError(f"the memory of {self!r} is read-only; make the tensor with const=True")
@@ -132,16 +133,16 @@ class _Tensor:
         """Return the part of this tensor that starts at offset; it may reach outside, and knows what it is part of.
 
         >>> ExternalTensor(np.zeros((4, 8))).sub((2, -3), (2, 5)).window
-        Tile(offset=(2, -3), shape=(2, 5))
+        Box(offset=(2, -3), shape=(2, 5))
         """
         rank = len(self.whole)
         start = [a + b for a, b in zip(extents(offset, "offset", rank), self.window.offset, strict=True)]
-        return self._windowed(Tile(tuple(start), extents(shape, "shape", rank)))
+        return self._windowed(Box(tuple(start), extents(shape, "shape", rank)))
 
-    def tile(self: T, tile: Tile) -> T:
+    def tile(self: T, tile: Box) -> T:
         """Return the part of this tensor that a tile covers.
 
-        >>> ExternalTensor(np.zeros((4, 8))).tile(Tile((2, 0), (2, 4))).array().shape
+        >>> ExternalTensor(np.zeros((4, 8))).tile(Box((2, 0), (2, 4))).array().shape
         (2, 4)
         """
         return self.sub(tile.offset, tile.shape)
@@ -154,7 +155,7 @@ class _Tensor:
         """
         return self._windowed(self.window, const=True)
 
-    def _windowed(self: T, window: Tile, const: bool | None = None) -> T:
+    def _windowed(self: T, window: Box, const: bool | None = None) -> T:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.window = window
@@ -209,14 +210,14 @@ class _Tensor:
             raise CoordinateError(f"element {coords} lies outside the whole of shape {self.whole}: it is padding")
         return cell.array()
 
-    def _byte_offset(self, tile: Tile) -> int:
+    def _byte_offset(self, tile: Box) -> int:
         assert self.strides is not None
         return sum([start * step for start, step in zip(tile.offset, self.strides, strict=True)])
 
-    def check_reach(self, tile: Tile) -> None:
+    def check_reach(self, tile: Box) -> None:
         """Raise a TransferError unless the memory holds a tile of the whole.
 
-        >>> ExternalTensor(bytearray(10), (3, 4), dtype="int8").check_reach(Tile((0, 0), (2, 4)))
+        >>> ExternalTensor(bytearray(10), (3, 4), dtype="int8").check_reach(Box((0, 0), (2, 4)))
         """
         if tile.empty or (self._holds_all and tile.within(self.whole) == tile):
             return
@@ -232,13 +233,13 @@ class _Tensor:
     def _holds_all(self) -> bool:
         if 0 in self.whole:
             return True
-        low, high = self.reach(Tile((0,) * len(self.whole), self.whole))
+        low, high = self.reach(Box((0,) * len(self.whole), self.whole))
         return low >= 0 and high <= self.memory.nbytes
 
-    def reach(self, tile: Tile) -> tuple[int, int]:
+    def reach(self, tile: Box) -> tuple[int, int]:
         """Return the first byte and the end of the bytes that a tile touches, counted from the start of the memory.
 
-        >>> ExternalTensor(np.zeros((4, 8), np.int16)).reach(Tile((1, 0), (2, 4)))
+        >>> ExternalTensor(np.zeros((4, 8), np.int16)).reach(Box((1, 0), (2, 4)))
         (16, 40)
         """
         size = self.dtype.itemsize

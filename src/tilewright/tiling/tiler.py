@@ -11,16 +11,17 @@ from math import prod
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
+from ..layout.boxes import Box, empty_box
 from ..showing import Shown
+from .extents import extents
 from .orders import check_order, coordinates_of, number_of
-from .tile import Tile, empty_tile, extents
 
 _MOST_LISTED = 1 << 16  # tiles of an axis that are listed before a loop over all tiles; more are found one by one
 
 
 @dataclass(frozen=True, init=False)
 class Tiler(Shown):
-    """The tiles of a space, in an order: a sequence of `Tile`s, of any rank, outermost axis first.
+    """The tiles of a space, in an order: a sequence of boxes, of any rank, outermost axis first.
 
     Along each axis, for a space S, a tile T, an overlap V and an augmentation of A before and B after, tile i starts
     at i * (T - V) - A, and ceil((S + A + B - V) / (T - V)) tiles cover exactly [-A, S + B); the last may be smaller.
@@ -28,9 +29,9 @@ class Tiler(Shown):
 
     >>> tiler = Tiler((10, 7), (4, 3))
     >>> len(tiler), tiler.grid, tiler[8]
-    (9, (3, 3), Tile(offset=(8, 6), shape=(2, 1)))
+    (9, (3, 3), Box(offset=(8, 6), shape=(2, 1)))
     >>> Tiler((10,), (6,), overlap=2, augmentation=1)[0]
-    Tile(offset=(-1,), shape=(6,))
+    Box(offset=(-1,), shape=(6,))
     """
 
     space: tuple[int, ...]
@@ -145,22 +146,22 @@ class Tiler(Shown):
         """
         return prod([last * extent + rest for _, _, extent, last, rest in self.axes]) if self.count else 0
 
-    def tile_at(self, coords: Sequence[int]) -> Tile:
+    def tile_at(self, coords: Sequence[int]) -> Box:
         """Return the tile at grid coordinates.
 
         >>> Tiler((10, 7), (4, 3)).tile_at((2, 0))
-        Tile(offset=(8, 0), shape=(2, 3))
+        Box(offset=(8, 0), shape=(2, 3))
         """
         if len(coords) != self.rank or not all(0 <= c < n for c, n in zip(coords, self.grid, strict=True)):
             raise CoordinateError(f"tile coordinates {tuple(coords)} are outside the grid {self.grid} of {self}")
         return self._tile_at(coords)
 
-    def _tile_at(self, coords: Sequence[int]) -> Tile:
+    def _tile_at(self, coords: Sequence[int]) -> Box:
         offset, shape = [], []
         for c, (step, first, extent, last, rest) in zip(coords, self.axes, strict=True):
             offset.append(c * step + first)
             shape.append(rest if c == last else extent)
-        return Tile(tuple(offset), tuple(shape))
+        return Box(tuple(offset), tuple(shape))
 
     def coords(self, number: int) -> tuple[int, ...]:
         """Return the grid coordinates of a tile, by its id.
@@ -189,13 +190,13 @@ class Tiler(Shown):
         """
         return 0 <= number < self.count
 
-    def get(self, number: int) -> Tile:
+    def get(self, number: int) -> Box:
         """Return the tile of an id, and an empty one for an id out of range.
 
         >>> Tiler((10, 7), (4, 3)).get(9).empty
         True
         """
-        return self[number] if self.valid(number) else empty_tile(self.rank)
+        return self[number] if self.valid(number) else empty_box(self.rank)
 
     def neighbours(self, number: int, diagonal: bool = False) -> list[int]:
         """Return the ids of the tiles that share a face, or with `diagonal` a corner, with a tile.
@@ -216,19 +217,19 @@ class Tiler(Shown):
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, number: int) -> Tile:
+    def __getitem__(self, number: int) -> Box:
         if number < 0:
             number += self.count
         return self._tile_at(self.coords(number))
 
-    def __iter__(self) -> Iterator[Tile]:
+    def __iter__(self) -> Iterator[Box]:
         if self.order != "row_major" or not self.space or max(self.grid) > _MOST_LISTED:
             yield from map(self.__getitem__, range(self.count))
             return
         axes = [self._spans(*axis) for axis in self.axes]
         for spans in combinations(*axes):
             offset, shape = zip(*spans, strict=True)
-            yield Tile(offset, shape)
+            yield Box(offset, shape)
 
     @staticmethod
     def _spans(step: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout
-from ..tiling import ExternalTensor, InternalTensor, Tile
+from ..tiling import Box, ExternalTensor, InternalTensor
 from .pointers import pointer
 from .tilers import outer_first
 from .values import layout_t, linearize, offset_t, packed_layout, shape_empty, shape_t, tile_t
@@ -44,7 +44,7 @@ class tensor_t:
         [[[0, 1, 2], [3, 4, 5]]]
         """
         whole = outer_first(self.shape)
-        view: np.ndarray[Any, Any] = in_memory(self, Tile((0, 0, 0), whole), whole).array()
+        view: np.ndarray[Any, Any] = in_memory(self, Box((0, 0, 0), whole), whole).array()
         return view
 
 
@@ -352,11 +352,11 @@ def _element_pointer(tensor: Any, x: int, y: int, z: int) -> pointer:
     return base + linearize(offset_t(x, y, z), tensor.layout)
 
 
-def in_memory(tensor: Any, window: Tile, whole: tuple[int, ...], at: int = 0) -> Any:
+def in_memory(tensor: Any, window: Box, whole: tuple[int, ...], at: int = 0) -> Any:
     """Return a tensor as the core sees it: the window of a whole that starts `at` elements from the base.
 
     >>> in_memory(
-    ...     make_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1), Tile((0, 0, 0), (1, 3, 4)), (1, 3, 4)
+    ...     make_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1), Box((0, 0, 0), (1, 3, 4)), (1, 3, 4)
     ... ).shape
     (1, 3, 4)
     """

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..tiling import Tile, Tiler
-from ..tiling.tile import empty_tile
+from ..layout.boxes import empty_box
+from ..tiling import Box, Tiler
 from .values import augmentation_t, offset_t, overlap_t, shape_t, tile_t
 
 
@@ -115,19 +115,19 @@ def position(offset: offset_t) -> tuple[int, int, int]:
     return (offset.z, offset.y, offset.x)
 
 
-def box_of(tile: tile_t) -> Tile:
+def box_of(tile: tile_t) -> Box:
     """Return a tile as the core writes it.
 
     >>> box_of(tile_t(shape_t(4, 3, 2), offset_t(1)))
-    Tile(offset=(0, 0, 1), shape=(2, 3, 4))
+    Box(offset=(0, 0, 1), shape=(2, 3, 4))
     """
-    return Tile(position(tile.offset), outer_first(tile.shape))
+    return Box(position(tile.offset), outer_first(tile.shape))
 
 
-def tile_of(box: Tile) -> tile_t:
+def tile_of(box: Box) -> tile_t:
     """Return a tile of the core as TTL writes it.
 
-    >>> tile_of(Tile((0, 0, 1), (2, 3, 4)))
+    >>> tile_of(Box((0, 0, 1), (2, 3, 4)))
     tile_t(shape=shape_t(width=4, height=3, depth=2), offset=offset_t(x=1, y=0, z=0))
     """
     return tile_t(shape_t(*box.shape[::-1]), offset_t(*box.offset[::-1]))
@@ -168,7 +168,7 @@ def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
     >>> get_tile(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=4, y=0, z=0)
     """
-    return tile_of(tiler.row_major.get(tile_id)) if valid_tile_id(tile_id, tiler) else tile_of(empty_tile(3))
+    return tile_of(tiler.row_major.get(tile_id)) if valid_tile_id(tile_id, tiler) else tile_of(empty_box(3))
 
 
 def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..errors import LayoutError, TransferError
-from ..tiling import Event, Tile
+from ..tiling import Box, Event
 from ..tiling.fills import check_fill, outside_boxes
 from ..tiling.moves import Move, Moves, export_moves, filled, import_moves
 from ..tiling.transfers import Engine, Transfer
@@ -118,7 +118,7 @@ def import_(internal: Any, external: Any, event: Event) -> None:
     [6, 7, 11, 12]
     """
     _check_sides(internal, external)
-    box = Tile((0, 0, 0), outer_first(internal.shape))
+    box = Box((0, 0, 0), outer_first(internal.shape))
     moves = import_moves(in_memory(internal, box, box.shape), in_memory(external, box, box.shape))
     _begin("import", internal, box, box, moves, event)
 
@@ -139,7 +139,7 @@ def export(internal: Any, external: Any, event: Event) -> None:
     _check_sides(internal, external)
     if external.const:
         raise TransferError(f"cannot export to {type(external).__name__}, which is const; give a mutable tensor")
-    box = Tile((0, 0, 0), outer_first(internal.shape))
+    box = Box((0, 0, 0), outer_first(internal.shape))
     moves = export_moves(in_memory(internal, box, box.shape), in_memory(external, box, box.shape))
     _begin("export", internal, box, box, moves, event)
 
@@ -202,9 +202,9 @@ def import_sub_tensor(internal: Any, external: Any, event: Event, after: Sequenc
     if external.shape not in (internal.shape, origin.shape):
         raise TransferError(f"internal {internal.shape} and external {external.shape} differ; they must be equal")
     whole = outer_first(origin.shape)
-    tile = Tile(position(origin.sub_offset), outer_first(internal.shape))
+    tile = Box(position(origin.sub_offset), outer_first(internal.shape))
     inside = tile.within(whole)
-    room = in_memory(internal, Tile((0, 0, 0), tile.shape), tile.shape)
+    room = in_memory(internal, Box((0, 0, 0), tile.shape), tile.shape)
     moves = _zeros(internal, tile, inside)
     if not inside.empty:
         back = -linearize(origin.sub_offset, external.layout)
@@ -220,13 +220,13 @@ def export_clipped(
     """Begin to export a tile that may reach outside its origin, less what lies outside; what the schemes do."""
     _check_types(internal, external)
     whole = outer_first(origin)
-    tile = Tile(position(at), outer_first(internal.shape))
-    room = in_memory(internal, Tile((0, 0, 0), tile.shape), tile.shape)
+    tile = Box(position(at), outer_first(internal.shape))
+    room = in_memory(internal, Box((0, 0, 0), tile.shape), tile.shape)
     moves = export_moves(room, in_memory(external, tile, whole), clip=True)
     return _begin("export", internal, tile, tile.within(whole), moves, event, after)
 
 
-def _zeros(internal: Any, tile: Tile, inside: Tile) -> list[Move]:
+def _zeros(internal: Any, tile: Box, inside: Box) -> list[Move]:
     """Return the moves that write zeros: outside the origin, and in the padding after each row."""
     depth, height, width = tile.shape
     spacing = internal.layout.row_spacing if height > 1 else max(width, internal.layout.row_spacing)
@@ -236,9 +236,9 @@ def _zeros(internal: Any, tile: Tile, inside: Tile) -> list[Move]:
     if spacing > width:
         # the padding of the very last row may end with the memory
         last = _room_after_last_row(internal, spacing - width)
-        padding = Tile((0, 0, width), (depth, height - 1, spacing - width))
-        ends = Tile((0, height - 1, width), (depth - 1, 1, spacing - width))
-        end = Tile((depth - 1, height - 1, width), (1, 1, last))
+        padding = Box((0, 0, width), (depth, height - 1, spacing - width))
+        ends = Box((0, height - 1, width), (depth - 1, 1, spacing - width))
+        end = Box((depth - 1, height - 1, width), (1, 1, last))
         widths += [(box, spacing) for box in (padding, ends, end) if not box.empty]
     return [filled(in_memory(internal, box, (depth, height, wide)), box, zero) for box, wide in widths]
 
@@ -276,8 +276,8 @@ def _check_sides(internal: Any, external: Any) -> None:
 def _begin(
     kind: str,
     internal: Any,
-    tile: Tile,
-    inside: Tile,
+    tile: Box,
+    inside: Box,
     moves: Moves,
     event: Event,
     after: Sequence[Transfer] = (),

@@ -91,7 +91,8 @@ from .operations import (
     untilize_with_unpadding,
 )
 from .saving import as_tensor, dump_tensor, load_tensor
-from .specs import Shape, TensorSpec, Tile
+from .shapes import Shape, Tile
+from .specs import TensorSpec
 from .tensor import TILE_SIZE, Tensor
 
 Layout = TensorLayout

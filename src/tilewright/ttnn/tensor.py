@@ -13,17 +13,29 @@ from .. import tensor
 from ..errors import LayoutError, MemoryConfigError
 from ..layout import round_up
 from ..memory import TensorLayout
+from .arguments import by_kind
 from .creation import made
 from .devices import Device
-from .door import Door, plain
+from .door import plain
 from .kinds import DataType, StorageType
 from .memory import MemoryConfig
-from .specs import Shape, TensorSpec, Tile
+from .shapes import Described, Shape, Tile
+from .specs import TensorSpec
 
 TILE_SIZE = 32
 
+_ARGUMENTS = {
+    "data_type": DataType,
+    "layout": TensorLayout,
+    "mem_config": MemoryConfig,
+    "tile": Tile,
+    "device": Device,
+    "shape": (list, tuple, Shape),
+    "pad_value": (int, float),
+}
 
-class Tensor(Door[tensor.Tensor]):
+
+class Tensor(Described[tensor.Tensor]):
     """A tensor of ttnn: made from an array of NumPy or torch, or from a list and a shape.
 
     >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=TensorLayout.TILE)
@@ -55,42 +67,26 @@ class Tensor(Door[tensor.Tensor]):
         if isinstance(source, Tensor) and not given:
             self.plain = source.plain
             return
-        for each in given:  # ttnn has several orders of arguments; their kinds tell them apart
-            if isinstance(each, DataType):
-                data_type = each
-            elif isinstance(each, TensorLayout):
-                layout = each
-            elif isinstance(each, MemoryConfig):
-                mem_config = each
-            elif isinstance(each, Tile):
-                tile = each
-            elif isinstance(each, Device):
-                device = each
-            elif isinstance(each, (list, tuple, Shape)):
-                shape = each
-            elif isinstance(each, (int, float)):
-                pad_value = each
-            elif each is not None:
-                raise TypeError(f"ttnn.Tensor has no place for {type(each).__name__} {each!r}")
+        found = by_kind(_ARGUMENTS, given, "ttnn.Tensor")
+        shape, data_type = found.get("shape", shape), found.get("data_type", data_type)
         if shape is not None:
             flat = np.asarray(source)
             if flat.size != prod(shape):
                 raise LayoutError(f"{flat.size} elements do not make a tensor of shape {list(shape)}")
             whole = flat.dtype.kind in "iu" and (data_type is None or DataType.of(data_type).format.name in _INTEGERS)
             source = flat.reshape(tuple(shape)).astype(np.int32 if whole and _fits(flat) else np.float32)
-        config = memory_config if mem_config is None else mem_config
-        self.plain = made(source, data_type, layout, plain(tile), pad_value, plain(config), col_tilize, device)
+        self.plain = made(
+            source,
+            data_type,
+            found.get("layout", layout),
+            plain(found.get("tile", tile)),
+            found.get("pad_value", pad_value),
+            plain(found.get("mem_config", memory_config if mem_config is None else mem_config)),
+            col_tilize,
+            found.get("device", device),
+        )
 
     # What it is.
-
-    @property
-    def shape(self) -> Shape:
-        """Return the extents, with padding beside them.
-
-        >>> Tensor(np.ones((5, 7), np.float32)).shape
-        Shape([5, 7])
-        """
-        return Shape(self.plain.shape.logical, self.plain.padded_shape)
 
     @property
     def padded_shape(self) -> Shape:
@@ -100,33 +96,6 @@ class Tensor(Door[tensor.Tensor]):
         Shape([32, 32])
         """
         return Shape(self.plain.padded_shape)
-
-    @property
-    def dtype(self) -> DataType:
-        """Return the data type.
-
-        >>> Tensor(np.ones((5, 7), np.float32)).dtype
-        DataType.FLOAT32
-        """
-        return DataType.of(self.plain.dtype)
-
-    @property
-    def layout(self) -> TensorLayout:
-        """Return whether pages are rows or tiles.
-
-        >>> Tensor(np.ones((5, 7), np.float32)).layout
-        TensorLayout.ROW_MAJOR
-        """
-        return self.plain.layout
-
-    @property
-    def tile(self) -> Tile:
-        """Return the tile.
-
-        >>> Tensor(np.ones((5, 7), np.float32)).tile.tile_shape
-        [32, 32]
-        """
-        return Tile.around(self.plain.tile)
 
     @property
     def spec(self) -> TensorSpec:

@@ -12,9 +12,9 @@ from ...copy.device_array import DeviceArray
 from ...copy.engine import DEVICE_ENGINES
 from ...errors import DeviceError, FormatError, TransferError
 from ...formats import ScalarFormat, format_of
+from ...layout.boxes import Box
 from ..fills import check_fill
 from ..ports import DevicePort, MemoryPort, Port
-from ..tile import Tile
 from ..tiler import Tiler
 from .computing import EACH, statements
 from .operand import MOST_LISTED, Operand
@@ -203,7 +203,7 @@ def _operand(name: str, port: Port, tiler: Tiler, fill: Any) -> Operand:
         strides, place = port.array.strides, port.array.start + (port.array.memory if _is_address(port.array) else 0)
     elif isinstance(port, MemoryPort):
         tensor = port.tensor
-        whole = Tile((0,) * tiler.rank, tensor.whole)
+        whole = Box((0,) * tiler.rank, tensor.whole)
         if tensor.strides is None or tensor.window != whole:
             raise TransferError(
                 f"{name} has the layout {tensor.layout} seen through {tensor.window}, and a kernel takes whole tensors"

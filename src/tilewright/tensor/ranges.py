@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes: the part of a tensor that a slice takes, in elements and in whole tiles."""
+"""Ranges: the part of a tensor that slices and indices take, in elements and in whole tiles."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..memory import TensorLayout, TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Ranges:
     """Half-open ranges with steps, one for each dimension.
 
-    >>> Box.of((slice(1, None), 3), (4, 8)).shape
+    >>> Ranges.of((slice(1, None), 3), (4, 8)).shape
     (3, 1)
     """
 
@@ -25,10 +25,10 @@ class Box:
     steps: tuple[int, ...]
 
     @classmethod
-    def of(cls, ranges: Any, extents: tuple[int, ...]) -> Box:
-        """Return the box of slices and indices within some extents; what is left out is whole.
+    def of(cls, ranges: Any, extents: tuple[int, ...]) -> Ranges:
+        """Return the ranges that slices and indices take of some extents; what is left out is whole.
 
-        >>> Box.of((slice(1, 3),), (4, 8)).slices
+        >>> Ranges.of((slice(1, 3),), (4, 8)).slices
         (slice(1, 3, 1), slice(0, 8, 1))
         """
         given = list(ranges) if isinstance(ranges, tuple) else [ranges]
@@ -46,7 +46,7 @@ class Box:
     def shape(self) -> tuple[int, ...]:
         """Return the number of elements along each dimension.
 
-        >>> Box((0,), (7,), (2,)).shape
+        >>> Ranges((0,), (7,), (2,)).shape
         (4,)
         """
         bounds = zip(self.starts, self.stops, self.steps, strict=True)
@@ -56,7 +56,7 @@ class Box:
     def slices(self) -> tuple[slice, ...]:
         """Return the ranges as slices.
 
-        >>> Box((0,), (7,), (2,)).slices
+        >>> Ranges((0,), (7,), (2,)).slices
         (slice(0, 7, 2),)
         """
         return tuple([slice(*each) for each in zip(self.starts, self.stops, self.steps, strict=True)])
@@ -74,19 +74,19 @@ def _range(given: Any, extent: int) -> tuple[int, int, int]:
     return at % extent, at % extent + 1, 1
 
 
-def page_box(spec: TensorSpec, box: Box) -> Box | None:
-    """Return the box of pages that a box of elements covers, None where it cuts tiles.
+def page_ranges(spec: TensorSpec, taken: Ranges) -> Ranges | None:
+    """Return the ranges of pages that ranges of elements cover, None where they cut tiles.
 
-    >>> page_box(TensorSpec((128, 64), layout="tile"), Box.of((slice(32, 96),), (128, 64))).slices
+    >>> page_ranges(TensorSpec((128, 64), layout="tile"), Ranges.of((slice(32, 96),), (128, 64))).slices
     (slice(1, 3, 1), slice(0, 2, 1))
     """
     rank, logical = spec.shape.rank, spec.shape.logical
     if rank < 2 or spec.layout is not TensorLayout.TILE or spec.padded_shape[:-2] != logical[:-2]:
         return None
-    starts, stops, steps = (list(each) for each in (box.starts, box.stops, box.steps))
+    starts, stops, steps = (list(each) for each in (taken.starts, taken.stops, taken.steps))
     for d, unit in ((-2, spec.tile.height), (-1, spec.tile.width)):
         ends_well = stops[d] % unit == 0 or stops[d] == logical[d]
         if starts[d] % unit or not ends_well or steps[d] != 1:
             return None
         starts[d], stops[d] = starts[d] // unit, ceil_div(stops[d], unit)
-    return Box(tuple(starts), tuple(stops), tuple(steps))
+    return Ranges(tuple(starts), tuple(stops), tuple(steps))

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All scalars of a tensor: where they are, which are valid, and how they are read and written at once.
+
+Strided layouts of any nesting are NumPy views with one dimension a leaf, and move through copy plans. Everything else
+(swizzles, compositions, edges across modes) goes through the table of its places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..copy.buffers import aligned_empty, placement_of
+from ..copy.engine import execute
+from ..copy.placement import Placement
+from ..copy.plan import plan_copy
+from ..errors import LayoutError
+from ..formats import cast
+from ..layout import Layout, Swizzle, compose
+from ..layout.tuples import leaves, product_each
+from .access import require_writable
+from .cutting import scalars_of
+from .storage import strided
+
+if TYPE_CHECKING:
+    from .tile_tensor import TileTensor
+
+Array = np.ndarray[Any, Any]
+SMALL = 1 << 14  # scalars below which NumPy's own assignment beats making a plan
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """All scalars of a tensor: their layout mode by mode, how many there are, and how many of them are valid.
+
+    >>> import tilewright as tw
+    >>> ragged = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
+    >>> Scalars.of(ragged).extents, Scalars.of(ragged).valid
+    ((4, 3), (2, 2))
+    """
+
+    tensor: TileTensor
+    layout: Any
+    extents: tuple[int, ...]
+    valid: tuple[int, ...] | None  # None when what is valid is no box
+
+    @classmethod
+    def of(cls, tensor: TileTensor) -> Scalars:
+        """Return the scalars of a tensor.
+
+        >>> import tilewright as tw
+        >>> Scalars.of(tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]()).extents
+        (6, 8)
+        """
+        layout = scalars_of(tensor._whole) if tensor._whole.shape[1] else tensor._mode_layout
+        extents = tuple([int(n) for n in product_each(layout.shape)])
+        return cls(tensor, layout, extents, box(layout, extents))
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all scalars are valid.
+
+        >>> import tilewright as tw
+        >>> Scalars.of(tw.TileTensor(bytearray(48), tw.row_major(6, 8))).is_whole
+        True
+        """
+        return self.valid == self.extents
+
+    def view(self) -> Array | None:
+        """Return the valid scalars as a view of storage, each mode's leaves slowest first; None if there is none.
+
+        >>> import tilewright as tw
+        >>> Scalars.of(tw.TileTensor(list(range(6)), tw.row_major(2, 3)).transpose()).view().tolist()
+        [[0, 3], [1, 4], [2, 5]]
+        """
+        if not isinstance(self.layout, Layout) or self.valid is None:
+            return None
+        shape: list[int] = []
+        steps: list[int] = []
+        for mode, stride, extent in zip(self.layout.shape, self.layout.stride, self.valid, strict=True):
+            extents, strides = leaves(mode)[::-1], leaves(stride)[::-1]
+            if prod(extents) != extent:
+                if len(extents) != 1:
+                    return None
+                extents = [extent]
+            shape += map(int, extents)
+            steps += map(int, strides)
+        data = self.tensor._store.host
+        if 0 in shape:
+            return np.empty(shape, dtype=data.dtype)
+        start = data[self.tensor._offset : self.tensor._offset + 1]
+        return strided(start, shape, steps, not self.tensor._store.readonly)
+
+    def places(self) -> tuple[Any, Any]:
+        """Return (places in storage, which are valid) as arrays with one dimension a mode.
+
+        >>> import tilewright as tw
+        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3)).transpose()).places()[0].tolist()
+        [[0, 3], [1, 4], [2, 5]]
+        """
+        table = np.asarray(self.layout.offsets()) + self.tensor._offset
+        mask = self.layout._valid_table()
+        return table, np.ones(table.shape, dtype=bool) if mask is None else np.broadcast_to(mask, table.shape)
+
+    def read(self, fill: Any = None) -> Array:
+        """Return a copy of the scalars: the valid ones, or all with what is not valid as fill.
+
+        >>> import tilewright as tw
+        >>> ragged = tw.TileTensor(list(range(48)), tw.row_major(6, 8)).tile[4, 3](1, 2)
+        >>> Scalars.of(ragged).read().tolist(), Scalars.of(ragged).read(fill=0)[1].tolist()
+        ([[38, 39], [46, 47]], [46, 47, 0])
+        """
+        if self.valid is None:
+            return self._gathered(fill)
+        found = self._read_valid()
+        if fill is None or self.is_whole:
+            return found
+        padded = np.full(self.extents, fill, dtype=found.dtype)
+        padded[tuple([slice(0, n) for n in self.valid])] = found
+        return padded
+
+    def _read_valid(self) -> Array:
+        assert self.valid is not None
+        if prod(self.valid) >= SMALL:
+            found = aligned_empty(self.valid, self.tensor._store.format.dtype)
+            if self._planned(self.valid, found, writing=False):
+                return found
+        view = self.view()
+        if view is not None:
+            return view.copy().reshape(self.valid)
+        table, mask = self.places()
+        inside: Array = self.tensor._store.host[table[mask]].reshape(self.valid)
+        return inside
+
+    def placed(self, extents: tuple[int, ...], anywhere: bool = False) -> tuple[Placement, Any] | None:
+        """Return the first scalars of each mode as a placement and the memory that it lies in; None if no plan can.
+
+        The memory has to be the host's, unless it may be `anywhere`.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
+        >>> place, memory = Scalars.of(t).placed((2, 2))
+        >>> print(place.layout, memory.size)
+        (2,2):(8,1) 10
+        """
+        layout = self.layout
+        if extents != self.extents:
+            layout = compose(layout, tuple([Layout(n) for n in extents]))
+        start = self.tensor._offset
+        if isinstance(layout, Layout):
+            low, high = layout.bounds
+            layout, start, size = layout - low, start + int(low), int(high - low) + 1
+        elif _begins_at_zero(layout):
+            size = self.tensor._store.size - start
+        else:
+            return None
+        store = self.tensor._store
+        memory = store.part(start, size) if anywhere else store.host[start : start + size]
+        return Placement(layout, store.format), memory
+
+    def _planned(self, extents: tuple[int, ...], array: Array, writing: bool) -> bool:
+        """Move the first scalars of each mode from or to an array of their shape, if a plan can."""
+        ours = self.placed(extents)
+        if ours is None:
+            return False
+        theirs = placement_of(array), array
+        return run_plan(*theirs, *ours) if writing else run_plan(*ours, *theirs)
+
+    def _gathered(self, fill: Any) -> Array:
+        if fill is None:
+            raise LayoutError(
+                f"the valid part of a ragged view of {self.tensor.layout} is no box, so no array holds just that; give"
+                " fill=x for the rest"
+            )
+        table, mask = self.places()
+        data = self.tensor._store.host
+        found = np.full(self.extents, fill, dtype=data.dtype)
+        found[mask] = data[table[mask]]
+        return found
+
+    def write(self, values: Array) -> None:
+        """Write an array over the valid scalars: of their shape, or of the full shape, of which the rest is ignored.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor([0] * 6, tw.row_major(2, 3))
+        >>> Scalars.of(t).write(np.array([[1, 2, 3], [4, 5, 6]]))
+        >>> t.to_numpy().tolist()
+        [[1, 2, 3], [4, 5, 6]]
+        """
+        require_writable(self.tensor)
+        if self.valid is not None and values.shape == self.extents:
+            values = values[tuple([slice(0, n) for n in self.valid])]
+        by_plan = values.size >= SMALL and values.shape == self.valid
+        if by_plan and self._planned(values.shape, values, writing=True):
+            return
+        view = self.view()
+        if view is not None:
+            assign(values.reshape(view.shape), view, self.tensor)
+            return
+        table, mask = self.places()
+        data = self.tensor._store.host
+        converted = cast(values, self.tensor._store.format)
+        data[table[mask]] = converted[mask] if converted.shape == mask.shape else converted.reshape(-1)
+
+
+def box(layout: Any, extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return how much of each mode is valid, if what is valid is a box; else None.
+
+    >>> import tilewright as tw
+    >>> box(tw.pad(tw.row_major(60, 90), (64, 96)), (64, 96))
+    (60, 90)
+    """
+    if isinstance(layout, Layout):
+        if not layout.guards:
+            return extents
+        try:
+            return tuple([int(n) for n in layout.logical_shape])
+        except LayoutError:
+            pass
+    mask = layout._valid_table()
+    return extents if mask is None else box_of_mask(np.broadcast_to(mask, extents))
+
+
+def box_of_mask(valid: Array) -> tuple[int, ...] | None:
+    """Return the extents of the box at the corner that holds all that is valid and nothing else; None if none does.
+
+    >>> box_of_mask(np.array([[True, True, False], [False, False, False]])), box_of_mask(np.eye(2, dtype=bool))
+    ((1, 2), None)
+    """
+    others = [tuple(j for j in range(valid.ndim) if j != k) for k in range(valid.ndim)]
+    corner = tuple([int(valid.any(axis=axes).sum()) for axes in others])
+    inside = valid[tuple([slice(0, n) for n in corner])]
+    return corner if int(valid.sum()) == inside.size and inside.all() else None
+
+
+def _begins_at_zero(layout: Any) -> bool:
+    """Return whether every place of a composition surely lies at or after 0."""
+    inner, outer = layout.inner, layout.outer
+    if not isinstance(inner, Layout) or inner.bounds[0] < 0:
+        return False
+    return isinstance(outer, Swizzle) or (isinstance(outer, Layout) and outer.bounds[0] >= 0)
+
+
+def run_plan(source: Placement, out_of: Array, target: Placement, into: Array) -> bool:
+    """Copy by plan and return True, unless the two share memory or no plan has a single result.
+
+    >>> a, b = np.arange(6).reshape(2, 3), np.zeros((2, 3), dtype=int, order="F")
+    >>> run_plan(placement_of(a), a, placement_of(b), b), b.tolist()
+    (True, [[0, 1, 2], [3, 4, 5]])
+    """
+    if np.may_share_memory(out_of, into):
+        return False
+    try:
+        plan = plan_copy(source, target)
+    except LayoutError:  # several elements of the target in one place: NumPy's order decides
+        return False
+    execute(plan, out_of, into)
+    return True
+
+
+def assign(values: Array, view: Array, tensor: TileTensor) -> None:
+    """Copy an array into a view of storage, converting; what overlaps is copied aside first.
+
+    >>> import tilewright as tw
+    >>> t = tw.TileTensor([0.0] * 3, tw.row_major(3))
+    >>> assign(np.array([1, 2, 3]), t.to_numpy(copy=False), t)
+    >>> t.to_numpy().tolist()
+    [1.0, 2.0, 3.0]
+    """
+    if np.may_share_memory(values, view):
+        values = values.copy()
+    view[...] = values if values.dtype == view.dtype else cast(values, tensor._store.format)
