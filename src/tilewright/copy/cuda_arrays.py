@@ -20,14 +20,14 @@ import numpy as np
 from ..errors import FormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .cuda_engine import reported
-from .device_array import Array, DeviceArray
+from .device_array import Array, DeviceArray, Home
 from .exchange import CUDA_DEVICES, capsule_contents
 
 _TORCH_NAMES = {"float8_e4m3": "float8_e4m3fn"}
 
 
 @dataclass(frozen=True)
-class CudaHome:
+class CudaHome(Home):
     """A CUDA device, and the library that its arrays belong to: torch, cupy or jax."""
 
     device: int

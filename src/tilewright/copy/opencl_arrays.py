@@ -15,7 +15,7 @@ import pyopencl.array as cl_array
 
 from ..errors import DeviceError
 from ..formats import ScalarFormat, format_of
-from .device_array import Array, DeviceArray
+from .device_array import Array, DeviceArray, Home
 
 _queues: dict[Any, Any] = {}
 
@@ -41,7 +41,7 @@ def reported(device: Any, what: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class OpenCLHome:
+class OpenCLHome(Home):
     """A command queue, whose device runs plans; `plain` gives buffers rather than arrays."""
 
     queue: Any

@@ -42,8 +42,8 @@ class Table:
     def root(cls, data: bytes | memoryview) -> Table:
         """Return the table that a buffer starts with.
 
-        >>> Table.root(encode({})).has(0)
-        False
+        >>> Table.root(encode({})).number(0, "I")
+        0
         """
         return cls(data, _read(data, "I", 0, "the root"))
 
@@ -58,14 +58,6 @@ class Table:
     def _target(self, field: int) -> int | None:
         at = self._field(field, _WORD)
         return None if at is None else at + _read(self._data, "I", at, "a distance")
-
-    def has(self, field: int) -> bool:
-        """Return whether a field is there.
-
-        >>> Table.root(encode({1: [4]})).has(1)
-        True
-        """
-        return self._field(field, 1) is not None
 
     def number(self, field: int, form: str) -> int:
         """Return a number of a form of `struct`, 0 if it is absent.

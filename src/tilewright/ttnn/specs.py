@@ -31,7 +31,7 @@ class TensorSpec(Described[memory.TensorSpec]):
 
     After these come, by kind: a buffer type, or a memory layout with its shard spec, or an ND shard spec; and a tile.
 
-    >>> TensorSpec(Shape([64, 64]), DataType.BFLOAT16, TensorLayout.TILE, BufferType.L1).memory_config.buffer_type
+    >>> TensorSpec([64, 64], DataType.BFLOAT16, TensorLayout.TILE, BufferType.L1).memory_config.buffer_type
     BufferType.L1
     """
 
