@@ -84,17 +84,17 @@ def _engine_names() -> list[str]:
 
 def _examined(name: str) -> EngineFound:
     """Return what is known about an engine, after asking it to do something."""
-    from ..copy import engine, native
+    from ..copy import native
+    from ..copy.drivers import DEVICE_ENGINES, driver
 
-    drivers: dict[str, Any] = {"native": native, **getattr(engine, "DEVICE_ENGINES", {})}
-    driver = drivers.get(name)
-    problem = driver.why_not() if driver is not None else None
+    known: Any = native if name == "native" else driver(name) if name in DEVICE_ENGINES else None
+    problem = known.why_not() if known is not None else None
     if problem is not None:
         return EngineFound(name, problem, "", None)
     if name == "native":
         detail = f"instructions {native.library().tw_cpu_features().decode()}"
     else:
-        detail = "NumPy, always there" if driver is None else "a device"
+        detail = "NumPy, always there" if known is None else "a device"
     try:
         return EngineFound(name, None, detail, _gives_right_bits(name))
     except Exception as failure:  # whatever a driver raises is what the user wants to know

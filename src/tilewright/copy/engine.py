@@ -11,15 +11,15 @@ import numpy as np
 
 from ..errors import TransferError
 from ..formats import BlockFormat
-from . import cuda_engine, native, native_engine, opencl_engine, reference
+from . import native, native_engine, reference
 from .buffers import Buffer
 from .device_array import DeviceArray, on_device
 from .device_moves import run_on_device
+from .drivers import DEVICE_ENGINES, driver
 from .plan import Plan
 from .staged import needs_stages, run_in_stages
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
-DEVICE_ENGINES: dict[str, Any] = {"opencl": opencl_engine, "cuda": cuda_engine}
 ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
 
 
@@ -59,10 +59,9 @@ def execute(
     _threads(threads)
     if device is None:
         _check_host(plan, Buffer.of(source), Buffer.of(target))
-    driver = DEVICE_ENGINES[name if device is None else device.engine]
-    run_on_device(
-        plan, ends[0], ends[1], driver, device or driver.home(), partial(_run_on_host, threads=threads), name == "auto"
-    )
+    on_host = partial(_run_on_host, threads=threads)
+    there = driver(name if device is None else device.engine)
+    run_on_device(plan, ends[0], ends[1], there, device or there.home(), on_host, name == "auto")
 
 
 def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None = None, name: str = "auto") -> None:

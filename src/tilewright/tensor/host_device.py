@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..copy import copy as copy_elements
-from ..copy import cuda_engine, opencl_engine
 from ..copy.buffers import aligned_empty
 from ..copy.device_array import DeviceArray
+from ..copy.drivers import DEVICE_ENGINES, driver
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import ScalarFormat, format_of
 from ..layout.brackets import brackets
@@ -168,10 +168,9 @@ class DeviceContext:
     """
 
     def __init__(self, device: str = "host") -> None:
-        homes: dict[str, Any] = {"host": None, "opencl": opencl_engine.home, "cuda": cuda_engine.home}
-        if device not in homes:
-            raise TransferError(f"there is no device {device!r}; choose one of {', '.join(homes)}")
-        self.home = None if device == "host" else homes[device]()
+        if device not in ("host", *DEVICE_ENGINES):
+            raise TransferError(f"there is no device {device!r}; choose one of host, {', '.join(DEVICE_ENGINES)}")
+        self.home = None if device == "host" else driver(device).home()
 
     enqueue_create_buffer = brackets(_create(DeviceBuffer))
     enqueue_create_host_buffer = brackets(_create(HostBuffer))

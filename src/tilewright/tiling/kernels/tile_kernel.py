@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...copy.codegen.kernel import WIDEST
 from ...copy.device_array import DeviceArray
-from ...copy.engine import DEVICE_ENGINES
+from ...copy.drivers import DEVICE_ENGINES, driver
 from ...errors import DeviceError, FormatError, TransferError
 from ...formats import ScalarFormat, format_of
 from ...layout.boxes import Box
@@ -138,15 +138,15 @@ class TileKernel:
         from ..pipeline import Report
 
         started = perf_counter()
-        driver = DEVICE_ENGINES[self.engine]
-        problem = driver.why_not()
+        there = driver(self.engine)
+        problem = there.why_not()
         if problem:
             raise DeviceError(f"the kernel cannot run: {problem}; Pipeline.run computes on the host")
         count = len(self._parts.inputs)
         if self.pipeline.tiles:
-            home = self._home(driver)
+            home = self._home(there)
             arrays = [_on(home, port) for port, _, _ in self._ends]
-            driver.launch(self, home, arrays, groups)
+            there.launch(self, home, arrays, groups)
             for (port, _, _), array in list(zip(self._ends, arrays, strict=True))[count:]:
                 if isinstance(port, MemoryPort):
                     home.download(array, port.tensor.memory.bytes)
@@ -155,7 +155,7 @@ class TileKernel:
             self.pipeline.tiles, perf_counter() - started, sum(moved[:count]), sum(moved[count:]), self.local_bytes
         )
 
-    def _home(self, driver: Any) -> Any:
+    def _home(self, there: Any) -> Any:
         homes = [port.array.home for port, _, _ in self._ends if isinstance(port, DevicePort)]
         for home in homes:
             if home.engine != self.engine:
@@ -163,7 +163,7 @@ class TileKernel:
                     f"an operand is in the memory of {home.engine}, but the kernel is one of {self.engine}; make it"
                     f" with engine={home.engine!r}"
                 )
-        return homes[-1] if homes else driver.home()
+        return homes[-1] if homes else there.home()
 
     @property
     def launch_shape(self) -> Any:
