@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 MOST = 256
+MOST_BYTES = 256 << 20  # of tables: those of a scattered layout can be as large as the tensor
 
 
 class CompiledPlans(Generic[Made]):
@@ -27,16 +28,21 @@ class CompiledPlans(Generic[Made]):
     ('made', 'made')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table_bytes: Callable[[Made], int] = lambda _: 0) -> None:
         self._found: dict[tuple[int, Any], tuple[Plan, Made]] = {}
+        self._table_bytes, self._held = table_bytes, 0
 
     def get(self, plan: Plan, key: Any, make: Callable[[], Made]) -> Made:
         """Return what was made of a plan under a key, or make it now."""
         found = self._found.get((id(plan), key))
         if found is None or found[0] is not plan:
-            if len(self._found) >= MOST:
+            made = make()
+            held = self._table_bytes(made)
+            if len(self._found) >= MOST or self._held + held > MOST_BYTES:
                 self._found.clear()
-            found = self._found[id(plan), key] = (plan, make())
+                self._held = 0
+            self._held += held
+            found = self._found[id(plan), key] = (plan, made)
         return found[1]
 
 
@@ -53,3 +59,12 @@ class Launch:
     shape: Kernel
     tables: list[Any]
     scalars: list[Any]
+
+
+def table_bytes(launches: list[Launch]) -> int:
+    """Return the bytes of the tables that launches hold in the memory of their device.
+
+    >>> table_bytes([])
+    0
+    """
+    return sum(int(getattr(table, "nbytes", 0) or table.size) for launch in launches for table in launch.tables)

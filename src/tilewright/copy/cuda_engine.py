@@ -20,7 +20,7 @@ from ..errors import DeviceError, TransferError
 from . import cuda_compiler
 from .codegen import Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
-from .compiled import CompiledPlans, Launch
+from .compiled import CompiledPlans, Launch, table_bytes
 from .device_array import DeviceArray
 from .plan import Plan
 
@@ -29,7 +29,7 @@ _FACTS = (97, 81, 16)
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
 
 
-_compiled: CompiledPlans[list[Launch]] = CompiledPlans()
+_compiled: CompiledPlans[list[Launch]] = CompiledPlans(table_bytes)
 
 
 @cache

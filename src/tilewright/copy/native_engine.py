@@ -24,7 +24,7 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 _BLOCKS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
 _TYPES = {name: code for code, name in enumerate((*_FLOATS, *_INTEGERS))}
 _BLOCK_TYPES = {name: code for code, name in enumerate(_BLOCKS, start=100)}
-_compiled: CompiledPlans[tuple[Plan, Any, list[Any]]] = CompiledPlans()
+_compiled: CompiledPlans[tuple[Plan, Any, list[Any]]] = CompiledPlans(lambda made: sum(each.nbytes for each in made[2]))
 
 
 class _NativePart(ctypes.Structure):

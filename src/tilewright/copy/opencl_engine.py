@@ -20,7 +20,7 @@ from ..formats import format_of
 from . import kernel_cache
 from .codegen import DEFAULTS, Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
-from .compiled import CompiledPlans, Launch
+from .compiled import CompiledPlans, Launch, table_bytes
 from .device_array import DeviceArray
 from .plan import Plan
 
@@ -32,7 +32,7 @@ _PLAIN_CODE = "Portable Computing Language"
 _INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
 
 
-_compiled: CompiledPlans[list[Launch]] = CompiledPlans()
+_compiled: CompiledPlans[list[Launch]] = CompiledPlans(table_bytes)
 
 
 def why_not() -> str | None:
