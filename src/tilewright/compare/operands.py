@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..copy.foreign import values_of
 from ..errors import LayoutError
 from ..files.block_parts import read_steps
 from ..files.boxes import box_of
@@ -165,7 +166,9 @@ def _operand(thing: Any) -> Operand:
     if isinstance(thing, StoredTensor):
         return StoredOperand(thing)
     spec = getattr(thing, "spec", None)
-    return ArrayOperand(np.asarray(thing), spec if isinstance(spec, TensorSpec) else None)
+    if isinstance(spec, TensorSpec):
+        return ArrayOperand(np.asarray(thing), spec)
+    return ArrayOperand(values_of(thing))
 
 
 def matched(a: Operand, b: Operand, transpose: bool = False) -> Operand:

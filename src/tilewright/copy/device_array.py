@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..formats import ScalarFormat
 from .buffers import aligned_empty
+from .foreign import values_of
 
 Array = np.ndarray[Any, Any]
 
@@ -130,14 +131,14 @@ class DeviceArray:
 
 
 def admitted(array: Any) -> Any:
-    """Return an array of a device as a `DeviceArray`, and anything else as a NumPy array.
+    """Return an array of a device as a `DeviceArray`, and all else as a NumPy array that shares memory if it can.
 
     >>> admitted([1, 2]).tolist()
     [1, 2]
     """
     if isinstance(array, (np.ndarray, DeviceArray)):
         return array
-    return on_device(array) or np.asarray(array)
+    return on_device(array) or values_of(array)
 
 
 def on_device(array: Any) -> DeviceArray | None:

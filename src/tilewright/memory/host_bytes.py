@@ -9,6 +9,7 @@ import numpy as np
 
 from ..copy import Placement, execute, plan_copy
 from ..copy.buffers import aligned_empty, placement_of
+from ..copy.foreign import values_of
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, ScalarFormat, format_of
 from .spec import TensorSpec
@@ -59,7 +60,7 @@ def as_stored(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
     >>> as_stored(np.zeros(7), TensorSpec((7,), layout="tile")).shape
     (1, 7)
     """
-    values = np.asarray(array)
+    values = values_of(array)
     if values.shape != spec.shape.logical:
         raise LayoutError(f"an array of shape {values.shape} is not the tensor of shape {list(spec.shape)}; reshape it")
     if any(step % values.itemsize for step in values.strides):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..copy.buffers import native_format
+from ..copy.dlpack import from_dlpack
 from ..errors import FormatError, LayoutError
 from ..formats import ScalarFormat, format_of
-from .dlpack import from_dlpack
 from .spaces import AddressSpace
 
 Array = np.ndarray[Any, Any]

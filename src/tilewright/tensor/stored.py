@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..copy.foreign import exported, values_of
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (
@@ -23,7 +24,6 @@ from ..memory import (
     to_bytes,
 )
 from ..showing import Shown
-from .exchange import exported, values_of
 from .pages import without_padding
 from .tensor_storage import Bytes, DeviceStorage, HostStorage, StorageType
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..copy.foreign import values_of
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, cast, format_of
 from ..memory import TensorSpec
 from ..tensor import Tensor
-from ..tensor.exchange import values_of
 from .kinds import DataType
 
 _BFLOAT16 = format_of("bfloat16")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..copy.foreign import values_of
 from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import TensorLayout
 from ..tensor import Tensor as PlainTensor
-from ..tensor.exchange import values_of
 from .creation import made
 from .door import plain
 from .tensor import Tensor

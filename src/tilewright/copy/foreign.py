@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..copy.exchange import tensor_in
 from .dlpack import from_dlpack
+from .exchange import tensor_in
 
 Array = np.ndarray[Any, Any]
 # the DLPack type code of formats that NumPy cannot export, and integers of the same size that it can
@@ -38,7 +38,7 @@ def values_of(thing: Any) -> Array:
 def exported(array: Array, **options: Any) -> Any:
     """Return an array as a DLPack capsule, also in formats that NumPy itself cannot export.
 
-    >>> from tilewright.tensor.dlpack import from_dlpack
+    >>> from tilewright.copy.dlpack import from_dlpack
     >>> class Exporter:
     ...     def __dlpack__(self, **options):
     ...         return exported(np.ones(2, ml_dtypes.bfloat16))

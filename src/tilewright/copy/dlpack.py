@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..copy.exchange import HOST_DEVICES, capsule_contents
 from ..errors import LayoutError
+from .exchange import HOST_DEVICES, capsule_contents
 
 Array = np.ndarray[Any, Any]
 
