@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from .tensor import AddressSpace, LayoutTensor, StorageType, Tensor, TileTensor
     from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
-__version__ = "0.0.1"
+__version__ = "0.1.0"
 
 # Rooms that need NumPy are opened on first use, so that `import tilewright` stays quick.
 _LAZY = {

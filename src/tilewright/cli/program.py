@@ -172,7 +172,7 @@ def main(args: Sequence[str] | None = None) -> None:
     ...     main(["--version"])
     ... except SystemExit as end:
     ...     print(end.code)
-    tilewright, version 0.0.1
+    tilewright, version 0.1.0
     0
     """
     program.main(args)
