@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.copy.engine import DEVICE_ENGINES
+from tilewright.copy.drivers import driver
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPE, TILE = (500, 700), (32, 64)
@@ -42,7 +42,7 @@ def main() -> None:
     print(kernel)
     if "--source" in sys.argv:
         print(kernel.source)
-    missing = DEVICE_ENGINES[engine].why_not()
+    missing = driver(engine).why_not()
     if missing:
         print(f"not run: {missing}")
         return

@@ -76,7 +76,7 @@ from tilewright.mojo.layout.tile_layout import col_major, row_major
 from tilewright.mojo.std.gpu.host import DeviceContext
 
 storage = InlineArray[Float32, 16](uninitialized=True)
-t = TileTensor(storage, row_major[4, 4]())
+t = TileTensor(storage, row_major[4, 4]()).fill(0)
 host = DeviceContext().enqueue_create_host_buffer[DType.float32](16)
 numbers = List[Float32](1, 2, 3)
 t[1, 2] = 2.0
