@@ -25,12 +25,6 @@ from .tile import Tile
 
 Work = Callable[[], None]
 
-_EDGES: dict[Any, list[tuple[Runner, int | None, int]]] = {}
-"""The moves of tiles at an edge, by how they lie: what runs them, bytes from the start of the tile (None: from the
-fill), and bytes from the start of the room."""
-
-_MOST_EDGES = 4096
-
 
 class Room:
     """A piece of internal memory, aligned to a cache line, in which tiles of many shapes are packed one at a time.
@@ -89,7 +83,8 @@ class MemoryPort:
         self._large = prod(self.shape) * self.dtype.itemsize >= LARGE_TARGET
         self._runners: dict[tuple[tuple[int, ...], bool], tuple[Runner, int]] = {}
         self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
-        self.moves_alike = self._short  # tiles that lie alike differ only in where they start
+        # What the moves of a tile depend on, beside where it starts; None where they depend on more.
+        self.likeness: Any = (self._axes, self.dtype, self._base % 8) if self._short else None
 
     def _address(self, tile: Tile) -> int | None:
         """Return where a tile starts if the short way is open to it: it lies inside."""
@@ -106,7 +101,7 @@ class MemoryPort:
         """Return the work that fills a room with a tile."""
         address = self._address(tile)
         if address is None:
-            return self._at_edge(tile, room, True, fill)
+            return import_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), fill)
         run, below = self.runner(tile.shape, importing=True)
         return Moves([Move(run, address + below, room.address, (self.tensor, room))])
 
@@ -131,41 +126,9 @@ class MemoryPort:
         """Return the work that writes a tile from a room, less what lies outside."""
         address = self._address(tile)
         if address is None:
-            return self._at_edge(tile, room, False)
+            return export_moves(_internal(room, tile, self.dtype), self.tensor.tile(tile), clip=True)
         run, under = self.runner(tile.shape, importing=False)
         return Moves([Move(run, room.address, address + under, (self.tensor, room))])
-
-    def _at_edge(self, tile: Tile, room: Room, importing: bool, fill: Any = None) -> Moves:
-        """Return the moves of a tile that reaches outside; those that lie alike differ only in where they start."""
-        if not self._short:
-            return self._worked_out(tile, room, importing, fill)
-        start, beyond = self._base, []
-        for first, n, (whole, step) in zip(tile.offset, tile.shape, self._axes, strict=True):
-            start += first * step
-            beyond.append((max(-first, 0), max(first + n - whole, 0), n))
-        value = None if fill is None else check_fill(fill, self.dtype)
-        name = value if isinstance(value, str) else value is None
-        key = (importing, self._axes, self.dtype, self._base % 8, tuple(beyond), name)
-        known = _EDGES.get(key)
-        if known is None:
-            known = []
-            for move in self._worked_out(tile, room, importing, fill):
-                outer, inner = (move.source, move.target) if importing else (move.target, move.source)
-                inside = self.tensor.memory.contains(outer)
-                known.append((move.run, outer - start if inside else None, inner - room.address))
-            if len(_EDGES) >= _MOST_EDGES:
-                _EDGES.clear()
-            _EDGES[key] = known
-        kept, moves = (self.tensor, room, value), []
-        for run, distance, within in known:
-            outer = value.ctypes.data if distance is None else start + distance
-            inner = room.address + within
-            moves.append(Move(run, outer, inner, kept) if importing else Move(run, inner, outer, kept))
-        return Moves(moves)
-
-    def _worked_out(self, tile: Tile, room: Room, importing: bool, fill: Any) -> Moves:
-        internal, external = InternalTensor(room.bytes, tile.shape, dtype=self.dtype), self.tensor.tile(tile)
-        return import_moves(internal, external, fill) if importing else export_moves(internal, external, clip=True)
 
 
 class SlicedPort:
@@ -200,8 +163,7 @@ class SlicedPort:
             piece = np.ascontiguousarray(piece, self.dtype)
             if piece.shape != box.shape:
                 raise TransferError(f"slices {box} of {type(self.thing).__name__} gave shape {piece.shape}")
-            room_of_tile = InternalTensor(room.bytes, tile.shape, dtype=self.dtype)
-            import_moves(room_of_tile, self._seen_in(piece, box).tile(tile), fill)()
+            import_moves(_internal(room, tile, self.dtype), self._seen_in(piece, box).tile(tile), fill)()
 
         return work
 
@@ -265,3 +227,6 @@ def _packed(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
         size *= n
     return tuple(steps[::-1])
 
+
+def _internal(room: Room, tile: Tile, dtype: np.dtype[Any]) -> InternalTensor:
+    return InternalTensor(room.bytes, tile.shape, dtype=dtype)
