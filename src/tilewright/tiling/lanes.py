@@ -33,7 +33,7 @@ from .transfers import Transfer, raise_failures
 if TYPE_CHECKING:
     from .pipeline import Pipeline
 
-WORTH_A_THREAD = 96 << 10
+WORTH_A_THREAD = 256 << 10
 """Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs."""
 
 _STOPPED = 1 << 62
