@@ -122,10 +122,10 @@ TW_EXPORT int32_t tw_sha256_pair(uint32_t *state_a, const uint8_t *a, int64_t bl
                                  const uint8_t *b, int64_t blocks_b) TW_NOEXCEPT;
 
 /*
- * Sums over pairs of finite numbers, apart for each magnitude, which is that of the larger of the two: bin 0 is for zeros,
- * bin e + 1075 for those whose exponent, as of frexp, is e. `sums` is 7 rows of TW_MAGNITUDES bins: count, mean of a, mean of
- * b, and the sums of da * da, db * db, da * db and (a - b)^2, where da and db are the distances from the means of the bin.
- * Only bins range[0] to range[1] - 1 are written.
+ * Sums over pairs of finite numbers, apart for each magnitude, that of the larger of the two: bin 0 is for zeros, bin
+ * e + 1075 for those whose exponent, as of frexp, is e. `sums` is 7 rows of TW_MAGNITUDES bins: count, mean of a, mean
+ * of b, and the sums of da * da, db * db, da * db and (a - b)^2, where da and db are the distances from the means of the
+ * bin. Only bins range[0] to range[1] - 1 are written.
  */
 TW_EXPORT void tw_pair_sums(const double *a, const double *b, int64_t count, double *sums, int64_t *range) TW_NOEXCEPT;
 
