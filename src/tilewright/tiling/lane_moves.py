@@ -9,7 +9,6 @@ cut the same way. Tiles of files, which are read and written rather than moved, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -134,7 +133,6 @@ class Transfers:
 
 _PATTERNS: dict[Any, Pattern] = {}
 _MOST_PATTERNS = 64
-_remembering = threading.Lock()
 
 
 def _remembered(ends: Sequence[End], tiles: range, importing: bool) -> Pattern:
@@ -146,13 +144,13 @@ def _remembered(ends: Sequence[End], tiles: range, importing: bool) -> Pattern:
         fill = end.fill if end.fill is None else check_fill(end.fill, end.port.dtype)
         likes += [end.tiler, end.port.likeness, fill if fill is None or isinstance(fill, str) else True]
     key = tuple(likes)
-    with _remembering:
-        known = _PATTERNS.get(key)
-        if known is None:
-            if len(_PATTERNS) >= _MOST_PATTERNS:
-                _PATTERNS.clear()
-            known = _PATTERNS[key] = pattern_of(ends, tiles, importing)
-        return known
+    known = _PATTERNS.get(key)
+    if known is None:  # two threads may come here at once, and find the same
+        known = pattern_of(ends, tiles, importing)
+        if len(_PATTERNS) >= _MOST_PATTERNS:
+            _PATTERNS.clear()
+        _PATTERNS[key] = known
+    return known
 
 
 def pattern_of(ends: Sequence[End], tiles: range, importing: bool) -> Pattern:
