@@ -42,7 +42,8 @@ void work(void *context, int index) {
         double each = job.elements * static_cast<double>(job.cost) / static_cast<double>(total);
         int64_t first = index == 0 ? 0 : clamp((low - before) / each, total);
         int64_t last = index + 1 == call.threads ? total : clamp((high - before) / each, total);
-        run_boxes(job, first, last, call.src, call.dst, *call.kernels, call.scratch[index]);
+        run_boxes(job, first, last, call.src, call.dst, *call.kernels,
+                  call.scratch ? call.scratch + index : nullptr);
         before += each * static_cast<double>(total);
     }
     if (call.stream) call.kernels->fence();
@@ -63,13 +64,17 @@ int32_t run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *ds
     }
     if (result == 0 && call.cost > 0) {
         call.stream = stream || written >= stream_from;
-        for (int32_t i = 0; i < count; ++i) choose_route(jobs[i], src, dst, call.stream);
+        bool staging = false;
+        for (int32_t i = 0; i < count; ++i) {
+            choose_route(jobs[i], src, dst, call.stream);
+            staging = staging || needs_scratch(jobs[i]);
+        }
         call.threads = worth_threads(threads, call.cost);
-        call.scratch = new (std::nothrow) Scratch[static_cast<size_t>(call.threads)];
-        if (call.scratch) {
-            on_threads(call.threads, work, &call);
-        } else {
+        if (staging) call.scratch = new (std::nothrow) Scratch[static_cast<size_t>(call.threads)];
+        if (staging && !call.scratch) {
             result = -2;
+        } else {
+            on_threads(call.threads, work, &call);
         }
         delete[] call.scratch;
     }

@@ -120,6 +120,12 @@ bool make_lines(Job &job, Nest &nest) {
     return true;
 }
 
+// Returns how far to fetch ahead of runs. The hardware's prefetcher needs a few lines to see where a run goes, and short
+// runs are over by then.
+int64_t ahead_of_runs(int64_t bytes, int64_t stride) {
+    return bytes <= page / 2 && magnitude(stride) >= page / 2 ? 2 * stride : 0;
+}
+
 bool try_lines(Job &job, const uint8_t *dst, bool stream) {
     Nest nest = job.nest;
     Lines &lines = job.lines;
@@ -143,12 +149,23 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
         break;
     }
     sort_by_source(nest.mode + grouped, nest.rank - grouped);
-    // The hardware's prefetcher needs a few lines to see where a run goes, and short runs are over by then.
-    const bool short_runs = nest.rank > 1 && nest.mode[0].extent * line <= page / 2;
-    if (!stream && !grouped && lines.pieces == 1 && short_runs && magnitude(nest.mode[1].src) >= page / 2) {
-        lines.ahead = 2 * nest.mode[1].src;
+    if (!stream && !grouped && lines.pieces == 1 && nest.rank > 1) {
+        lines.ahead = ahead_of_runs(nest.mode[0].extent * line, nest.mode[1].src);
     }
     job.boxes = make_strips(nest, line, entries(job));
+    return true;
+}
+
+// Takes rows that are contiguous on both sides as they are.
+bool try_rows(Job &job, bool stream) {
+    const Nest &nest = job.nest;
+    const int64_t size = job.src_size;
+    if (stream || job.convert || nest.rank == 0 || nest.rank > 2) return false;
+    const Mode &run = nest.mode[0];
+    if (run.src != size || run.dst != size || run.extent * size < line) return false;
+    job.route = Route::rows;
+    job.lines.ahead = nest.rank > 1 ? ahead_of_runs(run.extent * size, nest.mode[1].src) : 0;
+    job.boxes = make_strips(nest, size, entries(job));
     return true;
 }
 
@@ -232,7 +249,8 @@ bool try_unpack(Job &job, const uint8_t *dst, bool stream) {
 bool try_short_routes(Job &job, const uint8_t *src, const uint8_t *dst, bool stream) {
     switch (job.part->op) {
         case TW_COPY:
-            return make_table(job, dst, stream) || try_lines(job, dst, stream) || try_transpose(job, src, dst);
+            return make_table(job, dst, stream) || try_lines(job, dst, stream) || try_rows(job, stream) ||
+                   try_transpose(job, src, dst);
         case TW_PACK: return try_pack(job);
         case TW_UNPACK: return try_unpack(job, dst, stream);
         default: return false;

@@ -13,6 +13,7 @@ namespace tw {
 
 enum class Route {
     lines,      // COPY: whole target lines from pieces of the source
+    rows,       // COPY: a few long runs, wherever they start
     transpose,  // COPY: panels transposed in registers
     weave,      // COPY: a few channels joined or split
     table,      // COPY: short pieces at places that a table gives
@@ -53,6 +54,9 @@ void sort_by_source(Mode *mode, int count);
 bool check_part(const tw_part &part, Job &job);
 
 // Chooses the route and the boxes. `stream` says that the target is too large for the caches.
+// Returns whether the route of a job takes scratch memory.
+inline bool needs_scratch(const Job &job) { return job.route == Route::staged || job.route == Route::transpose; }
+
 void choose_route(Job &job, const uint8_t *src, const uint8_t *dst, bool stream);
 
 }  // namespace tw

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 namespace tw {
 namespace {
@@ -101,7 +102,6 @@ void repeat(const uint8_t *element, int64_t size, uint8_t *out, int64_t bytes) {
 // The stages for boxes of one shape.
 struct Stages {
     uint64_t edge = 0;
-    bool ready = false;
     Nest box;
     Staging staging;
     int64_t elements = 0;  // or blocks
@@ -120,15 +120,17 @@ struct Stages {
     Unpacking unpacking;
 };
 
+static_assert(std::is_trivially_destructible_v<Stages>);
+
 class Runner {
 public:
-    Runner(const Job &job, const uint8_t *src, uint8_t *dst, const Kernels &kernels, Scratch &scratch)
+    Runner(const Job &job, const uint8_t *src, uint8_t *dst, const Kernels &kernels, Scratch *scratch)
         : job_(job), part_(*job.part), src_(src), dst_(dst), stream_(job.stream), k_(kernels), scratch_(scratch) {
         if (job.route != Route::staged) return;
-        if (part_.op == TW_FILL) repeat(part_.fill, job.dst_size, scratch_.two, job.boxes.volume() * job.dst_size);
+        if (part_.op == TW_FILL) repeat(part_.fill, job.dst_size, scratch_->two, job.boxes.volume() * job.dst_size);
         if (part_.op == TW_PACK) {
             stretch_count_ = stretches(part_, stretch_);
-            std::memset(scratch_.one, 0, Scratch::room);  // lanes that are not data are converted too
+            std::memset(scratch_->one, 0, Scratch::room);  // lanes that are not data are converted too
             if (stretch_count_ == 0) pack_filling();
         }
         if (part_.op == TW_UNPACK) stretch_count_ = stretches(part_, stretch_);
@@ -149,8 +151,9 @@ public:
             }
             switch (job_.route) {
                 case Route::lines: k_.lines(s.lines, src_ + here.src, dst_ + here.dst); break;
+                case Route::rows: k_.move(s.store[0], src_ + here.src, dst_ + here.dst, job_.lines.ahead); break;
                 case Route::transpose:
-                    k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_.panel);
+                    k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_->panel);
                     break;
                 case Route::weave: k_.weave(s.weave, src_ + here.src, dst_ + here.dst); break;
                 case Route::table: k_.table(s.table, src_ + here.src, dst_ + here.dst); break;
@@ -169,27 +172,24 @@ private:
     uint8_t *dst_;
     bool stream_;
     const Kernels &k_;
-    Scratch &scratch_;
+    Scratch *scratch_;  // only for routes that need it
     ConvertRun convert_ = nullptr;
     Stretch stretch_[lanes];
     int stretch_count_ = 0;
-    Stages cache_[4];
-    Stages *latest_ = &cache_[0];
+    static constexpr int kept = 4;
+    alignas(Stages) unsigned char rooms_[kept][sizeof(Stages)];  // made when a box needs them: they are large
+    Stages *cache_[kept] = {};
+    Stages *latest_ = nullptr;
     int turn_ = 0;
 
     const Stages &stages(const Walk &walk) {
-        if (latest_->ready && latest_->edge == walk.edge) return *latest_;
-        for (Stages &s : cache_) {
-            if (s.ready && s.edge == walk.edge) {
-                latest_ = &s;
-                return s;
-            }
+        if (latest_ && latest_->edge == walk.edge) return *latest_;
+        for (Stages *s : cache_) {
+            if (s && s->edge == walk.edge) return *(latest_ = s);
         }
-        latest_ = &cache_[turn_++ % 4];
-        latest_->~Stages();
-        new (latest_) Stages;  // an assignment would copy its arrays
+        const int at = turn_++ % kept;
+        latest_ = cache_[at] = new (rooms_[at]) Stages;
         latest_->edge = walk.edge;
-        latest_->ready = true;
         latest_->box = walk.shape();
         prepare(*latest_);
         return *latest_;
@@ -210,7 +210,7 @@ private:
     void staged(const Stages &s, const Walk &at, int64_t ahead) {
         switch (part_.op) {
             case TW_COPY: return copy(s, at, ahead);
-            case TW_FILL: return k_.move(s.store[0], scratch_.two, dst_ + at.dst, 0);
+            case TW_FILL: return k_.move(s.store[0], scratch_->two, dst_ + at.dst, 0);
             case TW_PACK: return pack(s, at, ahead);
             default: return unpack(s, at);
         }
@@ -220,6 +220,10 @@ private:
         s.elements = s.box.count();
         if (job_.route == Route::lines) {
             s.lines = lines_of(s.box);
+            return;
+        }
+        if (job_.route == Route::rows) {
+            s.store[0] = make_move(s.box, job_.src_size, false, Order::by_target);
             return;
         }
         if (job_.route == Route::unpack) {
@@ -300,25 +304,25 @@ private:
         const uint8_t *src = src_ + at.src;
         uint8_t *dst = dst_ + at.dst;
         if (s.straight) return k_.move(s.store[0], src, dst, ahead);
-        if (s.collected) k_.move(s.collect[0], src, scratch_.one, ahead);
+        if (s.collected) k_.move(s.collect[0], src, scratch_->one, ahead);
         if (job_.convert) {
             const int64_t in = job_.src_size, out = job_.dst_size;
             if (s.collected && s.stored && s.staging.pitch == s.staging.row) {
-                convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements));
+                convert_(scratch_->one, scratch_->two, static_cast<size_t>(s.elements));
             } else if (s.collected) {
                 int from = first_outside_row(s);
                 for_each(s.box, s.staging, from, [&](int64_t, int64_t d, int64_t, int64_t e) {
-                    convert_(scratch_.one + e * in, s.stored ? scratch_.two + e * out : dst + d,
+                    convert_(scratch_->one + e * in, s.stored ? scratch_->two + e * out : dst + d,
                              static_cast<size_t>(s.staging.row));
                 });
             } else {
                 for_each(s.box, s.staging, 1, [&](int64_t a, int64_t d, int64_t, int64_t e) {
-                    convert_(src + a, s.stored ? scratch_.two + e * out : dst + d,
+                    convert_(src + a, s.stored ? scratch_->two + e * out : dst + d,
                              static_cast<size_t>(s.box.mode[0].extent));
                 });
             }
         }
-        if (s.stored) k_.move(s.store[0], job_.convert ? scratch_.two : scratch_.one, dst, 0);
+        if (s.stored) k_.move(s.store[0], job_.convert ? scratch_->two : scratch_->one, dst, 0);
     }
 
     // Returns the first mode that is not part of a row.
@@ -351,31 +355,31 @@ private:
     // Packs blocks that are all filling once for all boxes.
     void pack_filling() {
         const int64_t blocks = job_.boxes.volume();
-        repeat(part_.fill, 4, scratch_.one, blocks * lanes * 4);
-        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, scratch_.one, scratch_.three,
+        repeat(part_.fill, 4, scratch_->one, blocks * lanes * 4);
+        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, scratch_->one, scratch_->three,
                 scales());
     }
 
-    uint8_t *scales() const { return scratch_.three + Scratch::room / 2; }
+    uint8_t *scales() const { return scratch_->three + Scratch::room / 2; }
 
     void pack(const Stages &s, const Walk &at, int64_t ahead) {
-        for (int i = 0; i < s.collects; ++i) k_.move(s.collect[i], src_ + at.src, scratch_.one, ahead);
+        for (int i = 0; i < s.collects; ++i) k_.move(s.collect[i], src_ + at.src, scratch_->one, ahead);
         if (stretch_count_ > 0) pack_collected(s.elements);
-        k_.move(s.store[0], scratch_.three, dst_ + at.dst, 0);
+        k_.move(s.store[0], scratch_->three, dst_ + at.dst, 0);
         k_.move(s.store_scales, scales(), dst_ + at.aux, 0);
     }
 
     void pack_collected(int64_t blocks) {
-        uint8_t *values = scratch_.one;
+        uint8_t *values = scratch_->one;
         if (convert_) {
-            convert_(scratch_.one, scratch_.two, static_cast<size_t>(blocks * lanes));
-            values = scratch_.two;
+            convert_(scratch_->one, scratch_->two, static_cast<size_t>(blocks * lanes));
+            values = scratch_->two;
         }
         for (int i = 0; i < lanes; ++i) {
             if (part_.lane_mask >> i & 1) continue;
             for (int64_t b = 0; b < blocks; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
         }
-        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, values, scratch_.three,
+        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, values, scratch_->three,
                 scales());
     }
 
@@ -400,11 +404,11 @@ private:
     }
 
     void unpack(const Stages &s, const Walk &at) {
-        k_.unpack(s.unpacking, src_ + at.src, src_ + at.aux, scratch_.one);
-        const uint8_t *staged = scratch_.one;
+        k_.unpack(s.unpacking, src_ + at.src, src_ + at.aux, scratch_->one);
+        const uint8_t *staged = scratch_->one;
         if (convert_) {
-            convert_(scratch_.one, scratch_.two, static_cast<size_t>(s.elements * lanes));
-            staged = scratch_.two;
+            convert_(scratch_->one, scratch_->two, static_cast<size_t>(s.elements * lanes));
+            staged = scratch_->two;
         }
         for (int i = 0; i < s.stores; ++i) k_.move(s.store[i], staged, dst_ + at.dst, 0);
     }
@@ -413,7 +417,7 @@ private:
 }  // namespace
 
 void run_boxes(const Job &job, int64_t first, int64_t last, const uint8_t *src, uint8_t *dst, const Kernels &kernels,
-               Scratch &scratch) {
+               Scratch *scratch) {
     if (first < last) Runner(job, src, dst, kernels, scratch).run(first, last);
 }
 

@@ -19,6 +19,6 @@ struct Scratch {
 
 // Runs the boxes [first, last) of a job.
 void run_boxes(const Job &job, int64_t first, int64_t last, const uint8_t *src, uint8_t *dst, const Kernels &kernels,
-               Scratch &scratch);
+               Scratch *scratch);
 
 }  // namespace tw

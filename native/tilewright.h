@@ -16,6 +16,7 @@
 
 #define TW_MAX_RANK 24
 #define TW_MAX_BLOCK 32
+#define TW_MAGNITUDES 2100
 
 #if defined(_WIN32)
 #  if defined(TW_BUILDING)
@@ -119,6 +120,14 @@ TW_EXPORT int32_t tw_current_core(void) TW_NOEXCEPT;
  */
 TW_EXPORT int32_t tw_sha256_pair(uint32_t *state_a, const uint8_t *a, int64_t blocks_a, uint32_t *state_b,
                                  const uint8_t *b, int64_t blocks_b) TW_NOEXCEPT;
+
+/*
+ * Sums over pairs of finite numbers, apart for each magnitude, that of the larger of the two: bin 0 is for zeros, bin
+ * e + 1075 for those whose exponent, as of frexp, is e. `sums` is 7 rows of TW_MAGNITUDES bins: count, mean of a, mean
+ * of b, and the sums of da * da, db * db, da * db and (a - b)^2, where da and db are the distances from the means of the
+ * bin. Only bins range[0] to range[1] - 1 are written.
+ */
+TW_EXPORT void tw_pair_sums(const double *a, const double *b, int64_t count, double *sums, int64_t *range) TW_NOEXCEPT;
 
 /*
  * Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". The environment

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.compare import moments as subject
 from tilewright.compare.moments import Moments
+from tilewright.copy import native
 
 
 def moments_of(a, b, cuts=()):
@@ -59,3 +61,19 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
     total = moments_of(big, big).total()
     assert total.count == 3
     assert total.pcc is None or np.isfinite(total.pcc)
+
+
+@pytest.mark.skipif(not native.available(), reason="there is only one way to sum")
+@given(
+    st.lists(
+        st.tuples(*[st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 5e-324])] * 2),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_native_sums_are_those_of_numpy(pairs):
+    a, b = np.array(pairs).T.copy()
+    low, sums = subject._sums_in_bins(a, b)
+    expected_low, expected = subject._sums_in_numpy(a, b)
+    assert low == expected_low
+    np.testing.assert_array_equal(sums, np.array(expected))

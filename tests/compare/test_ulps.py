@@ -10,12 +10,12 @@ from tilewright.compare.ulps import coarser, ulps_apart
 from tilewright.formats import format_of
 
 
-@given(st.floats(-(2.0**100), 2.0**100, width=32), st.integers(0, 50))
-def test_steps_are_those_of_nextafter(value, count):
-    after = np.float32(value)
+@given(st.floats(-(2.0**100), 2.0**100, width=32), st.integers(0, 50), st.sampled_from([np.float32, np.float64]))
+def test_steps_are_those_of_nextafter(value, count, kind):
+    after = kind(value)
     for _ in range(count):
-        after = np.nextafter(after, np.float32(np.inf))
-    assert ulps_apart(np.float32([value]), np.array([after]), format_of("float32"))[0] == count
+        after = np.nextafter(after, kind(np.inf))
+    assert ulps_apart(np.array([value], kind), np.array([after]), format_of(kind))[0] == count
 
 
 @pytest.mark.parametrize(

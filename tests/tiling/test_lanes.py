@@ -65,6 +65,38 @@ def test_batches_meet(stencil, batch):
     assert (target == stencil.expected()).all()
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 9),
+    st.sampled_from([0, 3, 200, "edge", "reflect"]),
+    st.sampled_from(["u1", "u2", "f4"]),
+    st.integers(0, 2),
+)
+def test_what_is_remembered_of_a_run_serves_other_memory(shift, fill, kind, workers):
+    room = np.zeros(shift + 60 * 45 * 4, np.uint8)[shift:]  # at any address, with any fill: the tiles are the same
+    source = room.view(np.uint8)[: 60 * 45 * np.dtype(kind).itemsize].view(kind).reshape(60, 45)
+    source[...] = np.arange(60 * 45).reshape(60, 45) % 251
+    target = np.zeros_like(source)
+    stream(
+        source,
+        target,
+        lambda x, y: np.add(x[:-2, 1:-1], x[2:, 2:], out=y),
+        tile=(16, 16),
+        overlap=1,
+        pad=fill,
+        workers=workers,
+    )
+    around = np.pad(source, 1, "constant", constant_values=fill) if isinstance(fill, int) else np.pad(source, 1, fill)
+    assert (target == around[:-2, 1:-1] + around[2:, 2:]).all()
+
+
+def test_a_pipeline_without_outputs_is_carried_by_the_library(monkeypatch):
+    monkeypatch.setattr(lanes.Lanes, "_transfer", None)  # the other way, which would fail
+    total = []
+    Pipeline([Input(numbers(), Tiler((SIZE,), (TILE,)))], []).run(lambda x: total.append(x.sum()))
+    assert sum(total) == numbers().sum()
+
+
 @pytest.mark.parametrize("source", [numbers()[::-1], numbers(2 * SIZE)[::2], np.broadcast_to(7.0, SIZE)])
 def test_sources_of_any_stride(source):
     target = np.zeros(2 * SIZE)[::-2]

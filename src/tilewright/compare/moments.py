@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..copy import native
+
 Floats = NDArray[np.float64]
 
 _LOWEST = -1075  # frexp's exponent of the smallest double, less one: the bin of zeros
 _BINS = 1024 - _LOWEST + 1
-_CHUNK = 1 << 15  # elements at a time, so that temporaries stay in the caches
+_CHUNK = 1 << 13  # elements at a time: temporaries stay in the caches, and sums are the same however they are made
 
 
 def _zeros() -> Floats:
@@ -54,33 +56,21 @@ class Moments:
             self._add(a[start : start + _CHUNK], b[start : start + _CHUNK])
 
     def _add(self, a: Floats, b: Floats) -> None:
-        magnitude = np.maximum(np.abs(a), np.abs(b))
-        bins = np.frexp(magnitude)[1] - _LOWEST
-        if not magnitude.min():
-            bins[magnitude == 0.0] = 0
-        low, high = int(bins.min()), int(bins.max()) + 1
-        bins -= low
-        part = slice(low, high)
-
-        def summed(values: Floats) -> Floats:
-            return np.bincount(bins, values, high - low).astype(np.float64, copy=False)
-
+        low, sums = _sums_in_bins(a, b)
+        count, mean_a, mean_b, aa, bb, ab, squared_error = sums
+        part = slice(low, low + count.size)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double have infinite squares
-            count = np.bincount(bins, minlength=high - low).astype(np.float64)
-            some = np.maximum(count, 1.0)
-            mean_a, mean_b = summed(a) / some, summed(b) / some
-            da, db, error = a - mean_a[bins], b - mean_b[bins], a - b
             # Chan's update: two sets of sums become those of the union
             both = np.maximum(self.count[part] + count, 1.0)
             step_a, step_b = mean_a - self.mean_a[part], mean_b - self.mean_b[part]
             weight = self.count[part] * count / both
-            self.aa[part] += summed(da * da) + step_a * step_a * weight
-            self.bb[part] += summed(db * db) + step_b * step_b * weight
-            self.ab[part] += summed(da * db) + step_a * step_b * weight
+            self.aa[part] += aa + step_a * step_a * weight
+            self.bb[part] += bb + step_b * step_b * weight
+            self.ab[part] += ab + step_a * step_b * weight
             self.mean_a[part] += step_a * count / both
             self.mean_b[part] += step_b * count / both
             self.count[part] += count
-            self.squared_error[part] += summed(error * error)
+            self.squared_error[part] += squared_error
 
     def total(self, below: int = _BINS) -> Totals:
         """Return the sums over all bins, or over those below one.
@@ -132,6 +122,38 @@ class Moments:
         above = np.cumsum(self.count[::-1])[::-1]
         few = np.flatnonzero((above > 0) & (above <= max(1.0, share * float(self.count.sum()))))
         return int(few[0]) if few.size else self.top() + 1
+
+
+def _sums_in_bins(a: Floats, b: Floats) -> tuple[int, Any]:
+    """Return the lowest bin in use, and for each from there on: count, means, central second moments, squared error."""
+    if not native.available():
+        return _sums_in_numpy(a, b)
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    sums, bins = np.empty((7, _BINS)), np.empty(2, np.int64)
+    native.library().tw_pair_sums(a.ctypes.data, b.ctypes.data, a.size, sums.ctypes.data, bins.ctypes.data)
+    low, high = bins.tolist()
+    return low, sums[:, low:high]
+
+
+def _sums_in_numpy(a: Floats, b: Floats) -> tuple[int, Any]:
+    """Return the same, bit for bit: the fallback and the oracle."""
+    magnitude = np.maximum(np.abs(a), np.abs(b))
+    bins = np.frexp(magnitude)[1] - _LOWEST
+    if not magnitude.min():
+        bins[magnitude == 0.0] = 0
+    low, high = int(bins.min()), int(bins.max()) + 1
+    bins -= low
+
+    def summed(values: Floats) -> Floats:
+        return np.bincount(bins, values, high - low).astype(np.float64, copy=False)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        count = np.bincount(bins, minlength=high - low).astype(np.float64)
+        some = np.maximum(count, 1.0)
+        mean_a, mean_b = summed(a) / some, summed(b) / some
+        da, db, error = a - mean_a[bins], b - mean_b[bins], a - b
+        second = summed(da * da), summed(db * db), summed(da * db), summed(error * error)
+        return low, (count, mean_a, mean_b, *second)
 
 
 @dataclass(frozen=True, slots=True)

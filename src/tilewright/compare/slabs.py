@@ -41,7 +41,7 @@ def slabs(shape: tuple[int, ...], most: int, tile: tuple[int, int] = (32, 32)) -
             yield Box((*outer, start, *[0] * (from_end - 1)), (*[1] * axis, rows, *shape[axis + 1 :]))
 
 
-def pieces(start: int, count: int, width: int, most: int = 1 << 13) -> Iterator[slice]:
+def pieces(start: int, count: int, width: int, most: int = 1 << 14) -> Iterator[slice]:
     """Yield slices of a run of elements, of which the first is number `start`: some whole rows, or part of one.
 
     They are short enough to stay in the caches while they are looked at.

@@ -43,7 +43,8 @@ def ulps_apart(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool = F
     """
     if isinstance(unit, ScalarFormat) and unit.name in _PRECISION:
         one, other = (_ranks(np.asarray(each), unit) for each in (a, b))
-        apart: Floats = np.abs(one - other)
+        distance = np.maximum(one, other) - np.minimum(one, other)  # may wrap around, and is right without its sign
+        apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
     else:
         with np.errstate(all="ignore"):
             apart = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
@@ -65,12 +66,11 @@ def settled(apart: Floats, a: Any, b: Any) -> Floats:
     return found
 
 
-def _ranks(values: NDArray[Any], unit: ScalarFormat) -> Floats:
+def _ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:
     """Return the place of each value in the order of all numbers of a format; both zeros are at 0."""
     rounded = values if values.dtype == unit.dtype else cast(values, unit)
-    word = np.dtype(f"u{unit.itemsize}")
-    bits = np.ascontiguousarray(rounded).view(word)
-    half = word.type(1 << (unit.bits - 1))
-    magnitude = (bits & word.type(half - word.type(1))).astype(np.float64)
-    ranks: Floats = np.where(bits & half, -magnitude, magnitude)
+    bits = np.ascontiguousarray(rounded).view(f"i{unit.itemsize}")
+    sign = bits >> (unit.bits - 1)  # -1 or 0
+    magnitude = bits & np.iinfo(bits.dtype).max
+    ranks: NDArray[Any] = (magnitude ^ sign) - sign
     return ranks

@@ -173,6 +173,7 @@ def _load() -> _Outcome:
         library.tw_current_core.argtypes, library.tw_current_core.restype = [], ctypes.c_int32
         stream: list[Any] = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
         library.tw_sha256_pair.argtypes, library.tw_sha256_pair.restype = [*stream, *stream], ctypes.c_int32
+        library.tw_pair_sums.argtypes, library.tw_pair_sums.restype = [pointer, pointer, number, pointer, pointer], None
         library.tw_cpu_features.argtypes, library.tw_cpu_features.restype = [], ctypes.c_char_p
     except (OSError, AttributeError) as problem:  # not a library of this machine, or a symbol is missing
         return _Outcome(None, f"the native library {path} cannot be loaded ({problem}); {_REINSTALL}")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ..layout import ComposedLayout, Layout, coalesce, compose
 from ..layout.guards import Guard, live_guards
 from ..layout.strided import make, restructure
-from ..layout.tuples import ceil_div, map_leaves, product_each
+from ..layout.tuples import ceil_div, leaves, map_leaves, product_each
 
 # What becomes of one mode: index i of the view is index start + step * i of the mode, for i below extent.
 Cut: TypeAlias = "tuple[int, int, int]"  # start, extent, step
@@ -72,19 +72,38 @@ def cut(whole: Any, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> 
     shift = 0
     for k, (start, extent, step) in enumerate(cuts):
         n, d = shape[k], stride[k]
-        if n.__class__ is tuple:
-            return _cut_nested(whole, cuts, keep)
         extents.append(extent)
+        if n.__class__ is tuple:
+            inner = None if whole.guards else _in_first_leaf(n, d, cuts[k])
+            if inner is None:
+                return _cut_nested(whole, cuts, keep)
+            steps.append(inner[0])
+            shift += inner[1]
+            continue
         steps.append(d if step == 1 else d * step)
         shift += start * d
         if extent and not 0 <= start + (extent - 1) * step < n:
             outside.append(k)
-    guards = [_cut_guard(guard, cuts) for guard in whole.guards]
-    guards += [_bound(k, len(cuts), cuts[k], shape[k], whole.shape[1]) for k in outside]
     pair = (tuple(extents), whole.shape[1])
     strides = (tuple(steps), whole.stride[1])
-    found = make(pair, strides, whole.offset, (), live_guards(pair, guards) if guards else ())
+    guards = tuple([_bound(k, len(cuts), cuts[k], shape[k], whole.shape[1]) for k in outside])
+    if whole.guards or 0 in extents:  # bounds of what leaves a mode are live, and differ: only others need a look
+        guards = live_guards(pair, [*[_cut_guard(guard, cuts) for guard in whole.guards], *guards])
+    found = make(pair, strides, whole.offset, (), guards)
     return (found if keep is None else _dropped(found, keep)), int(shift)
+
+
+def _in_first_leaf(shape: Any, stride: Any, part: Cut) -> tuple[Any, Any] | None:
+    """Return (stride, shift) of a tile of a nested mode that is a whole part of its first leaf; None for others."""
+    start, extent, step = part
+    counts = leaves(shape)
+    if step != 1 or extent.__class__ is not int or extent < 2 or start % extent or counts[0] % extent:
+        return None
+    steps, shift = leaves(stride), 0
+    for n, d in zip(counts, steps, strict=True):
+        start, digit = divmod(start, n)
+        shift += digit * d
+    return None if start else (steps[0], shift)
 
 
 def _cut_guard(guard: Guard, cuts: Sequence[Cut]) -> Guard:

@@ -33,7 +33,7 @@ from .transfers import Transfer, raise_failures
 if TYPE_CHECKING:
     from .pipeline import Pipeline
 
-WORTH_A_THREAD = 96 << 10
+WORTH_A_THREAD = 256 << 10
 """Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs."""
 
 _STOPPED = 1 << 62
@@ -61,15 +61,15 @@ def lanes_for(pipeline: Pipeline) -> int:
     return max(1, min(pipeline.depth, pipeline.workers + 1, pipeline.tiles))
 
 
-def _leave_core(core: int) -> None:
-    """Keep the calling thread off a core, if it may run on others.
+def _keep_off(thread: threading.Thread, core: int) -> None:
+    """Keep a thread off a core, if it may run on others.
 
     A thread that wakes up is often put on the core of the one that woke it, and two lanes there would take turns.
     """
-    with suppress(AttributeError, OSError):  # not every system has this, or allows it
+    with suppress(AttributeError, OSError):  # not every system has this, or allows it, and the thread may have ended
         others = os.sched_getaffinity(0) - {core}
-        if others:
-            os.sched_setaffinity(0, others)
+        if others and thread.native_id is not None:
+            os.sched_setaffinity(thread.native_id, others)
 
 
 class Lanes:
@@ -108,17 +108,18 @@ class Lanes:
         into, out = (list(rooms.values()) for rooms in self.pipeline.rooms())
         if self.pipeline.scheme == "simplex":
             out = out[1:]  # its buffers are both in turn: the second can be the output of the first
-        # NumPy keeps what it does about errors for each thread
-        here = (np.geterr(), native.library().tw_current_core())
+        treatment = np.geterr()  # NumPy keeps what it does about errors for each thread
         threads = [
             threading.Thread(
-                target=copy_context().run, args=(self._follow, k, into[k], out[k], *here), name=f"tilewright-{k}"
+                target=copy_context().run, args=(self._follow, k, into[k], out[k], treatment), name=f"tilewright-{k}"
             )
             for k in range(1, self.count)
         ]
         try:
             for thread in threads:
                 thread.start()
+            for thread in threads:  # not before: starting them can move this thread to another core
+                _keep_off(thread, native.library().tw_current_core())
             self._carry_tiles(0, into[0], out[0])
             for thread in threads:
                 thread.join()
@@ -130,29 +131,28 @@ class Lanes:
         if self._failure is not None:
             raise self._failure[1]
 
-    def _follow(self, lane: int, into: list[Room], out: list[Room], treatment: Any, core: int) -> None:
-        _leave_core(core)
+    def _follow(self, lane: int, into: list[Room], out: list[Room], treatment: Any) -> None:
         with np.errstate(**treatment):
             self._carry_tiles(lane, into, out)
 
     def _carry_tiles(self, lane: int, into: list[Room], out: list[Room]) -> None:
         tile = lane
         try:
-            tiles = range(lane, self.pipeline.tiles, self.count)
+            tiles, count = self.pipeline.tiles, self.count
             arriving = Transfers(self._ends(into, self.pipeline.reading()), tiles, importing=True)
             leaving = Transfers(self._ends(out, self.pipeline.writing()), tiles, importing=False)
-            self._between(leaving, arriving, -1)
+            self._between(leaving, arriving, tile - count)
             # From here to the next compute everyone waits for this thread: no step too many.
-            for at, tile in enumerate(tiles):
+            for tile in range(lane, tiles, count):
                 if self._turn.value >= _STOPPED:
                     return
                 if self._watched:
                     self._check_cancelled(tile)
                 began = perf_counter_ns()
-                computed(self.compute, Step(tile, arriving.arrays(at), leaving.arrays(at)))
+                computed(self.compute, Step(tile, arriving.arrays(tile), leaving.arrays(tile)))
                 if self.trace is not None:
                     self.trace.spans.append(Span("compute", tile, 0, began, perf_counter_ns()))
-                self._between(leaving, arriving, at)
+                self._between(leaving, arriving, tile)
                 if self._watched:
                     self._count()
         except BaseException as problem:
@@ -167,23 +167,27 @@ class Lanes:
         if self.cancel is not None and self.cancel.is_set():
             raise CancelledError(f"cancelled at tile {tile} of {self.pipeline.tiles}; {self.done} are exported")
 
-    def _between(self, leaving: Transfers, arriving: Transfers, at: int) -> None:
-        """Pass the turn on after a compute of the lane, export, import the next tile, and wait for its turn."""
-        tiles = leaving.tiles
-        more = at + 1 < len(tiles)
-        coming = tiles[at + 1] if more else 0
-        done, awaited = (0, 0) if self.concurrent else (tiles[at] + 1 if at >= 0 else 0, coming)
+    def _between(self, leaving: Transfers, arriving: Transfers, tile: int) -> None:
+        """Pass the turn on after the compute of a tile, export it, import the lane's next, and wait for its turn.
+
+        Before the first compute of the lane, the tile is negative.
+        """
+        coming = tile + self.count
+        first, more = tile < 0, coming < self.pipeline.tiles
+        done, awaited = 0 if first else tile + 1, coming if more else 0
+        if self.concurrent:
+            done = awaited = 0
         if self.trace is None:
-            outward = leaving.native(at) if at >= 0 else NOTHING
-            inward = arriving.native(at + 1) if more else NOTHING
+            outward = NOTHING if first else leaving.native(tile)
+            inward = arriving.native(coming) if more else NOTHING
             if outward is not None and inward is not None:
                 self._call(done, outward, inward, awaited)
                 return
         self._call(done, NOTHING, NOTHING, 0)
-        if at >= 0:
-            self._transfer("export", tiles[at], leaving.works(at))
+        if not first:
+            self._transfer("export", tile, leaving.works(tile))
         if more:
-            self._transfer("import", coming, arriving.works(at + 1))
+            self._transfer("import", coming, arriving.works(coming))
         began = perf_counter_ns()
         self._call(0, NOTHING, NOTHING, awaited)
         if self.trace is not None and more:

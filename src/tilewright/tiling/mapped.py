@@ -42,7 +42,7 @@ class MappedPort(MemoryPort):
 
     def __init__(self, array: np.memmap[Any, Any]) -> None:
         super().__init__(ExternalTensor(array))
-        self.moves_alike = False  # some are better read than touched
+        self.likeness = None  # some are better read than touched
         root = array
         while isinstance(root.base, np.memmap):
             root = root.base

@@ -83,7 +83,8 @@ class MemoryPort:
         self._large = prod(self.shape) * self.dtype.itemsize >= LARGE_TARGET
         self._runners: dict[tuple[tuple[int, ...], bool], tuple[Runner, int]] = {}
         self._axes = tuple(zip(self.shape, steps, strict=True)) if self._short else ()
-        self.moves_alike = self._short  # tiles that lie alike differ only in where they start
+        # What the moves of a tile depend on, beside where it starts; None where they depend on more.
+        self.likeness: Any = (self._axes, self.dtype, self._base % 8) if self._short else None
 
     def _address(self, tile: Box) -> int | None:
         """Return where a tile starts if the short way is open to it: it lies inside."""
