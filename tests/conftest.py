@@ -31,7 +31,7 @@ settings.register_profile(
 # Every environment of `make test-matrix` runs all the tests, some of them without the native library.
 settings.register_profile(
     "matrix",
-    max_examples=20,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     print_blob=True,

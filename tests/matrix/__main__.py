@@ -70,12 +70,16 @@ def main() -> int:
         print(f"Python {version}: {found.get(version, 'NOT FOUND, ITS CELLS ARE SKIPPED')}", flush=True)
     if not any(cell.python in found for cell in cells):
         sys.exit("no Python of the matrix was found; put python3.10 ... on the PATH, or name some in MATRIX_PYTHONS")
-    reports = ROOT / "build" / "matrix"
+    reports = Path(arguments.reports).resolve()
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="tilewright-matrix-") as name:
         work = Path(name).resolve()
-        products = build_products(ROOT, work, found[max(found, key=PYTHONS.index)], reports / "build.log")
+        kinds = {cell.is_native for cell in cells if not cell.from_sdist and cell.python in found}
+        try:
+            products = build_products(ROOT, work, found[max(found, key=PYTHONS.index)], reports / "build.log", kinds)
+        except subprocess.CalledProcessError as problem:
+            sys.exit(f"{' '.join(problem.cmd)} ended with {problem.returncode}; see {reports / 'build.log'}")
         print(products.in_words(), flush=True)
         results = []
         for cell in cells:
@@ -86,7 +90,7 @@ def main() -> int:
             shutil.rmtree(work / cell.name, ignore_errors=True)
     table = "\n".join(in_a_table(results)) + "\n"
     (reports / "table.md").write_text(table, encoding="utf-8")
-    print(f"\n{table}\n{in_sum(results)}; logs are in build/matrix")
+    print(f"\n{table}\n{in_sum(results)}; logs are in {reports}")
     failed = products.problems or any(result.state == "FAILED" for result in results)
     for problem in products.problems:
         print(f"build: {problem}")
@@ -99,6 +103,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--pythons", default="", help="interpreters, by name or path; python3.10 to python3.13")
     parser.add_argument("--cells", default="", help="parts of names of the cells to run; all of them")
     parser.add_argument("--limit", type=float, default=3600, help="seconds after which the tests of a cell are ended")
+    parser.add_argument("--reports", default=ROOT / "build" / "matrix", help="folder for logs and the table, made anew")
     return parser.parse_args()
 
 
@@ -118,7 +123,7 @@ def run_cell(cell: Cell, python: str | None, products: Products, home: Path, rep
         result.problems.append(f"not done after {problem.timeout:.0f} s")
     if result.problems:
         result.state = "FAILED"
-        result.problems.append(f"see {log.relative_to(ROOT)}")
+        result.problems.append(f"see {log}")
     return result
 
 
@@ -128,7 +133,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     run_logged([python, "-m", "venv", str(home / "env")], log, environment)
     bin_folder = tool_of(home / "env").parent
     pip = [str(tool_of(home / "env")), "-m", "pip", "--disable-pip-version-check"]
-    product = products.sdist if cell.from_sdist else products.native_wheel if cell.is_native else products.pure_wheel
+    product = products.sdist if cell.from_sdist else products.wheels[cell.is_native]
     building = {"TILEWRIGHT_NATIVE": "1"} if cell.is_native else without_compiler({}, str(bin_folder))
 
     start = time.monotonic()

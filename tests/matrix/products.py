@@ -18,53 +18,58 @@ MOST_WHEEL_BYTES = 2_000_000
 
 @dataclass
 class Products:
-    """The files that are handed out, the unpacked sdist, and what is wrong with them."""
+    """The sdist, the tree that it unpacks to, the wheels that were needed, and what is wrong with any of them."""
 
     sdist: Path
-    native_wheel: Path
-    pure_wheel: Path
     tree: Path
-    seconds: float
+    wheels: dict[bool, Path]
+    seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
 
     def in_words(self) -> str:
         """Return the names and sizes of the files."""
-        files = (self.sdist, self.native_wheel, self.pure_wheel)
-        lines = [f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}" for path in files]
-        return "\n".join([f"built in {self.seconds:.0f} s:", *lines])
+        lines = [f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}" for path in (self.sdist, *self.wheels.values())]
+        return "\n".join([f"built in {self.seconds:.0f} s:", *lines, *self.problems])
 
 
-def build_products(root: Path, work: Path, python: str, log: Path) -> Products:
-    """Return what a release would consist of, built from a source tree; each wheel is built from the sdist."""
+def build_products(root: Path, work: Path, python: str, log: Path, kinds: set[bool]) -> Products:
+    """Return what a release would consist of: an sdist of a source tree, and wheels of it, native or not or both."""
     start, environment = time.monotonic(), clean_environment()
     run_logged([python, "-m", "venv", str(work / "tools")], log, environment)
     tool = str(tool_of(work / "tools"))
     pip = [tool, "-m", "pip", "--disable-pip-version-check"]
     run_logged([*pip, "install", "--quiet", "build", "twine"], log, environment)
-    run_logged(
-        [tool, "-m", "build", "--outdir", str(work / "dist"), str(root)], log, environment | {"TILEWRIGHT_NATIVE": "1"}
-    )
+    run_logged([tool, "-m", "build", "--sdist", "--outdir", str(work / "dist"), str(root)], log, environment)
     (sdist,) = (work / "dist").glob("*.tar.gz")
-    (native_wheel,) = (work / "dist").glob("*.whl")
-    bare = without_compiler(environment, str(Path(tool).parent))
-    said = run_logged([*pip, "wheel", "-v", "--no-deps", "--wheel-dir", str(work / "pure"), str(sdist)], log, bare)
-    (pure_wheel,) = (work / "pure").glob("*.whl")
     with tarfile.open(sdist) as archive:
         archive.extractall(work / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     (tree,) = (work / "unpacked").iterdir()
-    products = Products(sdist, native_wheel, pure_wheel, tree, time.monotonic() - start)
-    check = [tool, "-m", "twine", "check", "--strict", *map(str, (sdist, native_wheel, pure_wheel))]
-    run_logged(check, log, environment)
-    for wheel in (native_wheel, pure_wheel):
-        if wheel.stat().st_size > MOST_WHEEL_BYTES:
-            products.problems.append(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {MOST_WHEEL_BYTES}")
-    if libraries_in(native_wheel) != 1 or native_wheel.name.endswith("-any.whl"):
-        products.problems.append(f"{native_wheel.name} should hold one native library")
-    if libraries_in(pure_wheel) or not pure_wheel.name.endswith("-py3-none-any.whl"):
-        products.problems.append(f"{pure_wheel.name} should hold no native library")
-    if "WITHOUT the native library" not in said:
-        products.problems.append("building without a compiler did not say that the library was left out")
+    products = Products(sdist, tree, {})
+    for is_native in sorted(kinds, reverse=True):
+        folder = work / ("native" if is_native else "pure")
+        bare = without_compiler(environment, str(Path(tool).parent))
+        building = environment | {"TILEWRIGHT_NATIVE": "1"} if is_native else bare
+        said = run_logged([*pip, "wheel", "-v", "--no-deps", "--wheel-dir", str(folder), str(sdist)], log, building)
+        (products.wheels[is_native],) = folder.glob("*.whl")
+        if not is_native and "WITHOUT the native library" not in said:
+            products.problems.append("building without a compiler did not say that the library was left out")
+    run_logged(
+        [tool, "-m", "twine", "check", "--strict", str(sdist), *map(str, products.wheels.values())], log, environment
+    )
+    for is_native, wheel in products.wheels.items():
+        products.problems += problems_of(wheel, is_native)
+    products.seconds = time.monotonic() - start
     return products
+
+
+def problems_of(wheel: Path, is_native: bool) -> list[str]:
+    """Return what is wrong with a wheel: its size, its name or whether it holds the native library."""
+    found, size = [], wheel.stat().st_size
+    if size > MOST_WHEEL_BYTES:
+        found.append(f"{wheel.name} has {size} bytes, more than {MOST_WHEEL_BYTES}")
+    if wheel.name.endswith("-py3-none-any.whl") == is_native or libraries_in(wheel) != is_native:
+        found.append(f"{wheel.name} should hold {'one native library' if is_native else 'no native library'}")
+    return found
 
 
 def libraries_in(wheel: Path) -> int:
