@@ -75,6 +75,7 @@ def main() -> int:
     reports.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="tilewright-matrix-") as name:
         work = Path(name).resolve()
+        work.chmod(0o755)  # as where packages are usually installed: a test becomes another user
         kinds = {cell.is_native for cell in cells if not cell.from_sdist and cell.python in found}
         try:
             products = build_products(ROOT, work, found[max(found, key=PYTHONS.index)], reports / "build.log", kinds)
@@ -138,12 +139,16 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
 
     start = time.monotonic()
     extras = f"[{cell.extras}]" if cell.extras else ""
-    run_logged([*pip, "install", f"{product}{extras}", cell.numpy_requirement], log, environment | building)
+    requirements = cell.requirements(products.floors)
+    run_logged([*pip, "install", f"{product}{extras}", *requirements], log, environment | building)
     result.install_seconds = time.monotonic() - start
     if result.install_seconds > MOST_INSTALL_SECONDS:
         result.problems.append(f"pip install took {result.install_seconds:.0f} s, more than {MOST_INSTALL_SECONDS}")
-    tools = TEST_TOOLS + ["pyopencl[pocl]"] * (sys.platform == "linux" and "opencl" in cell.extras)
-    run_logged([*pip, "install", *tools, cell.numpy_requirement], log, environment)
+    tools = TEST_TOOLS + ["islpy>=2024.1", "mypy>=1.11"] * bool(
+        cell.extras
+    )  # whose tests show that the types are installed, too
+    tools += ["pyopencl[pocl]"] * (sys.platform == "linux" and "opencl" in cell.extras)
+    run_logged([*pip, "install", *tools, *requirements], log, environment)
     run_logged([*pip, "check"], log, environment)
 
     # The tests are those of the sdist, without its sources: nothing but the installed package can be imported.
@@ -161,7 +166,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
 
     start = time.monotonic()
     record = home / "tests.xml"
-    tests = [pip[0], "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-q", "-p", "no:cacheprovider"]
+    tests = [pip[0], "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-v", "-p", "no:cacheprovider"]
     tests += [f"--junitxml={record}", *(f"--ignore={path}" for path in NOT_OF_THE_PACKAGE), "tests"]
     proof = {"TILEWRIGHT_TESTS_OF": str(home / "env"), "HYPOTHESIS_PROFILE": "matrix"}
     try:
@@ -208,7 +213,7 @@ def cells_of(result: Result) -> list[str]:
     ran = [f"{result.counts[key]}" if key in result.counts else "-" for key in ("passed", "failed", "skipped")]
     return [
         cell.python,
-        result.numpy or cell.numpy,
+        (result.numpy or cell.numpy) + ", oldest of all" * cell.is_oldest,
         "native" if cell.is_native else "none: no compiler",
         "sdist" if cell.from_sdist else "wheel",
         cell.extras.replace(",", ", ") or "none",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which environments the package is tested in: every Python in both builds, both NumPys, and the sdist in both ways."""
+"""Which environments the package is tested in: every Python in both builds, both NumPys, the sdist in both ways."""
 
 from __future__ import annotations
 
@@ -21,24 +21,31 @@ class Cell:
     is_native: bool
     from_sdist: bool = False
     extras: str = ""
+    is_oldest: bool = False
 
     @property
     def name(self) -> str:
         """Return a name such as "3.10-numpy1.26-native-sdist"."""
         parts = [self.python, f"numpy{self.numpy}", "native" if self.is_native else "pure"]
-        return "-".join(parts + ["sdist"] * self.from_sdist + ["extras"] * bool(self.extras))
+        parts += ["sdist"] * self.from_sdist + ["extras"] * bool(self.extras) + ["oldest"] * self.is_oldest
+        return "-".join(parts)
 
-    @property
-    def numpy_requirement(self) -> str:
-        """Return what pip is asked for: the newest 1.26, or the newest of all that this Python has a wheel of."""
-        return "numpy==1.26.*" if self.numpy == "1.26" else "numpy>=2,<3"
+    def requirements(self, floors: list[str]) -> list[str]:
+        """Return what pip is asked for: the newest NumPy of a kind, or the oldest of everything that is supported.
+
+        >>> Cell("3.11", "1.26", is_native=True, is_oldest=True).requirements(["numpy>=1.26", "click>=8.1"])
+        ['numpy==1.26', 'click==8.1']
+        """
+        if self.is_oldest:
+            return [floor.replace(">=", "==") for floor in floors]
+        return ["numpy==1.26.*" if self.numpy == "1.26" else "numpy>=2,<3"]
 
 
 # NumPy 1.26 has wheels up to Python 3.12. The two sdists are compiled, or fail to be, by pip on the way.
 CELLS = (
     Cell("3.10", "1.26", is_native=True, from_sdist=True),
     Cell("3.10", "2", is_native=False),
-    Cell("3.11", "1.26", is_native=True),
+    Cell("3.11", "1.26", is_native=True, is_oldest=True),
     Cell("3.11", "2", is_native=False),
     Cell("3.12", "1.26", is_native=False),
     Cell("3.12", "2", is_native=True, extras="dask,opencl,zarr"),

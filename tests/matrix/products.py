@@ -9,6 +9,7 @@ import tarfile
 import time
 import zipfile
 from dataclasses import dataclass, field
+from email import message_from_string
 from pathlib import Path
 
 from .cells import clean_environment, without_compiler
@@ -25,6 +26,12 @@ class Products:
     wheels: dict[bool, Path]
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def floors(self) -> list[str]:
+        """Return the requirements of every installation, such as "numpy>=1.26"."""
+        metadata = message_from_string((self.tree / "PKG-INFO").read_text(encoding="utf-8"))
+        return [line for line in metadata.get_all("Requires-Dist", []) if ";" not in line]
 
     def in_words(self) -> str:
         """Return the names and sizes of the files."""

@@ -19,6 +19,7 @@ def test_every_choice_is_covered():
     assert {cell.is_native for cell in CELLS if cell.from_sdist} == {True, False}
     assert {cell.python for cell in CELLS if cell.numpy == "1.26"} == {"3.10", "3.11", "3.12"}
     assert any(cell.extras for cell in CELLS)
+    assert any(cell.is_oldest for cell in CELLS)
     assert len({cell.name for cell in CELLS}) == len(CELLS)
 
 

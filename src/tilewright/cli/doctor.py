@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import asdict, dataclass
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import Any
 
 from .. import __version__
@@ -166,6 +166,12 @@ def _machine_facts(machine: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _line(name: str, indent: int, text: str) -> str:
     """Return a named text in lines of at most 80 columns, the text in a column of its own."""
-    return fill(
-        text, _WIDTH, initial_indent=f"{name:<{indent}}", subsequent_indent=" " * indent, break_long_words=False
+    # Paths and the names of packages are words to be copied: they are not broken.
+    wrapper = TextWrapper(
+        _WIDTH,
+        initial_indent=f"{name:<{indent}}",
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    return wrapper.fill(text)
