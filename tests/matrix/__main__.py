@@ -25,8 +25,10 @@ from .cells import CELLS, PYTHONS, Cell, clean_environment, interpreters, withou
 from .products import Products, build_products, run_logged, tool_of
 
 ROOT = Path(__file__).parents[2]
-MOST_INSTALL_SECONDS = 120
 TEST_TOOLS = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5"]
+
+# An oracle of the algebra, mypy to see that the types were installed, and OpenCL on the processor.
+TOOLS_BESIDE_EXTRAS = ["islpy>=2024.1", "mypy>=1.11", "pyopencl[pocl]; sys_platform == 'linux'"]
 
 # What these look at is the repository (its sources, its pages, how it builds), not what was installed.
 NOT_OF_THE_PACKAGE = [
@@ -42,6 +44,14 @@ import json, numpy, tilewright
 from tilewright.copy import native
 print(json.dumps([tilewright.__file__, numpy.__version__, native.why_not()]))
 """
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The seconds that installing and testing may take; a busy machine needs more."""
+
+    install: float
+    tests: float
 
 
 @dataclass
@@ -70,7 +80,7 @@ def main() -> int:
         print(f"Python {version}: {found.get(version, 'NOT FOUND, ITS CELLS ARE SKIPPED')}", flush=True)
     if not any(cell.python in found for cell in cells):
         sys.exit("no Python of the matrix was found; put python3.10 ... on the PATH, or name some in MATRIX_PYTHONS")
-    reports = Path(arguments.reports).resolve()
+    reports, limits = Path(arguments.reports).resolve(), Limits(arguments.install_limit, arguments.test_limit)
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="tilewright-matrix-") as name:
@@ -84,7 +94,7 @@ def main() -> int:
         print(products.in_words(), flush=True)
         results = []
         for cell in cells:
-            results.append(run_cell(cell, found.get(cell.python), products, work / cell.name, reports, arguments.limit))
+            results.append(run_cell(cell, found.get(cell.python), products, work / cell.name, reports, limits))
             print(line_of(results[-1]), flush=True)
             for problem in results[-1].problems:
                 print(f"    {problem}", flush=True)
@@ -103,12 +113,13 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pythons", default="", help="interpreters, by name or path; python3.10 to python3.13")
     parser.add_argument("--cells", default="", help="parts of names of the cells to run; all of them")
-    parser.add_argument("--limit", type=float, default=3600, help="seconds after which the tests of a cell are ended")
+    parser.add_argument("--test-limit", type=float, default=3600, help="seconds that the tests of a cell may take")
+    parser.add_argument("--install-limit", type=float, default=120, help="seconds that pip install may take")
     parser.add_argument("--reports", default=ROOT / "build" / "matrix", help="folder for logs and the table, made anew")
     return parser.parse_args()
 
 
-def run_cell(cell: Cell, python: str | None, products: Products, home: Path, reports: Path, limit: float) -> Result:
+def run_cell(cell: Cell, python: str | None, products: Products, home: Path, reports: Path, limits: Limits) -> Result:
     """Return what installing and testing in one clean environment came to."""
     result = Result(cell)
     if python is None:
@@ -117,7 +128,7 @@ def run_cell(cell: Cell, python: str | None, products: Products, home: Path, rep
         return result
     log = reports / f"{cell.name}.log"
     try:
-        examine(result, python, products, home, log, limit)
+        examine(result, python, products, home, log, limits)
     except subprocess.CalledProcessError as problem:
         result.problems.append(f"{problem.cmd[0]} {' '.join(problem.cmd[1:5])} ... ended with {problem.returncode}")
     except subprocess.TimeoutExpired as problem:
@@ -128,7 +139,7 @@ def run_cell(cell: Cell, python: str | None, products: Products, home: Path, rep
     return result
 
 
-def examine(result: Result, python: str, products: Products, home: Path, log: Path, limit: float) -> None:
+def examine(result: Result, python: str, products: Products, home: Path, log: Path, limits: Limits) -> None:
     """Install into a new environment, ask what is there, and test it."""
     cell, environment = result.cell, clean_environment()
     run_logged([python, "-m", "venv", str(home / "env")], log, environment)
@@ -142,12 +153,9 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     requirements = cell.requirements(products.floors)
     run_logged([*pip, "install", f"{product}{extras}", *requirements], log, environment | building)
     result.install_seconds = time.monotonic() - start
-    if result.install_seconds > MOST_INSTALL_SECONDS:
-        result.problems.append(f"pip install took {result.install_seconds:.0f} s, more than {MOST_INSTALL_SECONDS}")
-    tools = TEST_TOOLS + ["islpy>=2024.1", "mypy>=1.11"] * bool(
-        cell.extras
-    )  # whose tests show that the types are installed, too
-    tools += ["pyopencl[pocl]"] * (sys.platform == "linux" and "opencl" in cell.extras)
+    if result.install_seconds > limits.install:
+        result.problems.append(f"pip install took {result.install_seconds:.0f} s, more than {limits.install:.0f}")
+    tools = TEST_TOOLS + TOOLS_BESIDE_EXTRAS * bool(cell.extras)
     run_logged([*pip, "install", *tools, *requirements], log, environment)
     run_logged([*pip, "check"], log, environment)
 
@@ -170,7 +178,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     tests += [f"--junitxml={record}", *(f"--ignore={path}" for path in NOT_OF_THE_PACKAGE), "tests"]
     proof = {"TILEWRIGHT_TESTS_OF": str(home / "env"), "HYPOTHESIS_PROFILE": "matrix"}
     try:
-        run_logged(tests, log, environment | proof, cwd=tree, timeout=limit)
+        run_logged(tests, log, environment | proof, cwd=tree, timeout=limits.tests)
     finally:
         result.test_seconds = time.monotonic() - start
         if record.exists():
