@@ -162,6 +162,7 @@ def test_extras_that_are_recommended_exist():
 def test_a_device_without_driver_gets_one_for_the_processor(monkeypatch):
     monkeypatch.setattr(parts, "installed_version", lambda name: "2026.1")
     assert parts.missing_engine("opencl").commands == ("pip install 'pyopencl[pocl]'",)
+    assert "NVIDIA's driver" in parts.missing_engine("cuda").commands[0]
 
 
 # The way to the native library

@@ -105,14 +105,21 @@ def _examined(name: str) -> EngineFound:
     problem = driver.why_not() if driver is not None else None
     if problem is not None:
         return EngineFound(name, problem, "", None)
-    if name == "native":
-        detail = f"instructions {native.library().tw_cpu_features().decode()}"
-    else:
-        detail = "NumPy, always there" if driver is None else "a device"
     try:
-        return EngineFound(name, None, detail, _gives_right_bits(name))
+        return EngineFound(name, None, _runs_on(name, driver), _gives_right_bits(name))
     except Exception as failure:  # whatever a driver raises is what the user wants to know
         return EngineFound(name, f"it is found, but fails: {type(failure).__name__}: {failure}", "", False)
+
+
+def _runs_on(name: str, driver: Any) -> str:
+    """Return what an engine that is there runs on."""
+    if driver is None:
+        return "NumPy, always there"
+    if name == "native":
+        return f"instructions {driver.library().tw_cpu_features().decode()}"
+    home = driver.home()
+    queue = getattr(home, "queue", None)  # OpenCL has names for its devices, CUDA numbers
+    return f"device {home.device}" if queue is None else f"device {queue.device.name.strip()}"
 
 
 def _gives_right_bits(name: str) -> bool:

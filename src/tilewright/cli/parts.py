@@ -79,11 +79,8 @@ def package_versions() -> dict[str, str | None]:
     >>> list(package_versions())[:2]
     ['numpy', 'ml_dtypes']
     """
-    cupy = next(
-        (name for name in ("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy") if installed_version(name)), "cupy"
-    )
     names = [name for name in _REQUIRED if name != "tomli" or "tomli" in _floors()]
-    return {name: installed_version(name) for name in [*names, *_OPTIONAL, "pyopencl", cupy]}
+    return {name: installed_version(name) for name in [*names, *_OPTIONAL, "pyopencl", _cupy() or "cupy"]}
 
 
 def missing_requirements() -> list[Missing]:
@@ -144,8 +141,16 @@ def _commands_for(engine: str) -> Iterator[str]:
         yield from _commands_for_the_library()
     elif engine == "opencl" and installed_version("pyopencl") is not None:
         yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; that of a device comes from its maker
+    elif engine == "cuda" and _cupy() is not None:
+        yield "nvidia-smi  # lists no device: install NVIDIA's driver"
     else:
         yield f"pip install 'tilewright[{engine}]'"
+
+
+def _cupy() -> str | None:
+    """Return the name of the CuPy package that is installed: there is one for each CUDA."""
+    names = ("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy")
+    return next((name for name in names if installed_version(name) is not None), None)
 
 
 def _commands_for_the_library() -> Iterator[str]:
