@@ -206,10 +206,10 @@ def test_a_compiler_that_is_there_is_not_asked_for(no_library, monkeypatch):
         (None, "--no-binary tilewright tilewright"),
         ('{"url": "file://%s", "dir_info": {}}', "%s"),
         ('{"url": "file://%s", "dir_info": {"editable": true}}', "--editable %s"),
-        ('{"url": "file://%s/gone", "dir_info": {}}', "."),
-        ('{"url": "file://%s/tilewright.whl", "archive_info": {}}', "."),
-        ('{"url": "https://example.org/tilewright.tar.gz", "archive_info": {}}', "."),
-        ("not JSON", "."),
+        ('{"url": "file://%s/gone", "dir_info": {}}', ".  # in its source tree"),
+        ('{"url": "file://%s/tilewright.whl", "archive_info": {}}', ".  # in its source tree"),
+        ('{"url": "https://example.org/tilewright.tar.gz", "archive_info": {}}', ".  # in its source tree"),
+        ("not JSON", ".  # in its source tree"),
     ],
 )
 def test_it_is_built_again_from_where_it_came(no_library, monkeypatch, tmp_path, origin, source):

@@ -25,7 +25,7 @@ _REQUIRED = {
 
 _OPTIONAL = {
     "zarr": ("zarr arrays cannot be read or written", "pip install 'tilewright[zarr]'"),
-    "distributed": ("no work on a Dask cluster, no convert --scheduler", "pip install 'tilewright[dask]'"),
+    "distributed": ("no work on a Dask cluster, no convert --dask", "pip install 'tilewright[dask]'"),
     "torch": ("no tensors of torch; bench does not compare with it", "pip install 'tilewright[torch]'"),
 }
 
@@ -45,6 +45,8 @@ _COMPILERS = {
     "xcode-select": "xcode-select --install",
     "winget": "winget install Microsoft.VisualStudio.2022.BuildTools",
 }
+
+_UNKNOWN_SOURCE = ".  # in its source tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def _source() -> str:
     try:
         origin = json.loads(metadata.distribution("tilewright").read_text("direct_url.json") or "null")
     except (metadata.PackageNotFoundError, ValueError):
-        return "."
+        return _UNKNOWN_SOURCE
     if origin is None:  # from an index
         return "--no-binary tilewright tilewright"
     address = urlsplit(origin.get("url", ""))
@@ -181,7 +183,7 @@ def _source() -> str:
     if address.scheme == "file" and path.exists() and path.suffix != ".whl":
         editable = "--editable " if origin.get("dir_info", {}).get("editable") else ""
         return f"{editable}{shlex.quote(str(path))}"
-    return "."
+    return _UNKNOWN_SOURCE
 
 
 def _floors() -> dict[str, str]:
