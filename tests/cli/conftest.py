@@ -10,11 +10,11 @@ import threading
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tilewright as tw
-from tilewright.cli import program
 from tilewright.files import Tensorbin, write_tensorbin
+
+from .runner import invoke
 
 COMMAND = [sys.executable, "-m", "tilewright"]
 
@@ -37,7 +37,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     def call(*arguments, status=0):
-        found = CliRunner().invoke(program, [str(each) for each in arguments])
+        found = invoke(*map(str, arguments))
         if found.exception is not None and not isinstance(found.exception, SystemExit):
             raise found.exception
         outcome = Outcome(found.exit_code, found.stdout, found.stderr)

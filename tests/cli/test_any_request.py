@@ -5,14 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.cli import exit_codes, program
+from tilewright.cli import exit_codes
 from tilewright.files import write_sample_model
 
+from .runner import invoke
 from .test_program import COMMANDS
 
 numbers = st.integers(-1, 100).map(str) | st.sampled_from(["0", "1", "32", "999999999999", "x", ""])
@@ -42,7 +42,7 @@ placements = st.lists(st.sampled_from(sorted(OPTIONS)), unique=True, max_size=6)
 
 def asked(*arguments):
     """Return the outcome of a request, which must not be a bug, nor more than one line of errors."""
-    found = CliRunner().invoke(program, list(arguments))
+    found = invoke(*arguments)
     assert found.exit_code in (0, 1, 2, 3), f"{arguments}: {found.stderr}"
     assert found.exit_code < 2 or len(found.stderr.splitlines()) == 1, f"{arguments}: {found.stderr}"
     return found
@@ -83,7 +83,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     }
     assert set(COMMANDS) - {"explore"} <= set(requests)  # explore serves a page until it is stopped
     for name in [name for name in requests if name in COMMANDS]:
-        found = CliRunner().invoke(program, [name, *requests[name], "--json"])
+        found = invoke(name, *requests[name], "--json")
         assert found.exit_code == exit_codes.OK, f"{name}: {found.stderr}"
         lines = [json.loads(line) for line in found.stdout.splitlines()]
         assert lines, name

@@ -12,11 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner
-
-from tilewright.cli import program
 from tilewright.files import write_sample_model
 
+from ..cli.runner import invoke
 from .pages import Block, blocks_of, page_name
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -100,7 +98,7 @@ def outcome_of(words: list[str]) -> tuple[str, str, int]:
         done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
         return done.stdout, done.stderr, done.returncode
     assert words[0] == "tilewright", f"only tilewright and python are run, not {words[0]}"
-    found = CliRunner().invoke(program, words[1:])
+    found = invoke(*words[1:])
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     return found.stdout, found.stderr, found.exit_code

@@ -3,7 +3,6 @@
 
 from itertools import product
 
-import islpy as isl
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -409,19 +408,21 @@ def test_a_swizzle_on_the_outer_side_permutes_the_places(shape, bits, base, shif
 
 def as_relation(layout):
     """Return a layout as an isl map from index to place, with divisions and remainders."""
+    islpy = pytest.importorskip("islpy")
     terms, below = [str(layout.offset)], 1
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         terms.append(f"{d} * (floor(i / {below}) mod {n})")
         below *= n
-    return isl.Map(f"{{ [i] -> [o] : 0 <= i < {layout.size} and o = {' + '.join(terms)} }}")
+    return islpy.Map(f"{{ [i] -> [o] : 0 <= i < {layout.size} and o = {' + '.join(terms)} }}")
 
 
 def points(relation):
     """Return the pairs of an isl map as a dictionary."""
+    islpy = pytest.importorskip("islpy")
     found = {}
 
     def visit(point):
-        key, value = (point.get_coordinate_val(isl.dim_type.set, k).to_python() for k in range(2))
+        key, value = (point.get_coordinate_val(islpy.dim_type.set, k).to_python() for k in range(2))
         assert key not in found
         found[key] = value
 

@@ -127,11 +127,13 @@ def test_storage_is_read_and_written_in_place(kind):
     assert tensor.dtype is format_of("int32")
     assert tensor.origin is tensor.ptr.storage is storage
     np.testing.assert_array_equal(tensor.to_numpy(), iota(12).reshape(3, 4, order="F"))
-    assert tensor.mut
-    tensor[2, 1] = 99
-    assert memory[5] == 99
     memory[0] = -1
     assert tensor[0, 0] == -1
+    # NumPy 1.26 speaks DLPack of before version 1, which cannot say that memory may be written.
+    assert tensor.mut == (kind != "DLPack" or np.lib.NumpyVersion(np.__version__) >= "2.0.0")
+    if tensor.mut:
+        tensor[2, 1] = 99
+        assert memory[5] == 99
 
 
 @pytest.mark.parametrize("kind", ["list", "tuple"])

@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright doctor`: which engines are found and right, what is missing and how to get it, and the machine."""
+"""`tilewright doctor`: which engines are found and right, what is missing, what that costs and what gets it."""
 
 from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from textwrap import TextWrapper
 from typing import Any
 
 from .. import __version__
 from . import exit_codes
 from .console import Answer
+from .machine import this_machine
+from .parts import Missing, missing_engine, missing_options, missing_requirements, package_versions
 from .values import bytes_in_words
 from .verb import verb
 
-# What each package is for; the first three are always there.
-_PACKAGES = {
-    "numpy": "",
-    "ml_dtypes": "",
-    "click": "",
-    "zarr": "zarr arrays",
-    "distributed": "work spread over machines",
-    "pyopencl": "engine opencl",
-    "cupy-cuda12x": "engine cuda",
-    "torch": "bench compares with it",
-}
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +35,33 @@ class EngineFound:
         return self.is_right is False
 
 
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that was found out."""
+
+    engines: list[EngineFound]
+    machine: dict[str, Any]
+    packages: dict[str, str | None]
+    missing: list[Missing]
+    environment: dict[str, str]
+
+    @property
+    def exit_code(self) -> int:
+        """Return the status: 5 if a package is missing that all depends on, 1 if an engine is wrong, otherwise 0."""
+        if any(each.is_required for each in self.missing):
+            return exit_codes.MISSING
+        return exit_codes.NO if any(each.is_broken for each in self.engines) else exit_codes.OK
+
+
 @verb("doctor")
 def command() -> Answer:
-    """Say which engines are found and whether their bits are right, what is missing, and what the machine has.
+    """Say which engines are found and right, what is missing, what that costs, and the command that gets it.
 
     Every engine that is found packs and unpacks a small tensor, which must come out as from the reference engine. The
-    exit status is 1 if one does not.
+    exit status is 1 if one does not, and 5 if a package is missing or too old that tilewright cannot do without. What
+    is optional may be missing.
     """
-    engines = [_examined(name) for name in _engine_names()]
-    machine = _machine()
-    packages = {name: _version(name) for name in _PACKAGES}
-    environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEWRIGHT_")}
+    found = _findings()
     data = {
         "tilewright": __version__,
         "python": platform.python_version(),
@@ -62,18 +69,25 @@ def command() -> Answer:
         "engines": [
             {"name": each.name, "found": each.problem is None, "why_not": each.problem, "detail": each.detail}
             | {"is_right": each.is_right}
-            for each in engines
+            for each in found.engines
         ],
-        "machine": machine,
-        "packages": packages,
-        "environment": environment,
+        "machine": found.machine,
+        "packages": found.packages,
+        "missing": [asdict(each) for each in found.missing],
+        "environment": found.environment,
     }
-    broken = any(each.is_broken for each in engines)
+    return Answer(lambda: "\n".join(_in_words(found)), data, found.exit_code)
 
-    def text() -> str:
-        return _in_words(engines, machine, packages, environment)
 
-    return Answer(text, data, exit_codes.NO if broken else exit_codes.OK)
+def _findings() -> Findings:
+    missing = missing_requirements()
+    engines: list[EngineFound] = []
+    if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
+        engines = [_examined(name) for name in _engine_names()]
+        missing += [missing_engine(each.name) for each in engines if each.problem is not None and not each.is_broken]
+        missing += missing_options()
+    environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEWRIGHT_")}
+    return Findings(engines, this_machine(), package_versions(), missing, environment)
 
 
 def _engine_names() -> list[str]:
@@ -91,14 +105,21 @@ def _examined(name: str) -> EngineFound:
     problem = known.why_not() if known is not None else None
     if problem is not None:
         return EngineFound(name, problem, "", None)
-    if name == "native":
-        detail = f"instructions {native.library().tw_cpu_features().decode()}"
-    else:
-        detail = "NumPy, always there" if known is None else "a device"
     try:
-        return EngineFound(name, None, detail, _gives_right_bits(name))
+        return EngineFound(name, None, _runs_on(name, known), _gives_right_bits(name))
     except Exception as failure:  # whatever a driver raises is what the user wants to know
         return EngineFound(name, f"it is found, but fails: {type(failure).__name__}: {failure}", "", False)
+
+
+def _runs_on(name: str, driver: Any) -> str:
+    """Return what an engine that is there runs on."""
+    if driver is None:
+        return "NumPy, always there"
+    if name == "native":
+        return f"instructions {driver.library().tw_cpu_features().decode()}"
+    home = driver.home()
+    queue = getattr(home, "queue", None)  # OpenCL has names for its devices, CUDA numbers
+    return f"device {home.device}" if queue is None else f"device {queue.device.name.strip()}"
 
 
 def _gives_right_bits(name: str) -> bool:
@@ -112,88 +133,52 @@ def _gives_right_bits(name: str) -> bool:
     return bool(np.array_equal(packed, expected) and np.array_equal(opened, wanted))
 
 
-def _machine() -> dict[str, Any]:
-    try:
-        usable = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        usable = os.cpu_count() or 1
-    asked = os.environ.get("TILEWRIGHT_THREADS") or "0"
-    threads = int(asked) if asked.isdecimal() else None  # every move refuses anything else, and says so
-    total, available = _memory()
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "usable_cores": usable,
-        "threads": usable if threads == 0 else threads,
-        "memory_bytes": total,
-        "available_bytes": available,
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _memory() -> tuple[int | None, int | None]:
-    """Return the bytes of memory that this process may have, and those that are free now, where that is known."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        known = {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}
-        total, available = known.get("MemTotal"), known.get("MemAvailable")
-    except (OSError, ValueError):
-        try:
-            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
-        except (AttributeError, ValueError, OSError):
-            return None, None
-    try:  # a container may have less
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8").strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="utf-8").strip()
-        if limit.isdigit() and total is not None and available is not None:
-            total, available = min(total, int(limit)), max(0, min(available, int(limit) - int(used)))
-    except (OSError, ValueError):
-        pass
-    return total, available
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _in_words(
-    engines: list[EngineFound], machine: dict[str, Any], packages: dict[str, str | None], environment: dict[str, str]
-) -> str:
-    from ..memory.explanation import as_lines
-
+def _in_words(found: Findings) -> list[str]:
     lines = [f"tilewright {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
     lines.append("\nengines")
-    for each in engines:
-        if each.problem is not None:
-            state, rest = "FAILS" if each.is_broken else "no", each.problem
-        elif each.is_broken:
-            state, rest = "WRONG", f"{each.detail}; its bits differ from the reference: please report this"
-        else:
-            state, rest = "yes", f"{each.detail}; bits checked"
-        lines.append(as_lines([(f"  {each.name:<10} {state:<6}", rest)], 20))
+    lines += [_engine_line(each) for each in found.engines] or ["  none can be tried before what is missing is there"]
     lines.append("\nmachine")
+    lines += [_line(f"  {name}", 15, text) for name, text in _machine_facts(found.machine)]
+    lines.append("\npackages")
+    lines += [_line(f"  {name}", 15, version or "not installed") for name, version in found.packages.items()]
+    if found.missing:
+        lines.append("\nmissing: what that costs, and what gets it")
+        for each in found.missing:
+            lines.append(_line(f"  {each.name}", 15, f"{'NEEDED: ' * each.is_required}{each.cost}"))
+            lines += [f"    $ {command}" for command in each.commands]  # on one line each, to be copied
+    lines.append("\nenvironment")
+    lines += [f"  {name}={value}" for name, value in found.environment.items()] or ["  no TILEWRIGHT_ variable is set"]
+    return lines
+
+
+def _engine_line(each: EngineFound) -> str:
+    if each.problem is not None:
+        state, rest = "FAILS" if each.is_broken else "no", each.problem
+    elif each.is_broken:
+        state, rest = "WRONG", f"{each.detail}; its bits differ from the reference: please report this"
+    else:
+        state, rest = "yes", f"{each.detail}; bits checked"
+    return _line(f"  {each.name:<10} {state}", 20, rest)
+
+
+def _machine_facts(machine: dict[str, Any]) -> list[tuple[str, str]]:
     threads = machine["threads"] or "TILEWRIGHT_THREADS is no number of"
     cores = f"{machine['usable_cores']} of {machine['cores']} usable, {threads} threads"
     facts = [("processor", machine["processor"]), ("cores", cores)]
     if machine["memory_bytes"]:
         free = f", {bytes_in_words(machine['available_bytes'])} available" if machine["available_bytes"] else ""
         facts.append(("memory", f"{bytes_in_words(machine['memory_bytes'])}{free}"))
-    lines += [f"  {name:<12} {text}" for name, text in facts]
-    lines.append("\npackages")
-    for name, version in packages.items():
-        use = f"not installed; for: {_PACKAGES[name]}" if version is None else version
-        lines.append(f"  {name:<12} {use}")
-    lines.append("\nenvironment")
-    lines += [f"  {name}={value}" for name, value in environment.items()] or ["  no TILEWRIGHT_ variable is set"]
-    return "\n".join(lines)
+    return facts
+
+
+def _line(name: str, indent: int, text: str) -> str:
+    """Return a named text in lines of at most 80 columns, the text in a column of its own."""
+    # Paths and the names of packages are words to be copied: they are not broken.
+    wrapper = TextWrapper(
+        _WIDTH,
+        initial_indent=f"{name:<{indent}}",
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(text)

@@ -58,8 +58,8 @@ def new_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with new_array(Path(folder, "a.npy"), (2, 3), "int32") as array:
     ...         array[...] = 7
-    ...     sorted(os.listdir(folder)), np.load(Path(folder, "a.npy")).sum()
-    (['a.npy'], np.int64(42))
+    ...     sorted(os.listdir(folder)), int(np.load(Path(folder, "a.npy")).sum())
+    (['a.npy'], 42)
     """
     file, extents, kind = Path(path), tuple([int(n) for n in shape]), scalar_dtype(dtype)
     if file.suffix not in SUFFIXES:

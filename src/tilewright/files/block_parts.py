@@ -42,8 +42,8 @@ def read_steps(tensor: StoredTensor, box: Any = None) -> Array:
     >>> spec = TensorSpec((1, 32), "bfloat8_b")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(spec, to_bytes(np.ones((1, 32), np.float32), spec)))
-    ...     read_steps(open_tensors(folder)["x"])[0, 0]
-    np.float32(0.015625)
+    ...     float(read_steps(open_tensors(folder)["x"])[0, 0])
+    0.015625
     """
     return _Steps(**_fields(tensor)).read(box)
 

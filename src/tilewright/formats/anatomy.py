@@ -45,8 +45,9 @@ class Anatomy:
     def steps(self) -> Floats:
         """Return, for each element, how far the next larger number is that its block could hold there.
 
-        >>> take_apart(format_of("bfloat8_b").pack(np.full(16, 3.0), tile_elements=16), "bfloat8_b", 16).steps()[0, 0]
-        np.float64(0.03125)
+        >>> packed = format_of("bfloat8_b").pack(np.full(16, 3.0), tile_elements=16)
+        >>> float(take_apart(packed, "bfloat8_b", 16).steps()[0, 0])
+        0.03125
         """
         wide = np.repeat(self.factors(), self.format.block, axis=1)
         found: Floats = wide * _spacing(self.format)[self.codes]

@@ -101,8 +101,9 @@ class Kernel:
     def scalars(self) -> list[Any]:
         """Return the arguments as NumPy scalars of their types.
 
-        >>> Kernel("tw_pack_0", "pack", (), 1, 64, arguments=(("i32", -4),)).scalars
-        [np.int32(-4)]
+        >>> kernel = Kernel("tw_pack_0", "pack", (), 1, 64, arguments=(("i32", -4),))
+        >>> [(int(each), each.dtype.name) for each in kernel.scalars]
+        [(-4, 'int32')]
         """
         kinds = {"u32": np.uint32, "i32": np.int32, "i64": np.int64}
         return [kinds[kind](value) for kind, value in self.arguments]
