@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing: change the code in small ways, and see whether a test notices. `make mutants` runs it.
 
-    python -m tests.mutants                                    a sample of every file
-    python -m tests.mutants --all src/tilewright/copy/plan.py  every mutant of one file (hours)
+    python -m tests.mutants                                     a sample of every file
+    python -m tests.mutants --all src/tilewright/copy/plan.py   every mutant of one file
 
-The operators are Cosmic Ray's. A mutant exists only in the memory of one forked process, where it is imported instead
-of the file: the checkout is never changed. A first run of the tests records which test reaches which line. A mutant
-then meets the tests which reach its line, a few seconds of them, the quickest first, with few examples each; one that
-survives those meets them all, with as many examples as `make test` takes.
+The operators are Cosmic Ray's, applied inside functions. The checkout is never changed: a mutant exists only in the
+memory of one forked process, in which the function that it changes is replaced. That process has imported everything
+and collected the tests already, so a mutant costs little more than the tests that it meets: those that reach its
+line, quickest first, a few seconds of them, with few examples each. One that survives meets all that reach its line,
+with as many examples as `make test` takes.
 """
 
 from __future__ import annotations
@@ -15,60 +16,49 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import functools
+import gc
+import inspect
 import json
 import multiprocessing
 import os
 import random
 import re
 import resource
+import signal
 import sys
 import time
 from bisect import bisect
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import coverage
 import hypothesis
-import numpy  # noqa: F401  imported once here, for all the forked processes
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
-from hypothesis import strategies  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ROOT / "src"
+PACKAGE = ROOT / "src/tilewright"
+SUBJECTS = [*sorted(PACKAGE.glob("layout/*.py")), PACKAGE / "copy/plan.py"]
 # The tests which concern the files of a room; kernels for devices take long to compile, and say nothing about plans.
 TESTS = {"layout": ["tests/layout"], "copy": ["tests/copy", "-k", "not opencl and not kernel"]}
-SUBJECTS = [*sorted(SOURCES.glob("tilewright/layout/*.py")), SOURCES / "tilewright/copy/plan.py"]
-
 # `is` for `==` is the same for small integers, and the other way round for None and True.
 OPERATORS = [
     name
     for name in OperatorProvider()
-    if not name.startswith("Variable") and not re.search("Comparison.*_(Is|IsNot)", name)
-] + ["ReplaceComparisonOperator_Is_IsNot", "ReplaceComparisonOperator_IsNot_Is"]
-HEADS = ("mutants", "tried", "killed", "timeout", "survived", "score")
-ON_IMPORT = ""  # what coverage calls no test in particular
-TYPE_ALIAS = re.compile(r"[A-Z]\w+ = (Union\[)?(int|tuple|list|dict|Callable)\b")
-QUICK = 4.0  # seconds of tests, as recorded, for the first look
+    if not name.startswith(("Variable", "RemoveDecorator"))
+    and not re.search("Comparison.*_(Is|IsNot)", re.sub("_(Is_IsNot|IsNot_Is)$", "", name))
+]
+QUICK = 3.0  # seconds of tests, as recorded, for the first look
 PROFILES = {"few": 15, "many": 200}
-for profile, examples in PROFILES.items():
-    hypothesis.settings.register_profile(
-        profile,
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # a failure is enough: nobody reads it
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
+VERDICTS = ("killed", "survived", "timeout")
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ class Mutant:
     def source(self) -> str:
         """Return the text of the file with the change."""
         text = mutate_code(self.path.read_text(), OperatorProvider()[self.operator](), self.occurrence)
-        # The name that Cosmic Ray catches instead has to exist.
+        # The exception that Cosmic Ray expects instead of another has to exist.
         return str(text).replace("CosmicRayTestingException", "ZeroDivisionError")
 
     @property
@@ -98,215 +88,240 @@ class Mutant:
 
 def mutants_of(path: Path) -> list[Mutant]:
     """Return every mutant of a file that a test could be expected to notice."""
-    tree = get_ast(path.read_text())
-    skipped = list(_of_no_consequence(ast.parse(path.read_text())))
+    text = path.read_text()
+    nodes = list(ast_nodes(get_ast(text)))
+    tree = ast.parse(text)
+    bodies = [(_span(node.body[0])[0], _span(node)[1]) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    skipped = [_span(node) for node in _of_no_consequence(tree)]
+
+    def concerns(start: tuple[int, int], end: tuple[int, int]) -> bool:
+        def within(spans: list[Any]) -> bool:
+            return any(first <= start and end <= last for first, last in spans)
+
+        return within(bodies) and not within(skipped)
+
     found = []
     for name in OPERATORS:
         operator = OperatorProvider()[name]()
-        places = (place for node in ast_nodes(tree) for place in operator.mutation_positions(node))
+        places = (place for node in nodes for place in operator.mutation_positions(node))
         for occurrence, (start, end) in enumerate(places):
-            if not any(first <= start and end <= last for first, last in skipped):
+            if concerns(start, end):
                 found.append(Mutant(path, name, occurrence, start[0], end[0]))
     return found
 
 
-def _of_no_consequence(tree: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield where types, texts of errors, reprs and the sizes of caches stand: changes there break nothing."""
+def _of_no_consequence(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield types, texts of errors, reprs and checks of our own invariants: changes there break nothing."""
     for node in ast.walk(tree):
-        parts: list[Any] = []
         if isinstance(node, ast.FunctionDef):
-            decorators = [each for each in node.decorator_list if re.search("cache|overload", ast.unparse(each))]
-            parts = [node.returns, *decorators, node if node.name == "__repr__" else None]
+            yield from [node] if node.name == "__repr__" else filter(None, [node.returns])
         elif isinstance(node, (ast.arg, ast.AnnAssign)):
-            parts = [node.annotation]
+            yield from filter(None, [node.annotation])
         elif isinstance(node, ast.Raise):
-            parts = [node.exc]
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            parts = [node]
-        elif isinstance(node, ast.Assign) and TYPE_ALIAS.match(ast.unparse(node)):
-            parts = [node.value]
-        for part in filter(None, parts):
-            yield (part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)
+            yield node
+        elif isinstance(node, ast.keyword) and node.arg == "strict":
+            yield node.value
+
+
+def _span(node: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 def sample(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
     """Return a random choice of mutants, the same for the same seed, spread over lines and kinds of change."""
     shuffled = sorted(mutants, key=lambda each: (each.line, each.operator, each.occurrence))
     random.Random(seed).shuffle(shuffled)
-    seen: dict[tuple[int, str], int] = {}
-    ranked = []
+    seen: Counter[Any] = Counter()
+    turns = []
     for mutant in shuffled:  # twelve ways to replace one + are hardly better than one
         kind = mutant.line, mutant.operator.split("_")[0]
-        seen[kind] = seen.get(kind, -1) + 1
-        ranked.append((seen[kind], len(ranked), mutant))
-    return sorted((mutant for _, _, mutant in sorted(ranked, key=lambda each: each[:2])[:size]), key=lambda m: m.line)
+        turns.append(seen[kind])
+        seen[kind] += 1
+    chosen = sorted(range(len(shuffled)), key=turns.__getitem__)[:size]
+    return sorted((shuffled[k] for k in chosen), key=lambda mutant: mutant.line)
 
 
-class Instead(importlib.machinery.SourceFileLoader, importlib.abc.MetaPathFinder):
-    """Imports a mutant where its file would be imported."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        super().__init__(".".join(mutant.path.relative_to(SOURCES).with_suffix("").parts), str(mutant.path))
-        self.package = self.name.removesuffix(".__init__")
-        self.mutant = mutant
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != self.package:
-            return None
-        self.name = name
-        inside = [str(self.mutant.path.parent)] if self.mutant.path.stem == "__init__" else None
-        return importlib.util.spec_from_file_location(name, self.path, loader=self, submodule_search_locations=inside)
-
-    def get_code(self, fullname: str) -> Any:
-        return compile(self.mutant.source, self.path, "exec", dont_inherit=True)
+def become(mutant: Mutant) -> None:
+    """Replace the function that a mutant changes, and forget what the right one has computed."""
+    right, wrong = (compile(text, "", "exec", dont_inherit=True) for text in (mutant.path.read_text(), mutant.source))
+    changed = dict(_changed(right, wrong))
+    replaced = 0
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__ in changed:
+            each.__code__ = changed[each.__code__]
+            replaced += 1
+        elif isinstance(each, functools._lru_cache_wrapper):
+            each.cache_clear()
+    if not replaced:
+        raise LookupError(f"nothing to replace for\n{mutant.diff}")
 
 
-class Chosen:
-    """A pytest plugin that keeps the chosen tests, in their order."""
+def _changed(right: CodeType, wrong: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield the functions that differ, right and wrong, out of two modules or classes."""
+    codes = ([each for each in code.co_consts if isinstance(each, CodeType)] for code in (right, wrong))
+    for a, b in zip(*codes, strict=True):
+        if not a.co_flags & inspect.CO_OPTIMIZED:  # the body of a class
+            yield from _changed(a, b)
+        elif a != b:
+            yield a, b
 
-    def __init__(self, tests: list[str]) -> None:
-        self.rank = {test: rank for rank, test in enumerate(tests)}
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        items[:] = sorted((item for item in items if item.nodeid in self.rank), key=lambda item: self.rank[item.nodeid])
+class Arena:
+    """A pytest plugin that collects the tests once, and lets every mutant meet those that concern it."""
 
+    def __init__(self, room: str, mutants: list[Mutant], profile: str, report: Callable[[Mutant, str], None]) -> None:
+        self.room, self.mutants, self.profile, self.report = room, mutants, profile, report
+        self.record = ROOT / "build/mutants" / f"{room}.json"
+        self.failed = False
 
-class Recorder:
-    """A pytest plugin that writes down, for every test, the time it takes and the lines it reaches."""
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.failed |= report.failed
 
-    def __init__(self, room: str, file: Path) -> None:
-        self.room, self.file = room, file
-        self.coverage = coverage.Coverage(data_file=None, source=[str(SOURCES / "tilewright" / room)])
-        self.seconds: dict[str, float] = {}
+    def pytest_runtestloop(self, session: Any) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        if self.profile == "few" and forked(lambda: self._record(session.items), 3600) != "survived":
+            sys.exit(f"{TESTS[self.room]} fails without any mutant: mend that first")
+        recorded = json.loads(self.record.read_text())
+        for mutant in self.mutants:
+            path, lines = str(mutant.path), range(mutant.line, mutant.end + 1)
+            tests = [test for test, files in recorded["reached"].items() if set(lines) & set(files.get(path, ()))]
+            tests.sort(key=recorded["seconds"].__getitem__)
+            times = list(accumulate(map(recorded["seconds"].__getitem__, tests)))
+            expected = sum(times) * PROFILES["many"] / PROFILES["few"]
+            if self.profile == "few":
+                expected = QUICK
+                tests = tests[: bisect(times, QUICK)]
+            chosen = [items[test] for test in tests]
+            self.report(mutant, forked(functools.partial(self._meet, chosen, mutant), 10 + 5 * expected))
+        return True
 
-    def pytest_sessionstart(self) -> None:
-        self.coverage.start()
+    def _meet(self, items: list[Any], mutant: Mutant) -> bool:
+        become(mutant)
+        return self._survives(items)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: Any) -> Any:
-        self.coverage.switch_context(item.nodeid)
-        start = time.process_time()
-        try:
-            return (yield)
-        finally:
-            self.seconds[item.nodeid] = time.process_time() - start
+    def _survives(self, items: list[Any], before: Callable[[Any], None] = lambda item: None) -> bool:
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            before(item)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                return False
+        return True
 
-    def pytest_sessionfinish(self) -> None:
-        self.coverage.stop()
-        data = self.coverage.get_data()
-        reached: dict[str, dict[str, list[int]]] = {test: {} for test in [*self.seconds, ON_IMPORT]}
+    def _record(self, items: list[Any]) -> bool:
+        """Write down, for every test, the time it takes and the lines it reaches."""
+        tracer = coverage.Coverage(data_file=None, source=[str(PACKAGE / self.room)], messages=False)
+        tracer.start()
+        starts: list[float] = []
+
+        def before(item: Any) -> None:
+            tracer.switch_context(item.nodeid)
+            starts.append(time.process_time())
+
+        if not self._survives(items, before):
+            return False
+        starts.append(time.process_time())
+        tracer.stop()
+        seconds = {item.nodeid: end - start for item, start, end in zip(items, starts, starts[1:], strict=False)}
+        reached: dict[str, dict[str, list[int]]] = {test: {} for test in seconds}
+        data = tracer.get_data()
         for path in data.measured_files():
             for line, tests in data.contexts_by_lineno(path).items():
-                for test in tests:
-                    reached[test].setdefault(str(Path(path).relative_to(ROOT)), []).append(line)
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps({"seconds": self.seconds, "reached": reached}))
+                for test in filter(None, tests):
+                    reached[test].setdefault(path, []).append(line)
+        self.record.parent.mkdir(parents=True, exist_ok=True)
+        self.record.write_text(json.dumps({"seconds": seconds, "reached": reached}))
+        return True
 
 
-def run(chosen: list[str], plugin: Any, profile: str, seconds: float, mutant: Mutant | None = None) -> str:
-    """Return what became of a run of pytest in a process of its own: "killed", "survived" or "timeout"."""
-
-    def inside() -> None:
-        os.setsid()
-        null = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(null, stream)
-        if mutant is not None:  # time of the processor: a busy machine is not a hang
+def forked(survives: Callable[[], bool], seconds: float) -> str:
+    """Return what became of a process of its own: "killed", "survived" or "timeout"."""
+    pid = os.fork()
+    if not pid:
+        code = 2
+        try:
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(null, stream)
+            # Time of the processor, since a busy machine is not a hang; by the clock only what waits for ever.
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+            signal.alarm(40 * int(seconds))
             resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-            sys.meta_path.insert(0, Instead(mutant))
-        quietly = "-x -q --tb=no --assert=plain -p no:cacheprovider -p no:xdist".split()
-        arguments = [*quietly, f"--hypothesis-profile={profile}", *chosen]
-        os._exit(int(pytest.main(arguments, plugins=[plugin])))
-
-    process = multiprocessing.get_context("fork").Process(target=inside)
-    process.start()
-    process.join(seconds * 30)
-    if process.exitcode is None or process.exitcode == -24:  # SIGXCPU
-        process.kill()
-        process.join()
+            code = 0 if survives() else 1
+        except LookupError:
+            code = 3
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if -code in (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM):
         return "timeout"
-    return "survived" if process.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) else "killed"
+    return {0: "survived", 3: "unknown"}.get(code, "killed")
 
 
-class Tests:
-    """The tests of a room: what they reach, and how long they take."""
+def judge(room: str, mutants: list[Mutant], profile: str) -> Iterator[tuple[Mutant, str]]:
+    """Yield mutants with what became of them, out of one session of pytest in a process of its own."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    quietly = ["-qq", "-s", "--no-summary", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]
 
-    def __init__(self, room: str, fresh: bool) -> None:
-        file = ROOT / "build/mutants" / f"{room}.json"
-        unknown = fresh or not file.exists()
-        if unknown and run(TESTS[room], Recorder(room, file), "few", 3600) != "survived":
-            sys.exit(f"{TESTS[room][0]} fails without any mutant: mend that first")
-        recorded = json.loads(file.read_text())
-        self.seconds: dict[str, float] = recorded["seconds"]
-        self.reached: dict[str, dict[str, list[int]]] = recorded["reached"]
+    def session() -> None:
+        hypothesis.settings.register_profile(
+            "mutants",
+            max_examples=PROFILES[profile],
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # nobody reads the smallest example
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        arena = Arena(room, mutants, profile, lambda mutant, verdict: sender.send((mutant, verdict)))
+        pytest.main([*quietly, "--hypothesis-profile=mutants", *TESTS[room]], plugins=[arena])
 
-    def concerning(self, mutant: Mutant) -> list[str]:
-        """Return the tests which reach a mutant, quickest first; all of them, for what runs on import."""
-        path = str(mutant.path.relative_to(ROOT))
-        lines = range(mutant.line, mutant.end + 1)
-        found = {test for test, files in self.reached.items() if any(line in lines for line in files.get(path, ()))}
-        return sorted(self.seconds if ON_IMPORT in found else found, key=self.seconds.__getitem__)
-
-    def judge(self, mutant: Mutant, quick: bool) -> str:
-        """Return "killed", "timeout" or "survived"."""
-        tests = self.concerning(mutant)
-        times = list(accumulate(map(self.seconds.__getitem__, tests)))
-        first = tests[: bisect(times, QUICK)]
-        verdict = self._meet(mutant, first, "few", QUICK)
-        if verdict == "survived" and not quick:
-            verdict = self._meet(mutant, tests, "many", sum(times) * PROFILES["many"] / PROFILES["few"])
-        return verdict
-
-    def _meet(self, mutant: Mutant, tests: list[str], profile: str, seconds: float) -> str:
-        if not tests:
-            return "survived"
-        files = list(dict.fromkeys(test.split("::")[0] for test in tests))
-        return run(files, Chosen(tests), profile, 10 + 5 * seconds, mutant)
+    process = multiprocessing.get_context("fork").Process(target=session)
+    process.start()
+    sender.close()
+    for _ in mutants:
+        yield receiver.recv()
+    process.join()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, default=SUBJECTS, help="the files to change (default: all)")
-    parser.add_argument("--sample", type=int, default=12, metavar="N", help="mutants of each file (default: 12)")
+    parser.add_argument("--sample", type=int, default=25, metavar="N", help="mutants of each file (default: 25)")
     parser.add_argument("--all", action="store_true", help="every mutant")
     parser.add_argument("--seed", type=int, default=0, help="another seed chooses another sample")
     parser.add_argument("--quick", action="store_true", help="leave out the second look, with many examples")
-    parser.add_argument("--keep", action="store_true", help="trust what an earlier run recorded about the tests")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     os.chdir(ROOT)
 
-    rooms: dict[str, Tests] = {}
-    table: list[tuple[str, dict[str, int]]] = []
-    survivors: list[Mutant] = []
-    for path in map(Path.resolve, chosen.files):
-        room = path.parent.name
-        if room not in rooms:
-            rooms[room] = Tests(room, fresh=not chosen.keep)
-        mutants = mutants_of(path)
-        counts = {"all": len(mutants), "killed": 0, "survived": 0, "timeout": 0}
-        for mutant in sample(mutants, len(mutants) if chosen.all else chosen.sample, chosen.seed):
-            verdict = rooms[room].judge(mutant, chosen.quick)
-            counts[verdict] += 1
-            if verdict == "survived":
-                survivors.append(mutant)
-                print(mutant.diff, flush=True)
-        table.append((str(path.relative_to(SOURCES / "tilewright")), counts))
-        print(row(*table[-1]), flush=True)
+    paths = [path.resolve() for path in options.files]
+    every = {path: mutants_of(path) for path in paths}
+    size = sys.maxsize if options.all else options.sample
+    chosen = {path: sample(every[path], size, options.seed) for path in paths}
+    verdicts: dict[Mutant, str] = {}
+    for room in dict.fromkeys(path.parent.name for path in paths):
+        mutants = [mutant for path in paths if path.parent.name == room for mutant in chosen[path]]
+        for profile in ["few"] if options.quick else ["few", "many"]:
+            for mutant, verdict in judge(room, mutants, profile):
+                verdicts[mutant] = verdict
+                if verdict != "killed":
+                    print(f"{verdict} ({profile} examples): {mutant.diff}", flush=True)
+            mutants = [mutant for mutant in mutants if verdicts[mutant] == "survived"]
 
-    total = {key: sum(counts[key] for _, counts in table) for key in ("all", "killed", "survived", "timeout")}
-    print("", f"{'file':24}" + "".join(f"{head:>10}" for head in HEADS), sep="\n")
-    for name, counts in [*table, ("together", total)]:
-        print(row(name, counts))
-    if survivors:
-        print("\nsurvivors:", *(mutant.diff for mutant in survivors), sep="\n")
+    print("", f"{'file':24}" + "".join(f"{head:>10}" for head in ("mutants", "tried", *VERDICTS, "score")), sep="\n")
+    total: Counter[str] = Counter()
+    for path in paths:
+        counts = Counter(verdicts[mutant] for mutant in chosen[path]) + Counter(mutants=len(every[path]))
+        print(row(str(path.relative_to(PACKAGE)), counts))
+        total += counts
+    print(row("together", total))
+    print("\nsurvivors:", *(mutant.diff for mutant, verdict in verdicts.items() if verdict == "survived"), sep="\n")
 
 
-def row(name: str, counts: dict[str, int]) -> str:
+def row(name: str, counts: Counter[str]) -> str:
     """Return a line of the table."""
-    tried = counts["killed"] + counts["timeout"] + counts["survived"]
+    tried = sum(counts[verdict] for verdict in VERDICTS)
     score = f"{(tried - counts['survived']) / tried:.0%}" if tried else "-"
-    cells = (counts["all"], tried, counts["killed"], counts["timeout"], counts["survived"], score)
+    cells = (counts["mutants"], tried, *(counts[verdict] for verdict in VERDICTS), score)
     return f"{name:24}" + "".join(f"{cell:>10}" for cell in cells)
 
 
