@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import ComposedLayout, Layout, PagedLayout, Swizzle, compose, parse, row_major
+from tilewright import ComposedLayout, Layout, PagedLayout, Swizzle, compose, parse, replicate, row_major
 from tilewright.layout.additive import additive_modes
 
 from .reference import layouts_into
@@ -118,3 +118,16 @@ def test_a_swizzle_leaves_alone_what_lies_below_and_above_its_bits(outer, inner,
 )
 def test_the_largest_block_of_a_layout_that_is_strided_is_found(outer, inner, modes):
     assert additive_modes(ComposedLayout(parse(outer), parse(inner))) == modes
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        PagedLayout(4, [8, 0]),
+        ComposedLayout(PagedLayout(2, [6, 4, 0]), ComposedLayout(SWIZZLE, Layout((2, 3), (1, 2)))),
+        ComposedLayout(SWIZZLE, replicate(Layout((2, 4), (1, 2)), 2, 64)),
+        ComposedLayout(PagedLayout(16, [0]), Layout((2, 4), (-1, 2), offset=1)),
+    ],
+)
+def test_what_is_not_taken_apart_has_no_strided_leaf(layout):
+    assert additive_modes(layout) == [[(n, None)] for n in layout.shape]
