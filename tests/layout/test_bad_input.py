@@ -196,6 +196,7 @@ BROKEN_RULES = [
     case("product-negative", lambda: tw.logical_product(Layout(4, -1), 3), LayoutError, "negative stride -1"),
     case("group-nothing", lambda: tw.group(GRID, 1, 1), LayoutError, "cannot group", "modes 0 to 1"),
     case("group-beyond", lambda: tw.group(GRID, 0, 3), LayoutError, "cannot group", "modes 0 to 1"),
+    case("unflatten-nested", lambda: tw.unflatten(((1, 2), 3), (0, (0, 0))), LayoutError, "must be flat", "((1, 2)"),
     case("unflatten", lambda: tw.unflatten(Layout((2, 3)), (0, (0, 0))), LayoutError, "3 entries", "has 2"),
     case("mode-beyond", lambda: GRID.mode(2), LayoutError, "no mode", "modes 0 to 1"),
     case("mode-of-tuple", lambda: tw.mode((4, 8), 2), LayoutError, "no mode 2", "modes 0 to 1"),

@@ -58,6 +58,22 @@ def test_with_one_copy_less_a_complement_would_not_reach_the_bound(layout, bound
         assert max(table(layout)) + max(table(fewer)) + 1 < bound
 
 
+@given(FREE, st.none() | BOUNDS, st.integers(-50, 50))
+def test_a_complement_does_not_depend_on_where_the_layout_starts(layout, bound, offset):
+    assert tw.complement(layout + offset, bound) == tw.complement(layout, bound)
+
+
+@given(FREE)
+def test_without_a_bound_a_complement_reaches_as_far_as_the_layout(layout):
+    assert tw.complement(layout) == tw.complement(layout, layout.cosize)
+
+
+@given(FREE, st.integers(2, 240))
+def test_beside_an_empty_layout_every_place_is_free(layout, bound):
+    empty = L((0, layout.shape), (1, layout.stride))
+    assert tw.complement(empty, bound) == L(bound)
+
+
 @given(layouts(max_size=48, kinds=("compact",), offsets=False), st.integers(1, 6))
 def test_a_compact_layout_and_its_complement_cover_every_place_once(layout, copies):
     free = tw.complement(layout, layout.size * copies)

@@ -53,6 +53,11 @@ def tile_only(layout, tiler):
     return tuple([tile_only(layout, part) for part in tiler] + [1] * (layout.rank - len(tiler)))
 
 
+@given(layouts(max_size=64), st.integers(1, 14))
+def test_an_extent_cuts_like_the_layout_of_that_extent(layout, n):
+    assert tw.logical_divide(layout, n) == tw.logical_divide(layout, L(n))
+
+
 # Every element once.
 
 

@@ -266,3 +266,11 @@ def test_integers_far_beyond_64_bits_are_refused_quickly(digits, form):
 def test_every_integer_of_64_bits_is_read(number):
     assert parse(f"2:{number}").stride == number
     assert parse(f"2:-{number}").stride == -number
+
+
+def test_a_layout_is_formatted_like_its_text_or_as_mojo_writes_it():
+    layout = Layout((4, (2, 3)), (6, (3, 1)))
+    assert f"{layout}" == str(layout)
+    assert f"{layout:>30}" == str(layout).rjust(30)
+    assert f"{layout:mojo}" == "((4, (2, 3)):(6, (3, 1)))"
+    assert f"{Layout(4, 2):mojo}" == "((4):(2))"

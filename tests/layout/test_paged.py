@@ -12,14 +12,14 @@ from tilewright.layout import Layout
 from tilewright.layout.additive import additive_modes
 
 
-def scattered(page, order, gap=0):
-    return PagedLayout(page, [k * (page + gap) for k in order])
+def scattered(page, order, gap=0, first=0):
+    return PagedLayout(page, [first + k * (page + gap) for k in order])
 
 
 @st.composite
 def pages(draw):
-    count = draw(st.integers(1, 9))
-    return scattered(draw(st.integers(1, 6)), draw(st.permutations(range(count))), draw(st.integers(0, 3)))
+    order = draw(st.permutations(range(draw(st.integers(1, 9)))))
+    return scattered(draw(st.integers(1, 6)), order, draw(st.integers(0, 3)), draw(st.integers(-50, 9)))
 
 
 @given(pages())
@@ -29,7 +29,7 @@ def test_every_way_of_asking_agrees(layout):
     assert [layout(k, page) for page in range(len(layout.starts)) for k in range(layout.page)] == expected
     assert layout(np.arange(layout.size)).tolist() == expected
     assert layout.offsets().ravel(order="F").tolist() == expected
-    assert layout.cosize == max(expected) + 1
+    assert layout.cosize == max(0, *expected) + 1 - min(0, *expected)
     assert not layout.valid(layout.size)
     assert layout.valid(np.array([0, layout.size])).tolist() == [True, False]
 

@@ -2,6 +2,7 @@
 """Swizzles: one field of bits is XORed into another, and nothing else changes."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,17 @@ def test_a_swizzle_undoes_itself(swizzle, offset):
 def test_only_target_bits_change_and_only_source_bits_matter(swizzle, offset):
     assert (swizzle(offset) ^ offset) & ~swizzle.target_mask == 0
     assert swizzle(offset & swizzle.source_mask) ^ (offset & swizzle.source_mask) == swizzle(offset) ^ offset
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(61, 66), st.sampled_from([1, -1]))
+def test_both_fields_lie_within_the_63_bits_of_an_offset(bits, base, reach, sign):
+    shift = sign * (reach - bits - base)
+    if reach > 63:
+        with pytest.raises(LayoutError, match="beyond the 63 bits"):
+            Swizzle(bits, base, shift)
+    else:
+        swizzle = Swizzle(bits, base, shift)
+        assert (swizzle.source_mask | swizzle.target_mask) < 2**63
 
 
 @given(swizzles(max_bits=2, max_base=2, max_shift=3), st.integers(0, 5))

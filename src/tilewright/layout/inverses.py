@@ -46,7 +46,7 @@ def complement(layout: Any, bound: Any = None) -> Layout:
     if getattr(layout, "axes", ()):
         return _on_one_axis(layout, "complement", lambda plain: complement(plain, bound))
     extents, strides, period, filled, _ = _gaps(layout)
-    limit = layout.cosize - layout.offset if bound is None else as_tree(bound)
+    limit = 0 if bound is None else as_tree(bound)  # its own places it reaches by itself
     if min([as_integer(n, "the bound of a complement") for n in leaves(limit)], default=0) < 0:
         raise LayoutError(f"complement of {layout} up to {limit}: the bound must be nonnegative")
     copies = ceil_div(product(limit) - filled, period) + 1
@@ -92,7 +92,8 @@ def _gaps(layout: Any) -> tuple[list[int], list[int], int, int, bool]:
                 f"complement of {layout}: it is not injective, coordinates {pair[0]} and {pair[1]} share"
                 f" place {layout(pair[0])}; only broadcast modes may repeat places"
             )
-        reach = layout.cosize - layout.offset
+        low, high = layout.bounds
+        reach = high + 1 - low
         return [], [], reach, reach, False
     extents, strides = [], []
     period, filled, wholly = 1, 1, True
