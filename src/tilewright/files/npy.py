@@ -141,7 +141,7 @@ def read_npz(path: Any) -> list[StoredTensor]:
             taken = sorted([_bytes_of(info, file) for info in members])
     except FileFormatError:
         raise
-    except (*_ZIP_PROBLEMS, OSError) as problem:
+    except _READING_PROBLEMS as problem:
         raise FileFormatError(f"it is no zip file that can be read: {problem}") from None
     for (_, end), (start, _) in pairwise(taken):  # compressed ones too: that is how a small file unpacks to terabytes
         if start < end:
@@ -164,6 +164,7 @@ with suppress(ImportError):  # a Python may be built without it
     from lzma import LZMAError
 
     _ZIP_PROBLEMS += (LZMAError,)
+_READING_PROBLEMS: tuple[type[Exception], ...] = (*_ZIP_PROBLEMS, OSError)
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
@@ -231,7 +232,7 @@ class _Unpacked(SourceFile):
                     handle.write(chunk)
         except FileFormatError:
             raise
-        except (*_ZIP_PROBLEMS, OSError) as problem:
+        except _READING_PROBLEMS as problem:
             if isinstance(problem, OSError) and problem.errno is not None:
                 raise  # of the disk; bzip2 has no exception of its own for data that are damaged
             raise FileFormatError(f"{self.path}: {self._info.filename!r} cannot be unpacked: {problem}") from None

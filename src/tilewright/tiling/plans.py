@@ -23,7 +23,7 @@ from ..showing import Shown
 from .execution import CancelledError, Progress, Step, Switch, check_result
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
-from .ports import Room
+from .ports import Room, chunks_of
 from .storage import Stored, StoredFile, check_sendable, stored
 from .tile import Tile, extents
 from .tiler import Tiler
@@ -218,8 +218,8 @@ def plan_tiles(
 
 def _check_chunks(thing: Any, tile: Any) -> None:
     """Raise if two tasks would write one chunk of a chunked target, which is not safe."""
-    chunks = getattr(thing, "shards", None) or getattr(thing, "chunks", None)
-    if not isinstance(chunks, tuple) or not all(isinstance(n, int) for n in chunks):
+    chunks = chunks_of(thing)
+    if chunks is None:
         return
     shape = extents(tile, "tile", len(chunks))
     if any(t % c and t < n for t, c, n in zip(shape, chunks, thing.shape, strict=True)):
