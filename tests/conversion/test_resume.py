@@ -17,7 +17,9 @@ from tilewright.conversion.workplace import Workplace
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, contents, converted, started
 
-KILLS = int(os.environ.get("TILEWRIGHT_KILLS", "2"))  # make kills: 20
+KILLS = int(os.environ.get("TILEWRIGHT_KILLS", "2"))  # make kills: 25
+IN_A_ROW = 6 if KILLS > 2 else 3
+KINDS = ["tensorbin", "safetensors", "banks", "npy"] if KILLS > 2 else ["tensorbin", "safetensors"]
 OUTS = {"tensorbin": "out", "safetensors": "out.safetensors", "banks": "out", "npy": "out"}
 
 
@@ -25,33 +27,76 @@ def options(to):
     return ["--to", to, "--dtype", "bfloat16" if to == "npy" else "bfloat8_b", "--memory", "256KiB", "--jobs", "2"]
 
 
-@pytest.mark.parametrize("to", ["tensorbin", "safetensors", "banks"] if KILLS > 2 else ["tensorbin", "safetensors"])
-def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
-    source = checkpoint(tmp_path / "m.safetensors", tensors=20)
-    whole = tmp_path / "whole" / OUTS[to]
+def finished_tensors(out, to):
+    """Return how many tensors the journal of a conversion says are done, or -1 where there is none."""
+    folder = Workplace(out, to == "safetensors").folder
+    try:
+        return sum(each.read_bytes().count(b"\n") for each in folder.glob("done*.jsonl")) if folder.exists() else -1
+    except FileNotFoundError:  # it was there a moment ago
+        return -1
+
+
+def killed(source, out, to, rng, *more):
+    """Convert until a random number of tensors is done and a little longer, then kill; return whether it still ran."""
+    process = started(source, out, *options(to), *more)
+    least = rng.randint(0, 21)
+    while finished_tensors(out, to) < least and process.poll() is None:
+        time.sleep(0.002)
+    time.sleep(rng.uniform(0.0, 0.05))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    if (out / "tilewright.json" if to != "safetensors" else out).exists():  # what looks finished is finished
+        assert bool(tw.verify(out, source))
+    return process.returncode == -signal.SIGKILL
+
+
+def resumed(source, out, to, whole):
+    """Resume a conversion to its end, compare it with one that was never killed, and return how many were kept."""
+    ended = converted(source, out, *options(to), "--resume", "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert contents(out) == contents(whole)
+    assert sorted(each.name for each in out.parent.iterdir()) == [out.name]
+    return json.loads(ended.stdout.splitlines()[-1])["kept"]
+
+
+def never_killed(folder, to):
+    """Return a checkpoint of 21 tensors, and what it is converted to."""
+    source = checkpoint(folder / "m.safetensors", tensors=20)
+    whole = folder / "whole" / OUTS[to]
     whole.parent.mkdir()
     assert converted(source, whole, *options(to)).returncode == 0
+    return source, whole
+
+
+@pytest.mark.parametrize("to", KINDS)
+def test_killed_and_resumed_is_as_if_never_killed(tmp_path, to):
+    source, whole = never_killed(tmp_path, to)
     rng = random.Random(to)
     deaths = kept = 0
     for attempt in range(KILLS):
         out = tmp_path / str(attempt) / OUTS[to]
         out.parent.mkdir()
-        process = started(source, out, *options(to))
-        while not Workplace(out, to == "safetensors").folder.exists() and process.poll() is None:
-            time.sleep(0.002)
-        time.sleep(rng.uniform(0.0, 0.3))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        deaths += process.returncode == -signal.SIGKILL
-        if (out / "tilewright.json" if to != "safetensors" else out).exists():  # what looks finished is finished
-            assert bool(tw.verify(out, source))
-        ended = converted(source, out, *options(to), "--resume", "--json")
-        assert ended.returncode == 0, ended.stderr
-        kept += json.loads(ended.stdout.splitlines()[-1])["kept"]
-        assert contents(out) == contents(whole)
-        assert sorted(each.name for each in out.parent.iterdir()) == [out.name]
+        deaths += killed(source, out, to, rng)
+        kept += resumed(source, out, to, whole)
     print(f"{to}: killed {deaths} of {KILLS} times, {kept} of {21 * KILLS} tensors were kept")
     assert deaths
+
+
+@pytest.mark.parametrize("to", KINDS[: 1 if KILLS <= 2 else None])
+def test_killed_in_a_row_and_resumed_is_as_if_never_killed(tmp_path, to):
+    source, whole = never_killed(tmp_path, to)
+    rng = random.Random(to)
+    most = kept = 0
+    for attempt in range(max(1, KILLS // 5)):
+        out = tmp_path / str(attempt) / OUTS[to]
+        out.parent.mkdir()
+        deaths = 0
+        while deaths < IN_A_ROW and killed(source, out, to, rng, "--resume"):
+            deaths += 1
+        most = max(most, deaths)
+        kept += resumed(source, out, to, whole)
+        print(f"{to}: killed {deaths} times in a row")
+    assert most > 1
 
 
 def test_killed_before_the_first_line_of_the_journal(tmp_path):

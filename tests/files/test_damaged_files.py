@@ -6,6 +6,8 @@ import json
 import struct
 import tempfile
 import zipfile
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -244,3 +246,58 @@ def test_a_member_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
     (tmp_path / "x.npz").write_bytes(whole.replace(struct.pack("<I", size + (1 << 20)), struct.pack("<I", size)))
     with pytest.raises(tw.FileFormatError):
         open_tensors(tmp_path / "x.npz")["a"].read()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_packed_in_any_way_are_read_or_refused(tmp_path, method):
+    """Each way of packing has exceptions of its own for bytes that it did not write; found by make fuzz-files."""
+    array = np.arange(40_000, dtype=np.float32)  # the header is unpacked when the file is opened, the rest when read
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a.npy", npy_bytes(array))
+    np.testing.assert_array_equal(open_tensors(path)["a"].read(), array)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(method)
+    for at in [*range(26, 60), *rng.integers(60, len(whole), 20)]:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with suppress(tw.FileFormatError):
+            open_tensors(path)["a"].read()
+    for other in {0, 8, 12, 14, 99} - {method}:
+        data = bytearray(whole)
+        for start in (8, whole.rfind(b"PK\x01\x02") + 10):  # where both headers of the member say how it is packed
+            data[start : start + 2] = struct.pack("<H", other)
+        path.write_bytes(data)
+        with pytest.raises(tw.FileFormatError):
+            open_tensors(path)["a"].read()
+
+
+def test_members_that_share_their_bytes_are_refused(tmp_path):
+    """A bomb: every member quotes the header of the next and goes on into its data, so that all unpack the last one."""
+    last = npy_bytes(np.zeros(1 << 16, np.uint8))
+    first_header = npy_bytes(np.zeros(1, np.uint8))[:128].replace(b"(1,)", b"%(size)")
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = squeeze.compress(last) + squeeze.flush()
+
+    def entry(name, packed_size, data):
+        return struct.pack(
+            "<HHHHHIIIHH", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, zlib.crc32(data), packed_size, len(data), len(name), 0
+        )
+
+    inner = b"PK\3\4" + entry(b"b.npy", len(packed), last) + b"b.npy"
+    size = str(len(inner) + len(last))
+    quoted = first_header.replace(b"%(size)", f"({size},)".encode()).replace(b" " * (len(size) - 1) + b"\n", b"\n")
+    data = quoted[:128] + inner + last
+    block = b"\0" + struct.pack("<HH", 128 + len(inner), 0xFFFF ^ (128 + len(inner))) + quoted[:128] + inner
+    outer = b"PK\3\4" + entry(b"a.npy", len(block) + len(packed), data) + b"a.npy"
+    body = outer + block + packed
+    at = {b"a.npy": (0, len(block) + len(packed), data), b"b.npy": (len(body) - len(packed) - 35, len(packed), last)}
+    listed = b"".join(
+        b"PK\1\2\x14\0" + entry(name, size, whole) + struct.pack("<HHHII", 0, 0, 0, 0, start) + name
+        for name, (start, size, whole) in at.items()
+    )
+    path = tmp_path / "x.npz"
+    path.write_bytes(body + listed + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 2, 2, len(listed), len(body), 0))
+    with zipfile.ZipFile(path) as archive:
+        assert [each.filename for each in archive.infolist()] == ["a.npy", "b.npy"]
+    with pytest.raises(tw.FileFormatError, match="share|[Oo]verlap"):
+        open_tensors(path)

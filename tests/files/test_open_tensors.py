@@ -166,6 +166,23 @@ def test_links_inside_a_directory_are_followed(tmp_path):
     assert list(open_tensors(tmp_path)) == ["a"]
 
 
+@pytest.mark.parametrize("length", [240, 5000])
+def test_an_index_of_names_that_no_file_can_have_is_refused(tmp_path, length):
+    """Which the system says before anything is looked for; found by make fuzz-files."""
+    home = "m" * length + ".safetensors"
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": home}}))
+    with pytest.raises(tw.FileFormatError) as caught:
+        open_tensors(tmp_path)
+    assert len(str(caught.value)) < 400 + len(str(tmp_path))
+
+
+def test_links_that_lead_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "m.safetensors").symlink_to("n.safetensors")
+    (tmp_path / "n.safetensors").symlink_to("m.safetensors")
+    with pytest.raises(tw.FileFormatError, match=r"circle|[Tt]oo many"):
+        open_tensors(tmp_path)
+
+
 def test_a_directory_of_files(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(3))
     np.savez(tmp_path / "y.npz", y=np.arange(4))

@@ -2,8 +2,10 @@
 """A long random run over the algebra: every pair composes, and every result obeys its law.
 
     python tests/fuzz/compose.py --pairs 100000 --seed 1
+    python tests/fuzz/compose.py --again 1/check_compose/4711
 
-Prints a table of how the compositions came out, and exits with 1 if a single one was wrong or refused.
+Prints how the compositions came out, and exits with 1 if a single one was wrong or refused. The seed of a failure is
+printed with it, and --again runs that one case.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -172,14 +175,21 @@ CHECKS: list[tuple[Callable[[random.Random, Counter[str]], None], float]] = [
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--pairs", type=int, default=100_000, help="how many compositions to try")
     arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--again", metavar="SEED", help="run the one case of this seed")
     options = arguments.parse_args()
     outcomes: Counter[str] = Counter()
+    if options.again:
+        name = options.again.split("/")[1]
+        next(check for check, _ in CHECKS if check.__name__ == name)(random.Random(options.again), outcomes)
+        return 0
     failures = 0
+    started = time.monotonic()
     for check, share in CHECKS:
-        for number in range(int(options.pairs * share)):
+        count = int(options.pairs * share)
+        for number in range(count):
             seed = f"{options.seed}/{check.__name__}/{number}"
             try:
                 check(random.Random(seed), outcomes)
@@ -188,6 +198,7 @@ def main() -> int:
                 print(f"FAILED {seed}: {type(problem).__name__}: {problem}", file=sys.stderr)
                 if failures > 20:
                     return 1
+        print(f"seed {options.seed}: {check.__name__} {count} times, {time.monotonic() - started:.0f} s", flush=True)
     print(", ".join(f"{count} {name}" for name, count in outcomes.most_common()), f"; {failures} failed")
     return 1 if failures else 0
 

@@ -63,14 +63,24 @@ def seeds(parser: str) -> list[bytes]:
             tw.convert(folder / "m.npz", folder / "o.safetensors", layout="row_major")
             return [plain + bytes(28), (folder / "o.safetensors").read_bytes()]
         if parser in ("tensorbin", "manifest"):
-            tw.convert(folder / "m.npz", folder / "out", layout="row_major", shard="height", grid=[2, 1], buffer="l1")
-            suffix = "*.tensorbin" if parser == "tensorbin" else "*.json"
-            return [path.read_bytes() for path in (folder / "out").glob(suffix)]
+            converted = converted_in(folder / "out")
+            suffix = ".tensorbin" if parser == "tensorbin" else ".json"
+            return [path.read_bytes() for path in converted if path.suffix == suffix]
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":
             return [BankImage(tw.TensorSpec((2, 3), "uint8", chip="wormhole_n150")).index()]
         return [b'"*" = {dtype = "bfloat8_b", tile = [16, 32]}\n["a*"]\nskip = true\ngrid = [8, 8]\n']
+
+
+def converted_in(folder: Path) -> list[Path]:
+    """Return the files of a small conversion: two tensors and the manifest that lists them."""
+    import tilewright as tw
+
+    with tempfile.TemporaryDirectory() as name:
+        np.savez(Path(name, "m.npz"), **ARRAYS)
+        tw.convert(Path(name, "m.npz"), folder, layout="row_major", shard="height", grid=[2, 1], buffer="l1")
+    return sorted(folder.iterdir())
 
 
 def tried(parser: str, folder: Path, data: bytes) -> None:
@@ -127,8 +137,11 @@ def fuzz(parser: str, corpus: Path, seconds: int) -> None:
         folder = Path(name)
         (folder / "m.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
         (folder / "x.banks.bin").write_bytes(bytes(384))
+        if parser == "manifest":
+            folder /= "converted"
+            converted_in(folder)  # so that what the manifest says is held against files that are there
         arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
-        arguments += ["-timeout=30", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
+        arguments += ["-timeout=3000", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
         atheris.Setup([*arguments, str(corpus / "seeds")], lambda data: tried(parser, folder, data))
         atheris.Fuzz()
 

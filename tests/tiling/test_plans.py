@@ -232,6 +232,26 @@ class Chunked:
         self.array[box] = value
 
 
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_an_interruption_ends_a_plan(workers):
+    """Without an executor it hung: it waited for the task that was interrupted; found by make soak."""
+    calls = []
+
+    def compute(x, y):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        np.negative(x, out=y)
+
+    plan = plan_tiles(np.zeros(40), np.zeros(40), tile=(4,))
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers else None
+        outcome = stack.enter_context(ThreadPoolExecutor(1)).submit(plan.run, compute, pool)
+        with pytest.raises((KeyboardInterrupt, TransferError)) as caught:
+            outcome.result(timeout=60)
+    assert isinstance(caught.value, KeyboardInterrupt) or isinstance(caught.value.__cause__, KeyboardInterrupt)
+
+
 def test_tiles_must_not_cut_the_chunks_of_a_target():
     source, target = np.arange(100), Chunked(np.zeros(100, int), (10,))
     with pytest.raises(LayoutError, match="multiples of the chunks"):

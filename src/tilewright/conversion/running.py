@@ -282,9 +282,7 @@ def _spread(
                 else:
                     raise problem
     finally:
-        for future in under_way:
-            future.cancel()
-        wait(list(under_way))
+        wait([future for future in under_way if not future.cancel()])  # what is cancelled in time never runs
 
 
 def _check_space(plan: ConversionPlan, todo: list[Item]) -> None:

@@ -91,11 +91,19 @@ def path_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
     'a.safetensors'
     """
     if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name or "\0" in name:
-        raise FileFormatError(f"the file name {name!r} leads out of the directory {folder}")
+        raise FileFormatError(f"the file name {name[:80]!r} leads out of the directory {folder}")
     path = folder / name
-    if not follow_symlinks and path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        leads_to = path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError) as problem:  # a name of a thousand letters, or links that lead in a circle
+        raise FileFormatError(f"{name[:80]!r} is no file in the directory {folder}: {_reason(problem)}") from None
+    if not follow_symlinks and leads_to is not path and not leads_to.is_relative_to(folder.resolve()):
         raise FileFormatError(
-            f"{path} is a link that leads out of the directory, to {path.resolve()}; name the file itself, or say that"
+            f"{path} is a link that leads out of the directory, to {leads_to}; name the file itself, or say that"
             " links may be followed"
         )
     return path
+
+
+def _reason(problem: Exception) -> str:
+    return str(getattr(problem, "strerror", None) or "its links lead in a circle")

@@ -10,6 +10,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
+from contextlib import suppress
 from itertools import pairwise
 from math import prod
 from threading import Lock
@@ -135,19 +136,20 @@ def read_npz(path: Any) -> list[StoredTensor]:
     file = SourceFile(path)
     try:
         with zipfile.ZipFile(file.path) as archive:
-            found = [_member(archive, info, file) for info in archive.infolist() if not info.is_dir()]
+            members = [info for info in archive.infolist() if not info.is_dir()]
+            found = [_member(archive, info, file) for info in members]
+            taken = sorted([_bytes_of(info, file) for info in members])
     except FileFormatError:
         raise
-    except (*_ZIP_PROBLEMS, OSError) as problem:
+    except _READING_PROBLEMS as problem:
         raise FileFormatError(f"it is no zip file that can be read: {problem}") from None
-    stored = sorted([each.byte_range for each in found if not isinstance(each.file, _Unpacked)])
-    for (_, end), (start, _) in pairwise(stored):
+    for (_, end), (start, _) in pairwise(taken):  # compressed ones too: that is how a small file unpacks to terabytes
         if start < end:
             raise FileFormatError(f"two members share the bytes from {start} to {end}")
     return found
 
 
-_ZIP_PROBLEMS = (
+_ZIP_PROBLEMS: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -158,6 +160,11 @@ _ZIP_PROBLEMS = (
     EOFError,
     OverflowError,
 )
+with suppress(ImportError):  # a Python may be built without it
+    from lzma import LZMAError
+
+    _ZIP_PROBLEMS += (LZMAError,)
+_READING_PROBLEMS: tuple[type[Exception], ...] = (*_ZIP_PROBLEMS, OSError)
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
@@ -170,12 +177,17 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -
         start = member.read(min(info.file_size, _MOST_HEADER_BYTES + 12))
     if info.compress_type != zipfile.ZIP_STORED:
         return npy_tensor(name, _Unpacked(file.path, info), 0, start, info.file_size)
-    local = file.read(info.header_offset, _LOCAL_HEADER_BYTES)
-    lengths = struct.unpack_from("<HH", local, 26)
-    begin = info.header_offset + _LOCAL_HEADER_BYTES + sum(lengths)
-    if info.compress_size != info.file_size or begin + info.file_size > file.size:
+    begin, end = _bytes_of(info, file)
+    if info.compress_size != info.file_size or end > file.size:
         raise FileFormatError(f"member {info.filename!r} reaches beyond the end of the file")
     return npy_tensor(name, file, begin, start, info.file_size)
+
+
+def _bytes_of(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:
+    """Return where the bytes of a member of a zip file begin and end, as they are stored."""
+    local = file.read(info.header_offset, _LOCAL_HEADER_BYTES)
+    begin = info.header_offset + _LOCAL_HEADER_BYTES + sum(struct.unpack_from("<HH", local, 26))
+    return begin, begin + info.compress_size
 
 
 class _Unpacked(SourceFile):
@@ -220,7 +232,9 @@ class _Unpacked(SourceFile):
                     handle.write(chunk)
         except FileFormatError:
             raise
-        except _ZIP_PROBLEMS as problem:
+        except _READING_PROBLEMS as problem:
+            if isinstance(problem, OSError) and problem.errno is not None:
+                raise  # of the disk; bzip2 has no exception of its own for data that are damaged
             raise FileFormatError(f"{self.path}: {self._info.filename!r} cannot be unpacked: {problem}") from None
         if left:
             raise FileFormatError(f"{self.path}: {self._info.filename!r} is {left} bytes shorter than it says")

@@ -25,7 +25,7 @@ from .execution import CancelledError, Progress, Step, Switch, check_result
 from .extents import extents
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
-from .ports import Room
+from .ports import Room, chunks_of
 from .storage import Stored, StoredFile, check_sendable, stored
 from .tiler import Tiler
 
@@ -219,8 +219,8 @@ def plan_tiles(
 
 def _check_chunks(thing: Any, tile: Any) -> None:
     """Raise if two tasks would write one chunk of a chunked target, which is not safe."""
-    chunks = getattr(thing, "shards", None) or getattr(thing, "chunks", None)
-    if not isinstance(chunks, tuple) or not all(isinstance(n, int) for n in chunks):
+    chunks = chunks_of(thing)
+    if chunks is None:
         return
     shape = extents(tile, "tile", len(chunks))
     if any(t % c and t < n for t, c, n in zip(shape, chunks, thing.shape, strict=True)):
@@ -301,9 +301,8 @@ class _PlanRun:
             while self.under_way:
                 self._collect()
         finally:
-            for future in self.under_way:
-                future.cancel()
-            wait(list(self.under_way))
+            # what is cancelled in time never runs, and may never say so: waiting for it would not end
+            wait([future for future in self.under_way if not future.cancel()])
 
     def _check_cancel(self) -> None:
         if self.cancel is not None and self.cancel.is_set():

@@ -7,7 +7,9 @@ else that slices (zarr, HDF5) is asked for the box it must give, and the rest is
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from math import gcd, prod
 from typing import Any, Protocol
 
@@ -149,6 +151,8 @@ class SlicedPort:
         self.thing = thing
         self.shape = tuple([int(n) for n in thing.shape])
         self.dtype = np.dtype(thing.dtype)
+        self._chunks = chunks_of(thing)
+        self._writing = threading.Lock()
 
     def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Return the work that fills a room with a tile."""
@@ -177,12 +181,30 @@ class SlicedPort:
         """Return the work that writes a tile from a room, less what lies outside."""
         inside = tile.within(self.shape)
         view = room.view(tile.shape, self.dtype)[inside.relative_to(tile.offset).slices]
+        # part of a chunk is written by reading all of it, and a neighbour that does so too would be lost
+        turn: Any = nullcontext() if self._is_whole_chunks(inside) else self._writing
 
         def work() -> None:
             if not inside.empty:
-                self.thing[inside.slices] = view
+                with turn:
+                    self.thing[inside.slices] = view
 
         return work
+
+    def _is_whole_chunks(self, box: Tile) -> bool:
+        ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
+        return all(start % n == 0 and (end % n == 0 or end == extent) for start, end, n, extent in ends)
+
+
+def chunks_of(thing: Any) -> tuple[int, ...] | None:
+    """Return the shape of what an array is stored in, and written as a whole: its shards or its chunks, if it says.
+
+    >>> chunks_of(np.zeros(3)) is None
+    True
+    """
+    chunks = getattr(thing, "shards", None) or getattr(thing, "chunks", None)
+    known = isinstance(chunks, tuple) and all(isinstance(n, int) and n > 0 for n in chunks)
+    return chunks if known else None
 
 
 class DevicePort:
