@@ -299,5 +299,5 @@ def test_members_that_share_their_bytes_are_refused(tmp_path):
     path.write_bytes(body + listed + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 2, 2, len(listed), len(body), 0))
     with zipfile.ZipFile(path) as archive:
         assert [each.filename for each in archive.infolist()] == ["a.npy", "b.npy"]
-    with pytest.raises(tw.FileFormatError, match="share|[Oo]verlap"):
+    with pytest.raises(tw.FileFormatError, match=r"share|[Oo]verlap"):
         open_tensors(path)

@@ -191,7 +191,7 @@ class SlicedPort:
 
         return work
 
-    def _is_whole_chunks(self, box: Tile) -> bool:
+    def _is_whole_chunks(self, box: Box) -> bool:
         ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
         return all(start % n == 0 and (end % n == 0 or end == extent) for start, end, n, extent in ends)
 
