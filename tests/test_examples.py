@@ -5,6 +5,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from functools import cached_property
 
 import pytest
 
@@ -41,7 +42,18 @@ def import_or_skip(name: str):
 
 
 def doctests(module) -> list[doctest.DocTest]:
-    return [test for test in doctest.DocTestFinder().find(module) if test.examples]
+    finder = doctest.DocTestFinder()
+    found = finder.find(module)
+    known = {test.name for test in found}
+    # Before Python 3.13 the finder passes cached properties by.
+    for name, owner in inspect.getmembers(
+        module, lambda each: inspect.isclass(each) and each.__module__ == module.__name__
+    ):
+        for key, value in vars(owner).items():
+            path = f"{module.__name__}.{name}.{key}"
+            if isinstance(value, cached_property) and path not in known:
+                found += finder.find(value.func, path, module)
+    return [test for test in found if test.examples]
 
 
 def run_doctest(test: doctest.DocTest) -> None:

@@ -295,7 +295,7 @@ class TensorSpec(PagedTensor, Shown):
         On the axis `core` places count along `paging.cores`. Elements smaller than a byte share a place.
 
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
-        Place(bank=3, addr=5188)
+        Place(addr=5188, bank=3)
         """
         return element_placement(self)
 
