@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from .pipeline import Pipeline
 
 WORTH_A_THREAD = 256 << 10
-"""Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs."""
+"""Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs. A quarter of it
+is enough where computes may meet, so that no turn is passed, and where tiles come from files, which takes longer."""
 
 _STOPPED = 1 << 62
 
 
-def lanes_for(pipeline: Pipeline) -> int:
+def lanes_for(pipeline: Pipeline, concurrent: bool = False) -> int:
     """Return how many lanes suit a pipeline; 0 where its transfers are better left to threads of their own.
 
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
@@ -52,11 +53,13 @@ def lanes_for(pipeline: Pipeline) -> int:
     if any(any(item.tiler.overlap) for _, item in pipeline.writing()):
         return 0  # exports that share elements have to keep their order
     ports = [port for port, _ in (*pipeline.reading(), *pipeline.writing())]
+    in_memory = all(type(port) is MemoryPort for port in ports)
     if pipeline.scheme in ("duplex", "simplex"):
-        return 1 if all(type(port) is MemoryPort for port in ports) else 0
+        return 1 if in_memory else 0
     if not all(isinstance(port, MemoryPort) for port in ports):
         return 0
-    if pipeline.buffer_bytes < WORTH_A_THREAD * pipeline.depth:
+    worth = WORTH_A_THREAD if in_memory and not concurrent else WORTH_A_THREAD // 4
+    if pipeline.buffer_bytes < pipeline.depth * worth:
         return 1
     return max(1, min(pipeline.depth, pipeline.workers + 1, pipeline.tiles))
 

@@ -266,9 +266,8 @@ class Pipeline(Shown):
             if can_go_straight(*ends):
                 moved = copy_straight(*ends, max(1, self.workers), progress, cancel)
                 return Report(self.tiles, perf_counter() - started, moved, moved, 0)
-        if count := lanes_for(self):
-            # a direct tile leaves from the buffer in which it arrived, and waits for no other
-            direct = self.scheme == "direct"
+        direct = self.scheme == "direct"  # a tile leaves from the buffer in which it arrived, and waits for no other
+        if count := lanes_for(self, concurrent or direct):
             work = _leave_tiles if direct else compute or _copy_tiles
             Lanes(self, work, count, concurrent or direct, trace, progress, cancel).run()
             into = sum([item.tiler.volume * port.dtype.itemsize for port, item in self.reading()])
