@@ -357,8 +357,19 @@ def test_a_tile_of_blocks_is_a_whole_number_of_them(name):
         Layout((8, 8), (1, 16)),
         Layout(64, -1) + 63,
         compose(Swizzle(2, 0, 4), Layout(64)),
+        Layout((64, 2), (1, 80)),
+        Layout((16, 3), (1, 32)),
     ],
-    ids=["every other", "gaps", "not at a tile", "half blocks", "backwards", "swizzled"],
+    ids=[
+        "every other",
+        "gaps",
+        "not at a tile",
+        "half blocks",
+        "backwards",
+        "swizzled",
+        "between tiles",
+        "across tiles",
+    ],
 )
 @pytest.mark.parametrize("packs", [True, False])
 def test_blocks_must_lie_in_whole_tiles(layout, packs):
