@@ -6,6 +6,7 @@ from collections import Counter
 from copy import deepcopy
 from itertools import product
 from math import prod
+from operator import mul
 
 import numpy as np
 import pytest
@@ -300,6 +301,26 @@ def test_a_tilize_runs_along_the_rows_of_a_face():
 # What cannot be planned.
 
 
+modes = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3), st.sampled_from([1, -1])), min_size=1, max_size=3)
+
+
+@given(modes, st.sampled_from([0, 0, 1, 2, 5, 24]), st.booleans())
+def test_a_copy_is_refused_exactly_where_it_would_start_before_its_memory(modes, offset, is_source):
+    shape = [n for n, _, _ in modes]
+    logical = [max(0, n - less) for n, less, _ in modes]
+    signed = tuple([step * sign for step, (_, _, sign) in zip(row_major(*shape).stride, modes, strict=True)])
+    place = Placement(within(Layout(tuple(shape), signed, offset=offset), logical), "int8")
+    plain = Placement(row_major(*shape), "int8")
+    touched = logical if is_source else shape  # padding is written, but not read
+    places = [offset + sum(map(mul, coord, signed)) for coord in product(*map(range, touched))]
+    if min(places, default=0) < 0:
+        with pytest.raises(LayoutError, match="before the start of its memory"):
+            plan_copy(place, plain) if is_source else plan_copy(plain, place)
+    else:
+        plan = plan_copy(place, plain) if is_source else plan_copy(plain, place)
+        assert plan.moved == prod(logical)
+
+
 def test_modes_must_match():
     with pytest.raises(LayoutError, match=r"1 modes.* 2"):
         plan_copy(Placement(Layout(32), "int8"), Placement(row_major(4, 8), "int8"))
@@ -336,8 +357,19 @@ def test_a_tile_of_blocks_is_a_whole_number_of_them(name):
         Layout((8, 8), (1, 16)),
         Layout(64, -1) + 63,
         compose(Swizzle(2, 0, 4), Layout(64)),
+        Layout((64, 2), (1, 80)),
+        Layout((16, 3), (1, 32)),
     ],
-    ids=["every other", "gaps", "not at a tile", "half blocks", "backwards", "swizzled"],
+    ids=[
+        "every other",
+        "gaps",
+        "not at a tile",
+        "half blocks",
+        "backwards",
+        "swizzled",
+        "between tiles",
+        "across tiles",
+    ],
 )
 @pytest.mark.parametrize("packs", [True, False])
 def test_blocks_must_lie_in_whole_tiles(layout, packs):

@@ -472,6 +472,16 @@ def test_the_whole_table_has_one_array_for_each_axis(layout):
         assert table[name].ravel().tolist() == expected
 
 
+@given(named_layouts(max_size=24), st.integers(1, 4), st.integers(-9, 9))
+def test_the_whole_table_keeps_what_lies_on_no_axis_apart(layout, n, step):
+    beside = tw.make_layout(layout, Layout(n, step))
+    table = beside.offsets()
+    for i, j in np.ndindex(layout.size, n):
+        place = Place() + beside(i, j)
+        assert all(table[name][i, j] == place.along(name) for name in layout.axes)
+        assert np.broadcast_to(table.plain, (layout.size, n))[i, j] == place.plain == j * step
+
+
 @given(named_layouts())
 def test_coordinates_of_every_form_agree_over_axes(layout):
     for i in range(layout.size):

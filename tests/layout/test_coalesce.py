@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
+from tilewright.layout.steps import merge_modes
 
 from .reference import table, valid_flags, values
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes
@@ -120,6 +121,34 @@ def test_filtering_with_a_profile_works_inside_each_mode(layout):
 def test_filtering_padding_is_refused_since_it_would_be_lost():
     with pytest.raises(LayoutError, match="padded"):
         tw.filter(tw.pad(Layout(100), 128))
+
+
+# The modes of several functions of one index
+
+
+@st.composite
+def cut_modes(draw):
+    """Return (extents, channels, count): the strides of some functions over count modes, each cut into several."""
+    count, width = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    extents, channels = [], [[] for _ in range(width)]
+    for _ in range(count):
+        steps = [draw(st.integers(-3, 6)) for _ in channels]
+        for n in draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)):
+            extents.append(n)
+            for channel, step in zip(channels, steps, strict=True):
+                channel.append(step)
+            steps = [step * n for step in steps]
+    return extents, channels, count
+
+
+@given(cut_modes())
+def test_merged_modes_are_few_and_every_channel_stays_the_same_function(cut):
+    extents, channels, count = cut
+    merged, lines = merge_modes(extents, channels)
+    assert len(merged) <= count
+    assert len(lines) == len(channels)
+    for channel, line in zip(channels, lines, strict=True):
+        assert values(Layout(tuple(merged), tuple(line))) == values(Layout(tuple(extents), tuple(channel)))
 
 
 # flatten and unflatten

@@ -455,3 +455,17 @@ def test_chosen_ragged_pairs_agree_with_the_integer_set_library(outer, inner):
     result = tw.compose(outer, inner)
     assert points(relation) == {i: result(i) for i in range(result.size) if result.valid(i)}
     assert len(points(relation)) == sum(0 <= inner(i) < outer.size for i in range(inner.size))
+
+
+@pytest.mark.parametrize(
+    ("outer", "place", "cosize"),
+    [
+        (Layout((3, 4), (4, 1)), 9, 10),
+        (tw.PagedLayout(4, [8, 0]), 1, 2),
+        (Layout((3, 4), (4 @ tw.addr, 1 @ tw.bank)), tw.Place(addr=8, bank=1), tw.Place(addr=9, bank=2)),
+    ],
+)
+def test_a_composition_without_modes_is_one_place(outer, place, cosize):
+    point = ComposedLayout(outer, Layout((), offset=5))
+    assert point() == place
+    assert point.cosize == cosize

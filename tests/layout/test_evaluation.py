@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import CoordinateError, Layout, LayoutError, Place, Swizzle, addr, bank, row_major
+from tilewright.layout.bulk import chunks
 
 from .strategies import digits, layouts, leaves, named_layouts, nested_like, place_by_hand, size_of, tilers
 
@@ -455,6 +456,29 @@ def test_tables_beyond_64_bits_are_refused():
     assert padded.locate(3) == (3 * 2**62, False), "one place is an exact integer"
     with pytest.raises(LayoutError, match="2\\^63"):
         padded.offsets()
+
+
+def test_an_extent_of_one_goes_nowhere_however_large_its_stride():
+    assert Layout((1, 4), (2**63 - 1, 1)).offsets().tolist() == [[0, 1, 2, 3]]
+
+
+@given(st.integers(-(2**60), 2**60), st.integers(-(2**40), 2**40), st.integers(0, 2**62))
+def test_arrays_of_indices_are_continued_exactly_or_refused(step, offset, index):
+    layout = Layout(4, step, offset=offset)
+    if abs(offset) + index * abs(step) < 2**63:
+        assert layout.extended(np.array([index])).tolist() == [layout.extended(index)]
+    else:
+        with pytest.raises(LayoutError, match="2\\^63"):
+            layout.extended(np.array([index]))
+
+
+@given(evaluable(named=False), st.integers(1, 40))
+def test_the_domain_can_be_walked_a_piece_at_a_time(layout, limit):
+    pieces = list(chunks(layout, limit))
+    assert all(len(index) <= limit for index, _, _ in pieces)
+    assert [i for index, _, _ in pieces for i in index] == list(range(layout.size))
+    assert [place for _, places, _ in pieces for place in places.tolist()] == [layout(i) for i in range(layout.size)]
+    assert [bool(ok) for _, _, valid in pieces for ok in valid] == [layout.valid(i) for i in range(layout.size)]
 
 
 def test_replicas_add_a_dimension():

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank
+from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank
+from tilewright.layout.guards import live_guards
 
 from .reference import data, table, valid_flags, values
 from .strategies import layouts
@@ -25,6 +26,17 @@ def marked_layouts(draw, least=0):
     layout = draw(layouts(max_size=64))
     logical = tuple([draw(st.integers(least, mode.size)) for mode in layout.modes])
     return tw.within(layout, logical), logical
+
+
+# guards
+
+GUARDS = st.builds(Guard, st.tuples(st.integers(-4, 4), st.integers(-4, 4)), st.integers(0, 12), st.integers(-6, 6))
+
+
+@given(st.tuples(st.integers(0, 4), st.integers(1, 4)), st.lists(GUARDS, max_size=3))
+def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guards):
+    failed = [guard for guard in guards if not all(guard.admits([*at]) for at in product(*map(range, shape)))]
+    assert live_guards(shape, guards) == tuple(dict.fromkeys(failed))
 
 
 # pad
@@ -204,6 +216,13 @@ def test_divides_and_products_keep_what_is_data(pair, tile):
         assert Counter(data(divide(layout, (tile,)))) == Counter(data(layout))
     if tw.is_injective(L(layout.shape, layout.stride)) and min(table(layout)) >= layout.offset:
         assert len(data(tw.logical_product(layout, tile))) == tile * len(data(layout))
+
+
+@given(marked_layouts())
+def test_arrays_of_indices_know_what_is_data_past_the_edges_too(pair):
+    layout, _ = pair
+    index = np.arange(-2, layout.size + 3)
+    assert layout.valid(index).tolist() == [layout.valid(int(i)) for i in index]
 
 
 @given(marked_layouts())

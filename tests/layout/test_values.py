@@ -2,6 +2,7 @@
 """Layouts as values: how they are made, what they know of themselves, and when two are the same."""
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from tilewright import (
     is_dynamic,
     row_major,
 )
+from tilewright.layout.construct import scaled
 
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes, size_of
 
@@ -106,6 +108,30 @@ def test_joined_layouts_become_modes_that_add_up(parts):
             total += part(rest % part.size)
             rest //= part.size
         assert joined(i) == total
+
+
+compositions = st.builds(
+    lambda outer, n, step, offset: ComposedLayout(outer, Layout(n, step, offset=offset)),
+    layouts(max_size=12),
+    st.integers(1, 5),
+    st.integers(0, 4),
+    st.integers(0, 3),
+)
+
+
+@given(compositions, compositions | layouts(max_size=6))
+def test_joined_compositions_become_modes_that_add_up(a, b):
+    joined = tw.make_layout(a, b)
+    for i, j in product(range(a.size), range(b.size)):
+        assert joined.locate(i, j) == (a.extended(i) + b.extended(j), a.valid(i) and b.valid(j))
+
+
+@given(layouts(max_size=12), st.integers(1, 3), st.integers(-9, 9), st.integers(1, 5))
+def test_a_scaled_layout_has_every_place_multiplied(layout, count, step, factor):
+    copies = tw.replicate(layout, count, step)
+    for i in range(layout.size):
+        assert scaled(layout, factor)(i) == layout(i) * factor
+        assert scaled(copies, factor)(i) == {place * factor for place in copies(i)}
 
 
 def test_joining_one_layout_adds_a_level():

@@ -162,7 +162,17 @@ def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any,
     for start in range(0, size, limit):
         index = np.arange(start, min(size, start + limit), dtype=np.int64)
         valid = layout.valid(index)
-        yield index, layout._places(index), valid if is_array(valid) else np.full(index.shape, bool(valid))
+        places = _everywhere(layout._places(index), index.shape)
+        yield index, places, valid if is_array(valid) else np.full(index.shape, bool(valid))
+
+
+def _everywhere(places: Any, shape: tuple[int, ...]) -> Any:
+    """Return places as arrays; a layout without modes has one place, whatever the array of indices."""
+    import numpy as np
+
+    if isinstance(places, Place):
+        return Place._of({name: _everywhere(part, shape) for name, part in places._parts.items()})
+    return np.full(shape, places) if isinstance(places, int) else places
 
 
 def cosize(layout: LayoutLike) -> Any:
