@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -85,8 +86,8 @@ class TypedStencil(Stencil):
     dtype: str = "int32"
 
     def source(self) -> Any:
-        count = int(np.prod(self.space))
-        return (np.arange(count) * 7 % 101).astype(self.dtype).reshape(self.space)
+        size = int(np.prod(self.space))
+        return (np.arange(size) * 7 % 101).astype(self.dtype).reshape(self.space)
 
 
 @dataclass
@@ -122,7 +123,7 @@ class Case:
         self.retries = rng.choice([0, 2])
         self.copies = self.way == "stream" and not any(map(sum, halo)) and rng.random() < 0.2
         self.engine = self._engine() if self.way == "stream" and rng.random() < 0.25 else None
-        self.computed: list[int] = []
+        self.calls = count()  # of the compute, by any thread
         self.switch = threading.Event()
 
     def _engine(self) -> Any:
@@ -162,10 +163,10 @@ class Case:
         return array
 
     def compute(self, tile: Any, out: Any) -> None:
-        self.computed.append(1)
+        call = next(self.calls)
         if self.rng.random() < 0.05:
             time.sleep(self.delay)
-        if self.fault in ("compute", "interrupt") and len(self.computed) == self.bad_tile + 1:
+        if self.fault in ("compute", "interrupt") and call == self.bad_tile:
             raise KeyboardInterrupt if self.fault == "interrupt" else ZeroDivisionError("no")
         self.stencil.compute(tile, out)
 
@@ -370,7 +371,7 @@ def soak(seconds: float, seed: int, home: Path, every: float) -> int:
     grown = trends(settled) if len(settled) >= 4 else []
     took = time.monotonic() - started
     print(f"seed {seed}: {number} pipelines in {took:.0f} s ({time.process_time():.0f} s of CPU time)")
-    print(", ".join(f"{count} {name}" for name, count in outcomes.most_common()), f"; {failures} failed")
+    print(", ".join(f"{n} {name}" for name, n in outcomes.most_common()), f"; {failures} failed")
     print("\n".join(grown) if grown else f"flat over {len(settled)} samples")
     return 1 if failures or grown else 0
 
