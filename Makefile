@@ -44,8 +44,14 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix --exit-zero $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
+# How much and from where: make fuzz PAIRS=500000 SEED=2
+PAIRS ?= 100000
+PLANS ?= 10000
+PARSER_SECONDS ?= 60
+SOAK_SECONDS ?= 1800
+SEED ?= 0
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
-	$(BIN)/python tests/fuzz/compose.py --pairs 100000
+	$(BIN)/python tests/fuzz/compose.py --pairs $(PAIRS) --seed $(SEED)
 
 # Built so that even the smallest plan is shared out among threads.
 EAGER := build/eager/native/_native.so
@@ -54,10 +60,10 @@ $(EAGER): $(INSTALLED) $(NATIVE)
 	$(BIN)/cmake --build build/eager --parallel 2 >/dev/null
 
 fuzz-plans: $(EAGER) ## compare the engines with NumPy on 10000 random copy plans
-	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tests.fuzz.plans --plans 10000
+	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tests.fuzz.plans --plans $(PLANS) --seed $(SEED)
 
 fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
-	$(BIN)/python tests/fuzz/files.py
+	$(BIN)/python tests/fuzz/files.py --seconds $(PARSER_SECONDS)
 
 $(VENV)/.atheris: $(INSTALLED)
 	$(PIP) install --quiet atheris
@@ -67,7 +73,7 @@ kills: $(INSTALLED) ## kill conversions at random moments, 100 times once and 20
 	TILEWRIGHT_KILLS=25 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
 
 soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and watch threads, files and memory
-	$(BIN)/python -m tests.fuzz.soak --seconds 1800
+	$(BIN)/python -m tests.fuzz.soak --seconds $(SOAK_SECONDS) --seed $(SEED)
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 SANITIZED := build/sanitize/native/_native.so

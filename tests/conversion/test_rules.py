@@ -79,6 +79,13 @@ def test_wrong_rules_are_told(tmp_path, text, error, message):
         Rules.of(tmp_path / "rules.toml")
 
 
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "{b = " * 50_000, '"*" = {}\n' * (1 << 18)])
+def test_rules_that_cost_more_than_they_say(tmp_path, text):
+    (tmp_path / "rules.toml").write_text(text)
+    with pytest.raises(tw.FileFormatError, match=r"nested too deeply|no TOML|at most"):
+        Rules.of(tmp_path / "rules.toml")
+
+
 def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "rules.toml").write_bytes(b'"\xff" = {}')
     with pytest.raises(tw.FileFormatError, match="no TOML"):

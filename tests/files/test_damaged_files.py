@@ -76,6 +76,13 @@ def test_files_that_end_early_are_refused(name, data):
     assert name in read_all(name, WHOLE[name][: data.draw(st.integers(0, len(WHOLE[name]) - 1))])
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_files_that_end_at_any_byte_are_refused(name):
+    whole = WHOLE[name]
+    for size in {*range(min(len(whole), 400)), *range(len(whole) - 200, len(whole)), *range(400, len(whole), 7)}:
+        assert name in read_all(name, whole[:size]), f"a file that ends at byte {size} of {len(whole)} was read"
+
+
 @given(st.sampled_from(sorted(WHOLE)), st.data())
 def test_files_with_other_bytes_are_refused_or_read(name, data):
     damaged = bytearray(WHOLE[name])

@@ -54,6 +54,13 @@ def test_truncated(data, part):
         parse_tensorbin(cut)
 
 
+def test_truncated_at_any_byte():
+    data = min(FILES, key=len)
+    for size in {*range(min(len(data), 1000)), *range(max(0, len(data) - 100), len(data))}:
+        with pytest.raises(FileFormatError):
+            parse_tensorbin(data[:size])
+
+
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_noise(noise, size):
     read_or_refused(size.to_bytes(8, "little") + noise)

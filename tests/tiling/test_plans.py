@@ -177,6 +177,33 @@ def test_a_manifest_belongs_to_its_plan(files, tmp_path):
         plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "text")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"my notes",
+        b"my notes\n",
+        b'{"plan": 1}\n',
+        b'{"plan": {}}\n{"done": Infinity}\n',
+        b"[" * 100_000 + b"\n",
+        b"[]\n",
+    ],
+)
+def test_a_file_of_others_is_no_manifest(tmp_path, text):
+    path = tmp_path / "notes"
+    path.write_bytes(text)
+    with pytest.raises(TransferError, match=r"manifest|another plan"):
+        plan_tiles(np.zeros(4), np.zeros(4), tile=(2,)).run(lambda x, y: None, manifest=path)
+    assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize("kept", range(0, 60, 7))
+def test_a_manifest_that_was_cut_off_is_begun_again(tmp_path, kept):
+    path, plan = tmp_path / "m.jsonl", plan_tiles(np.zeros(4), np.zeros(4), tile=(2,))
+    plan.run(lambda x, y: None, manifest=path)
+    path.write_bytes(path.read_bytes()[:kept])
+    assert plan.run(lambda x, y: None, manifest=path).tasks == 2
+
+
 def test_parts_write_one_result(files, tmp_path):
     before, after, source = files
     plan = plan_tiles(before, after, (7, 9))

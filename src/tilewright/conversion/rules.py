@@ -20,6 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_MOST_BYTES = 1 << 20
 SHARDS = ("height", "width", "block", "nd", "dims")
 
 
@@ -172,10 +173,15 @@ class Rules:
 
 
 def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
+    size = Path(path).stat().st_size
+    if size > _MOST_BYTES:
+        raise FileFormatError(f"{path} has {size} bytes; rules are at most {_MOST_BYTES}")
     try:
         found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise FileFormatError(f"{path} is no TOML: {problem}") from None
+    except RecursionError:
+        raise FileFormatError(f"{path} is nested too deeply; rules are patterns and their settings") from None
     for pattern, settings in found.items():
         if not isinstance(settings, dict):
             raise FileFormatError(

@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote
 from ..errors import FileFormatError
 
 _MOST_BYTES = 200  # of a file name, so that a suffix and a temporary name still fit where 255 are allowed
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+# Terminals act on the first two ranges; the others break a line, or turn around what is shown after them.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 

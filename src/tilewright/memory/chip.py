@@ -128,7 +128,7 @@ class Chip:
         try:
             table = tomllib.loads(text)
             return cls(**_fields_of(table, name))
-        except (KeyError, TypeError, ValueError) as problem:  # a TOMLDecodeError is a ValueError
+        except (KeyError, TypeError, ValueError, RecursionError) as problem:  # a TOMLDecodeError is a ValueError
             if isinstance(problem, MemoryConfigError):
                 raise
             what = f"misses {problem}" if isinstance(problem, KeyError) else f"cannot be read: {problem}"

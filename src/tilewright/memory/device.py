@@ -249,7 +249,7 @@ class Device(Shown):
             made_on = (content["chip"], content["dispatch"])
             ranges = {str(name): (int(low), int(high)) for name, (low, high) in content["ranges"].items()}
             blocks = [(str(kind), int(address), int(size)) for kind, address, size in content["allocations"]]
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise MemoryConfigError(f"{path / MANIFEST} is damaged ({problem}); dump the device again") from None
         if made_on != (device.chip.name, device.chip.dispatch):
             raise MemoryConfigError(

@@ -14,6 +14,8 @@ from typing import Any
 
 from ..errors import TransferError
 
+_START = b'{"plan": '
+
 
 class Manifest:
     """The tasks that are done, by number, for one plan.
@@ -45,12 +47,12 @@ class Manifest:
         text = self.path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         lines = whole.splitlines()
-        if not lines:
+        if not lines and text[: len(_START)] == _START[: len(text)]:
             return b""
         try:
             found = json.loads(lines[0])["plan"]
             self.done = {int(json.loads(line)["done"]) for line in lines[1:]}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
             raise TransferError(f"{self.path} is not a manifest of a tile plan; give another path") from None
         if found != plan:
             raise TransferError(
