@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block floats: 16 values under one exponent, each a sign and a magnitude of 7, 3 or 1 bits.
+// Block floats: 16 values under one exponent, each a sign and a magnitude of 7, 3 or 1 bits. For the others see
+// pack_scaled.cpp.
 //
 // The magnitude bits of a float32 order like the float, so the largest of them, shifted, is the shared exponent.
 // Values are aligned to it by a plain right shift (what falls off is lost, not sticky) and then rounded to even.
@@ -367,6 +368,7 @@ void pack_of(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *s
 }  // namespace
 
 void pack_blocks(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+    if (p.kind.is_scaled()) return pack_scaled(p, values, codes, scales);
     switch (p.kind.bits) {
         case 8: return pack_of<8>(p, values, codes, scales);
         case 4: return pack_of<4>(p, values, codes, scales);
