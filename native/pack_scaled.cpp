@@ -5,7 +5,6 @@
 #include "pack.h"
 
 #include "scaled.h"
-#include "sixteen.h"
 
 namespace tw::TW_ISA {
 namespace {
@@ -32,56 +31,72 @@ Load loader(int type) {
     return load_blocks<float>;
 }
 
-// Joins `count` codes, one byte each.
-template <int bits, int count>
-TW_INLINE void join_codes(const uint8_t *TW_RESTRICT codes, uint8_t *TW_RESTRICT out) {
+// Joins sixteen codes, one byte each. May write up to 16 bytes.
+template <int bits>
+TW_INLINE void join_codes(const uint8_t *codes, uint8_t *out) {
+#if defined(__AVX2__)
+    // Neighbours become one number, twice for 6 bits: low + weight * high.
+    __m128i w = _mm_maddubs_epi16(load16(codes), _mm_set1_epi16(static_cast<short>(256 << bits | 1)));
     if constexpr (bits == 4) {
-        for (int i = 0; i < count / 2; ++i) out[i] = static_cast<uint8_t>(codes[2 * i] | codes[2 * i + 1] << 4);
+        w = _mm_packus_epi16(w, w);
     } else {
-        static_assert(bits == 6);
-        for (int i = 0; i < count / 4; ++i) {
+        w = _mm_madd_epi16(w, _mm_set1_epi32(1 << (16 + 2 * bits) | 1));
+        w = _mm_shuffle_epi8(w, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(out), w);
+#else
+    if constexpr (bits == 4) {
+        for (int i = 0; i < 8; ++i) out[i] = static_cast<uint8_t>(codes[2 * i] | codes[2 * i + 1] << 4);
+    } else {
+        for (int i = 0; i < 4; ++i) {
             const unsigned a = codes[4 * i], b = codes[4 * i + 1], c = codes[4 * i + 2], d = codes[4 * i + 3];
             out[3 * i] = static_cast<uint8_t>(a | b << 6);
             out[3 * i + 1] = static_cast<uint8_t>(b >> 2 | c << 4);
             out[3 * i + 2] = static_cast<uint8_t>(c >> 4 | d << 2);
         }
     }
+#endif
 }
 
 template <class Type>
-void encode_blocks(const uint32_t *TW_RESTRICT values, uint8_t *TW_RESTRICT out, uint8_t *TW_RESTRICT scales) {
+void encode_blocks(const uint32_t *values, uint8_t *out, uint8_t *scales) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
     constexpr int lanes = Type::lanes, bits = Element::bits;
-    alignas(64) uint8_t apart[bits == 8 ? 1 : at_once * lanes];
-    uint8_t *codes = bits == 8 ? out : apart;
-    uint32_t largest[at_once];
+    Words most[at_once];
     for (int b = 0; b < at_once; ++b) {
-        uint32_t most = 0;
-        for (int i = 0; i < lanes; ++i) {
-            const uint32_t a = Element::counted(values[b * lanes + i] & 0x7fffffffu);
-            most = a > most ? a : most;
+        most[b] = Element::counted(load_words(values + b * lanes) & 0x7fffffffu);
+        if constexpr (lanes > piece) {
+            most[b] = larger(most[b], Element::counted(load_words(values + b * lanes + piece) & 0x7fffffffu));
         }
-        largest[b] = most;
     }
+    const Words largest = maxima(most);
+    const Words scale = Scale::template choose<Element>(smaller(largest, largest_finite));
+    alignas(64) uint32_t factor[piece], found[piece];
+    uint8_t chosen[piece];
+    store_words(factor, Scale::factor(scale));
+    store_words(found, largest);
+    store_bytes(chosen, scale);
+    std::memcpy(scales, chosen, at_once);
     for (int b = 0; b < at_once; ++b) {
-        const uint32_t finite = largest[b] < infinity ? largest[b] : largest_finite;
-        const uint32_t scale = Scale::template choose<Element>(finite);
-        const float factor = Scale::factor(scale);
-        for (int i = 0; i < lanes; ++i) {
-            const float ratio = Scale::ratio(float_of(values[b * lanes + i]), factor);
-            codes[b * lanes + i] = static_cast<uint8_t>(Element::encode(bits_of(ratio)));
+        for (int i = b * lanes; i < (b + 1) * lanes; i += piece) {
+            const Words codes = Element::encode(Scale::ratio(load_words(values + i), factor[b]));
+            if constexpr (bits == 8) {
+                store_bytes(out + i, codes);
+            } else {
+                alignas(16) uint8_t apart[piece];
+                store_bytes(apart, codes);
+                join_codes<bits>(apart, out + i / 8 * bits);
+            }
         }
-        scales[b] = static_cast<uint8_t>(scale);
     }
     if constexpr (!Element::has_nan) {
         for (int b = 0; b < at_once; ++b) {
-            if (largest[b] <= infinity) continue;
-            std::memset(codes + b * lanes, 0, lanes);
+            if (found[b] <= infinity) continue;
+            std::memset(out + b * lanes / 8 * bits, 0, lanes / 8 * bits);
             scales[b] = Scale::nan;
         }
     }
-    if constexpr (bits < 8) join_codes<bits, at_once * lanes>(apart, out);
 }
 
 }  // namespace
@@ -90,7 +105,7 @@ void pack_scaled(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_
     const Load load = loader(p.type);
     const Encode encode = with_scaled(p.kind.type, [](auto type) -> Encode { return encode_blocks<decltype(type)>; });
     alignas(64) uint32_t wide[at_once * most_lanes] = {};
-    alignas(64) uint8_t made[at_once * most_lanes];
+    alignas(64) uint8_t made[at_once * most_lanes + piece];
     uint8_t made_scales[at_once];
     const int64_t size = p.kind.code_bytes();  // eight times that is a number of lines
     const bool streamed = p.stream && reinterpret_cast<uintptr_t>(codes) % line == 0 && p.codes_step % line == 0;

@@ -3,26 +3,18 @@
 // The block types that round the exact ratio of a value to its scale: OCP Microscaling and NVFP4. A type is an element
 // encoding, a scale encoding and a number of lanes. Only for the files compiled once for each instruction set.
 //
-// Everything works on the bits of float32, without branches, so that a loop over a block becomes vector instructions.
-// float32 is enough: elements and scales have at most 7 bits, so no quotient and no product comes near a tie without
-// being on it.
+// Everything works on the bits of float32, sixteen values at a time. float32 is enough: elements and scales have at most
+// 7 bits, so no quotient and no product comes near a tie without being on it.
 #pragma once
 
 #include "kernels.h"
-#include "scalars.h"
+#include "words.h"
 
 namespace tw::TW_ISA {
 namespace {
 
 constexpr uint32_t infinity = 0x7f800000u;
 constexpr uint32_t largest_finite = 0x7f7fffffu;
-
-// Returns one or the other. Written so, compilers do not make a branch of it, which would keep a loop from becoming
-// vector instructions.
-TW_INLINE uint32_t pick(bool first, uint32_t one, uint32_t other) {
-    const uint32_t mask = 0u - static_cast<uint32_t>(first);
-    return (one & mask) | (other & ~mask);
-}
 
 // What the topmost codes of a small float mean: numbers; one NaN, the very last; infinity and NaN.
 enum class Specials { none, nan, ieee };
@@ -38,55 +30,55 @@ struct SmallFloat {
         specials == Specials::none ? last + 1 : specials == Specials::nan ? last : last + 1 - (1u << mantissa_bits);
     static constexpr uint32_t nan = specials == Specials::nan ? last : last + 1 - (1u << (mantissa_bits - 1));
 
-    // Returns what a magnitude counts for when the largest of a block is sought.
-    static TW_INLINE uint32_t counted(uint32_t a) {
-        if constexpr (specials == Specials::nan) return pick(a > infinity, 0u, a);
-        if constexpr (specials == Specials::ieee) return pick(a >= infinity, 0u, a);
+    // Returns what magnitudes count for when the largest of a block is sought.
+    static TW_INLINE Words counted(const Words &a) {
+        if constexpr (specials == Specials::nan) return where_less(infinity, a, 0u, a);
+        if constexpr (specials == Specials::ieee) return where_less(a, infinity, a, 0u);
         return a;
     }
 
-    // Returns the code of a ratio: nearest even, the largest number if it is too large.
-    static TW_INLINE uint32_t encode(uint32_t ratio) {
+    // Returns the codes of ratios: nearest even, the largest number if they are too large.
+    static TW_INLINE Words encode(const Words &ratio) {
         constexpr int cut = 23 - mantissa_bits;
-        constexpr uint32_t lowest = static_cast<uint32_t>(128 - bias) << 23;  // the smallest normal number
-        // Adding this leaves exactly the bits of a subnormal at the bottom, rounded by the addition.
-        constexpr uint32_t magic = static_cast<uint32_t>(128 - bias + cut) << 23;
-        const uint32_t a = ratio & 0x7fffffffu;
-        const uint32_t normal = ((a + ((1u << (cut - 1)) - 1) + (a >> cut & 1)) >> cut) -
-                                (static_cast<uint32_t>(127 - bias) << mantissa_bits);
-        const uint32_t tiny = bits_of(float_of(a) + float_of(magic)) - magic;
-        uint32_t code = pick(a < lowest, tiny, normal);
-        code = code < first_special ? code : first_special - 1;
-        if constexpr (specials == Specials::ieee) code = pick(a == infinity, first_special, code);
-        code |= ratio >> 31 << (bits - 1);
-        if constexpr (has_nan) code = pick(a > infinity, nan, code);
+        const Words a = ratio & 0x7fffffffu;
+        // Adding a power of two that is so much larger leaves the steps at the bottom, rounded by the addition. They
+        // are those of the exponent, or of the lowest one for subnormals; when rounding carries, the sum moves to the
+        // next exponent by itself. An infinity comes out as a very large code.
+        const Words exponent = larger(a & infinity, lowest);
+        const Words magic = exponent + (static_cast<uint32_t>(cut) << 23);
+        const Words steps = plus(a, magic) - magic;
+        Words code = smaller(steps + ((exponent - lowest) >> cut), first_special - 1);
+        if constexpr (specials == Specials::ieee) code = where_equal(a, infinity, first_special, code);
+        code = code | ((ratio >> (32 - bits)) & (1u << (bits - 1)));
+        if constexpr (has_nan) code = where_less(infinity, a, nan, code);
         return code;
     }
 
-    // Returns the bits of the number of a code.
-    static TW_INLINE uint32_t decode(uint32_t code) {
-        const uint32_t a = code & last;
-        const uint32_t sign = code >> (bits - 1) << 31;
-        const uint32_t normal = (a << (23 - mantissa_bits)) + (static_cast<uint32_t>(127 - bias) << 23);
-        constexpr float step = 2.0f / static_cast<float>(1 << (bias + mantissa_bits));
-        const uint32_t tiny = bits_of(static_cast<float>(static_cast<int32_t>(a)) * step);
-        uint32_t value = pick(a < (1u << mantissa_bits), tiny, normal);
-        if constexpr (specials == Specials::ieee) value = pick(a == first_special, infinity, value);
-        if constexpr (has_nan) value = pick(is_nan(a), quiet_nan, value);
-        return value | sign;
+    // Returns the numbers of codes.
+    static TW_INLINE Words decode(const Words &code) {
+        const Words a = code & last;
+        const Words normal = (a << (23 - mantissa_bits)) + (static_cast<uint32_t>(127 - bias) << 23);
+        const Words tiny = times(as_floats(a), static_cast<uint32_t>(128 - bias - mantissa_bits) << 23);
+        Words value = where_less(a, 1u << mantissa_bits, tiny, normal);
+        if constexpr (specials == Specials::ieee) value = where_equal(a, first_special, infinity, value);
+        if constexpr (has_nan) value = where_nan(a, quiet_nan, value);
+        return value | ((code << (32 - bits)) & 0x80000000u);
     }
 
-    // Returns the bits of the number of a code times a scale. Its own NaN wins, with its sign, over that of the scale.
-    static TW_INLINE uint32_t scaled(uint32_t code, float scale) {
-        const uint32_t number = decode(code);
-        const uint32_t product = bits_of(float_of(number) * scale);
-        if constexpr (has_nan) return pick(is_nan(code & last), number, product);
+    // Returns the numbers of codes times a scale. Their own NaN wins, with its sign, over that of the scale.
+    static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
+        const Words number = decode(code);
+        const Words product = times(number, scale);
+        if constexpr (has_nan) return where_nan(code & last, number, product);
         return product;
     }
 
 private:
-    static TW_INLINE bool is_nan(uint32_t a) {
-        return specials == Specials::nan ? a == first_special : a > first_special;
+    static constexpr uint32_t lowest = static_cast<uint32_t>(128 - bias) << 23;  // the smallest normal number
+
+    static TW_INLINE Words where_nan(const Words &a, const Words &yes, const Words &no) {
+        constexpr uint32_t numbers = specials == Specials::nan ? first_special - 1 : first_special;  // and infinity
+        return where_less(numbers, a, yes, no);
     }
 };
 
@@ -96,20 +88,20 @@ struct SmallInteger {
     static constexpr int top_exponent = 0;
     static constexpr bool has_nan = false;
 
-    static TW_INLINE uint32_t counted(uint32_t a) { return a; }
+    static TW_INLINE Words counted(const Words &a) { return a; }
 
-    static TW_INLINE uint32_t encode(uint32_t ratio) {
-        const uint32_t steps = bits_of(float_of(ratio & 0x7fffffffu) * 64.0f);
-        const uint32_t most = bits_of(127.0f);
-        const uint32_t clamped = steps < most ? steps : most;
-        const uint32_t whole = bits_of(float_of(clamped) + 0x1p23f);  // rounded by the addition
-        const uint32_t negative = 0u - (ratio >> 31);
-        return ((whole ^ negative) - negative) & 0xffu;
+    static TW_INLINE Words encode(const Words &ratio) {
+        constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */, magic = 150u << 23;
+        const Words steps = smaller(times(ratio & 0x7fffffffu, sixty_four), most);
+        const Words whole = plus(steps, magic) - magic;  // rounded by the addition
+        return where_less(ratio >> 31, 1u, whole, Words(256u) - whole) & 255u;
     }
 
-    static TW_INLINE uint32_t scaled(uint32_t code, float scale) {
-        const int32_t steps = static_cast<int32_t>(code ^ 128u) - 128;
-        return bits_of(static_cast<float>(steps) * 0x1p-6f * scale);
+    static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
+        // The code as a signed number and 128, above 2^23; then without these two.
+        constexpr uint32_t magic = 150u << 23;
+        const Words steps = plus(((code + 128u) & 255u) | magic, magic | 128u | 0x80000000u);
+        return times(times(steps, 121u << 23), scale);
     }
 };
 
@@ -118,18 +110,16 @@ struct PowerOfTwo {
     static constexpr uint8_t nan = 255;
 
     template <class Element>
-    static TW_INLINE uint32_t choose(uint32_t largest) {
-        const uint32_t exponent = largest >> 23;
-        return exponent > Element::top_exponent ? exponent - Element::top_exponent : 0u;
+    static TW_INLINE Words choose(const Words &largest) {
+        constexpr uint32_t top = Element::top_exponent;
+        return larger(largest >> 23, top) - top;
     }
-    // Returns what `ratio` needs of a scale.
-    static TW_INLINE float factor(uint32_t byte) {
-        return float_of(byte < 254 ? (254 - byte) << 23 : 1u << 22);  // 2^-127 is subnormal
+    // Returns what `ratio` needs of scales.
+    static TW_INLINE Words factor(const Words &byte) {
+        return where_less(byte, 254u, (Words(254u) - byte) << 23, 1u << 22);  // 2^-127 is subnormal
     }
-    static TW_INLINE float ratio(float x, float factor) { return x * factor; }
-    static TW_INLINE float value(uint32_t byte) {
-        return float_of(byte == nan ? quiet_nan : byte == 0 ? 1u << 22 : byte << 23);
-    }
+    static TW_INLINE Words ratio(const Words &x, const Words &factor) { return times(x, factor); }
+    static TW_INLINE uint32_t value(uint32_t byte) { return byte == nan ? quiet_nan : byte == 0 ? 1u << 22 : byte << 23; }
 };
 
 // A scale that is a small float: the largest magnitude of a block lands on the largest element, nearly. Only blocks of
@@ -139,13 +129,18 @@ struct FloatScale {
     static constexpr uint8_t nan = Float::nan;
 
     template <class Element>
-    static TW_INLINE uint32_t choose(uint32_t largest) {
-        const uint32_t code = Float::encode(bits_of(float_of(largest) / float_of(Element::decode(Element::last))));
-        return code == 0 && largest != 0 ? 1u : code;
+    static TW_INLINE Words choose(const Words &largest) {
+        const Words code = Float::encode(over(largest, Element::decode(Element::last)));
+        return larger(code, smaller(largest, 1u));
     }
-    static TW_INLINE float factor(uint32_t byte) { return byte == 0 ? 1.0f : float_of(Float::decode(byte)); }
-    static TW_INLINE float ratio(float x, float factor) { return x / factor; }
-    static TW_INLINE float value(uint32_t byte) { return float_of(Float::decode(byte)); }
+    static TW_INLINE Words factor(const Words &byte) {
+        return where_equal(byte, 0u, 127u << 23, Float::decode(byte));
+    }
+    static TW_INLINE Words ratio(const Words &x, const Words &factor) { return over(x, factor); }
+    static TW_INLINE uint32_t value(uint32_t byte) {
+        const E4m3 scale{static_cast<uint8_t>(byte)};
+        return bits_of(widen(scale)) | (byte >> 7 << 31);  // a NaN has its sign here
+    }
 };
 
 template <class ElementEncoding, class ScaleEncoding, int block>

@@ -37,14 +37,9 @@ TW_INLINE __m128i split_codes(const uint8_t *codes) {
     }
 }
 
-// Writes them to memory.
-template <int bits>
-TW_INLINE void split_codes(const uint8_t *codes, uint8_t *out) {
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(out), split_codes<bits>(codes));
-}
-
 #else
 
+// Writes sixteen codes, one byte each.
 template <int bits>
 TW_INLINE void split_codes(const uint8_t *codes, uint8_t *out) {
     if constexpr (bits == 8) {

@@ -15,15 +15,15 @@ using MakeLine = Line (*)(const uint8_t *codes, int64_t step, uint32_t scale, ui
 template <class Type>
 TW_INLINE Sixteen unpack_piece(const uint8_t *codes, uint32_t byte) {
     using Element = typename Type::Element;
-    alignas(16) uint8_t each[piece];
-    alignas(64) uint32_t values[piece];
-    split_codes<Element::bits>(codes, each);
-    const float scale = Type::Scale::value(byte);
-#if defined(__GNUC__) && !defined(__clang__)
-#  pragma GCC unroll 1  // unrolled, it would not become vector instructions
+#if defined(__AVX2__)
+    const Words each = words_of(split_codes<Element::bits>(codes));
+#else
+    uint8_t apart[piece];
+    split_codes<Element::bits>(codes, apart);
+    Words each;
+    for (int i = 0; i < piece; ++i) each.v[i] = apart[i];
 #endif
-    for (int i = 0; i < piece; ++i) values[i] = Element::scaled(each[i], scale);
-    return load_sixteen<float>(reinterpret_cast<const uint8_t *>(values));
+    return sixteen_of(Element::scaled(each, Type::Scale::value(byte)));
 }
 
 template <class Type, class To>
