@@ -42,6 +42,7 @@ struct Packing {
     int64_t blocks, step;
     int64_t repeats, values_step, codes_step, scales_step;
     bool stream;
+    int64_t ahead = 0;  // bytes from each piece to one that will be read a little later; 0: nothing to prefetch
 };
 
 // Blocks to unpack into lines of float32, bfloat16 or float16. A line takes one piece, or two of the 16-bit types. The

@@ -20,6 +20,7 @@ void load_blocks(const Packing &p, const uint8_t *values, int64_t blocks, uint32
     for (int64_t i = 0; i < blocks; ++i) {
         for (int k = 0; k < p.kind.lanes; k += piece) {
             const uint8_t *from = values + i * p.step + (k == 0 ? 0 : p.half);
+            if (p.ahead != 0) prefetch(from + p.ahead);
             store_line(reinterpret_cast<uint8_t *>(out + i * p.kind.lanes + k), line_of(load_sixteen<From>(from)));
         }
     }

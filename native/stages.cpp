@@ -268,7 +268,7 @@ private:
         const Mode &inner = s.box.mode[0];
         const Mode &next = s.box.rank > 1 ? s.box.mode[1] : none;
         const Packing packing{job_.kind, part_.src_type, job_.half, inner.extent, inner.src, next.extent, next.src,
-                              next.dst, next.aux, stream_};
+                              next.dst, next.aux, stream_, job_.ahead};
         for_each(s.box, s.staging, 2, [&](int64_t a, int64_t d, int64_t x, int64_t) {
             k_.pack(packing, src_ + at.src + a, dst_ + at.dst + d, dst_ + at.aux + x);
         });
