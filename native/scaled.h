@@ -37,7 +37,8 @@ struct SmallFloat {
         return a;
     }
 
-    // Returns the codes of ratios: nearest even, the largest number if they are too large.
+    // Returns the codes of ratios: nearest even, the largest number if they are too large. `usual` ones are finite.
+    template <bool usual = false>
     static TW_INLINE Words encode(const Words &ratio) {
         constexpr int cut = 23 - mantissa_bits;
         const Words a = ratio & 0x7fffffffu;
@@ -48,9 +49,9 @@ struct SmallFloat {
         const Words magic = exponent + (static_cast<uint32_t>(cut) << 23);
         const Words steps = plus(a, magic) - magic;
         Words code = smaller(steps + ((exponent - lowest) >> cut), first_special - 1);
-        if constexpr (specials == Specials::ieee) code = where_equal(a, infinity, first_special, code);
+        if constexpr (specials == Specials::ieee && !usual) code = where_equal(a, infinity, first_special, code);
         code = code | ((ratio >> (32 - bits)) & (1u << (bits - 1)));
-        if constexpr (has_nan) code = where_less(infinity, a, nan, code);
+        if constexpr (has_nan && !usual) code = where_less(infinity, a, nan, code);
         return code;
     }
 
@@ -90,6 +91,7 @@ struct SmallInteger {
 
     static TW_INLINE Words counted(const Words &a) { return a; }
 
+    template <bool usual = false>
     static TW_INLINE Words encode(const Words &ratio) {
         constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */, magic = 150u << 23;
         const Words steps = smaller(times(ratio & 0x7fffffffu, sixty_four), most);
