@@ -154,7 +154,7 @@ struct Packer {
 
     static TW_INLINE void fetch(const Packing &p, const uint8_t *values) {
         for (int b = 0; b < at_once; ++b) {
-            for (int k = 0; k < pieces; ++k) prefetch(values + b * p.step + k * p.half);
+            for (int k = 0; k < pieces; ++k) prefetch_near(values + b * p.step + k * p.half);
         }
     }
 };

@@ -211,7 +211,7 @@ bool try_pack(Job &job) {
     }
     sort_by_source(ordered.mode + 1, ordered.rank - 1);
     // Eight blocks are read at a time, and those that follow them while these are packed.
-    job.ahead = magnitude(inner.src) < page ? 16 * inner.src : ordered.rank > 1 ? 4 * ordered.mode[1].src : 0;
+    job.ahead = magnitude(inner.src) < page ? 64 * inner.src : ordered.rank > 1 ? 4 * ordered.mode[1].src : 0;
     job.boxes = make_strips(ordered, int64_t{job.kind.lanes} * job.src_size, entries(job));
     job.route = Route::pack;
     return true;

@@ -3,8 +3,9 @@
 // The block types that round the exact ratio of a value to its scale: OCP Microscaling and NVFP4. A type is an element
 // encoding, a scale encoding and a number of lanes. Only for the files compiled once for each instruction set.
 //
-// Everything works on the bits of float32, sixteen values at a time. float32 is enough: elements and scales have at most
-// 7 bits, so no quotient and no product comes near a tie without being on it.
+// Everything works on the bits of float32, sixteen values at a time. float32 is enough: a power of two divides exactly,
+// and a tie times a scale of a few bits is a float32 itself, so the rounded quotient of any other value is off the tie, on
+// the side where the exact one is.
 #pragma once
 
 #include "kernels.h"

@@ -36,11 +36,30 @@ def edges():
     return bits.reshape(-1).view(np.float32)
 
 
+def around(values):
+    """Return float32 values with the neighbours of each."""
+    values = np.asarray(values, np.float32)
+    return np.stack([np.nextafter(values, np.float32(0)), values, np.nextafter(values, np.float32(np.inf))], axis=-1)
+
+
+def ties(block):
+    """Return blocks whose values lie at and beside every tie of nvfp4, of its elements and of its scales."""
+    scales = np.arange(1, 127, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+    elements = around(np.outer(scales, [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])).reshape(len(scales), -1)
+    rows = np.zeros((2 * len(scales), block), np.float32)
+    rows[:, 0] = np.repeat(6 * scales, 2)  # chooses the scale
+    rows[::2, 1:12], rows[1::2, 1:11] = elements[:, :11], -elements[:, 11:]
+    between = around(3 * (scales[1:] + scales[:-1])).reshape(-1)
+    alone = np.zeros((len(between), block), np.float32)
+    alone[:, -1] = between
+    return np.concatenate([rows, alone])
+
+
 def inputs(block):
     """Return blocks of float32: every bfloat16, alone and in company, edges under near scales, any bits at all."""
     rng = np.random.default_rng(block)
     brains = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
-    found = [brains, rng.permutation(brains)]
+    found = [brains, rng.permutation(brains), ties(block)]
     alone = np.zeros((1 << 16, block), np.float32)
     alone[np.arange(1 << 16), np.arange(1 << 16) % block] = brains
     found.append(alone)
