@@ -63,7 +63,7 @@ TW_INLINE void encode_blocks(const Words &scale, uint8_t *out, Load load) {
 
 // Packs eight blocks of float32 that follow each other, in which anything may occur.
 template <class Type>
-TW_NOINLINE void pack_rare(const uint32_t *values, uint8_t *out, uint8_t *scales) {
+TW_NOINLINE void pack_any(const uint32_t *values, uint8_t *out, uint8_t *scales) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
     constexpr int lanes = Type::lanes, size = lanes * Element::bits / 8;
@@ -99,20 +99,22 @@ struct Packer {
 
     // Packs eight blocks into codes and scales that have room for sixteen bytes more.
     static TW_INLINE void pack(const Packing &p, const uint8_t *values, uint8_t *out, uint8_t *scales) {
+#if defined(__AVX2__)
         Words most[at_once];
         for (int b = 0; b < at_once; ++b) {
             most[b] = load(p, values, b, 0) & 0x7fffffffu;
             if constexpr (pieces > 1) most[b] = larger(most[b], load(p, values, b, 1) & 0x7fffffffu);
         }
         const Words largest = maxima(most);
-        if (any_above(largest, infinity - 1)) {
-            alignas(64) uint32_t wide[at_once * lanes];
-            copy_blocks(p, values, at_once, wide);
-            return pack_rare<Type>(wide, out, scales);
+        if (!any_above(largest, largest_finite)) {
+            const Words scale = Scale::template choose<Element>(largest);
+            store_bytes(scales, scale);
+            return encode_blocks<Type, true>(scale, out, [&](int b, int k) { return load(p, values, b, k); });
         }
-        const Words scale = Scale::template choose<Element>(largest);
-        store_bytes(scales, scale);
-        encode_blocks<Type, true>(scale, out, [&](int b, int k) { return load(p, values, b, k); });
+#endif
+        alignas(64) uint32_t wide[at_once * lanes];
+        copy_blocks(p, values, at_once, wide);
+        pack_any<Type>(wide, out, scales);
     }
 
     static TW_INLINE void copy_blocks(const Packing &p, const uint8_t *values, int64_t count, uint32_t *out) {
@@ -146,7 +148,7 @@ struct Packer {
         alignas(64) uint32_t wide[at_once * lanes] = {};
         for (int64_t r = 0; r < p.repeats; ++r) {
             copy_blocks(p, values + r * p.values_step + i * p.step, p.blocks - i, wide);
-            pack_rare<Type>(wide, made, made_scales);
+            pack_any<Type>(wide, made, made_scales);
             std::memcpy(scales + r * p.scales_step + i, made_scales, static_cast<size_t>(p.blocks - i));
             std::memcpy(codes + r * p.codes_step + i * size, made, static_cast<size_t>((p.blocks - i) * size));
         }

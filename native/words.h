@@ -181,18 +181,16 @@ TW_INLINE Words words_of(__m128i bytes) {
 }
 #endif
 
-// Returns whether one of the first eight is greater than a number.
-TW_INLINE bool any_above(const Words &a, uint32_t least) {
-#if defined(__AVX512BW__)
-    return (_mm512_cmpgt_epu32_mask(a.v[0], part_of(least)) & 0xff) != 0;
-#elif defined(__AVX2__)
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(a.v[0], part_of(least))) != 0;
-#else
-    bool found = false;
-    for (int i = 0; i < 8; ++i) found = found || a.v[i] > least;
-    return found;
-#endif
+#if defined(__AVX2__)
+// Returns whether one of the first eight is greater than a number, all below 2^31.
+TW_INLINE bool any_above(const Words &a, uint32_t number) {
+#  if defined(__AVX512BW__)
+    return (_mm512_cmpgt_epi32_mask(a.v[0], part_of(number)) & 0xff) != 0;
+#  else
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(a.v[0], part_of(number))) != 0;
+#  endif
 }
+#endif
 
 // Returns the largest of each of eight, in order; the other words are of no meaning.
 TW_INLINE Words maxima(const Words *a) {
