@@ -75,6 +75,8 @@ def tile_moves(rows: int, columns: int, threads: int) -> dict[str, tuple[np.ndar
     eight = add("float32 -> bfloat8_b", single, "bfloat8_b")
     add("float32 -> bfloat4_b", single, "bfloat4_b")
     back("bfloat8_b -> float32", eight, "bfloat8_b", single)
+    for name in ("mxfp8_e4m3", "mxfp4"):
+        back(f"{name} -> float32", add(f"float32 -> {name}", single, name), name, single)
     across = aligned_empty((columns, rows), np.float32)
     across[...] = 0
     found["2-D transpose float32"] = (single, lambda: copy(single.T, across, threads=threads))

@@ -16,28 +16,41 @@ namespace tw {
 
 using ConvertRun = void (*)(const uint8_t *src, uint8_t *dst, size_t count);
 
-// Block-float codes: magnitude and sign take `bits`; `five` is the 5-bit exponent of the A kinds.
+// The values that kernels read and write in one piece: a block, or half a block of 32.
+constexpr int piece = 16;
+
+// A block type: so many codes of so many bits. `five` is the 5-bit exponent of the A kinds of block floats.
 struct BlockKind {
-    int bits;
-    bool five;
+    int type = TW_BFP8B;
+    int lanes = piece;
+    int bits = 8;
+    bool five = false;
+
+    // Returns whether it is not one of the block floats, which have kernels of their own.
+    bool is_scaled() const { return type > TW_BFP2A; }
+    int code_bytes() const { return lanes * bits / 8; }
+    int piece_bytes() const { return piece * bits / 8; }
 };
 
-// Blocks of 16 contiguous values of float32, bfloat16 or float16 to pack into contiguous codes and contiguous scales: `blocks` of them, `step`
-// bytes apart, and that `repeats` times over at the distances given.
+// Blocks of float32, bfloat16 or float16 to pack into contiguous codes and contiguous scales: `blocks` of them, `step`
+// bytes apart, and that `repeats` times over at the distances given. The values of a block are contiguous, or those of
+// its halves are, and these are `half` bytes apart.
 struct Packing {
     BlockKind kind;
     int type;
+    int64_t half;
     int64_t blocks, step;
     int64_t repeats, values_step, codes_step, scales_step;
     bool stream;
+    int64_t ahead = 0;  // bytes from each piece to one that will be read a little later; 0: nothing to prefetch
 };
 
-// Blocks to unpack into lines of float32, bfloat16 or float16. A line takes one block, or two of the 16-bit types. The
+// Blocks to unpack into lines of float32, bfloat16 or float16. A line takes one piece, or two of the 16-bit types. The
 // loops go over lines; `src` is the codes' side and `aux` the scales'.
 struct Unpacking {
     BlockKind kind;
     int type;
-    int64_t piece_aux = 0;  // bytes from the scale of the first block of a line to that of the second
+    int64_t piece_aux = 0;  // bytes from the scale of the first piece of a line to that of the second
     Lines lines;
 };
 

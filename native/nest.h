@@ -21,8 +21,8 @@ struct Mode {
     Mode(int64_t n, int64_t s, int64_t d, int64_t a, int64_t c = 0) : extent(n), src(s), dst(d), aux(a), carry(c) {}
 };
 
-// Room for the modes of a part and one mode for the lanes of a block.
-constexpr int max_modes = TW_MAX_RANK + 1;
+// Room for the modes of a part, one mode for the halves of a block and one that a mode is cut into.
+constexpr int max_modes = TW_MAX_RANK + 2;
 
 // A nest in normal form: no extent of 1, no negative target stride, innermost mode (smallest target stride) FIRST,
 // nothing left that could be fused. `empty` means that some extent was 0.

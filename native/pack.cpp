@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block floats: 16 values under one exponent, each a sign and a magnitude of 7, 3 or 1 bits.
+// Block floats: 16 values under one exponent, each a sign and a magnitude of 7, 3 or 1 bits. For the others see
+// pack_scaled.cpp.
 //
 // The magnitude bits of a float32 order like the float, so the largest of them, shifted, is the shared exponent.
 // Values are aligned to it by a plain right shift (what falls off is lost, not sticky) and then rounded to even.
 #include "pack.h"
 
+#include "maxima.h"
 #include "sixteen.h"
 
 namespace tw::TW_ISA {
@@ -17,27 +19,6 @@ constexpr uint32_t five_low = 112u << 23;           // the 5-bit exponent 0
 constexpr uint32_t five_high = (144u << 23) - 1;    // the 5-bit exponent 31 with every fraction bit
 
 #if defined(__AVX512BW__)
-
-// Returns the largest of the lanes of each of n vectors, vector i in lane i: a transpose that takes the maximum as it
-// goes. With 8 vectors the upper half is a copy of something, which callers do not look at.
-template <int n>
-TW_INLINE __m512i maxima(const __m512i *a) {
-    __m512i t[n / 2], u[n / 4], w[n / 8];
-    for (int i = 0; i < n / 2; ++i) {
-        t[i] = _mm512_max_epu32(_mm512_unpacklo_epi32(a[2 * i], a[2 * i + 1]),
-                                _mm512_unpackhi_epi32(a[2 * i], a[2 * i + 1]));
-    }
-    for (int i = 0; i < n / 4; ++i) {
-        u[i] = _mm512_max_epu32(_mm512_unpacklo_epi64(t[2 * i], t[2 * i + 1]),
-                                _mm512_unpackhi_epi64(t[2 * i], t[2 * i + 1]));
-    }
-    for (int i = 0; i < n / 8; ++i) {
-        w[i] = _mm512_max_epu32(_mm512_shuffle_i32x4(u[2 * i], u[2 * i + 1], 0x88),
-                                _mm512_shuffle_i32x4(u[2 * i], u[2 * i + 1], 0xdd));
-    }
-    const __m512i last = w[n / 8 - 1];
-    return _mm512_max_epu32(_mm512_shuffle_i32x4(w[0], last, 0x88), _mm512_shuffle_i32x4(w[0], last, 0xdd));
-}
 
 template <bool five>
 TW_INLINE __m512i magnitude(__m512i x) {
@@ -167,16 +148,6 @@ TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, u
 }
 
 #elif defined(__AVX2__)
-
-// Returns the largest of the lanes of each of four vectors, vector i in lane i.
-TW_INLINE __m128i maxima(const __m256i *a) {
-    const auto pairs = [](__m256i x, __m256i y) {
-        return _mm256_max_epu32(_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y));
-    };
-    const __m256i t = pairs(a[0], a[1]), u = pairs(a[2], a[3]);
-    const __m256i w = _mm256_max_epu32(_mm256_unpacklo_epi64(t, u), _mm256_unpackhi_epi64(t, u));
-    return _mm_max_epu32(_mm256_castsi256_si128(w), _mm256_extracti128_si256(w, 1));
-}
 
 template <bool five>
 TW_INLINE __m256i magnitude(__m256i x) {
@@ -367,6 +338,7 @@ void pack_of(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *s
 }  // namespace
 
 void pack_blocks(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+    if (p.kind.is_scaled()) return pack_scaled(p, values, codes, scales);
     switch (p.kind.bits) {
         case 8: return pack_of<8>(p, values, codes, scales);
         case 4: return pack_of<4>(p, values, codes, scales);

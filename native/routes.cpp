@@ -23,14 +23,27 @@ int scalar_size(int type) {
 
 bool is_integer(int type) { return type >= TW_I8 && type <= TW_U64; }
 
-bool is_block(int type) { return type >= TW_BFP8B && type <= TW_BFP2A; }
+bool is_block(int type) { return type >= TW_BFP8B && type <= TW_NVFP4; }
 
-// Returns whether the lanes of a block are all there and next to each other.
-bool whole_blocks(const tw_part &part, int64_t size) {
-    for (int i = 0; i < lanes; ++i) {
-        if (part.lane_offset[i] != part.lane_offset[0] + i * size) return false;
+BlockKind block_kind(int type) {
+    if (type <= TW_BFP2A) return {type, 16, 8 >> ((type - TW_BFP8B) % 3), type >= TW_BFP8A};
+    switch (type) {
+        case TW_MXFP6E2M3: case TW_MXFP6E3M2: return {type, 32, 6};
+        case TW_MXFP4: return {type, 32, 4};
+        case TW_NVFP4: return {type, 16, 4};
+        default: return {type, 32, 8};
     }
-    return (part.lane_mask & 0xffff) == 0xffff;
+}
+
+// Returns whether the lanes of a block are all there and those of each piece next to each other.
+bool whole_pieces(Job &job, int64_t size) {
+    const tw_part &part = *job.part;
+    for (int i = 0; i < job.kind.lanes; ++i) {
+        const int first = i - i % piece;
+        if (!(part.lane_mask >> i & 1) || part.lane_offset[i] != part.lane_offset[first] + (i - first) * size) return false;
+    }
+    job.half = job.kind.lanes > piece ? part.lane_offset[piece] - part.lane_offset[0] : 0;
+    return true;
 }
 
 // Returns how far past a line of the target every copy of the nest starts, or -1 when they differ.
@@ -203,7 +216,7 @@ bool try_pack(Job &job) {
     const tw_part &part = *job.part;
     const Nest &nest = job.nest;
     if (part.src_type != TW_F32 && !sixteen_bits(part.src_type)) return false;
-    if (!whole_blocks(part, job.src_size) || nest.rank == 0) return false;
+    if (!whole_pieces(job, job.src_size) || nest.rank == 0) return false;
     const Mode &inner = nest.mode[0];
     if (inner.dst != job.dst_size || inner.aux != 1 || inner.extent % 8 != 0) return false;
     Nest ordered = nest;
@@ -214,13 +227,15 @@ bool try_pack(Job &job) {
         ordered.push({inner.extent / 8, inner.src * 8, inner.dst * 8, inner.aux * 8});
     }
     sort_by_source(ordered.mode + 1, ordered.rank - 1);
-    job.boxes = make_strips(ordered, int64_t{lanes} * job.src_size, entries(job));
+    // Eight blocks are read at a time, and those that follow them while these are packed.
+    job.ahead = magnitude(inner.src) < page ? 64 * inner.src : ordered.rank > 1 ? 4 * ordered.mode[1].src : 0;
+    job.boxes = make_strips(ordered, int64_t{job.kind.lanes} * job.src_size, entries(job));
     job.route = Route::pack;
     return true;
 }
 
-// Turns a nest of blocks into one of lines: of one block, or of two that follow each other in the target.
-bool make_lines_of_blocks(Job &job, Nest &nest) {
+// Turns a nest of pieces into one of lines: of one piece, or of two that follow each other in the target.
+bool make_lines_of_pieces(Job &job, Nest &nest) {
     if (job.part->dst_type == TW_F32) return true;
     if (nest.rank == 0 || nest.mode[0].dst != line / 2 || nest.mode[0].extent % 2 != 0) return false;
     Mode &m = nest.mode[0];
@@ -234,13 +249,18 @@ bool make_lines_of_blocks(Job &job, Nest &nest) {
 bool try_unpack(Job &job, const uint8_t *dst, bool stream) {
     const tw_part &part = *job.part;
     if (part.dst_type != TW_F32 && !sixteen_bits(part.dst_type)) return false;
-    if (!whole_blocks(part, job.dst_size)) return false;
+    if (!whole_pieces(job, job.dst_size)) return false;
     Nest nest = job.nest;
-    if (!make_lines_of_blocks(job, nest)) return false;
+    if (job.kind.lanes > piece) {
+        nest.push({2, job.kind.piece_bytes(), job.half, 0});
+        normalise(nest);
+    }
+    if (!make_lines_of_pieces(job, nest)) return false;
     nest.dst += part.lane_offset[0];
+    const int64_t moved = nest.dst - job.nest.dst;
     job.route = Route::unpack;
     job.lines.put = stream ? Put::stream : Put::store;
-    if (stream && !on_lines(job, nest, dst, part.lane_offset[0])) return try_shift(job, nest, dst);
+    if (stream && !on_lines(job, nest, dst, moved)) return try_shift(job, nest, dst);
     sort_by_source(nest.mode, nest.rank);
     job.boxes = make_strips(nest, line, entries(job));
     return true;
@@ -275,11 +295,6 @@ void sort_by_source(Mode *mode, int count) {
     }
 }
 
-BlockKind block_kind(int type) {
-    int k = type - TW_BFP8B;
-    return {8 >> (k % 3), k >= 3};
-}
-
 bool check_part(const tw_part &part, Job &job) {
     if (part.rank < 0 || part.rank > TW_MAX_RANK || part.table_count < 0) return false;
     job.part = &part;
@@ -304,17 +319,21 @@ bool check_part(const tw_part &part, Job &job) {
             break;
         case TW_PACK:
             job.src_size = scalar_size(part.src_type);
-            if (!job.src_size || !is_block(part.dst_type) || part.block != lanes) return false;
-            job.dst_size = block_kind(part.dst_type).bits * 2;
-            job.unit = lanes * (job.src_size > 4 ? job.src_size : 4);
-            job.cost = lanes * job.src_size + job.dst_size;
+            if (!job.src_size || !is_block(part.dst_type)) return false;
+            job.kind = block_kind(part.dst_type);
+            if (part.block != job.kind.lanes) return false;
+            job.dst_size = job.kind.code_bytes();
+            job.unit = job.kind.lanes * (job.src_size > 4 ? job.src_size : 4);
+            job.cost = job.kind.lanes * job.src_size + job.dst_size;
             break;
         case TW_UNPACK:
             job.dst_size = scalar_size(part.dst_type);
-            if (!job.dst_size || !is_block(part.src_type) || part.block != lanes) return false;
-            job.src_size = block_kind(part.src_type).bits * 2;
-            job.unit = lanes * (job.dst_size > 4 ? job.dst_size : 4);
-            job.cost = lanes * job.dst_size + job.src_size;
+            if (!job.dst_size || !is_block(part.src_type)) return false;
+            job.kind = block_kind(part.src_type);
+            if (part.block != job.kind.lanes) return false;
+            job.src_size = job.kind.code_bytes();
+            job.unit = job.kind.lanes * (job.dst_size > 4 ? job.dst_size : 4);
+            job.cost = job.kind.lanes * job.dst_size + job.src_size;
             break;
         default: return false;
     }
@@ -323,7 +342,7 @@ bool check_part(const tw_part &part, Job &job) {
         job.elements = static_cast<double>(part.table_count > 0 ? part.table_count : 1);
         for (int i = 0; i < job.nest.rank; ++i) job.elements *= static_cast<double>(job.nest.mode[i].extent);
     }
-    job.written = job.elements * job.dst_size * (part.op == TW_UNPACK ? lanes : 1);
+    job.written = job.elements * job.dst_size * (part.op == TW_UNPACK ? job.kind.lanes : 1);
     return true;
 }
 

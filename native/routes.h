@@ -17,8 +17,8 @@ enum class Route {
     transpose,  // COPY: panels transposed in registers
     weave,      // COPY: a few channels joined or split
     table,      // COPY: short pieces at places that a table gives
-    pack,       // PACK: 16 values contiguous in the source, codes and scales contiguous in the target
-    unpack,     // UNPACK: 16 values contiguous in the target, whole lines of them
+    pack,       // PACK: pieces contiguous in the source, codes and scales contiguous in the target
+    unpack,     // UNPACK: pieces contiguous in the target, whole lines of them
     staged,     // box by box through scratch memory
 };
 
@@ -30,6 +30,9 @@ struct Job {
     Boxes boxes;
     int src_size = 1, dst_size = 1;  // bytes of a scalar; of the codes of a block on the packed side
     bool convert = false;
+    BlockKind kind;                  // PACK and UNPACK: of the packed side
+    int64_t half = 0;                // for those routes: bytes from the first piece of a block to the second
+    int64_t ahead = 0;               // for pack: as in Packing
     int64_t unit = 1;                // bytes of scratch for an element or block
     int64_t cost = 1;                // bytes read and written for an element or block
     bool stream = false;
@@ -42,10 +45,6 @@ struct Job {
     double elements = 0;             // or blocks
     double written = 0;              // bytes
 };
-
-constexpr int lanes = 16;
-
-BlockKind block_kind(int type);
 
 // Sorts modes by source stride, the order in which memory is prefetched.
 void sort_by_source(Mode *mode, int count);

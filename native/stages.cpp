@@ -17,8 +17,11 @@ struct Stretch {
     int64_t offset, step;
 };
 
+// A stretch takes two lanes at least, or one and a lane after it that is not there.
+constexpr int most_stretches = TW_MAX_BLOCK / 2;
+
 // Cuts the lanes of the mask into stretches. Returns how many.
-int stretches(const tw_part &part, Stretch *out) {
+int stretches(const tw_part &part, int lanes, Stretch *out) {
     int n = 0;
     for (int i = 0; i < lanes;) {
         if (!(part.lane_mask >> i & 1)) {
@@ -108,9 +111,9 @@ struct Stages {
     bool straight = false;    // copy: no staging at all
     bool collected = false;   // the source is staged first
     bool stored = false;      // the result is staged before it is stored
-    Move collect[lanes];      // from the source; one for each stretch of lanes
+    Move collect[most_stretches];  // from the source; one for each stretch of lanes
     int collects = 0;
-    Move store[lanes];        // to the target
+    Move store[most_stretches];    // to the target
     int stores = 0;
     Move store_scales;
     Lines lines;
@@ -125,15 +128,16 @@ static_assert(std::is_trivially_destructible_v<Stages>);
 class Runner {
 public:
     Runner(const Job &job, const uint8_t *src, uint8_t *dst, const Kernels &kernels, Scratch *scratch)
-        : job_(job), part_(*job.part), src_(src), dst_(dst), stream_(job.stream), k_(kernels), scratch_(scratch) {
+        : job_(job), part_(*job.part), lanes_(job.kind.lanes), src_(src), dst_(dst), stream_(job.stream), k_(kernels),
+          scratch_(scratch) {
         if (job.route != Route::staged) return;
         if (part_.op == TW_FILL) repeat(part_.fill, job.dst_size, scratch_->two, job.boxes.volume() * job.dst_size);
         if (part_.op == TW_PACK) {
-            stretch_count_ = stretches(part_, stretch_);
+            stretch_count_ = stretches(part_, lanes_, stretch_);
             std::memset(scratch_->one, 0, Scratch::room);  // lanes that are not data are converted too
             if (stretch_count_ == 0) pack_filling();
         }
-        if (part_.op == TW_UNPACK) stretch_count_ = stretches(part_, stretch_);
+        if (part_.op == TW_UNPACK) stretch_count_ = stretches(part_, lanes_, stretch_);
         if (part_.op == TW_COPY && job.convert) convert_ = k_.converter(part_.src_type, part_.dst_type);
         if (part_.op == TW_PACK && part_.src_type != TW_F32) convert_ = k_.converter(part_.src_type, TW_F32);
         if (part_.op == TW_UNPACK && part_.dst_type != TW_F32) convert_ = k_.converter(TW_F32, part_.dst_type);
@@ -168,13 +172,14 @@ public:
 private:
     const Job &job_;
     const tw_part &part_;
+    const int lanes_;  // of a block
     const uint8_t *src_;
     uint8_t *dst_;
     bool stream_;
     const Kernels &k_;
     Scratch *scratch_;  // only for routes that need it
     ConvertRun convert_ = nullptr;
-    Stretch stretch_[lanes];
+    Stretch stretch_[most_stretches];
     int stretch_count_ = 0;
     static constexpr int kept = 4;
     alignas(Stages) unsigned char rooms_[kept][sizeof(Stages)];  // made when a box needs them: they are large
@@ -227,7 +232,7 @@ private:
             return;
         }
         if (job_.route == Route::unpack) {
-            s.unpacking = {block_kind(part_.src_type), part_.dst_type, job_.piece_aux, lines_of(s.box)};
+            s.unpacking = {job_.kind, part_.dst_type, job_.piece_aux, lines_of(s.box)};
             return;
         }
         if (job_.route == Route::transpose) {
@@ -266,8 +271,8 @@ private:
         const Mode none{1, 0, 0, 0};
         const Mode &inner = s.box.mode[0];
         const Mode &next = s.box.rank > 1 ? s.box.mode[1] : none;
-        const Packing packing{block_kind(part_.dst_type), part_.src_type, inner.extent, inner.src, next.extent, next.src,
-                              next.dst, next.aux, stream_};
+        const Packing packing{job_.kind, part_.src_type, job_.half, inner.extent, inner.src, next.extent, next.src,
+                              next.dst, next.aux, stream_, job_.ahead};
         for_each(s.box, s.staging, 2, [&](int64_t a, int64_t d, int64_t x, int64_t) {
             k_.pack(packing, src_ + at.src + a, dst_ + at.dst + d, dst_ + at.aux + x);
         });
@@ -337,7 +342,7 @@ private:
         s.staging = staging_of(s.box, codes, false);
         for (int i = 0; i < stretch_count_; ++i) {
             const Stretch &t = stretch_[i];
-            Nest n = into_staging(s.box, s.staging, int64_t{lanes} * job_.src_size);
+            Nest n = into_staging(s.box, s.staging, int64_t{lanes_} * job_.src_size);
             n.src += t.offset;
             n.dst += t.first * int64_t{job_.src_size};
             n.push({t.count, t.step, job_.src_size, 0});
@@ -355,9 +360,13 @@ private:
     // Packs blocks that are all filling once for all boxes.
     void pack_filling() {
         const int64_t blocks = job_.boxes.volume();
-        repeat(part_.fill, 4, scratch_->one, blocks * lanes * 4);
-        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, scratch_->one, scratch_->three,
-                scales());
+        repeat(part_.fill, 4, scratch_->one, blocks * lanes_ * 4);
+        pack_singles(scratch_->one, blocks);
+    }
+
+    // Packs blocks of float32 that follow each other.
+    void pack_singles(const uint8_t *values, int64_t blocks) {
+        k_.pack({job_.kind, TW_F32, piece * 4, blocks, lanes_ * 4, 1, 0, 0, 0, false}, values, scratch_->three, scales());
     }
 
     uint8_t *scales() const { return scratch_->three + Scratch::room / 2; }
@@ -372,30 +381,34 @@ private:
     void pack_collected(int64_t blocks) {
         uint8_t *values = scratch_->one;
         if (convert_) {
-            convert_(scratch_->one, scratch_->two, static_cast<size_t>(blocks * lanes));
+            convert_(scratch_->one, scratch_->two, static_cast<size_t>(blocks * lanes_));
             values = scratch_->two;
         }
-        for (int i = 0; i < lanes; ++i) {
+        for (int i = 0; i < lanes_; ++i) {
             if (part_.lane_mask >> i & 1) continue;
-            for (int64_t b = 0; b < blocks; ++b) std::memcpy(values + (b * lanes + i) * 4, part_.fill, 4);
+            for (int64_t b = 0; b < blocks; ++b) std::memcpy(values + (b * lanes_ + i) * 4, part_.fill, 4);
         }
-        k_.pack({block_kind(part_.dst_type), TW_F32, blocks, lanes * 4, 1, 0, 0, 0, false}, values, scratch_->three,
-                scales());
+        pack_singles(values, blocks);
     }
 
     void prepare_unpack(Stages &s) {
         const int64_t out = job_.dst_size;
-        s.staging = staging_of(s.box, out * lanes, false);
-        s.unpacking.kind = block_kind(part_.src_type);
+        s.staging = staging_of(s.box, out * lanes_, false);
+        s.unpacking.kind = job_.kind;
         s.unpacking.type = TW_F32;
         s.unpacking.lines.rank = s.box.rank;
         for (int i = 0; i < s.box.rank; ++i) {
             const Mode &m = s.box.mode[i];
-            s.unpacking.lines.mode[i] = {m.extent, m.src, s.staging.step[i] * lanes * 4, m.aux};
+            s.unpacking.lines.mode[i] = {m.extent, m.src, s.staging.step[i] * lanes_ * 4, m.aux};
+        }
+        if (lanes_ > piece) {
+            for (int i = s.box.rank; i > 0; --i) s.unpacking.lines.mode[i] = s.unpacking.lines.mode[i - 1];
+            s.unpacking.lines.mode[0] = {lanes_ / piece, job_.kind.piece_bytes(), piece * 4, 0};
+            ++s.unpacking.lines.rank;
         }
         for (int i = 0; i < stretch_count_; ++i) {
             const Stretch &t = stretch_[i];
-            Nest n = out_of_staging(s.box, s.staging, lanes * out);
+            Nest n = out_of_staging(s.box, s.staging, lanes_ * out);
             n.src += t.first * out;
             n.dst += t.offset;
             n.push({t.count, out, t.step, 0});
@@ -407,7 +420,7 @@ private:
         k_.unpack(s.unpacking, src_ + at.src, src_ + at.aux, scratch_->one);
         const uint8_t *staged = scratch_->one;
         if (convert_) {
-            convert_(scratch_->one, scratch_->two, static_cast<size_t>(s.elements * lanes));
+            convert_(scratch_->one, scratch_->two, static_cast<size_t>(s.elements * lanes_));
             staged = scratch_->two;
         }
         for (int i = 0; i < s.stores; ++i) k_.move(s.store[i], staged, dst_ + at.dst, 0);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TW_ABI_VERSION 2
+#define TW_ABI_VERSION 3
 
 #define TW_MAX_RANK 24
 #define TW_MAX_BLOCK 32
@@ -44,8 +44,14 @@ enum {
     TW_I8, TW_I16, TW_I32, TW_I64, TW_U8, TW_U16, TW_U32, TW_U64, TW_BOOL
 };
 
-/* Block types: 16 codes of 8, 4 or 2 bits under one scale byte with an 8-bit (B) or 5-bit (A) exponent. */
-enum { TW_BFP8B = 100, TW_BFP4B, TW_BFP2B, TW_BFP8A, TW_BFP4A, TW_BFP2A };
+/*
+ * Block types. BFP: 16 codes of 8, 4 or 2 bits under one scale byte with an 8-bit (B) or 5-bit (A) exponent. MX: 32 codes
+ * under a power of two (OCP Microscaling). NVFP4: 16 codes under an E4M3 float.
+ */
+enum {
+    TW_BFP8B = 100, TW_BFP4B, TW_BFP2B, TW_BFP8A, TW_BFP4A, TW_BFP2A,
+    TW_MXFP8E4M3, TW_MXFP8E5M2, TW_MXFP6E2M3, TW_MXFP6E3M2, TW_MXFP4, TW_MXINT8, TW_NVFP4
+};
 
 /*
  * One part of a plan: a loop nest, outermost mode first; any order of modes is correct. Strides are in bytes and may be
@@ -66,7 +72,7 @@ typedef struct {
     int64_t src_offset, dst_offset, aux_offset;       /* bytes */
     int64_t lane_offset[TW_MAX_BLOCK];                /* PACK/UNPACK: byte offset of each element of a block, scalar side */
     uint32_t lane_mask;                               /* PACK: lanes that are data; UNPACK: lanes that are written */
-    int32_t block;                                    /* elements per block: 16 for the bfp types */
+    int32_t block;                                    /* elements per block: 32 for the MX types, 16 for all others */
     uint8_t fill[16];                                 /* FILL: one element of dst_type; PACK: one float32 */
     int64_t table_count;                              /* 0: no table; else the nest runs once for each entry, */
     const int64_t *src_table, *dst_table, *aux_table; /* with these byte offsets added; aux_table may be null */

@@ -4,32 +4,12 @@
 #include "unpack.h"
 
 #include "puts.h"
+#include "split_codes.h"
 
 namespace tw::TW_ISA {
 namespace {
 
 constexpr int lanes = 16;
-
-#if defined(__AVX2__)
-
-// Returns the codes of a block, one byte each.
-template <int bits>
-TW_INLINE __m128i split_codes(const uint8_t *codes) {
-    if constexpr (bits == 8) {
-        return _mm_loadu_si128(reinterpret_cast<const __m128i *>(codes));
-    } else if constexpr (bits == 4) {
-        __m128i w = _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(codes)));
-        return _mm_and_si128(_mm_or_si128(w, _mm_slli_epi16(w, 4)), _mm_set1_epi8(15));
-    } else {
-        int32_t four;
-        std::memcpy(&four, codes, 4);
-        __m128i w = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
-        w = _mm_or_si128(w, _mm_slli_epi32(w, 6));
-        return _mm_and_si128(_mm_or_si128(w, _mm_slli_epi32(w, 12)), _mm_set1_epi8(3));
-    }
-}
-
-#endif
 
 // Any scale, also those that give subnormal, infinite or no numbers.
 template <int bits, bool five>
@@ -139,6 +119,7 @@ void unpack_of(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, 
 }  // namespace
 
 void unpack_blocks(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, uint8_t *values) {
+    if (u.kind.is_scaled()) return unpack_scaled(u, codes, scales, values);
     switch (u.kind.bits) {
         case 8: return unpack_of<8>(u, codes, scales, values);
         case 4: return unpack_of<4>(u, codes, scales, values);

@@ -127,9 +127,10 @@ def test_a_damaged_library_is_explained(fresh_loader, monkeypatch, tmp_path):
 
 @needs_native
 def test_a_library_of_another_abi_is_refused(fresh_loader, monkeypatch):
+    ours = native.ABI_VERSION
     monkeypatch.setattr(native, "ABI_VERSION", 999)
     assert not native.available()
-    assert "has ABI version 2, this package needs 999" in native.why_not()
+    assert f"has ABI version {ours}, this package needs 999" in native.why_not()
     assert native.fingerprint(b"a") == 0xAF63DC4C8601EC8C
 
 

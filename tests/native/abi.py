@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.copy import native
+from tilewright.formats import BLOCK_FORMATS
 
 MAX_RANK = 24
 MAX_BLOCK = 32
@@ -41,8 +42,25 @@ SCALARS = [
 ]
 F32 = 1
 BLOCKS = {100: (8, "b"), 101: (4, "b"), 102: (2, "b"), 103: (8, "a"), 104: (4, "a"), 105: (2, "a")}
+SCALED = {
+    106: "mxfp8_e4m3",
+    107: "mxfp8_e5m2",
+    108: "mxfp6_e2m3",
+    109: "mxfp6_e3m2",
+    110: "mxfp4",
+    111: "mxint8",
+    112: "nvfp4",
+}
 
 _Modes = ctypes.c_int64 * MAX_RANK
+
+
+def geometry(kind):
+    """Return (lanes, bits) of a block type."""
+    if kind in BLOCKS:
+        return 16, BLOCKS[kind][0]
+    element = BLOCK_FORMATS[SCALED[kind]]
+    return element.block, element.bits
 
 
 class Part(ctypes.Structure):

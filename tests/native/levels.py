@@ -13,13 +13,13 @@ from .abi import LIBRARY, Part
 LEVELS = ("best", "avx2", "portable")
 
 
-def at_level(level):
-    """Return tw_run of a library that was held back to a level.
+def at_level(level, function="tw_run"):
+    """Return tw_run, or a function like it, of a library that was held back to a level.
 
     A library chooses once, when it is first used; so every level gets a copy of its own.
     """
     if level == "best":
-        return LIBRARY.tw_run
+        return _typed(getattr(LIBRARY, function))
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(LIBRARY._name, os.path.join(folder, f"{level}.so"))
         library = ctypes.CDLL(copy)
@@ -34,8 +34,12 @@ def at_level(level):
         else:
             os.environ["TILEWRIGHT_CPU"] = before
     assert "avx512" not in found
-    library.tw_run.argtypes, library.tw_run.restype = LIBRARY.tw_run.argtypes, ctypes.c_int32
-    return library.tw_run
+    return _typed(getattr(library, function))
+
+
+def _typed(function):
+    function.argtypes, function.restype = LIBRARY.tw_run.argtypes, ctypes.c_int32
+    return function
 
 
 def run_at(tw_run, parts, src, dst, threads):

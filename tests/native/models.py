@@ -6,7 +6,10 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from .abi import BLOCKS, SCALARS
+from tilewright.formats import BLOCK_FORMATS
+from tilewright.formats.bits import dense, sparse
+
+from .abi import BLOCKS, SCALARS, SCALED
 
 
 def offsets(modes, which, start):
@@ -94,7 +97,11 @@ def _truncate(value, info):
 
 
 def pack(values, kind):
-    """Return (codes, scales) of rows of 16 float32 values: codes as rows of bytes."""
+    """Return (codes, scales) of rows of float32 values: codes as rows of bytes."""
+    if kind in SCALED:
+        element = BLOCK_FORMATS[SCALED[kind]]
+        scales, codes = element.encode(np.asarray(values, np.float32).reshape(-1, element.block))
+        return dense(codes, element.bits), scales
     bits, exponent = BLOCKS[kind]
     m = bits - 1
     codes, scales = [], []
@@ -121,7 +128,10 @@ def pack(values, kind):
 
 
 def unpack(codes, scales, kind):
-    """Return rows of 16 float32 values."""
+    """Return rows of float32 values."""
+    if kind in SCALED:
+        element = BLOCK_FORMATS[SCALED[kind]]
+        return element.decode(scales, sparse(codes, element.bits))
     bits, exponent = BLOCKS[kind]
     m = bits - 1
     bias = 112 if exponent == "a" else 0

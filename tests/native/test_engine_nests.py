@@ -9,7 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from . import models
-from .abi import BLOCKS, COPY, F32, FILL, LIBRARY, MAX_RANK, PACK, SCALARS, UNPACK, memory, part, run
+from .abi import (
+    BLOCKS,
+    COPY,
+    F32,
+    FILL,
+    LIBRARY,
+    MAX_RANK,
+    PACK,
+    SCALARS,
+    SCALED,
+    UNPACK,
+    geometry,
+    memory,
+    part,
+    run,
+)
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
 
@@ -154,27 +169,33 @@ def test_fill(data):
     assert np.array_equal(got, expected)
 
 
-def lanes_for(draw, size):
-    """Return (lane offsets, mask): contiguous, strided, or scattered without overlap."""
-    kind = draw(st.integers(0, 3))
+def lanes_for(draw, size, count):
+    """Return (lane offsets, mask): contiguous, in halves, strided, or scattered without overlap."""
+    kind = draw(st.integers(0, 4))
     if kind == 0:
-        found = [i * size for i in range(16)]
+        found = [i * size for i in range(count)]
     elif kind == 1:
+        apart = draw(st.sampled_from([16 * size, -16 * size, 64, 64 * size, 400]))
+        apart = max(apart, 16 * size) if apart > 0 else apart
+        found = [i % 16 * size + i // 16 * apart for i in range(count)]
+    elif kind == 2:
         step = draw(st.integers(size, 200)) * draw(st.sampled_from([1, -1]))
-        found = [i * step for i in range(16)]
+        found = [i * step for i in range(count)]
     else:
-        found = [(i * 3 + i // 5) * size for i in draw(st.permutations(range(16)))]
-    return found, draw(st.sampled_from([0xFFFF, 0xFFFF, 0x00FF, 0xFFFE, 0x0001, 0x5A5A, 0]))
+        found = [(i * 3 + i // 5) * size for i in draw(st.permutations(range(count)))]
+    mask = draw(st.sampled_from([0xFFFF, 0xFFFF, 0x00FF, 0xFFFE, 0x0001, 0x5A5A, 0]))
+    return found, mask | draw(st.sampled_from([0xFFFF, 0xFFFF, mask, 0])) << 16 if count == 32 else mask
 
 
 @given(st.data())
 def test_pack(data):
     shape = data.draw(extents(most=200))
-    kind = data.draw(st.sampled_from(list(BLOCKS)))
-    codes = BLOCKS[kind][0] * 2
+    kind = data.draw(st.sampled_from([*BLOCKS, *SCALED]))
+    block, bits = geometry(kind)
+    codes = block * bits // 8
     src_type = data.draw(st.one_of(st.just(F32), st.integers(0, len(SCALARS) - 1)))
     size = SCALARS[src_type].itemsize
-    lanes, mask = lanes_for(data.draw, size)
+    lanes, mask = lanes_for(data.draw, size, block)
     src_strides = data.draw(any_strides(shape, size * data.draw(st.sampled_from([1, 16]))))
     dst_strides, aux_strides = data.draw(distinct_strides(shape, codes)), data.draw(distinct_strides(shape, 1))
     src_low, src_high = span(shape, src_strides, size)
@@ -187,7 +208,7 @@ def test_pack(data):
     total = int(aux_start + aux_high - aux_low + aux_table.max() + GUARD)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     src = source_bytes(rng, src_high - src_low + GUARD + 100, SCALARS[src_type])
-    fill = np.float32(data.draw(st.sampled_from([0.0, 1.5, -1000.0, np.inf])))
+    fill = np.float32(data.draw(st.sampled_from([0.0, 1.5, -1000.0, np.inf, np.nan])))
     modes = list(zip(shape, src_strides, dst_strides, aux_strides, strict=True))
     places = (GUARD - src_low, GUARD - dst_low, aux_start - aux_low)
     tables = (src_table, dst_table, aux_table) if count else None
@@ -195,8 +216,8 @@ def test_pack(data):
     expected = np.full(total, POISON, np.uint8)
     for s, d, x in zip(src_table, dst_table, aux_table, strict=True):
         start = models.offsets(modes, 1, places[0] + s)
-        values = np.full((len(start), 16), fill, np.float32)
-        for i in range(16):
+        values = np.full((len(start), block), fill, np.float32)
+        for i in range(block):
             if mask >> i & 1:
                 rows = models.gather(src, start + lanes[i], size)
                 values[:, i] = np.ascontiguousarray(models.convert(rows, src_type, F32)).view(np.float32)[:, 0]
@@ -209,18 +230,19 @@ def test_pack(data):
 @given(st.data())
 def test_unpack(data):
     shape = data.draw(extents(most=200))
-    kind = data.draw(st.sampled_from(list(BLOCKS)))
-    codes = BLOCKS[kind][0] * 2
+    kind = data.draw(st.sampled_from([*BLOCKS, *SCALED]))
+    block, bits = geometry(kind)
+    codes = block * bits // 8
     dst_type = data.draw(st.one_of(st.just(F32), st.integers(0, len(SCALARS) - 1)))
     size = SCALARS[dst_type].itemsize
-    lanes, mask = lanes_for(data.draw, size)
+    lanes, mask = lanes_for(data.draw, size, block)
     reach = max(lanes) - min(lanes) + size
     if data.draw(st.booleans()) or lanes[1] - lanes[0] == size:
         dst_strides = data.draw(distinct_strides(shape, reach))
     else:  # blocks between the lanes of a block, as in a transposed tile
         room = math.prod(max(1, n) for n in shape)
-        lanes = [i * room * size for i in range(16)]
-        reach, step, dst_strides = 15 * room * size + size, size, []
+        lanes = [i * room * size for i in range(block)]
+        reach, step, dst_strides = (block - 1) * room * size + size, size, []
         for n in shape:
             dst_strides.append(step)
             step *= max(1, n)
@@ -237,7 +259,7 @@ def test_unpack(data):
     src[aux_start:] = rng.choice(
         np.array([0, 1, 2, 5, 7, 8, 100, 127, 130, 142, 143, 254, 255], np.uint8), len(src) - aux_start
     )
-    if BLOCKS[kind][1] == "a":
+    if kind in BLOCKS and BLOCKS[kind][1] == "a":
         src[aux_start:] %= 32
     total = int(dst_high - dst_low + dst_table.max() + 2 * GUARD)
     modes = list(zip(shape, src_strides, dst_strides, aux_strides, strict=True))
@@ -250,7 +272,7 @@ def test_unpack(data):
         scales = models.gather(src, models.offsets(modes, 3, places[2] + x), 1)[:, 0]
         values = models.unpack(packed, scales, kind)
         start = models.offsets(modes, 2, places[1] + d)
-        for i in range(16):
+        for i in range(block):
             if not mask >> i & 1:
                 continue
             wanted = models.convert(values[:, i : i + 1].copy().view(np.uint8), F32, dst_type)
@@ -418,6 +440,8 @@ def test_what_is_not_supported_writes_nothing():
         part(COPY, [(4, 4, 4)], 100, 100),
         part(PACK, [], 1, 1, lanes=lanes, mask=0xFFFF),
         part(PACK, [], 1, 106, lanes=lanes, mask=0xFFFF),
+        part(PACK, [], 1, 113, lanes=lanes, mask=0xFFFF),
+        part(UNPACK, [], 111, 1, lanes=lanes, mask=0xFFFF),
         part(UNPACK, [], 1, 1, lanes=lanes, mask=0xFFFF),
         part(PACK, [], 1, 100, lanes=lanes[:8], mask=0xFF),
         part(FILL, [(4, 4, 4)], 1, 100),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ABI_VERSION", "available", "fingerprint", "library", "why_not"]
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 """The TW_ABI_VERSION of native/tilewright.h that this module was written against."""
 
 _FILE_NAME = {"win32": "_native.dll", "darwin": "_native.dylib"}.get(sys.platform, "_native.so")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats import BlockFormat, ScalarFormat
+from ..formats import BLOCK_FORMATS, BlockFormat, ScalarFormat
 from . import native
 from .compiled import CompiledPlans
 from .part import Part
@@ -21,9 +21,10 @@ _OPERATIONS = {"copy": 0, "fill": 1, "pack": 2, "unpack": 3}
 # the numbers of native/tilewright.h, in its order
 _FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
-_BLOCKS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
+_BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
+_SCALED = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
 _TYPES = {name: code for code, name in enumerate((*_FLOATS, *_INTEGERS))}
-_BLOCK_TYPES = {name: code for code, name in enumerate(_BLOCKS, start=100)}
+_BLOCK_TYPES = {name: code for code, name in enumerate((*_BLOCK_FLOATS, *_SCALED), start=100)}
 _compiled: CompiledPlans[tuple[Plan, Any, list[Any]]] = CompiledPlans(lambda made: sum(each.nbytes for each in made[2]))
 
 
@@ -140,4 +141,7 @@ def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:
 
 
 def _type_code(element: ScalarFormat | BlockFormat) -> int | None:
-    return (_BLOCK_TYPES if isinstance(element, BlockFormat) else _TYPES).get(element.name)
+    if isinstance(element, ScalarFormat):
+        return _TYPES.get(element.name)
+    # Somebody else's format may have a name that is known.
+    return _BLOCK_TYPES.get(element.name) if BLOCK_FORMATS.get(element.name) == element else None
