@@ -345,7 +345,7 @@ def trends(samples: list[Sample]) -> list[str]:
     ]
     for what, most in (("objects", 1.05), ("memory", 1.10)):
         if median(getattr(each, what) for each in last) > most * median(getattr(each, what) for each in first):
-            found.append(f"{what} grew: {[getattr(each, what) for each in samples]}")  # noqa: PERF401
+            found.append(f"{what} grew: {[getattr(each, what) for each in samples]}")
     return found
 
 
