@@ -23,7 +23,7 @@ def pipeline(source, target, tile, scheme, workers):
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("scheme", ["simplex", "duplex", "double", "buffered", "direct"])
 def test_no_tile_is_lost_where_chunks_are_cut(scheme, workers):
-    """Two threads that write halves of one chunk would each write back the other half as it was; found by make soak."""
+    """Two threads that write halves of one chunk would each write back the other half as it was: elements were lost."""
     source = np.arange(SHAPE[0] * SHAPE[1], dtype=np.float64).reshape(SHAPE) + 1
     target = Chunked(np.zeros(SHAPE), (130, 400), delay=0.002)
     compute = None if scheme == "direct" else lambda x, y: np.copyto(y, x)
