@@ -11,19 +11,19 @@ from tilewright.copy import native
 
 ROOT = Path(__file__).parents[2]
 BROKEN = """
-import sys
+import ctypes, sys
 from tilewright.copy import native_engine
 right = native_engine.run
 
 def wrong(plan, source, target, threads):
     right(plan, source, target, threads)
-    import ctypes
     ctypes.memmove(target + plan.target.nbytes, b"x", 1)  # one byte beyond what the plan owns
 
 native_engine.run = wrong
-from tests.fuzz.plans import main
+from tests.fuzz import plans
+plans.CHECKS = [(plans.check_copies, 1.0)]  # all of its memory has guards, which may be written to
 sys.argv = ["plans.py", "--plans", "20"]
-sys.exit(main())
+sys.exit(plans.main())
 """
 pytestmark = pytest.mark.skipif(not native.available(), reason="there is nothing to compare with the reference engine")
 
