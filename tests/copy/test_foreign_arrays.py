@@ -13,7 +13,7 @@ FORMATS = ["float32", "float16", "int32", ml_dtypes.bfloat16, ml_dtypes.float8_e
 
 
 class Foreign:
-    """Memory behind DLPack alone, with a gradient to leave behind, as a tensor of torch has it."""
+    """Memory behind DLPack, with a gradient to leave behind, as a tensor of torch has it."""
 
     def __init__(self, values):
         self.values = values
@@ -25,7 +25,9 @@ class Foreign:
         return self
 
     def __array__(self, dtype=None, copy=None):
-        raise TypeError("NumPy has no such type")
+        if self.values.dtype.isbuiltin != 1:
+            raise TypeError("NumPy has no such type")
+        return self.values
 
     def __dlpack_device__(self):
         return 1, 0

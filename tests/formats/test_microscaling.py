@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.copy import pack, unpack
 from tilewright.formats import (
     BLOCK_FORMATS,
     SmallFloat,
@@ -18,6 +19,7 @@ from tilewright.formats import (
     mxint8,
     nvfp4,
 )
+from tilewright.formats.bits import sparse
 from tilewright.formats.elements import E2M1, E2M3, E3M2, E4M3, E5M2
 
 MX = [each for name, each in BLOCK_FORMATS.items() if name.startswith("mx")]
@@ -267,3 +269,20 @@ def test_without_an_infinity_it_counts_as_the_largest_float32(each):
     np.testing.assert_array_equal(encoded[0], expected[0])
     np.testing.assert_array_equal(encoded[1], expected[1])
     assert each.decode(*encoded)[0, :2].tolist() == [0.0, np.float32(-each.max_value)]
+
+
+@pytest.mark.parametrize("each", [mxfp8_e4m3, mxfp8_e5m2], ids=str)
+def test_a_nan_keeps_its_own_sign_whatever_the_scale_says(each):
+    nan = each.element.nan
+    codes = np.full((2, each.block), nan, np.uint8)
+    codes[:, 1] |= 0x80
+    back = each.decode([127, 255], codes)
+    assert np.isnan(back).all()
+    assert np.signbit(back)[:, :3].tolist() == [[False, True, False]] * 2
+
+
+@pytest.mark.parametrize("name", BLOCK_FORMATS)
+def test_nothing_is_packed_and_unpacked(name):
+    assert sparse(np.zeros((0, 24), np.uint8), BLOCK_FORMATS[name].bits).size == 0
+    nothing = pack(np.zeros(0, np.float32), name)
+    assert unpack(nothing, name).size == nothing.size == 0

@@ -28,4 +28,6 @@ def sparse(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     if bits == 8:
         return packed
     single = np.unpackbits(packed, axis=-1, bitorder="little")
-    return np.packbits(single.reshape(-1, bits), axis=-1, bitorder="little").reshape(len(packed), -1)
+    return np.packbits(single.reshape(-1, bits), axis=-1, bitorder="little").reshape(
+        len(packed), packed.shape[-1] * 8 // bits
+    )

@@ -230,7 +230,9 @@ class BlockFormat:
 
     def _decode(self, scales: Codes, codes: Codes, factor: float) -> Singles:
         with np.errstate(all="ignore"):
-            values = self.element.decode(codes) * self.scale.value(scales)[:, None]
+            ratios = self.element.decode(codes)
+            values = ratios * self.scale.value(scales)[:, None]
+            values = np.where(np.isnan(ratios), ratios, values)  # whose sign a product of two NaNs has is nobody's rule
             if self.aligned:
                 return self._to_fields(values)
             return (values * factor).astype(np.float32)

@@ -58,7 +58,7 @@ def checked(coord: Any, extent: int) -> Any:
             if coord.size and (int(coord.min()) < 0 or int(coord.max()) >= extent):
                 raise ValueError("an array of coordinates leaves its mode")
             return as_wide(coord)
-        if isinstance(coord, bool):
+        if isinstance(coord, bool) or type(coord).__name__ == "bool_":
             raise TypeError(f"a coordinate must be an integer, got the bool {coord!r}")
         try:
             coord = operator.index(coord)
