@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
+from .integers import is_bool
 from .tuples import as_tree, check_congruent, leaves, like, prefix_product, product
 
 
@@ -58,7 +59,7 @@ def checked(coord: Any, extent: int) -> Any:
             if coord.size and (int(coord.min()) < 0 or int(coord.max()) >= extent):
                 raise ValueError("an array of coordinates leaves its mode")
             return as_wide(coord)
-        if isinstance(coord, bool) or type(coord).__name__ == "bool_":
+        if is_bool(coord):
             raise TypeError(f"a coordinate must be an integer, got the bool {coord!r}")
         try:
             coord = operator.index(coord)

@@ -119,6 +119,15 @@ class _IdxMaker:
 Idx = _IdxMaker()
 
 
+def is_bool(value: object) -> bool:
+    """Return whether value is a truth value, Python's or NumPy's, which some releases of NumPy take for an integer.
+
+    >>> is_bool(True), is_bool(1)
+    (True, False)
+    """
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+
+
 def as_integer(value: object, what: str) -> int:
     """Return value as an exact integer; static ones become plain ints, dynamic ones stay dynamic.
 
@@ -127,7 +136,7 @@ def as_integer(value: object, what: str) -> int:
     """
     if type(value) is int or type(value) is DynamicInt:
         return value
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if is_bool(value):
         raise TypeError(f"{what} must be an integer, got the bool {value!r}; write 0 or 1 if a number is meant")
     try:
         return operator.index(cast(Any, value))
