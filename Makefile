@@ -63,7 +63,7 @@ fuzz-plans: $(EAGER) ## compare the engines with NumPy on 10000 random copy plan
 	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tests.fuzz.plans --plans $(PLANS) --seed $(SEED)
 
 fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
-	$(BIN)/python tests/fuzz/files.py --seconds $(PARSER_SECONDS)
+	$(BIN)/python -m tests.fuzz.files --seconds $(PARSER_SECONDS)
 
 $(VENV)/.atheris: $(INSTALLED)
 	$(PIP) install --quiet atheris
@@ -82,20 +82,23 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" >/dev/null
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
-		$(BIN)/python -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py tests/tiling/test_lanes.py
+		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py \
+		tests/compare/test_moments.py tests/tiling/test_lanes.py
 
 # Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
-# locks are seen. A race made on purpose has to be reported first.
+# locks are seen. A race made on purpose has to be reported first. A race ends the process, since pytest would not see
+# what the processes that run its tests exit with.
 THREAD_SANITIZED := build/sanitize-threads/native/_native.so
-UNDER_TSAN := TILEWRIGHT_LIBRARY=$(THREAD_SANITIZED) LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so)" $(BIN)/python
+UNDER_TSAN := TSAN_OPTIONS=halt_on_error=1 TILEWRIGHT_LIBRARY=$(THREAD_SANITIZED) LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so)" $(BIN)/python
 sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threads under the thread sanitizer
 	$(BIN)/cmake -S . -B build/sanitize-threads -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_CXX_FLAGS="-fsanitize=thread -fno-omit-frame-pointer -DTW_BYTES_PER_THREAD=64" >/dev/null
 	$(BIN)/cmake --build build/sanitize-threads --parallel 2 >/dev/null
 	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
 	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
-	$(UNDER_TSAN) -m pytest -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py tests/copy/test_prepared.py \
-		tests/tiling/test_lanes.py tests/tiling/test_faults.py tests/tiling/test_pipeline.py
+	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py \
+		tests/copy/test_prepared.py tests/compare/test_moments.py tests/tiling/test_lanes.py tests/tiling/test_faults.py \
+		tests/tiling/test_pipeline.py
 	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.

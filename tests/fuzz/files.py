@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz the parsers of files with atheris: whatever the bytes are, the answer is tensors or a FileFormatError.
 
-    python tests/fuzz/files.py [--seconds 60] [--corpus build/fuzz] [PARSER...]
+    python -m tests.fuzz.files [--seconds 60] [--corpus build/fuzz] [PARSER...]
 
 Each parser is fuzzed in a process of its own, guided by coverage, from a corpus of sound files. An input that makes it
 do anything else is kept beside the corpus, and the exit status is not 0.
@@ -24,6 +24,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import numpy as np
+
+from .frames import changed, dictionary
 
 ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(4, dtype=np.uint8)}
 PARSERS = {
@@ -132,6 +134,7 @@ def fuzz(parser: str, corpus: Path, seconds: int) -> None:
     for module in instrumented_modules():
         for function in functions_of(module):
             atheris.instrument_func(function)  # an editable installation has a loader that atheris does not know
+    (corpus / "words").write_text(dictionary(seeds(parser)))
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a busy disk must not look like a slow parser
     with tempfile.TemporaryDirectory(dir=memory) as name:
         folder = Path(name)
@@ -142,7 +145,12 @@ def fuzz(parser: str, corpus: Path, seconds: int) -> None:
             converted_in(folder)  # so that what the manifest says is held against files that are there
         arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
         arguments += ["-timeout=3000", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
-        atheris.Setup([*arguments, str(corpus / "seeds")], lambda data: tried(parser, folder, data))
+        arguments += [f"-dict={corpus}/words", str(corpus / "seeds")]
+        atheris.Setup(
+            arguments,
+            lambda data: tried(parser, folder, data),
+            custom_mutator=lambda data, most, seed: changed(parser, bytes(data), most, seed, atheris.Mutate),
+        )
         atheris.Fuzz()
 
 
@@ -163,7 +171,8 @@ def main() -> None:
         for k, data in enumerate(seeds(name)):
             (home / f"seed-{k}").write_bytes(data)
         print(f"== {name}", flush=True)
-        own = [sys.executable, __file__, "--only", name, "--seconds", str(given.seconds), "--corpus", str(given.corpus)]
+        own = [sys.executable, "-m", "tests.fuzz.files", "--only", name, "--seconds", str(given.seconds)]
+        own += ["--corpus", str(given.corpus)]
         ended = subprocess.run(own, env={**os.environ, "TILEWRIGHT_THREADS": "1"}, check=False)
         worst = max(worst, abs(ended.returncode))
     print("no parser failed" if not worst else "a parser failed; what it was given is beside its corpus")
