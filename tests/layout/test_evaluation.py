@@ -139,7 +139,7 @@ def test_coordinates_of_other_types_are_refused_by_name(wrong):
     for layout in (Layout((4, 8)), tw.compose(Layout((3, 5), (5, 1)), Layout(6, 2)), Layout((4, 8), (1 @ bank, 0))):
         for coord in ((wrong,), (0, wrong), (wrong, 0)):
             if len(coord) <= layout.rank:
-                with pytest.raises(TypeError, match=type(wrong).__name__):
+                with pytest.raises(TypeError, match=type(wrong).__name__.rstrip("_")):  # bool_ before NumPy 2
                     layout(*coord)
 
 
