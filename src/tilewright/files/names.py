@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -94,17 +95,18 @@ def path_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
     if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name or "\0" in name:
         raise FileFormatError(f"the file name {name[:80]!r} leads out of the directory {folder}")
     path = folder / name
+    leads_to = path
     try:
-        leads_to = path.resolve() if path.is_symlink() else path
-    except (OSError, RuntimeError) as problem:  # a name of a thousand letters, or links that lead in a circle
-        raise FileFormatError(f"{name[:80]!r} is no file in the directory {folder}: {_reason(problem)}") from None
+        if stat.S_ISLNK(path.lstat().st_mode):
+            leads_to = Path(os.path.realpath(path))
+            path.stat()
+    except FileNotFoundError:
+        pass  # whoever opens it says so
+    except OSError as problem:  # a name of a thousand letters, or links that lead in a circle
+        raise FileFormatError(f"{name[:80]!r} is no file in the directory {folder}: {problem.strerror}") from None
     if not follow_symlinks and leads_to is not path and not leads_to.is_relative_to(folder.resolve()):
         raise FileFormatError(
             f"{path} is a link that leads out of the directory, to {leads_to}; name the file itself, or say that"
             " links may be followed"
         )
     return path
-
-
-def _reason(problem: Exception) -> str:
-    return str(getattr(problem, "strerror", None) or "its links lead in a circle")
