@@ -36,7 +36,8 @@ def test_whole_chunks_are_written_at_the_same_time():
 
     class Met(Chunked):
         def __setitem__(self, box, value):
-            meeting.wait()  # passes only if two tiles are written at once
+            if box[0].start < 300:
+                meeting.wait()  # passes only if the first two tiles are written at once
             super().__setitem__(box, value)
 
     source = np.ones(SHAPE)
