@@ -131,3 +131,10 @@ def test_the_largest_block_of_a_layout_that_is_strided_is_found(outer, inner, mo
 )
 def test_what_is_not_taken_apart_has_no_strided_leaf(layout):
     assert additive_modes(layout) == [[(n, None)] for n in layout.shape]
+
+
+def test_a_run_that_crosses_a_mode_of_the_outer_layout_is_not_strided():
+    """It starts two places before the end of that mode; from its start it would fit."""
+    crossing = ComposedLayout(Layout((4, 3, 5), (1, 10, 1000)), Layout(3) + 2)
+    assert [crossing(k) for k in range(3)] == [2, 3, 10]
+    assert additive_modes(crossing) == [[(3, None)]]

@@ -48,3 +48,9 @@ def test_counted_from_elsewhere_it_holds_the_same(box, start):
 def test_its_axes_may_be_turned_and_its_ends_say_it_all(box):
     assert held(box.turned((1, 0))) == {(b, a) for a, b in held(box)}
     assert Box.between(box.offset, box.end) == box
+
+
+@given(*[st.tuples(*[st.integers(-3, 3)] * 2)] * 2)
+def test_between_coordinates_the_wrong_way_round_there_is_nothing(start, end):
+    box = Box.between(start, end)
+    assert box.size == len(held(box)) == max(0, end[0] - start[0]) * max(0, end[1] - start[1])

@@ -109,6 +109,10 @@ def test_filtering_keeps_the_places_and_drops_units_and_broadcasts(layout):
     assert all(count == factor * Counter(table(kept))[place] for place, count in Counter(table(layout)).items())
 
 
+def test_what_only_repeats_is_filtered_to_one_place():
+    assert tw.filter(Layout((4, 2), (0, 0)) + 3) == Layout(1, 0) + 3
+
+
 @given(layouts(min_rank=2))
 def test_filtering_with_a_profile_works_inside_each_mode(layout):
     kept = tw.filter(layout, (1,))

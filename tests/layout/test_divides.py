@@ -151,6 +151,9 @@ def test_nested_tilers_cut_nested_modes():
 def test_hier_unzip_gathers_what_a_splitter_gives():
     assert tw.hier_unzip(tw.logical_divide, L((4, 8)), (2, 4)) == tw.zipped_divide(L((4, 8)), (2, 4))
     assert tw.hier_unzip(tw.logical_divide, L((4, 8)), (2, None)) == L(((2, 1), (2, 8)), ((1, 0), (2, 4)))
+    assert tw.hier_unzip(tw.logical_divide, L((4, 8)), (2,)) == L(((2,), (2, 8)), ((1,), (2, 4))), (
+        "the rest stays whole"
+    )
     with pytest.raises(LayoutError, match="more modes"):
         tw.hier_unzip(tw.logical_divide, L((4, 8)), (2, 2, 2))
 
@@ -165,6 +168,11 @@ def test_a_ragged_table_holds_the_fill_value_where_there_is_no_data(rows, column
     assert table.shape == (height * width, tw.ceil_div(rows, height) * tw.ceil_div(columns, width))
     assert sorted(table[table >= 0].tolist()) == list(range(rows * columns))
     assert (table == -1).sum() == divided.size - rows * columns
+
+
+def test_a_tile_of_nothing_is_all_padding():
+    assert tw.product_each(tw.logical_divide(L(0), 4).shape) == (4, 1)
+    assert data(tw.zipped_divide(L((0, 3)), (4, 2))) == []
 
 
 def test_dividing_100_by_32_covers_128_and_remembers_100():

@@ -361,6 +361,17 @@ def test_known_narrow_arrays():
 def test_arrays_whose_places_need_more_than_64_bits_are_refused():
     with pytest.raises(LayoutError):
         (Layout(4, 2**60) + (2**63 - 1))(np.arange(4))
+    with pytest.raises(LayoutError, match=r"2\^63 - 1"):
+        Layout(2, 2**61).extended(np.arange(5))
+    assert Layout(2, 2**61).extended(np.arange(4)).tolist() == [k * 2**61 for k in range(4)]
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
+def test_an_empty_layout_does_not_go_on(shape):
+    layout = Layout(shape, tuple(range(5, 5 + len(shape))))
+    for index in (5, np.arange(6)):
+        with pytest.raises(LayoutError, match="no place to continue from"):
+            layout.extended(index)
 
 
 @given(layouts(min_rank=2, max_rank=2), st.data())

@@ -197,7 +197,8 @@ def test_an_inverse_layout_is_a_value_with_a_text():
     assert inverse != tw.left_inverse(L((2, 2), (3, 2)))
     assert inverse != layout
     assert tw.parse(str(inverse)) == inverse
-    assert inverse.offsets(fill=-1).tolist() == [0, -1, 1, 2, -1, 3]
+    assert inverse.offsets(fill=-7).tolist() == [0, -7, 1, 2, -7, 3]
+    assert inverse.offsets().tolist() == [0, -1, 1, 2, -1, 3], "nothing lives at -1 either"
     assert (inverse.size, inverse.cosize) == (6, 4)
 
 
@@ -272,8 +273,17 @@ def test_inverses_of_named_layouts_need_all_axes():
 
 @pytest.mark.parametrize("invert", [tw.left_inverse, tw.right_inverse])
 def test_replicated_layouts_have_no_inverse(invert):
-    with pytest.raises(LayoutError, match="replicas"):
-        invert(tw.replicate(L(4), 2, 100))
+    """Over axes they had one, which knew of the first copies alone."""
+    plain, named = tw.replicate(L(12), 2, 100), tw.replicate(L(12, 1 @ bank), 2, 1 @ addr)
+    for copies, axes in ((plain, None), (named, (bank, addr))):
+        for layout in (copies, ComposedLayout(copies, L(6, 2))):
+            with pytest.raises(LayoutError, match="replicas"):
+                invert(layout, axes=axes)
+
+
+def test_the_right_inverse_cuts_a_mode_where_another_goes_on_from_it():
+    assert tw.right_inverse(L((4, 8), (1, 2))) == L((2, 8), (1, 4))
+    assert tw.right_inverse(L((5, (16, 6)), (6, (1, 1)))) == L((6, 5), (80, 1)), "a whole mode before a cut one"
 
 
 # Nullspace and common vectors.
@@ -307,3 +317,8 @@ def test_a_common_vector_is_contiguous_in_both_layouts(a, data):
 @given(layouts(max_size=48, kinds=("compact",), offsets=False))
 def test_a_layout_has_everything_in_common_with_itself(layout):
     assert tw.max_common_vector(layout, layout) == layout.size
+
+
+@pytest.mark.parametrize("other", [L((4, 2), (2, 1)), L(8) + 1, tw.within(L(8), 5), ComposedLayout(L(5, 2), L(8, 3))])
+def test_layouts_with_nothing_in_common_share_one_element(other):
+    assert tw.max_common_layout(other, L(8)) == L(1, 0)

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank
-from tilewright.layout.guards import live_guards
+from tilewright.layout.guards import box_extents, live_guards
 
 from .reference import data, table, valid_flags, values
 from .strategies import layouts
@@ -37,6 +37,17 @@ GUARDS = st.builds(Guard, st.tuples(st.integers(-4, 4), st.integers(-4, 4)), st.
 def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guards):
     failed = [guard for guard in guards if not all(guard.admits([*at]) for at in product(*map(range, shape)))]
     assert live_guards(shape, guards) == tuple(dict.fromkeys(failed))
+
+
+@given(st.tuples(st.integers(1, 4), st.integers(1, 4)), st.lists(GUARDS, max_size=2))
+@example((4, 3), [Guard((1, 0), 2, -1)])
+@example((4, 3), [Guard((1, 0), 2, 3)])
+def test_guards_that_leave_a_box_tell_its_extents(shape, guards):
+    extents = box_extents(shape, tuple(guards))
+    if extents is not None:
+        admitted = [at for at in product(*map(range, shape)) if all(guard.admits([*at]) for guard in guards)]
+        assert admitted == [*product(*map(range, extents))]
+        assert min(extents) >= 0
 
 
 # pad
@@ -166,6 +177,22 @@ def test_tables_show_the_fill_value_where_there_is_no_data(pair):
     assert filled == [at if valid else -999 for at, valid in zip(table(layout), valid_flags(layout), strict=True)]
     index = np.arange(layout.size)
     assert np.broadcast_to(layout.valid(index), index.shape).tolist() == valid_flags(layout)
+
+
+@given(st.data())
+def test_a_composition_has_data_where_both_its_layouts_have(draws):
+    inner = tw.within(L((5, 3), (1, 7)), draws.draw(st.tuples(st.integers(0, 5), st.integers(0, 3))))
+    outer = tw.within(L(32, 2), draws.draw(st.integers(0, 32)))
+    for layout in (ComposedLayout(outer, inner), ComposedLayout(L(32, 2), inner), ComposedLayout(outer, L(9))):
+        filled = layout.offsets(fill=-999).reshape(-1, order="F").tolist()
+        assert filled == [layout(i) if layout.valid(i) else -999 for i in range(layout.size)]
+
+
+def test_arrays_of_coordinates_may_be_given_leaf_by_leaf():
+    padded = tw.pad(L(((2, 2), 3)), (4, 4))
+    column = np.array([0, 2, 3, 4])
+    assert padded.valid(np.array(1), np.array(1), column).tolist() == [True, True, False, False]
+    assert padded.valid(np.array(1), np.array(2), column).tolist() == [False] * 4
 
 
 def test_arrays_of_coordinates_may_leave_a_padded_layout_only_when_asking_for_validity():

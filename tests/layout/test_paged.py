@@ -83,5 +83,7 @@ def test_what_cannot_be():
         PagedLayout(4, [0])(4)
     with pytest.raises(CoordinateError, match="no mode 2"):
         PagedLayout(4, [0]).mode(2)
+    with pytest.raises(CoordinateError, match="no mode -3"):
+        PagedLayout(4, [0]).mode(-3)
     with pytest.raises(ValueError, match="read-only"):
         PagedLayout(4, [0]).starts[0] = 1

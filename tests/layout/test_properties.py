@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Swizzle, addr, bank
+from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Place, Swizzle, addr, bank
 from tilewright.layout.properties import collision
 
 from .reference import data, layouts_into, table, values
@@ -124,6 +124,20 @@ def test_a_collision_is_two_coordinates_at_one_place(layout):
     else:
         assert pair[0] != pair[1]
         assert layout(pair[0]) == layout(pair[1])
+        assert pair[0] < pair[1]
+
+
+def test_a_collision_of_three_modes_is_found():
+    assert collision(L((2, 3, 2), (5, 3, 1))) == ((0, 2, 0), (1, 0, 1))
+
+
+@pytest.mark.parametrize("step", [1 @ bank, 2 @ addr, Place(bank=1, addr=2)])
+def test_compositions_over_axes_differ_when_one_of_their_axes_does(step):
+    inner = L(3, 2)
+    layout = ComposedLayout(L(6, Place(bank=1, addr=1)), inner)
+    assert not tw.functionally_equal(layout, ComposedLayout(L(6, step), inner))
+    assert not tw.functionally_equal(ComposedLayout(L(6, step), inner), layout)
+    assert tw.functionally_equal(ComposedLayout(L(6, step), inner), ComposedLayout(L(7, step), inner))
 
 
 def test_collisions_of_compositions_are_not_known_from_modes():

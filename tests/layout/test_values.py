@@ -15,6 +15,7 @@ from tilewright import (
     Guard,
     Idx,
     Layout,
+    LayoutError,
     Place,
     Swizzle,
     addr,
@@ -23,7 +24,7 @@ from tilewright import (
     is_dynamic,
     row_major,
 )
-from tilewright.layout.construct import scaled
+from tilewright.layout.construct import reaching, scaled
 
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes, size_of
 
@@ -488,3 +489,23 @@ def test_static_parts_stay_static_beside_dynamic_ones():
     assert Layout((4, Idx(8)))[0].all_dims_known
     assert not Layout((4, Idx(8)))[1].all_dims_known
     assert Layout((4, Idx(8)), (8, 1))(None, 2).all_dims_known
+
+
+def test_modes_are_joined_from_a_list_as_from_arguments():
+    modes = [Layout(4), Layout(8, 4)]
+    assert tw.make_layout(modes) == tw.make_layout(tuple(modes)) == tw.make_layout(*modes) == Layout((4, 8), (1, 4))
+    assert tw.make_layout([Layout(4, 2)]) == Layout((4,), (2,))
+
+
+def test_modes_are_added_to_a_layout_padded_in_one_of_them():
+    padded = tw.pad(Layout((4, 6)), (4, 8))
+    added = tw.append(padded, Layout(2, 100))
+    assert added.logical_shape == (4, 6, 2)
+    assert tw.prepend(padded, Layout(2, 100)).logical_shape == (2, 4, 6)
+    with pytest.raises(LayoutError, match="padded across modes"):
+        tw.append(Layout((4, 6), (1, 4), guards=(Guard((1, 4), 21),)), Layout(2))
+
+
+def test_nothing_cannot_be_continued():
+    with pytest.raises(LayoutError, match="is empty and cannot be continued"):
+        reaching(Layout((0, 3), (1, 5)), 2)

@@ -152,15 +152,21 @@ def _inverse_of_other_kinds(layout: Any, axes: Sequence[Axis | str] | None, inve
     """Return the inverse of what is not a plain strided layout; None for one that is."""
     if isinstance(layout, Swizzle):
         return layout
+    if _replicated(layout):
+        raise LayoutError(f"{invert.__name__} of {layout}: its places are sets; invert the layout without replicas")
     if layout.axes or axes is not None:
         return _inverse_over_axes(layout, axes, invert)
     if isinstance(layout, ComposedLayout):
         return _composed_inverse(layout, invert)
     if isinstance(layout, InverseLayout):
         return layout.layout
-    if layout.replicas:
-        raise LayoutError(f"{invert.__name__} of {layout}: its places are sets; invert the layout without replicas")
     return None
+
+
+def _replicated(layout: Any) -> bool:
+    if isinstance(layout, ComposedLayout):
+        return _replicated(layout.outer) or _replicated(layout.inner)
+    return isinstance(layout, Layout) and bool(layout.replicas)
 
 
 def _indexed_modes(layout: Layout) -> list[tuple[Any, int, int]]:
@@ -364,7 +370,7 @@ def cosize_along(layout: Any, name: str) -> int:
 def _axis_by_axis(layout: Layout, names: list[str], invert: Any) -> Layout | None:
     """Return the inverse taken for each axis on its own, None where a mode moves along several axes."""
     modes = _indexed_modes(layout)
-    if any(sum(map(bool, step._parts.values())) > 1 for step, _, _ in modes) or layout.replicas:
+    if any(sum(map(bool, step._parts.values())) > 1 for step, _, _ in modes):
         return None
     parts = []
     for name in names:
