@@ -143,6 +143,13 @@ def test_a_place_on_no_axis_is_its_number(n):
     assert {n: "found"}[Place(n)] == "found"
 
 
+@given(places(plain=True), places(plain=True))
+def test_a_place_of_several_parts_is_their_sum(one, other):
+    parts = [part for place in (one, other) for part in (place.plain, dict(place))]
+    assert Place(*parts) == one + other
+    assert Place({"bank": 1}, bank=3) == Place(bank=4)
+
+
 @given(places())
 def test_a_place_is_a_mapping_from_axes_to_coordinates(place):
     assert dict(place) == {name: place.along(name) for name in place.axes}

@@ -5,11 +5,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Swizzle, addr, bank
+from tilewright.layout.lookup import preimage
 
 from .reference import table, values
 from .strategies import injective_layouts, layouts, leaves, named_layouts
@@ -286,7 +287,26 @@ def test_the_right_inverse_cuts_a_mode_where_another_goes_on_from_it():
     assert tw.right_inverse(L((5, (16, 6)), (6, (1, 1)))) == L((6, 5), (80, 1)), "a whole mode before a cut one"
 
 
+# Looking up one place.
+
+
+@given(layouts(max_size=48, allow_zero=True))
+@example(L((3, 3, 2), (-7, 4, -1), offset=20))
+@example(L((2, 3, 2), (-5, -3, 1), offset=11))
+def test_a_place_is_looked_up_where_an_element_lives_and_nowhere_else(layout):
+    used = set(values(layout))
+    low, high = layout.bounds if layout.size else (0, 0)
+    for place in range(low - 2, high + 3):
+        found = preimage(layout, place)
+        assert (found is None) == (place not in used)
+        assert found is None or layout(found) == place
+
+
 # Nullspace and common vectors.
+
+
+def test_modes_of_one_element_are_not_in_the_nullspace():
+    assert tw.nullspace(L((2, 1, 3), (0, 0, 0))) == L((2, 3), (1, 2))
 
 
 @given(layouts(max_size=64, offsets=False))

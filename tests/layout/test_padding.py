@@ -42,6 +42,7 @@ def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guard
 @given(st.tuples(st.integers(1, 4), st.integers(1, 4)), st.lists(GUARDS, max_size=2))
 @example((4, 3), [Guard((1, 0), 2, -1)])
 @example((4, 3), [Guard((1, 0), 2, 3)])
+@example((4, 3), [Guard((-1, 0), 2, 3)])
 def test_guards_that_leave_a_box_tell_its_extents(shape, guards):
     extents = box_extents(shape, tuple(guards))
     if extents is not None:

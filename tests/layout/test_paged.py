@@ -74,6 +74,11 @@ def test_values():
     assert str(PagedLayout(2, range(100))) == "pages(2,100):(0,1,2,3,4,5,...)"
     assert layout.mode(0) == Layout(4)
     assert layout.mode(1)(2) == 50
+    assert layout.mode(-2) == layout.mode(0)
+    assert layout.mode(-1) == layout.mode(1)
+    assert layout.mode(1, 0) == Layout(1)
+    assert PagedLayout(2, [0, 8]) != PagedLayout(4, [0, 8]) != PagedLayout(2, [0, 8])
+    assert hash(PagedLayout(2, [])) == hash(PagedLayout(2, []))
 
 
 def test_what_cannot_be():

@@ -501,6 +501,7 @@ def test_modes_are_added_to_a_layout_padded_in_one_of_them():
     padded = tw.pad(Layout((4, 6)), (4, 8))
     added = tw.append(padded, Layout(2, 100))
     assert added.logical_shape == (4, 6, 2)
+    assert tw.append(padded + 7, Layout(2, 100))(3, 5, 1) == padded(3, 5) + 107, "the offset stays"
     assert tw.prepend(padded, Layout(2, 100)).logical_shape == (2, 4, 6)
     with pytest.raises(LayoutError, match="padded across modes"):
         tw.append(Layout((4, 6), (1, 4), guards=(Guard((1, 4), 21),)), Layout(2))
@@ -509,3 +510,14 @@ def test_modes_are_added_to_a_layout_padded_in_one_of_them():
 def test_nothing_cannot_be_continued():
     with pytest.raises(LayoutError, match="is empty and cannot be continued"):
         reaching(Layout((0, 3), (1, 5)), 2)
+
+
+@pytest.mark.parametrize("steps", [(2**62, 2**62), (2**62, -(2**62)), (-(2**62), -(2**62)), (2**62, (2**62, 0))])
+def test_strides_that_reach_beyond_64_bits_are_refused_whichever_way_they_go(steps):
+    shape = nested_like(steps, [2] * len(leaves(steps)))
+    with pytest.raises(LayoutError, match=r"reaches 9223372036854775808, beyond 2\^63 - 1"):
+        Layout(shape, steps)
+
+
+def test_a_line_has_one_order():
+    assert tw.make_ordered_layout(4) == tw.make_ordered_layout(4, 0) == Layout(4)
