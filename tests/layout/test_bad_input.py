@@ -2,7 +2,9 @@
 """Bad input: each mistake gets the right exception, and a message that names the value, the rule and the remedy."""
 
 import ast
+import inspect
 import re
+from contextlib import suppress
 from itertools import product as combinations
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import CoordinateError, Guard, Idx, Layout, LayoutError, Swizzle, bank, row_major
+from tilewright import CoordinateError, Guard, Idx, Layout, LayoutError, Swizzle, addr, bank, row_major
 
 from .strategies import layouts, leaves, nested_like
 
@@ -306,3 +308,42 @@ def test_products_refuse_exactly_what_overlaps_and_name_a_pair(layout, copies):
             assert_blames_a_real_pair(layout, caught)
     else:
         assert tw.logical_product(layout, copies).size == layout.size * copies
+
+
+# Layouts of the wrong kind: a function that needs strides says so, whatever else it is given.
+
+KINDS = {
+    "swizzled": tw.ComposedLayout(Swizzle(2, 0, 2), row_major(4, 4)),
+    "composed": tw.ComposedLayout(Layout((5, 4), (1, 7)), Layout((3, 3), (1, 5))),
+    "pages": tw.PagedLayout(4, [0, 8, 4]),
+    "inverse": tw.left_inverse(Layout((2, 2), (2, 3))),
+    "swizzle": Swizzle(2, 0, 2),
+    "replicated": tw.replicate(GRID, 2, 100),
+    "named": Layout((4, 4), (1 @ bank, 1 @ addr)),
+    "padded": tw.pad(Layout((3, 3)), (4, 4)),
+    "empty": Layout((0, 3)),
+}
+SECOND = [None, 2, -1, (2, 2), "x", 1.5, Layout(2), *KINDS.values()]
+FUNCTIONS = {
+    name: function
+    for name, function in vars(tw.layout).items()
+    if inspect.isfunction(function) and name in tw.layout.__all__
+}
+
+
+def positions(function):
+    return sum(each.default is each.empty and each.kind < 2 for each in inspect.signature(function).parameters.values())
+
+
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if 1 <= positions(function) <= 2])
+def test_layouts_of_every_kind_are_taken_or_refused_with_an_explanation(name):
+    function = FUNCTIONS[name]
+    for first in KINDS.values():
+        for rest in combinations(SECOND, repeat=positions(function) - 1):
+            with suppress(tw.TilewrightError, TypeError):
+                function(first, *rest)
+
+
+def test_tilers_lie_on_no_axis():
+    with pytest.raises(LayoutError, match=r"a tiler counts elements, and has no axes; use tile\.on\(axis\)"):
+        tw.logical_divide(GRID, KINDS["named"])

@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import CoordinateError, LayoutError, PagedLayout, Placement, compose, plan_copy, row_major, tiled_layout
+from tilewright import (
+    CoordinateError,
+    LayoutError,
+    PagedLayout,
+    Placement,
+    compose,
+    left_inverse,
+    plan_copy,
+    right_inverse,
+    row_major,
+    tiled_layout,
+    within,
+)
 from tilewright.copy import execute
 from tilewright.layout import Layout
 from tilewright.layout.additive import additive_modes
@@ -32,6 +44,25 @@ def test_every_way_of_asking_agrees(layout):
     assert layout.cosize == max(0, *expected) + 1 - min(0, *expected)
     assert not layout.valid(layout.size)
     assert layout.valid(np.array([0, layout.size])).tolist() == [True, False]
+
+
+@given(pages())
+def test_an_element_is_found_by_its_place(layout):
+    back = left_inverse(layout - min(layout.starts))
+    places = (layout - min(layout.starts))(np.arange(layout.size))
+    assert back(places).tolist() == list(range(layout.size))
+    assert int(back.valid(np.arange(back.size)).sum()) == layout.size
+    start = right_inverse(layout)
+    assert [layout(start(i)) for i in range(start.size)] == list(range(start.size))
+
+
+@given(pages(), st.data())
+def test_pages_may_be_filled_in_part(layout, draws):
+    logical = (draws.draw(st.integers(0, layout.page)), draws.draw(st.integers(0, len(layout.starts))))
+    marked = within(layout, logical)
+    for page in range(len(layout.starts)):
+        for k in range(layout.page):
+            assert marked.locate(k, page) == (layout(k, page), k < logical[0] and page < logical[1])
 
 
 @given(pages(), st.integers(1, 4), st.integers(0, 9))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties, compared with brute force on small layouts, and decided without enumeration on huge ones."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +126,15 @@ def test_a_collision_is_two_coordinates_at_one_place(layout):
         assert pair[0] != pair[1]
         assert layout(pair[0]) == layout(pair[1])
         assert pair[0] < pair[1]
+
+
+def test_copies_are_compared_set_by_set():
+    copies = tw.replicate(L((4, 2)), 2, 100)
+    assert tw.functionally_equal(copies, ComposedLayout(tw.replicate(L(8), 2, 100), L(8)))
+    assert not tw.functionally_equal(copies, ComposedLayout(tw.replicate(L(8), 2, 50), L(8)))
+    assert not tw.functionally_equal(copies, ComposedLayout(L(8, 2), L(8)))
+    with pytest.raises(LayoutError, match="sets, which no array holds"):
+        copies(np.arange(8))
 
 
 def test_a_collision_of_three_modes_is_found():

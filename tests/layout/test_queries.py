@@ -168,6 +168,16 @@ def test_modes_are_numbered_from_either_end(layout):
             tw.mode(layout, beyond)
         with pytest.raises(LayoutError, match="no mode"):
             tw.mode(layout.shape, beyond)
+    with pytest.raises(LayoutError, match="no mode"):
+        tw.mode(layout.shape, layout.rank + 1)
+
+
+def test_modes_of_compositions_and_pages_are_modes_too():
+    swizzled, pages = ComposedLayout(Swizzle(2, 0, 2), tw.row_major(4, 4)), tw.PagedLayout(4, [0, 8])
+    for layout in (swizzled, pages):
+        assert [tw.mode(layout, k) for k in (0, 1, -1)] == [layout.mode(k) for k in (0, 1, -1)]
+        with pytest.raises(LayoutError, match="no mode"):
+            tw.mode(layout, 2)
 
 
 @given(layouts(max_size=32))

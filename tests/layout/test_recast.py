@@ -133,6 +133,7 @@ def test_upcast_by_example(layout, factor, expected):
     [
         (L((4, 8), (1, 6)), 4, "stride 6"),
         (L(8) + 2, 4, "offset 2"),
+        (L((3, 2), (1, 2)), 4, "past the end"),  # by one
         (tw.pad(L(6), 8), 2, "padded"),
         (tw.replicate(L(8), 2, 8), 2, "replicated"),
         (L(8, 1 @ addr), 2, "named axes"),

@@ -521,3 +521,11 @@ def test_strides_that_reach_beyond_64_bits_are_refused_whichever_way_they_go(ste
 
 def test_a_line_has_one_order():
     assert tw.make_ordered_layout(4) == tw.make_ordered_layout(4, 0) == Layout(4)
+
+
+@pytest.mark.parametrize("layout", [Layout(4), tw.PagedLayout(2, [0, 8]), ComposedLayout(Layout(5, 2), Layout(4))])
+def test_every_layout_is_moved_up_and_down(layout):
+    for step in (3, np.int64(3)):
+        moved = layout + step
+        assert [moved(k) for k in range(4)] == [layout(k) + 3 for k in range(4)]
+        assert moved - step == layout

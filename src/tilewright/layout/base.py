@@ -45,6 +45,16 @@ class LayoutLike(Shown):
         raise NotImplementedError
 
     @property
+    def replicated(self) -> bool:
+        """Return whether places are sets, with a place for each copy of an element.
+
+        >>> from tilewright import Layout, replicate
+        >>> replicate(Layout(4), 2, 100).replicated, Layout(4).replicated
+        (True, False)
+        """
+        return False
+
+    @property
     def cosize(self) -> Any:
         """Return the size of the smallest buffer that holds every place and place 0; over named axes, of each axis.
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from . import bulk
-from .axes import Axis, Place
+from .axes import Axis
 from .base import LayoutLike
 from .paged import PagedLayout
 from .properties import is_bijective
+from .steps import check_step
 from .strided import Layout
 from .swizzle import Swizzle
 
@@ -41,6 +42,10 @@ class ComposedLayout(LayoutLike):
             outer = outer._outer
         self._outer = outer
         self._inner = inner
+
+    @property
+    def replicated(self) -> bool:
+        return self._inner.replicated or (isinstance(self._outer, LayoutLike) and self._outer.replicated)
 
     @property
     def outer(self) -> Any:
@@ -153,11 +158,14 @@ class ComposedLayout(LayoutLike):
         return hash((self._outer, self._inner))
 
     def __add__(self, step: Any) -> ComposedLayout:
-        if not isinstance(self._outer, (Layout, ComposedLayout)) or not isinstance(step, (int, Place)):
+        if not isinstance(self._outer, (Layout, PagedLayout)) or isinstance(step, LayoutLike):
             return NotImplemented
         return ComposedLayout(self._outer + step, self._inner)
 
     __radd__ = __add__
+
+    def __sub__(self, step: Any) -> ComposedLayout:
+        return self.__add__(-check_step(step, "offset"))
 
     def __repr__(self) -> str:
         return f"ComposedLayout({self._outer!r}, {self._inner!r})"

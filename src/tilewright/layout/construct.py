@@ -14,7 +14,7 @@ from .guards import Guard, live_guards
 from .integers import as_integer
 from .queries import shape_of
 from .steps import Step, check_step, merge_modes
-from .strided import Layout, joined_parts, make
+from .strided import Layout, joined_parts, make, require_strided
 from .tuples import (
     as_tree,
     as_tuple,
@@ -197,6 +197,7 @@ def make_layout_like(layout: Any, shape: Any = None) -> Layout:
     >>> make_layout_like(Layout((8, 8)), (4, 2))
     Layout((4, 2), (1, 8))
     """
+    require_strided(layout, "make_layout_like")
     if shape is not None:
         form = shape_of(shape)
         if len(leaves(form)) > len(leaves(layout.stride)):
@@ -268,6 +269,7 @@ def replace(layout: Layout, k: int, mode: Layout) -> Any:
 
 def _own_modes(layout: Layout) -> list[Any]:
     """Return the modes of a layout that together make it up again: the offset rides on the first."""
+    require_strided(layout, "taking apart the modes")
     if any(sum(any(leaves(part)) for part in as_tuple(guard.stride)) > 1 for guard in layout.guards):
         raise LayoutError(f"{layout} is padded across modes and cannot be taken apart; append before padding")
     modes = list(layout.modes)

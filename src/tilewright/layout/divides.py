@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
+from .base import require_layout
 from .composed import ComposedLayout
 from .composing import as_function, compose
 from .construct import make_layout
@@ -29,7 +30,7 @@ def logical_divide(layout: Any, tiler: Any, *, strided: bool = False, exact: boo
     >>> print(ragged, ragged.valid((1, 2), 0))
     ((2,3),(4,2)):((1,2),(5,20)) where ((1,2),(0,0))<5 False
     """
-    layout = as_function(layout)
+    layout = require_layout(as_function(layout), "a divide")
     return compose(layout, _completed(layout.shape, as_tree(tiler), layout), strided=strided, exact=exact)
 
 
@@ -50,6 +51,8 @@ def _completed(shape: Any, tiler: Any, layout: Any) -> Any:
     tile = as_function(tiler)
     if not isinstance(tile, Layout):
         raise TypeError(f"a tiler is an integer, a strided layout or a tuple of these, got {tile!r}")
+    if tile.axes:
+        raise LayoutError(f"cannot cut {layout} by {tile}: a tiler counts elements, and has no axes; use tile.on(axis)")
     if tile.size == 0:
         raise LayoutError(f"cannot cut {layout} into tiles of {tiler}: a tile needs at least one element")
     if not tiles_exactly(tile):
@@ -125,6 +128,7 @@ def hier_unzip(splitter: Any, layout: Layout, tiler: Any) -> Any:
     >>> hier_unzip(logical_divide, Layout((4, 8)), (2, 4))
     Layout(((2, 4), (2, 2)), ((1, 4), (2, 16)))
     """
+    require_layout(layout, "hier_unzip")
     if tiler is None:
         return make_layout(Layout(1, 0), layout)
     if not isinstance(tiler, (tuple, list)):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from .axes import PLAIN, Axis, Place, axis_name
-from .base import LayoutLike, require_layout
+from .base import LayoutLike
 from .bulk import chunks
 from .composed import ComposedLayout
 from .composing import as_function, compose
@@ -25,7 +25,7 @@ from .properties import collision, is_injective
 from .queries import size
 from .simplify import coalesce
 from .steps import along, merge_modes
-from .strided import Layout, joined_parts, make
+from .strided import Layout, joined_parts, make, require_strided
 from .swizzle import Swizzle
 from .tuples import as_tree, ceil_div, index_strides, leaves, like, map_leaves, product
 
@@ -152,21 +152,13 @@ def _inverse_of_other_kinds(layout: Any, axes: Sequence[Axis | str] | None, inve
     """Return the inverse of what is not a plain strided layout; None for one that is."""
     if isinstance(layout, Swizzle):
         return layout
-    if _replicated(layout):
+    if layout.replicated:
         raise LayoutError(f"{invert.__name__} of {layout}: its places are sets; invert the layout without replicas")
     if layout.axes or axes is not None:
         return _inverse_over_axes(layout, axes, invert)
-    if isinstance(layout, ComposedLayout):
-        return _composed_inverse(layout, invert)
     if isinstance(layout, InverseLayout):
         return layout.layout
-    return None
-
-
-def _replicated(layout: Any) -> bool:
-    if isinstance(layout, ComposedLayout):
-        return _replicated(layout.outer) or _replicated(layout.inner)
-    return isinstance(layout, Layout) and bool(layout.replicas)
+    return None if isinstance(layout, Layout) else _looked_up_inverse(layout, invert)
 
 
 def _indexed_modes(layout: Layout) -> list[tuple[Any, int, int]]:
@@ -302,13 +294,12 @@ def _nested_left_inverse(modes: list[tuple[int, int, int]]) -> Layout:
     return make(tuple(extents), tuple(strides), 0, (), tuple(guards))
 
 
-def _composed_inverse(layout: ComposedLayout, invert: Any) -> Any:
-    """Return the inverse of a composition, looked up; of a swizzle over whole blocks, by swizzling back."""
-    outer, inner = layout.outer, layout.inner
-    if isinstance(outer, Swizzle):
-        undone = invert(inner)
-        if size(undone) % outer.size == 0:
-            return compose(undone, ComposedLayout(outer, make(size(undone), 1)))
+def _looked_up_inverse(layout: Any, invert: Any) -> Any:
+    """Return the inverse of a composition or of pages, looked up; of a swizzle over whole blocks, by swizzling back."""
+    if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
+        undone = invert(layout.inner)
+        if size(undone) % layout.outer.size == 0:
+            return compose(undone, ComposedLayout(layout.outer, make(size(undone), 1)))
     if invert is right_inverse:
         return ComposedLayout(InverseLayout(layout), make(_gapless(layout), 1))
     if not is_injective(layout):
@@ -317,8 +308,8 @@ def _composed_inverse(layout: ComposedLayout, invert: Any) -> Any:
     return InverseLayout(layout)
 
 
-def _shared_place(layout: ComposedLayout) -> tuple[Any, Any]:
-    """Return two coordinates of a composition that share a place."""
+def _shared_place(layout: LayoutLike) -> tuple[Any, Any]:
+    """Return two coordinates that share a place."""
     import numpy as np
 
     places = np.concatenate([places for _, places, _ in chunks(layout)])
@@ -327,7 +318,7 @@ def _shared_place(layout: ComposedLayout) -> tuple[Any, Any]:
     return idx2crd(int(order[twin]), layout.shape), idx2crd(int(order[twin + 1]), layout.shape)
 
 
-def _gapless(layout: ComposedLayout) -> int:
+def _gapless(layout: LayoutLike) -> int:
     """Return how many places from 0 on are all used."""
     import numpy as np
 
@@ -346,6 +337,8 @@ def _inverse_over_axes(layout: Any, axes: Sequence[Axis | str] | None, invert: A
     while isinstance(outer, ComposedLayout):
         outer = outer.outer
     missing = [name for name in layout.axes if name not in names]
+    if not isinstance(outer, Layout):
+        raise LayoutError(f"{invert.__name__} of {layout}: its places lie on no axis; leave out axes={names}")
     if missing or any(along(step, PLAIN) for step in [*leaves(outer.stride), outer.offset]):
         raise LayoutError(f"{invert.__name__} of {layout}: axes {names} leave out {missing or 'the plain strides'}")
     if isinstance(layout, Layout):
@@ -403,7 +396,7 @@ def nullspace(layout: Layout) -> Layout:
     >>> nullspace(Layout((2, 4, 3), (0, 1, 0)))
     Layout((2, 3), (1, 8))
     """
-    require_layout(layout, "nullspace")
+    require_strided(layout, "nullspace")
     steps = leaves(layout.stride)
     extents = leaves(layout.shape)
     index = [prod(extents[:k]) for k in range(len(extents))]

@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
+from .base import require_layout
 from .composed import ComposedLayout
 from .composing import compose
 from .guards import Guard, live_guards
 from .integers import as_integer
 from .strided import Layout, make
-from .tuples import as_tree, map_leaves, prefix_product, product_each
+from .tuples import as_tree, index_strides, map_leaves, prefix_product, product_each
 
 
 def pad(layout: Any, shape: Any) -> Any:
@@ -46,6 +47,8 @@ def within(layout: Any, logical: Any) -> Any:
         return ComposedLayout(layout.outer, within(layout.inner, logical))
     extents = _extents(layout, logical, "within")
     shape = layout.shape
+    if not isinstance(layout, Layout):
+        return ComposedLayout(layout, within(make(shape, index_strides(shape)), logical))
     if not isinstance(shape, tuple):
         guards = [Guard(1, extents[0])]
     else:
@@ -57,6 +60,7 @@ def within(layout: Any, logical: Any) -> Any:
 
 
 def _extents(layout: Any, shape: Any, who: str) -> tuple[int, ...]:
+    require_layout(layout, who)
     given = as_tree(shape)
     extents = given if isinstance(given, tuple) else (given,)
     if len(extents) != layout.rank:

@@ -126,6 +126,9 @@ class PagedLayout(LayoutLike):
 
     __radd__ = __add__
 
+    def __sub__(self, step: int) -> PagedLayout:
+        return self + -as_integer(step, "an offset")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PagedLayout):
             return NotImplemented

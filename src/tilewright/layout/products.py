@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from .admission import check_span
+from .base import require_layout
 from .composed import ComposedLayout
 from .composing import as_function, compose
 from .construct import make_layout, make_ordered_layout
@@ -28,15 +29,15 @@ def logical_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
     >>> print(logical_product(Layout((32, 32)), Layout(8, 1 @ core.x)))
     ((32,32),8):((1,32),1@core.x)
     """
-    block, tiler = as_function(block), as_tree(tiler)
+    block, tiler = require_layout(as_function(block), "a product"), as_tree(tiler)
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
         return _by_mode(block, tiler, strided)
-    copies = as_function(tiler)
+    copies = require_layout(as_function(tiler), "a product")
     if isinstance(block, ComposedLayout):
         return _composed_product(block, copies, strided)
-    if getattr(copies, "axes", ()):
+    if copies.axes:
         shared = set(copies.axes) & set(block.axes)
         if shared:
             raise LayoutError(f"{block} and {copies} both lie on {', '.join(sorted(shared))}: copies would collide")
@@ -120,7 +121,7 @@ def raked_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
 
 
 def _interleaved(block: Any, tiler: Any, strided: bool, block_first: bool) -> Any:
-    block, tiler = as_function(block), as_function(tiler)
+    block, tiler = (require_layout(as_function(each), "a product") for each in (block, tiler))
     own, copies = block.rank, tiler.rank
     product = logical_product(block, tiler, strided=strided)
     nests = isinstance(block.shape, tuple), isinstance(tiler.shape, tuple)
@@ -151,7 +152,7 @@ def tile_to_shape(block: Any, shape: Any, order: Any = None, *, exact: bool = Fa
     """
     from .padding import within
 
-    block = as_function(block)
+    block = require_layout(as_function(block), "tile_to_shape")
     wanted = product_each(Layout(shape).shape)
     have = product_each(block.shape)
     if len(have) != len(wanted):
@@ -159,6 +160,8 @@ def tile_to_shape(block: Any, shape: Any, order: Any = None, *, exact: bool = Fa
             f"cannot tile {block} to shape {shape}: both need the same number of top-level modes,"
             f" but the block has {len(have)} and the shape {len(wanted)}"
         )
+    if 0 in have:
+        raise LayoutError(f"cannot tile {block} to shape {shape}: a block needs at least one element")
     counts = tuple([ceil_div(n, b) for n, b in zip(wanted, have, strict=True)])
     if exact and any(n % b for n, b in zip(wanted, have, strict=True)):
         raise LayoutError(

@@ -65,12 +65,16 @@ def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
     >>> functionally_equal(Layout((2, 2), (1, 2)), Layout(4)), functionally_equal(Layout(4), Layout(4, 2))
     (True, False)
     """
+    for each in (a, b):
+        require_layout(each, "functionally_equal")
     if a.size != b.size:
         return False
     if a.size == 0:
         return True
     if isinstance(a, Layout) and isinstance(b, Layout) and not a.guards and not b.guards:
         return a.canonical_modes() == b.canonical_modes() and a.offset == b.offset and a.replicas == b.replicas
+    if a.replicated or b.replicated:  # sets of places, one index after the other
+        return all(a(i) == b(i) and a.valid(i) == b.valid(i) for i in range(a.size))
     for (_, places_a, valid_a), (_, places_b, valid_b) in zip(bulk.chunks(a), bulk.chunks(b), strict=True):
         if not (valid_a == valid_b).all():
             return False

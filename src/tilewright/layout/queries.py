@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import LayoutError
 from .base import LayoutLike, require_layout
 from .integers import as_integer
-from .strided import Layout
 from .tuples import (
     as_tree,
     leaves,
@@ -26,6 +25,7 @@ from .tuples import (
 def shape_of(value: Any) -> Any:
     """Return the shape of a layout, or the shape itself.
 
+    >>> from tilewright import Layout
     >>> shape_of(Layout((4, 8))), shape_of([4, 8])
     ((4, 8), (4, 8))
     """
@@ -35,6 +35,7 @@ def shape_of(value: Any) -> Any:
 def size(value: Any) -> int:
     """Return the number of coordinates of a layout or shape.
 
+    >>> from tilewright import Layout
     >>> size(Layout((4, (2, 3)))), size((4, 8)), size(())
     (24, 32, 1)
     """
@@ -46,6 +47,7 @@ def size(value: Any) -> int:
 def cosize(layout: Any) -> Any:
     """Return the size of the smallest buffer that holds every place of a layout.
 
+    >>> from tilewright import Layout
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
@@ -55,6 +57,7 @@ def cosize(layout: Any) -> Any:
 def rank(value: Any) -> int:
     """Return the number of top-level modes; an integer shape has none.
 
+    >>> from tilewright import Layout
     >>> rank(Layout((4, 8))), rank(Layout(4)), rank((4, 8)), rank(4)
     (2, 1, 2, 0)
     """
@@ -64,6 +67,7 @@ def rank(value: Any) -> int:
 def depth(value: Any) -> int:
     """Return how deep a layout or shape nests.
 
+    >>> from tilewright import Layout
     >>> depth(Layout((4, (2, 3)))), depth(4)
     (2, 0)
     """
@@ -73,10 +77,11 @@ def depth(value: Any) -> int:
 def mode(value: Any, k: int) -> Any:
     """Return mode k of a layout or shape.
 
+    >>> from tilewright import Layout
     >>> mode(Layout((4, (2, 3))), 1), mode((4, (2, 3)), 1)
     (Layout((2, 3), (4, 8)), (2, 3))
     """
-    if isinstance(value, Layout):
+    if isinstance(value, LayoutLike):
         return value.mode(k)
     branches = as_tree(value) if isinstance(value, (tuple, list)) else (value,)
     if not -len(branches) <= k < len(branches):
@@ -114,6 +119,7 @@ def compatible(a: Any, b: Any) -> bool:
 def is_layout(value: object) -> bool:
     """Return whether value is a layout of any kind.
 
+    >>> from tilewright import Layout
     >>> is_layout(Layout(4)), is_layout((4,))
     (True, False)
     """
@@ -123,6 +129,7 @@ def is_layout(value: object) -> bool:
 def iter_layout(layout: LayoutLike) -> Iterator[tuple[Any, Any]]:
     """Yield (coordinate, place) for every coordinate, in colexicographic order.
 
+    >>> from tilewright import Layout
     >>> list(iter_layout(Layout((2, 2), (2, 1))))
     [((0, 0), 0), ((1, 0), 2), ((0, 1), 1), ((1, 1), 3)]
     """

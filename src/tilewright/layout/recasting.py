@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from .integers import as_integer
-from .strided import Layout, make
+from .strided import Layout, make, require_strided
 from .tuples import ceil_div, leaves, like
 
 
@@ -18,6 +18,7 @@ def upcast(layout: Layout, factor: int) -> Layout:
     Layout((32, 2), (2, 1))
     """
     factor = _check_factor(factor)
+    require_strided(layout, "upcast")
     extents, steps = [], []
     inside_one = 0  # how far into a wide element the places of all modes together reach
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
@@ -56,6 +57,7 @@ def downcast(layout: Layout, factor: int) -> Layout:
     Layout((32, 32), (32, 1))
     """
     factor = _check_factor(factor)
+    require_strided(layout, "downcast")
     extents, steps = [], []
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         touching = abs(_plain(d, layout)) == 1

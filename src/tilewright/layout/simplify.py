@@ -12,7 +12,7 @@ from .construct import make_layout
 from .guards import Guard
 from .queries import flat_tree, regrouped_tree, shape_of
 from .steps import Step, merge_modes
-from .strided import Layout, make, restructure
+from .strided import Layout, make, require_strided, restructure
 from .tuples import as_tree, leaves, like
 
 
@@ -29,6 +29,8 @@ def coalesce(layout: Any, profile: Any = None) -> Any:
     require_layout(layout, "coalesce")
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, coalesce(layout.inner, profile))
+    if not isinstance(layout, Layout):  # pages and inverses are flat
+        return layout
     if isinstance(profile, (tuple, list)):
         if len(profile) > layout.rank:
             raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
@@ -83,7 +85,7 @@ def filter(layout: Any, profile: Any = None) -> Any:  # noqa: A001
     >>> filter(Layout((4, 2, 8), (1, 0, 4)))
     Layout(32, 1)
     """
-    require_layout(layout, "filter")
+    require_strided(layout, "filter")
     if isinstance(profile, (tuple, list)):
         if len(profile) > layout.rank:
             raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
@@ -107,9 +109,9 @@ def flatten(value: Any) -> Any:
     """
     if isinstance(value, ComposedLayout):
         return ComposedLayout(value.outer, flatten(value.inner))
-    if not isinstance(value, Layout):
+    if not isinstance(value, LayoutLike):
         return flat_tree(value)
-    if value.depth == 0:
+    if not isinstance(value, Layout) or value.depth == 0:  # pages and inverses are flat
         return value
     return restructure(value, lambda tree, _: tuple(leaves(tree)))
 
@@ -137,6 +139,7 @@ def group(layout: Any, start: int, end: int) -> Any:
     """
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, group(layout.inner, start, end))
+    require_strided(layout, "group")
     if not 0 <= start < end <= layout.rank or not isinstance(layout.shape, tuple):
         raise LayoutError(f"cannot group modes {start} to {end} of {layout}: it has modes 0 to {layout.rank - 1}")
     return restructure(layout, lambda tree, _: (*tree[:start], tree[start:end], *tree[end:]))
@@ -148,7 +151,7 @@ def sort(layout: Layout) -> Layout:
     >>> sort(Layout((2, 3, 4), (12, 1, 3)))
     Layout((3, 4, 2), (1, 3, 12))
     """
-    require_layout(layout, "sort")
+    require_strided(layout, "sort")
     if layout.depth == 0:
         return layout
     extents, steps = leaves(layout.shape), leaves(layout.stride)
@@ -169,4 +172,4 @@ def is_affine(layout: object) -> bool:
     >>> is_affine(Layout((4, 8)))
     True
     """
-    return isinstance(layout, Layout) and isinstance(layout, LayoutLike)
+    return isinstance(layout, Layout)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
+from .base import require_layout
 from .composed import ComposedLayout
 from .selection import kept
-from .strided import Layout, restructure
+from .strided import Layout, require_strided, restructure
 from .tuples import as_tree
 
 
@@ -55,8 +56,9 @@ def slice_and_offset(coord: Any, layout: Layout | ComposedLayout) -> tuple[Any, 
     >>> slice_and_offset((None, 3), Layout((4, 8)))
     (Layout((4,), (1,)), 12)
     """
+    require_layout(layout, "slice_and_offset")
     if isinstance(layout, ComposedLayout):
         inner, offset = slice_and_offset(coord, layout.inner)
         return ComposedLayout(layout.outer, inner + offset), 0
-    part = layout._slice(layout._coordinate((as_tree(coord),)))
+    part = require_strided(layout, "slice_and_offset")._slice(layout._coordinate((as_tree(coord),)))
     return part - part.offset, part.offset

@@ -11,7 +11,7 @@ from ..errors import CoordinateError, LayoutError
 from . import bulk
 from .admission import Replica, admit, admit_guard, admit_replica, check_span, known_stride, plain_reach, remember
 from .axes import PLAIN, Axis, Place, axis_name
-from .base import LayoutLike
+from .base import LayoutLike, require_layout
 from .coords import as_wide, is_array, leaf_coordinates, out_of_range
 from .evaluation import ReadyMode, continued, ready_mode, ready_modes
 from .guards import Guard, box_extents, live_guards
@@ -120,6 +120,10 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
         ((2, Place(device=1)),)
         """
         return self._rest[1]
+
+    @property
+    def replicated(self) -> bool:
+        return bool(self.replicas)
 
     @property
     def guards(self) -> tuple[Guard, ...]:
@@ -277,6 +281,8 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
             total = int(total)
         if not self.replicas:
             return total
+        if any(map(is_array, total._parts.values() if names else [total])):
+            raise LayoutError(f"the places of {self} are sets, which no array holds; ask for one index at a time")
         steps = [[k * step for k in range(count)] for count, step in self.replicas]
         return frozenset(total + sum(chosen, 0) for chosen in combinations(*steps))
 
@@ -473,6 +479,17 @@ def layout_from_term(term: tuple[Any, ...]) -> Layout:
         raise LayoutError(f"cannot read {format_tree(shape)}:{format_tree(stride)}: {problem}") from None
 
 
+def require_strided(value: Any, who: str) -> Any:
+    """Return value if it is a strided layout, else raise an error that names the function.
+
+    >>> require_strided(Layout(4), "sort")
+    Layout(4, 1)
+    """
+    if not isinstance(require_layout(value, who), Layout):
+        raise LayoutError(f"{who} of {value}: it has no strides; do that to a strided layout, and compose after that")
+    return value
+
+
 def restructure(layout: Layout, change: Callable[[Any, Any], Any]) -> Layout:
     """Return layout with its modes regrouped or reordered.
 
@@ -481,6 +498,7 @@ def restructure(layout: Layout, change: Callable[[Any, Any], Any]) -> Layout:
     >>> restructure(Layout((4, 8)), lambda tree, unit: (tree[1], (tree[0], unit)))
     Layout((8, (4, 1)), (4, (1, 0)))
     """
+    require_strided(layout, "regrouping the modes")
     guards = [Guard(change(guard.stride, 0), guard.limit, guard.offset) for guard in layout.guards]
     return make(change(layout._shape, 1), change(layout._stride, 0), layout.offset, layout.replicas, tuple(guards))
 
