@@ -154,7 +154,7 @@ def on_device(array: Any) -> DeviceArray | None:
     memory = getattr(array, "device_memory", None)  # our own buffers
     if memory is not None:
         return memory.kept if isinstance(memory.kept, DeviceArray) else None
-    if "pyopencl" in sys.modules:
+    if sys.modules.get("pyopencl") is not None:
         from .opencl_arrays import find as find_opencl
 
         found = find_opencl(array)
