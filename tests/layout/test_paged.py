@@ -115,6 +115,9 @@ def test_values():
 def test_what_cannot_be():
     with pytest.raises(LayoutError, match="holds nothing"):
         PagedLayout(0, [1])
+    for wrong in (None, "abc", [0.5], [2**70], np.array([2**63], np.uint64)):
+        with pytest.raises(LayoutError, match="start at whole places"):
+            PagedLayout(4, wrong)
     with pytest.raises(CoordinateError, match="outside shape"):
         PagedLayout(4, [0])(4)
     with pytest.raises(CoordinateError, match="no mode 2"):

@@ -121,6 +121,9 @@ def test_configs():
         ShardSpec((2, 2), (32, 32), "diagonal")
     with pytest.raises(MemoryConfigError, match="at least one extent"):
         NdShardSpec([], (2, 2))
+    for wrong in (None, 32, "32x32"):
+        with pytest.raises(MemoryConfigError, match=f"a shard is a list of extents, got {wrong!r}"):
+            NdShardSpec(wrong, (2, 2))
 
 
 def test_configs_are_equal_when_they_place_alike():
@@ -154,6 +157,18 @@ def test_cores():
         CoreGrid(y=0, x=1)
     with pytest.raises(MemoryConfigError, match="describes no cores"):
         CoreRangeSet.of(5)
+    for wrong in (2, "ab", (1, 2, 3), None):
+        with pytest.raises(MemoryConfigError, match=r"a core is \(x, y\), got"):
+            CoreCoord.of(wrong)
+    for wrong in (2, "8x8", None):
+        with pytest.raises(MemoryConfigError, match="is made of ranges, got"):
+            CoreRangeSet(wrong)
+    for wrong in (2, "ab", ((0, 0), (1, 1), (2, 2))):
+        with pytest.raises(MemoryConfigError, match="both included, got"):
+            CoreRangeSet([wrong])
+    for wrong in ("8", 8.0, None):
+        with pytest.raises(TypeError, match="y of a grid must be an integer"):
+            CoreGrid(wrong, 8)
     with pytest.raises(MemoryConfigError, match="65 cores do not fit a grid of 8 x 8"):
         num_cores_to_corerangeset(65, (8, 8))
     with pytest.raises(MemoryConfigError, match="-1 units"):

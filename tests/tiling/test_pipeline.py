@@ -195,6 +195,9 @@ def test_operands_must_fit_together():
         Pipeline([Input(a, Tiler((8, 8), (4, 4)))], [], scheme="triple").schedule()
     with pytest.raises(LayoutError, match="at least one"):
         Pipeline([], [])
+    for wrong in (a, [a], [Output(b, Tiler((8, 8), (4, 4)))]):
+        with pytest.raises(TypeError, match=r"takes a list of Input.*write \[Input\(array, Tiler"):
+            Pipeline(wrong, [])
     with pytest.raises(TransferError, match="NaN does not fit"):
         Pipeline([Input(np.zeros(4, int), Tiler((4,), (2,)), "nan")], [])
     b.flags.writeable = False

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
@@ -38,7 +39,10 @@ class PagedLayout(LayoutLike):
         size = as_integer(page, "the size of a page")
         if size < 1:
             raise LayoutError(f"a page of {size} elements holds nothing; use at least 1")
-        table = np.array(starts, dtype=np.int64).reshape(-1)
+        given = np.asarray(starts if hasattr(starts, "__array__") or not isinstance(starts, Iterable) else [*starts])
+        if given.size and (given.dtype.kind not in "iu" or int(given.max()) >= 2**63):
+            raise LayoutError(f"pages start at whole places below 2^63, got {starts!r}")
+        table = given.astype(np.int64).reshape(-1)
         table.flags.writeable = False
         self._page = int(size)
         self._starts = table

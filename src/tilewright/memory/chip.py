@@ -144,7 +144,7 @@ class Chip:
         >>> Chip.of("p150").arch
         'blackhole'
         """
-        return value if isinstance(value, Chip) else _named(value)
+        return value if isinstance(value, Chip) else _named(str(value))
 
     # Cores.
 

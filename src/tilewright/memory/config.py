@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -72,6 +73,8 @@ def shard_extents(shape: Any) -> tuple[int, ...]:
     >>> shard_extents([64, 32])
     (64, 32)
     """
+    if not isinstance(shape, Iterable) or isinstance(shape, str):
+        raise MemoryConfigError(f"the shape of a shard is a list of extents, got {shape!r}")
     extents = tuple([int(as_integer(n, "a shard's extent")) for n in shape])
     if not extents:
         raise MemoryConfigError("a shard needs at least one extent, got none")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,8 +30,8 @@ class CoreCoord(NamedTuple):
         """
         if isinstance(value, CoreCoord):
             return value
-        pair = (value.x, value.y) if hasattr(value, "x") else tuple(value)
-        if len(pair) != 2:
+        pair = (value.x, value.y) if hasattr(value, "x") else value
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise MemoryConfigError(f"a core is (x, y), got {value!r}")
         x, y = (int(as_integer(n, "a core's coordinate")) for n in pair)
         if x < 0 or y < 0:
@@ -124,6 +124,14 @@ class CoreRange:
         return f"{self.start}-{self.end}"
 
 
+def _as_range(value: Any) -> CoreRange:
+    if isinstance(value, CoreRange):
+        return value
+    if not isinstance(value, Sequence) or isinstance(value, str) or not 1 <= len(value) <= 2:
+        raise MemoryConfigError(f"a range of cores is ((x, y), (x, y)), both included, got {value!r}")
+    return CoreRange(*value)
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class CoreRangeSet:
     """Ranges that do not overlap. A list keeps its order, which decides placement; a Python set is sorted by start.
@@ -135,7 +143,11 @@ class CoreRangeSet:
     ranges: tuple[CoreRange, ...]
 
     def __init__(self, ranges: Any = ()) -> None:
-        found = [each if isinstance(each, CoreRange) else CoreRange(*each) for each in ranges]
+        if not isinstance(ranges, Iterable) or isinstance(ranges, str):
+            raise MemoryConfigError(
+                f"a set of cores is made of ranges, got {ranges!r}; CoreRangeSet.of takes grids, too"
+            )
+        found = [_as_range(each) for each in ranges]
         if isinstance(ranges, (set, frozenset)):
             found.sort(key=lambda each: each.start)
         for k, each in enumerate(found):
@@ -224,6 +236,8 @@ class CoreGrid:
     x: int
 
     def __post_init__(self) -> None:
+        for name in ("y", "x"):
+            object.__setattr__(self, name, int(as_integer(getattr(self, name), f"{name} of a grid")))
         if self.x < 1 or self.y < 1:
             raise MemoryConfigError(f"a grid needs at least one row and one column, got y={self.y}, x={self.x}")
 

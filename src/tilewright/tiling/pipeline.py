@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
@@ -25,6 +25,8 @@ from .straight import can_go_straight, copy_straight
 from .tiler import Tiler
 from .trace import Trace
 from .transfers import Engine
+
+Operand = TypeVar("Operand", Input, Output)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Pipeline(Shown):
         engine: Engine | None = None,
         memory_limit: int | None = None,
     ) -> None:
-        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.inputs, self.outputs = _operands(inputs, Input), _operands(outputs, Output)
         self.scheme, self.workers, self.engine = scheme, workers, engine
         self._sources = [port_of(operand.source) for operand in self.inputs]
         self._targets = [port_of(operand.target, writing=True) for operand in self.outputs]
@@ -298,6 +300,19 @@ class Pipeline(Shown):
         True
         """
         return TileKernel(self, compute, engine, each, functions, threads)
+
+
+def _operands(given: Sequence[Operand], kind: type[Operand]) -> tuple[Operand, ...]:
+    """Return the inputs or outputs of a pipeline; an array alone says nothing of its tiles."""
+    listed = given if isinstance(given, (list, tuple)) else [given]
+    for each in listed:
+        if not isinstance(each, kind):
+            name = kind.__name__
+            raise TypeError(
+                f"a pipeline takes a list of {name}, each an array and its tiler, got {type(each).__name__};"
+                f" write [{name}(array, Tiler(array.shape, tile))]"
+            )
+    return tuple(listed)
 
 
 def _copy_tiles(*arrays: Any) -> None:
