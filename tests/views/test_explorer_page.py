@@ -317,6 +317,18 @@ def test_the_keyboard_is_enough(look):
     assert page.get_by_role("heading", name="What core").is_visible()
 
 
+def test_leaving_a_field_asks_nothing_again(look):
+    """Pictures drawn anew lose the place that the arrow keys had reached in them."""
+    page = look(BLOCK)
+    field(page, "shape").fill("128x96")
+    settled(page)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    field(page, "shape").press("Tab")
+    page.wait_for_timeout(400)  # more than the page waits for typing to end
+    assert asked == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_can_be_read(look, width, scheme):

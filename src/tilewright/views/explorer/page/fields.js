@@ -38,7 +38,7 @@ function isSharded(words) {
 /** Return a labelled field: a select where there are choices, else a line of text. */
 export function field(name, label, value, choices, hint, changed) {
   const id = `${name}-${Math.random().toString(36).slice(2, 8)}`;
-  const common = { id, name, oninput: changed, onchange: changed };
+  const common = { id, name, oninput: changed };  // not onchange: leaving a field would draw everything again, under the hands of a reader
   let control;
   if (choices) {
     control = make("select", common, ...choices.map((choice) => make("option", { value: choice }, SAID[choice] ?? choice)));
