@@ -37,7 +37,7 @@ INSIDE_FUNCTIONS = {
     ("copy/opencl_engine.py", "copy.opencl_arrays"),
     ("copy/plan.py", "copy.codegen"),  # a plan shows the source that is made of it
     ("tiling/kernels/tile_kernel.py", "tiling.pipeline"),
-    ("layout/mojo.py", "layout.strided"),  # the names that Mojo gives to what strided layouts do
+    ("layout/mojo.py", "layout.regrouping"),  # the names that Mojo gives to what strided layouts do
     ("layout/products.py", "layout.padding"),
     ("memory/spec.py", "memory.fitting"),  # `spec.fit()` asks the room's largest question
     ("tensor/tile_tensor.py", "tensor.layout_tensor"),

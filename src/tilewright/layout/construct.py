@@ -13,8 +13,9 @@ from .composed import ComposedLayout
 from .guards import Guard, live_guards
 from .integers import as_integer
 from .queries import shape_of
+from .regrouping import require_strided
 from .steps import Step, check_step, merge_modes
-from .strided import Layout, joined_parts, make, require_strided
+from .strided import Layout, joined_parts, make
 from .tuples import (
     as_tree,
     as_tuple,

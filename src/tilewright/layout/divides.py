@@ -14,7 +14,8 @@ from .composed import ComposedLayout
 from .composing import as_function, compose
 from .construct import make_layout
 from .inverses import complement, tiles_exactly
-from .strided import Layout, make, restructure
+from .regrouping import restructure
+from .strided import Layout, make
 from .tuples import as_tree, as_tuple, ceil_div, product
 
 

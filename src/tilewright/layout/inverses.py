@@ -23,9 +23,10 @@ from .integers import as_integer
 from .lookup import InverseLayout
 from .properties import collision, is_injective
 from .queries import size
+from .regrouping import require_strided
 from .simplify import coalesce
 from .steps import along, merge_modes
-from .strided import Layout, joined_parts, make, require_strided
+from .strided import Layout, joined_parts, make
 from .swizzle import Swizzle
 from .tuples import as_tree, ceil_div, index_strides, leaves, like, map_leaves, product
 

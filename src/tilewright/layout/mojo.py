@@ -237,7 +237,7 @@ class MojoNames:
         >>> row_major(4, 6).reverse()
         Layout((6, 4), (1, 6))
         """
-        from .strided import restructure
+        from .regrouping import restructure
 
         return restructure(self, lambda tree, _: tree[::-1] if isinstance(tree, tuple) else tree)
 

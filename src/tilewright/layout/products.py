@@ -13,7 +13,8 @@ from .composing import as_function, compose
 from .construct import make_layout, make_ordered_layout
 from .divides import _flat, _tiled, _zipped, regroup
 from .inverses import free_positions
-from .strided import Layout, restructure
+from .regrouping import restructure
+from .strided import Layout
 from .tuples import as_tree, ceil_div, product_each
 
 

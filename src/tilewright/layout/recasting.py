@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import LayoutError
 from .integers import as_integer
-from .strided import Layout, make, require_strided
+from .regrouping import require_strided
+from .strided import Layout, make
 from .tuples import ceil_div, leaves, like
 
 

@@ -11,8 +11,9 @@ from .composed import ComposedLayout
 from .construct import make_layout
 from .guards import Guard
 from .queries import flat_tree, regrouped_tree, shape_of
+from .regrouping import require_strided, restructure
 from .steps import Step, merge_modes
-from .strided import Layout, make, require_strided, restructure
+from .strided import Layout, make
 from .tuples import as_tree, leaves, like
 
 

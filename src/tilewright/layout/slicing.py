@@ -8,8 +8,9 @@ from typing import Any
 from ..errors import LayoutError
 from .base import require_layout
 from .composed import ComposedLayout
+from .regrouping import require_strided, restructure
 from .selection import kept
-from .strided import Layout, require_strided, restructure
+from .strided import Layout
 from .tuples import as_tree
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product as combinations
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..errors import CoordinateError, LayoutError
 from . import bulk
 from .admission import Replica, admit, admit_guard, admit_replica, check_span, known_stride, plain_reach, remember
 from .axes import PLAIN, Axis, Place, axis_name
-from .base import LayoutLike, require_layout
+from .base import LayoutLike
 from .coords import as_wide, is_array, leaf_coordinates, out_of_range
 from .evaluation import ReadyMode, continued, ready_mode, ready_modes
 from .guards import Guard, box_extents, live_guards
@@ -477,30 +476,6 @@ def layout_from_term(term: tuple[Any, ...]) -> Layout:
         return Layout(shape, stride, offset, replicas, [Guard(*parts) for parts in guards])
     except TypeError as problem:
         raise LayoutError(f"cannot read {format_tree(shape)}:{format_tree(stride)}: {problem}") from None
-
-
-def require_strided(value: Any, who: str) -> Any:
-    """Return value if it is a strided layout, else raise an error that names the function.
-
-    >>> require_strided(Layout(4), "sort")
-    Layout(4, 1)
-    """
-    if not isinstance(require_layout(value, who), Layout):
-        raise LayoutError(f"{who} of {value}: it has no strides; do that to a strided layout, and compose after that")
-    return value
-
-
-def restructure(layout: Layout, change: Callable[[Any, Any], Any]) -> Layout:
-    """Return layout with its modes regrouped or reordered.
-
-    change(tree, unit) does it to shape, strides and guards alike; unit is what a mode of size 1 holds in that tree.
-
-    >>> restructure(Layout((4, 8)), lambda tree, unit: (tree[1], (tree[0], unit)))
-    Layout((8, (4, 1)), (4, (1, 0)))
-    """
-    require_strided(layout, "regrouping the modes")
-    guards = [Guard(change(guard.stride, 0), guard.limit, guard.offset) for guard in layout.guards]
-    return make(change(layout._shape, 1), change(layout._stride, 0), layout.offset, layout.replicas, tuple(guards))
 
 
 def _zero(_: Any) -> int:

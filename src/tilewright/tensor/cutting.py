@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 from ..layout import ComposedLayout, Layout, coalesce, compose
 from ..layout.guards import Guard, live_guards
-from ..layout.strided import make, restructure
+from ..layout.regrouping import restructure
+from ..layout.strided import make
 from ..layout.tuples import ceil_div, leaves, map_leaves, product_each
 
 # What becomes of one mode: index i of the view is index start + step * i of the mode, for i below extent.
