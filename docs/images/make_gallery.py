@@ -175,7 +175,8 @@ PICTURES = (
     Picture(
         "page",
         "The elements of a page",
-        "One tile of a padded tensor with its faces: what is data and what is padding, painted in the order of storage.",
+        "One tile of a padded tensor with its faces: what is data and what is padding, painted in the order of"
+        " storage.",
         """
         spec = tw.TensorSpec((100, 150), "bfloat8_b", "tile", chip="wormhole_n150")
         scene = views.page_scene(spec, at=(98, 140))
@@ -252,8 +253,8 @@ PICTURES = (
     Picture(
         "pipeline",
         "A pipeline",
-        "Double buffering, if an import and an export take 1 and a compute 1.5: what is under way, and what every buffer"
-        " is used for. A recorded `Trace` has the same picture.",
+        "Double buffering, if an import and an export take 1 and a compute 1.5: what is under way, and what every"
+        " buffer is used for. A recorded `Trace` has the same picture.",
         """
         scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))
         """,
@@ -266,14 +267,18 @@ def page() -> str:
     parts = [
         "# Gallery",
         "",
-        "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
-        ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files, `.show("x.png")` too where'
-        " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML file"
-        " needs nothing else, can be used with the keyboard, and marks both ends of whatever one points at. Pictures"
-        " follow the reader's light or dark setting.",
+        (
+            "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
+            ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files, `.show("x.png")` too where'
+            " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML"
+            " file needs nothing else, can be used with the keyboard, and marks both ends of whatever one points at."
+            " Pictures follow the reader's light or dark setting."
+        ),
         "",
-        "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under every"
-        " picture after these:",
+        (
+            "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under"
+            " every picture after these:"
+        ),
         "",
         "```python",
         "from tempfile import mkdtemp",
