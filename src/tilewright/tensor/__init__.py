@@ -8,7 +8,7 @@ from .spaces import AddressSpace
 from .tensor import Tensor
 from .tensor_storage import StorageType
 from .tile_tensor import TileTensor
-from .views import Tiles
+from .tile_views import Tiles
 
 __all__ = [
     "AddressSpace",

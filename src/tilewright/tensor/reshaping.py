@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reshaping: other shapes over the same scalars. None of them copies."""
+"""Reshaping: other shapes over the same scalars, and vectors of them. None of them copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..layout import ComposedLayout, Layout, LayoutLike
 from ..layout.integers import DynamicInt, as_integer, is_dynamic
 from ..layout.strided import make
 from ..layout.tuples import as_tree, leaves, map_leaves, product, suffix_product
-from .cutting import paired, transposed
+from .cutting import paired, transposed, vectorized
 
 if TYPE_CHECKING:
     from .tile_tensor import TileTensor
@@ -160,3 +160,30 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
     if tensor.is_ragged or (a > 1 and d != b * e):
         raise LayoutError(f"the first two modes of {layout} are not one: stride {d} is not {b} * {e}")
     return tensor._view(paired(make((DynamicInt(a * b), c), (e, f))), tensor._offset)
+
+
+def vectorize(tensor: TileTensor, fixed: tuple[Any, ...], *, simd_bytes: int = 64) -> TileTensor:
+    """Return the tensor with blocks of elements as single elements: `t.vectorize[1, 4]()`.
+
+    Without brackets, blocks are as long in the last mode as `simd_bytes` holds scalars. An element is the real block
+    in its own shape; at a ragged edge it has fewer valid lanes.
+
+    >>> import tilewright as tw
+    >>> t = tw.TileTensor(list(range(120)), tw.row_major(10, 12)).vectorize[1, 4]()
+    >>> t.layout, t.element_size, t[1, 0].tolist()
+    (Layout((10, 3), (12, 4)), 4, [12, 13, 14, 15])
+    """
+    rank = len(tensor._extents)
+    if not fixed:
+        lanes = max(1, simd_bytes // tensor._store.format.itemsize)
+        fixed = (*[1] * (rank - 1), lanes) if rank else ()
+    if len(fixed) != rank:
+        raise LayoutError(
+            f"a vector shape {tuple(fixed)} does not fit a tensor of shape {tensor.layout.shape}: give {rank} extents"
+        )
+    widths = [int(as_integer(n, "a vector extent")) for n in fixed]
+    if any(n < 1 for n in widths):
+        raise LayoutError(f"a vector shape {tuple(fixed)} is empty; extents must be at least 1")
+    if all(n == 1 for n in widths):
+        return tensor._view(tensor._whole, tensor._offset, tensor.linear_idx_type)
+    return tensor._view(vectorized(tensor._whole, widths), tensor._offset, tensor.linear_idx_type)

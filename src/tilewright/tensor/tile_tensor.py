@@ -13,7 +13,7 @@ from ..formats import ScalarFormat, format_of
 from ..layout import Layout
 from ..layout.brackets import brackets
 from ..layout.strided import make
-from . import access, printing, reshaping, slicing, views, whole
+from . import access, printing, reshaping, slicing, thread_shares, tile_views, whole
 from .admission import admit, index_format
 from .arithmetic import Arithmetic
 from .cutting import paired
@@ -209,12 +209,12 @@ class TileTensor(View, Arithmetic):
 
     # views
 
-    tile = brackets(views.tile)
-    tile_with_offset = brackets(views.tile_with_offset)
-    tiles = brackets(views.tiles)
-    distribute = brackets(views.distribute)
-    distribute_with_offset = brackets(views.distribute_with_offset)
-    vectorize = brackets(views.vectorize)
+    tile = brackets(tile_views.tile)
+    tile_with_offset = brackets(tile_views.tile_with_offset)
+    tiles = brackets(tile_views.tiles)
+    distribute = brackets(thread_shares.distribute)
+    distribute_with_offset = brackets(thread_shares.distribute_with_offset)
+    vectorize = brackets(reshaping.vectorize)
     slice = brackets(slicing.slice_)
     split = brackets(slicing.split)
     reshape = brackets(reshaping.reshape)
