@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import TransferError
 from ..layout.boxes import Box
 from .ports import MemoryPort, Room, Work
+from .sharing import Stretch
 from .tensors import ExternalTensor
 
 GIVE_BACK_AFTER = 16 << 20
@@ -66,7 +67,7 @@ class MappedPort(MemoryPort):
     def importing(self, tile: Box, room: Room, fill: Any) -> Work:
         """Return the work that fills a room with a tile."""
         nbytes = tile.size * self.dtype.itemsize
-        address = self._stretch(tile, nbytes)
+        address = self._straight(tile, nbytes)
         if address is None:
             return partial(self._through_map, super().importing(tile, room, fill), nbytes)
         return partial(self._read, room.bytes[:nbytes].data, address + self._shift)
@@ -74,12 +75,20 @@ class MappedPort(MemoryPort):
     def exporting(self, tile: Box, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
         nbytes = tile.size * self.dtype.itemsize
-        address = self._stretch(tile, nbytes)
+        address = self._straight(tile, nbytes)
         if address is None:
             return partial(self._through_map, super().exporting(tile, room), nbytes)
         return partial(self._write, room.bytes[:nbytes].data, address + self._shift)
 
-    def _stretch(self, tile: Box, nbytes: int) -> int | None:
+    def stretches(self) -> list[Stretch]:
+        """Return the memory of the map, and the part of the file that any other map of it would show, too."""
+        in_memory = super().stretches()
+        if self._file < 0:
+            return in_memory
+        file = os.fstat(self._file)
+        return [*in_memory, self._stretch_in(("file", file.st_dev, file.st_ino), self._shift)]
+
+    def _straight(self, tile: Box, nbytes: int) -> int | None:
         """Return where a tile starts if it lies inside and is one long stretch of the file."""
         address = self._address(tile) if nbytes >= SHORTEST_STRETCH and self._file >= 0 else None
         if address is None:

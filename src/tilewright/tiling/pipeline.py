@@ -19,8 +19,9 @@ from .fills import check_fill
 from .kernels import TileKernel
 from .lanes import Lanes, lanes_for
 from .operands import Input, Output, port_of
-from .ports import MemoryPort, Port, Room
+from .ports import Port, Room
 from .schedule import Schedule
+from .sharing import are_one, share_storage
 from .straight import can_go_straight, copy_straight
 from .tiler import Tiler
 from .trace import Trace
@@ -116,12 +117,8 @@ class Pipeline(Shown):
         """Raise if an output overwrites what an input still has to read; the same tiles in place are safe."""
         for source, item in self.reading():
             for target, other in self.writing():
-                if not (isinstance(source, MemoryPort) and isinstance(target, MemoryPort)):
-                    continue
-                before, after = source.tensor, target.tensor
-                if not before.memory.overlaps(after.memory):
-                    continue
-                if (before.address, before.strides, item.tiler) != (after.address, after.strides, other.tiler):
+                same_tiles = item.tiler == other.tiler and not (item.tiler.count > 1 and any(item.tiler.overlap))
+                if share_storage(source, target) and not (same_tiles and are_one(source, target)):
                     raise TransferError(
                         "a source and a target share memory but not their tiles, so later tiles would read what earlier"
                         " ones have written; write to another array"

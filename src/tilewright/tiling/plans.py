@@ -26,6 +26,7 @@ from .extents import extents
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
 from .ports import Room, chunks_of
+from .sharing import share_storage
 from .storage import Stored, StoredFile, check_sendable, stored
 from .tiler import Tiler
 
@@ -204,8 +205,8 @@ def plan_tiles(
     if not sources or not targets:
         raise TransferError("a tile plan needs at least one source and one target")
     seen = [[end.open(writing) for end in ends] for ends, writing in ((sources, False), (targets, True))]
+    _check_apart(*seen)
     for thing in seen[1]:
-        port_of(thing, writing=True)
         _check_chunks(thing, tile)
     halo = halo_of(overlap, len(seen[0][0].shape))
     reading = tuple([tiler_with_halo(thing.shape, tile, halo, order) for thing in seen[0]])
@@ -215,6 +216,16 @@ def plan_tiles(
         raise LayoutError(f"sources and targets are cut into {sorted(counts)} tiles; they must have one shape")
     sizes = tuple([tuple([np.dtype(thing.dtype).itemsize for thing in things]) for things in seen])
     return TilePlan(tuple(sources), tuple(targets), reading, writing, sizes, pad, 0, counts.pop())  # type: ignore[arg-type]
+
+
+def _check_apart(sources: list[Any], targets: list[Any]) -> None:
+    """Raise if a target overwrites a source: a task may run after its neighbours, or twice, and must find the same."""
+    reading, writing = [port_of(thing) for thing in sources], [port_of(thing, writing=True) for thing in targets]
+    if any(share_storage(source, target) for source in reading for target in writing):
+        raise TransferError(
+            "a source and a target of the plan are the same array or file, and a task that is tried again would read"
+            " what it has written; write to another one, or use stream, which works in place where that is safe"
+        )
 
 
 def _check_chunks(thing: Any, tile: Any) -> None:

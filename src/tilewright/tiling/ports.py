@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copy.buffers import aligned_empty
+from ..copy.buffers import Buffer, aligned_empty
 from ..copy.device_array import DeviceArray
 from ..copy.prepared import Runner
 from ..errors import TransferError
@@ -23,6 +23,7 @@ from ..layout import Layout
 from ..layout.boxes import Box
 from .fills import check_fill, read_box, repeated_boxes
 from .moves import LARGE_TARGET, Move, Moves, carrier, export_moves, import_moves
+from .sharing import Stretch, identity_of
 from .tensors import ExternalTensor, InternalTensor
 
 Work = Callable[[], None]
@@ -62,6 +63,9 @@ class Port(Protocol):
 
     def exporting(self, tile: Box, room: Room) -> Work:
         """Return the work that writes a tile from a room, less what lies outside."""
+
+    def stretches(self) -> list[Stretch]:
+        """Return the bytes that the operand lies in."""
 
 
 class MemoryPort:
@@ -132,6 +136,17 @@ class MemoryPort:
         run, under = self.runner(tile.shape, importing=False)
         return Moves([Move(run, room.address, address + under, (self.tensor, room))])
 
+    def stretches(self) -> list[Stretch]:
+        """Return the memory of the tensor."""
+        return [self._stretch_in("memory", 0)]
+
+    def _stretch_in(self, where: Any, shift: int) -> Stretch:
+        """Return the memory of the tensor, counted from another start."""
+        tensor, start = self.tensor, self.tensor.memory.address + shift
+        steps = tensor.layout if tensor.strides is None else tensor.strides
+        arrangement = (tensor.address + shift, steps, tensor.window.offset)
+        return Stretch(where, start, start + tensor.memory.nbytes, arrangement)
+
 
 class SlicedPort:
     """The port of an object that gives and takes boxes when it is sliced, such as a zarr array.
@@ -191,6 +206,13 @@ class SlicedPort:
 
         return work
 
+    def stretches(self) -> list[Stretch]:
+        """Return the memory of an array, or the object as a whole: which of its bytes are where, it does not say."""
+        if not isinstance(self.thing, np.ndarray):
+            return [Stretch(identity_of(self.thing), 0, 1, None)]
+        memory, first = Buffer.of(self.thing), self.thing.__array_interface__["data"][0]
+        return [Stretch("memory", memory.address, memory.address + memory.nbytes, (first, self.thing.strides))]
+
     def _is_whole_chunks(self, box: Box) -> bool:
         ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
         return all(start % n == 0 and (end % n == 0 or end == extent) for start, end, n, extent in ends)
@@ -227,6 +249,13 @@ class DevicePort:
     def exporting(self, tile: Box, room: Room) -> Work:
         """Raise: the host does not reach this memory."""
         raise self._unreachable()
+
+    def stretches(self) -> list[Stretch]:
+        """Return the memory of the array: of all that the device addresses, or of the buffer that it lies in."""
+        (start, nbytes), memory = self.array.span, self.array.memory
+        where, shift = ("device", memory) if isinstance(memory, int) else (memory, 0)
+        arrangement = (self.array.start + shift, self.array.strides)
+        return [Stretch(where, start + shift, start + shift + nbytes, arrangement)]
 
     def _unreachable(self) -> TransferError:
         engine = self.array.home.engine

@@ -102,14 +102,6 @@ class TileKernel:
         for port, tiler, _ in self._ends:
             if 0 in port.shape and tiler.count:
                 raise TransferError(f"an array of shape {port.shape} has no memory that a kernel could look at")
-        shared = [end for end in self._ends[: len(pipeline.inputs)] if any(end[1].overlap)]
-        for source, tiler, _ in shared:
-            for target, _, _ in self._ends[len(pipeline.inputs) :]:
-                if _overlap(source, target):
-                    raise TransferError(
-                        f"tiles of {tiler} overlap and are written in place, so some would read what others have"
-                        " written; write to another array"
-                    )
 
     @property
     def local_bytes(self) -> int:
@@ -240,16 +232,3 @@ def _on(home: Any, port: Port) -> DeviceArray:
     array: DeviceArray = home.empty((data.size,), format_of("uint8"))
     home.upload(data, array)
     return array
-
-
-def _overlap(source: Port, target: Port) -> bool:
-    if isinstance(source, MemoryPort) and isinstance(target, MemoryPort):
-        return source.tensor.memory.overlaps(target.tensor.memory)
-    if isinstance(source, DevicePort) and isinstance(target, DevicePort):
-        (first, room), (second, more) = source.array.span, target.array.span
-        if _is_address(source.array) and _is_address(target.array):
-            first, second = first + source.array.memory, second + target.array.memory
-        elif source.array.memory != target.array.memory:
-            return False
-        return first < second + more and second < first + room
-    return False

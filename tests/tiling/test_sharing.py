@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources and targets that are the same storage: refused, unless each tile only meets itself."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.copy import opencl_engine
+from tilewright.errors import TransferError
+from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, plan_tiles
+from tilewright.tiling.operands import port_of
+from tilewright.tiling.sharing import are_one, share_storage
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(24.0))
+    return path
+
+
+def mapped(path):
+    return np.load(path, mmap_mode="r+")
+
+
+def neighbours(x, out):
+    np.add(x[:-2], x[2:], out=out)
+
+
+def double(x, out):
+    np.multiply(x, 2, out=out)
+
+
+def test_views_of_one_array_share_what_they_have_in_common():
+    a = np.zeros((6, 8))
+    turned, odd = a[::-1], a.view(np.uint8)[:, ::2]
+    for view in (a, a.T, turned, a[2:3], odd, a.view(np.int32)):
+        assert share_storage(port_of(a), port_of(view))
+        assert are_one(port_of(view), port_of(view))
+    assert not share_storage(port_of(a[:3]), port_of(a[3:]))
+    assert not share_storage(port_of(a[:0]), port_of(a))
+    assert not share_storage(port_of(a), port_of(a.copy()))
+    assert not any(are_one(port_of(a), port_of(view)) for view in (a.T, turned, a[2:3], odd))
+
+
+def test_two_maps_of_a_file_are_the_file(file):
+    one, other = port_of(mapped(file)), port_of(mapped(file))
+    assert share_storage(one, other)
+    assert are_one(one, other)
+    assert share_storage(one, port_of(mapped(file)[5:7]))
+    assert not are_one(one, port_of(mapped(file)[::-1]))
+    assert not share_storage(port_of(mapped(file)[:5]), port_of(mapped(file)[5:]))
+    np.save(file.with_name("b.npy"), np.arange(24.0))
+    assert not share_storage(one, port_of(mapped(file.with_name("b.npy"))))
+
+
+def test_a_map_and_a_plain_view_of_it_are_one(file):
+    map_ = mapped(file)
+    assert are_one(port_of(map_), port_of(np.asarray(map_)))
+
+
+def test_stream_does_not_read_what_it_wrote_through_another_map(file):
+    with pytest.raises(TransferError, match="share memory"):
+        tw.stream(file, mapped(file), neighbours, tile=(4,), overlap=1)
+    assert np.load(file).tolist() == list(range(24))
+    tw.stream(file, mapped(file), double, tile=(4,))
+    assert np.load(file).tolist() == list(range(0, 48, 2))
+
+
+def test_windows_of_one_tensor_are_not_one_array():
+    a = np.arange(10)
+    whole = ExternalTensor(a)
+    first, second = whole.sub((0,), (8,)), whole.sub((1,), (8,))
+    tiler = Tiler((8,), (3,))
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(first, tiler)], [Output(second, tiler)])
+    Pipeline([Input(first, tiler)], [Output(first, tiler)]).run(double)
+    assert a.tolist() == [0, 2, 4, 6, 8, 10, 12, 14, 8, 9]
+
+
+def test_other_layouts_of_the_same_memory_are_not_one_array():
+    a = np.arange(64)
+    swizzled = [ExternalTensor(a, (8, 8), tw.compose(tw.Swizzle(3, k, 3), tw.row_major(8, 8))) for k in (0, 0, 1)]
+    tiler = Tiler((8, 8), (4, 4))
+    Pipeline([Input(swizzled[0], tiler)], [Output(swizzled[1], tiler)])
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(swizzled[0], tiler)], [Output(swizzled[2], tiler)])
+
+
+def test_tiles_that_overlap_each_other_are_not_written_in_place():
+    a, tiler = np.arange(10), Tiler((10,), (4,), 2)
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(a, tiler)], [Output(a, tiler)])
+
+
+class Sliced:
+    """An array that is only reached by slices."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def __getitem__(self, box):
+        return self.array[box]
+
+    def __setitem__(self, box, values):
+        self.array[box] = values
+
+
+def test_an_object_that_slices_is_itself():
+    thing = Sliced(np.arange(12.0))
+    with pytest.raises(TransferError, match="share memory"):
+        tw.stream(thing, thing, neighbours, tile=(4,), overlap=1)
+    tw.stream(thing, thing, double, tile=(4,))
+    assert thing.array.tolist() == list(range(0, 24, 2))
+    assert not share_storage(port_of(thing), port_of(Sliced(np.arange(12.0))))
+
+
+def test_zarr_arrays_are_known_by_where_they_are_kept(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    made = {"shape": (12,), "chunks": (4,), "dtype": "f8"}
+    one = zarr.create_array(tmp_path / "one.zarr", **made)
+    again, other = zarr.open_array(tmp_path / "one.zarr"), zarr.create_array(tmp_path / "other.zarr", **made)
+    assert share_storage(port_of(one), port_of(again))
+    assert not share_storage(port_of(one), port_of(other))
+    in_memory = [zarr.create_array(zarr.storage.MemoryStore(), **made) for _ in range(2)]
+    assert share_storage(port_of(in_memory[0]), port_of(in_memory[0]))
+    assert not share_storage(*map(port_of, in_memory))
+
+
+def test_plans_never_work_in_place(file):
+    """A task that is tried again, or run again after a kill, would find its own results for its source."""
+    a = np.arange(24.0)
+    for source, target in ((a, a), (a, a[::-1]), (file, file), (file, mapped(file)), (mapped(file), file)):
+        for overlap in (0, 1):
+            with pytest.raises(TransferError, match="the same array or file"):
+                plan_tiles(source, target, tile=(4,), overlap=overlap)
+    with pytest.raises(TransferError, match="the same array or file"):
+        plan_tiles([np.zeros(24), a], [np.zeros(24), a], tile=(4,))
+    plan_tiles(a[:12], a[12:], tile=(4,)).run(double)
+    assert a[12:].tolist() == list(range(0, 24, 2))
+
+
+def test_a_kernel_does_not_read_what_another_group_wrote():
+    a, tiler = np.arange(16.0), Tiler((16,), (4,))
+    Pipeline([Input(a, tiler)], [Output(a, tiler)]).kernel("2 * in0", engine="opencl")
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(a[::-1], tiler)], [Output(a, tiler)]).kernel("2 * in0", engine="opencl")
+
+
+@pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+def test_arrays_in_one_buffer_of_a_device():
+    whole = pytest.importorskip("pyopencl.array").to_device(opencl_engine.home().queue, np.arange(24.0))
+    tiler, halo = Tiler((12,), (4,)), Tiler((12,), (6,), 2, 1)
+    assert share_storage(port_of(whole[:13]), port_of(whole[12:]))
+    assert not share_storage(port_of(whole[:12]), port_of(whole[12:]))
+    assert not share_storage(port_of(whole), port_of(whole.copy()))
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(whole[:12], halo)], [Output(whole[:12], tiler)])
+    with pytest.raises(TransferError, match="share memory"):
+        Pipeline([Input(whole[:12], tiler)], [Output(whole[1:13], tiler)])
+    Pipeline([Input(whole[:12], tiler)], [Output(whole[:12], tiler)]).kernel("2 * in0").run()
+    assert whole.get().tolist() == [*range(0, 24, 2), *range(12, 24)]
