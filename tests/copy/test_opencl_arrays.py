@@ -6,7 +6,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.copy import copy, execute, opencl_engine
-from tilewright.errors import LayoutError
+from tilewright.errors import LayoutError, TransferError
 
 from .on_devices import random, same_bits
 
@@ -128,3 +128,11 @@ def test_pipelines_compute_arrays_where_they_are(cl_array, queue):
         pipeline.run(lambda x, y: None)
     with pytest.raises(tw.TransferError, match="in the memory of opencl, but the kernel is one of cuda"):
         pipeline.kernel("in0", engine="cuda")._home(opencl_engine)
+
+
+def test_halves_of_one_buffer_are_copied_to_each_other(cl_array, queue):
+    whole = cl_array.to_device(queue, np.arange(32, dtype=np.float32).reshape(4, 8))
+    copy(whole[:, :4], whole[:, 4:])
+    assert whole.get().tolist() == [[*range(k, k + 4)] * 2 for k in range(0, 32, 8)]
+    with pytest.raises(TransferError, match="share memory"):
+        copy(whole[:, :4], whole[:, 3:7])

@@ -12,6 +12,7 @@ from tests.copy.on_devices import random, same_bits
 from tilewright.copy import copy
 from tilewright.formats import format_of
 from tilewright.tensor import DeviceContext
+from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]
 BLOCKS = ["bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a"]
@@ -165,3 +166,18 @@ def test_shared_memory_is_refused(torch):
     whole = torch.zeros((64, 64), device="cuda")
     with pytest.raises(tw.TransferError, match="share memory"):
         copy(whole.T, whole)
+
+
+def test_halves_of_one_array_are_copied_to_each_other(torch):
+    whole = torch.arange(64 * 64, dtype=torch.float32, device="cuda").reshape(64, 64)
+    left = whole[:, :32].cpu()
+    copy(whole[:, :32], whole[:, 32:])
+    assert (whole[:, 32:].cpu() == left).all()
+    assert (whole[:, :32].cpu() == left).all()
+    with pytest.raises(tw.TransferError, match="share memory"):
+        copy(whole[:, :32], whole[:, 31:63])
+    tiler, halo = Tiler((64, 32), (16, 16)), Tiler((64, 32), (18, 16), (2, 0), (1, 0))
+    Pipeline([Input(whole[:, :32], halo)], [Output(whole[:, 32:], tiler)]).kernel("in0(i0 + 1, i1) + 1").run()
+    assert (whole[:, 32:].cpu() == left + 1).all()
+    with pytest.raises(tw.TransferError, match="share memory"):
+        Pipeline([Input(whole[:, :32], halo)], [Output(whole[:, :32], tiler)])

@@ -67,6 +67,28 @@ def test_stream_does_not_read_what_it_wrote_through_another_map(file):
     assert np.load(file).tolist() == list(range(0, 48, 2))
 
 
+def test_what_lies_between_each_other_shares_nothing():
+    a, z = np.arange(32.0).reshape(4, 8), np.zeros((4, 4), complex)
+    tw.stream(a[:, :4], a[:, 4:], np.negative, tile=(2, 3))
+    assert a.tolist() == [[*row, *(-x for x in row)] for row in np.arange(32.0).reshape(4, 8)[:, :4].tolist()]
+    z.real = a[:, :4]
+    plan_tiles(z.real, z.imag, tile=(3, 3)).run(np.negative)
+    assert (z == a[:, :4] * (1 - 1j)).all()
+    tw.stream(a[:, :4], [z.real, z.imag], lambda x, real, imag: (np.copyto(real, -x), np.copyto(imag, x), None)[2])
+    assert (z == a[:, :4] * (-1 + 1j)).all()
+
+
+def test_two_targets_are_not_one(file):
+    a, kept = np.zeros(24), np.load(file)
+    for pair in ((a, a), (a[:13], a[11:]), (file, file), (mapped(file), mapped(file))):
+        with pytest.raises(TransferError, match="two targets share"):
+            tw.stream(np.ones_like(a)[: getattr(pair[0], "size", 24)], list(pair), lambda x, y, z: None, tile=(5,))
+    with pytest.raises(TransferError, match="two targets share"):
+        plan_tiles(np.ones(24), [file, file], tile=(5,))
+    assert (np.load(file) == kept).all()
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+
 def test_windows_of_one_tensor_are_not_one_array():
     a = np.arange(10)
     whole = ExternalTensor(a)

@@ -72,7 +72,7 @@ class Buffer:
         return self.address <= address < self.address + self.nbytes
 
     def overlaps(self, other: Buffer) -> bool:
-        """Return whether two buffers share a byte.
+        """Return whether two buffers share a byte, be it in a gap between the elements of one.
 
         >>> a = np.zeros(8)
         >>> Buffer.of(a[:5]).overlaps(Buffer.of(a[4:])), Buffer.of(a[:4]).overlaps(Buffer.of(a[4:]))

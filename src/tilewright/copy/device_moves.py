@@ -17,6 +17,7 @@ from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, format_of
 from .buffers import Buffer
 from .device_array import DeviceArray
+from .footprints import footprint_of, shared_memory
 from .plan import Plan
 from .staged import needs_stages, run_in_stages
 
@@ -34,7 +35,7 @@ def run_on_device(
             raise TransferError(f"the {what} has {have} bytes, but {need}; give it that many")
     if not target.flags.writeable:
         raise TransferError("cannot write to a read-only target; pass a writeable array as out")
-    _check_apart(source, target)
+    _check_apart(plan, source, target)
     try:
         _run(plan, source, target, driver, home)
     except FormatError as problem:
@@ -52,23 +53,19 @@ def run_on_device(
         _note(driver.__name__, str(problem))
 
 
-def _check_apart(source: Any, target: Any) -> None:
+def _check_apart(plan: Plan, source: Any, target: Any) -> None:
     if isinstance(source, DeviceArray) and isinstance(target, DeviceArray):
         if source.home.engine != target.home.engine:
             raise TransferError(
                 f"the source is in the memory of {source.home.engine} and the target in that of {target.home.engine};"
                 " copy one of them to the host first"
             )
-        (first, room), (second, more) = source.span, target.span
         # addresses are integers in CUDA; an OpenCL buffer is a memory of its own
-        same = source.memory == target.memory
-        if isinstance(source.memory, int):
-            same, first, second = True, first + source.memory, second + target.memory
-        if same and room and more and first < second + more and second < first + room:
-            raise TransferError(
-                "source and target share memory, and a copy in place would read what it has written; copy the source"
-                " first"
-            )
+        anywhere = isinstance(source.memory, int)
+        first, second = (end.span[0] + (end.memory if anywhere else 0) for end in (source, target))
+        same = anywhere or source.memory == target.memory
+        if same and footprint_of(plan.source, first).meets(footprint_of(plan.target, second)):
+            raise shared_memory()
 
 
 def _run(plan: Plan, source: Any, target: Any, driver: Any, home: Any) -> None:

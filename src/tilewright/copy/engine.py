@@ -16,6 +16,7 @@ from .buffers import Buffer
 from .device_array import DeviceArray, on_device
 from .device_moves import run_on_device
 from .drivers import DEVICE_ENGINES, driver
+from .footprints import footprint_of, shared_memory
 from .plan import Plan
 from .staged import needs_stages, run_in_stages
 
@@ -82,9 +83,9 @@ def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
             need = f"its layout {place.layout} of {place.format.name} reaches {place.nbytes}"
             raise TransferError(f"the {what} has {buffer.nbytes} bytes, but {need}; give it that many")
     if before.overlaps(after):
-        raise TransferError(
-            "source and target share memory, and a copy in place would read what it has written; copy the source first"
-        )
+        read, written = footprint_of(plan.source, before.address), footprint_of(plan.target, after.address)
+        if read.meets(written):
+            raise shared_memory()
 
 
 def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str) -> None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copy.buffers import aligned_empty, placement_of
+from ..copy.buffers import Buffer, aligned_empty, placement_of
 from ..copy.engine import execute
+from ..copy.footprints import footprint_of
 from ..copy.placement import Placement
 from ..copy.plan import plan_copy
 from ..errors import LayoutError
@@ -251,7 +252,8 @@ def run_plan(source: Placement, out_of: Array, target: Placement, into: Array) -
     >>> run_plan(placement_of(a), a, placement_of(b), b), b.tolist()
     (True, [[0, 1, 2], [3, 4, 5]])
     """
-    if np.may_share_memory(out_of, into):
+    before, after = Buffer.of(out_of), Buffer.of(into)
+    if before.overlaps(after) and footprint_of(source, before.address).meets(footprint_of(target, after.address)):
         return False
     try:
         plan = plan_copy(source, target)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..copy import Placement, plan_copy
+from ..copy.footprints import Footprint, dense
 from ..copy.prepared import Runner, prepared
 from ..errors import TransferError
 from ..formats import format_of
@@ -157,15 +158,18 @@ def _check_apart(source: _Tensor, box: Box, target: _Tensor, room: Box) -> None:
     """Raise if a move would write where it reads."""
     if box.empty or not source.memory.overlaps(target.memory):
         return
-    spans = [
-        tuple([tensor.memory.address + end for end in tensor.reach(part)])
-        for tensor, part in ((source, box), (target, room))
-    ]
-    if spans[0][0] < spans[1][1] and spans[1][0] < spans[0][1]:
+    if _footprint(source, box).meets(_footprint(target, room)):
         raise TransferError(
             f"the source and the target of tile {box} share memory, and the move would read what it has written;"
             " give the internal tensor memory of its own"
         )
+
+
+def _footprint(tensor: _Tensor, box: Box) -> Footprint:
+    if tensor.strides is not None:
+        return Footprint(tensor.address + tensor._byte_offset(box), box.shape, tensor.strides, tensor.dtype.itemsize)
+    low, high = tensor.reach(box)
+    return dense(tensor.memory.address + low, high - low)
 
 
 def _local(box: Box, tile: Box, window: Box) -> Box:

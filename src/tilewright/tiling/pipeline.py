@@ -21,7 +21,7 @@ from .lanes import Lanes, lanes_for
 from .operands import Input, Output, port_of
 from .ports import Port, Room
 from .schedule import Schedule
-from .sharing import are_one, share_storage
+from .sharing import are_one, check_targets_apart, share_storage
 from .straight import can_go_straight, copy_straight
 from .tiler import Tiler
 from .trace import Trace
@@ -110,6 +110,7 @@ class Pipeline(Shown):
                 check_fill(item.fill, port.dtype)
         if self.scheme == "direct":
             self._check_copy()
+        check_targets_apart(self._targets)
         self._check_in_place()
         return counts[0]
 

@@ -26,7 +26,7 @@ from .extents import extents
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
 from .ports import Room, chunks_of
-from .sharing import share_storage
+from .sharing import check_targets_apart, share_storage
 from .storage import Stored, StoredFile, check_sendable, stored
 from .tiler import Tiler
 
@@ -221,6 +221,7 @@ def plan_tiles(
 def _check_apart(sources: list[Any], targets: list[Any]) -> None:
     """Raise if a target overwrites a source: a task may run after its neighbours, or twice, and must find the same."""
     reading, writing = [port_of(thing) for thing in sources], [port_of(thing, writing=True) for thing in targets]
+    check_targets_apart(writing)
     if any(share_storage(source, target) for source in reading for target in writing):
         raise TransferError(
             "a source and a target of the plan are the same array or file, and a task that is tried again would read"

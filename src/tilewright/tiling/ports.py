@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copy.buffers import Buffer, aligned_empty
+from ..copy.buffers import aligned_empty
 from ..copy.device_array import DeviceArray
+from ..copy.footprints import Footprint, dense
 from ..copy.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
@@ -65,7 +66,7 @@ class Port(Protocol):
         """Return the work that writes a tile from a room, less what lies outside."""
 
     def stretches(self) -> list[Stretch]:
-        """Return the bytes that the operand lies in."""
+        """Return the bytes that the operand lies on."""
 
 
 class MemoryPort:
@@ -142,10 +143,12 @@ class MemoryPort:
 
     def _stretch_in(self, where: Any, shift: int) -> Stretch:
         """Return the memory of the tensor, counted from another start."""
-        tensor, start = self.tensor, self.tensor.memory.address + shift
-        steps = tensor.layout if tensor.strides is None else tensor.strides
-        arrangement = (tensor.address + shift, steps, tensor.window.offset)
-        return Stretch(where, start, start + tensor.memory.nbytes, arrangement)
+        tensor, first = self.tensor, self.tensor.address + shift
+        if tensor.strides is None:
+            footprint = dense(tensor.memory.address + shift, tensor.memory.nbytes)
+        else:
+            footprint = Footprint(first, tensor.whole, tensor.strides, self.dtype.itemsize)
+        return Stretch(where, footprint, (first, tensor.strides or tensor.layout, tensor.window.offset))
 
 
 class SlicedPort:
@@ -209,9 +212,10 @@ class SlicedPort:
     def stretches(self) -> list[Stretch]:
         """Return the memory of an array, or the object as a whole: which of its bytes are where, it does not say."""
         if not isinstance(self.thing, np.ndarray):
-            return [Stretch(identity_of(self.thing), 0, 1, None)]
-        memory, first = Buffer.of(self.thing), self.thing.__array_interface__["data"][0]
-        return [Stretch("memory", memory.address, memory.address + memory.nbytes, (first, self.thing.strides))]
+            return [Stretch(identity_of(self.thing), dense(0, 1), None)]
+        first = self.thing.__array_interface__["data"][0]
+        footprint = Footprint(first, self.thing.shape, self.thing.strides, self.thing.itemsize)
+        return [Stretch("memory", footprint, (first, self.thing.strides))]
 
     def _is_whole_chunks(self, box: Box) -> bool:
         ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
@@ -252,10 +256,10 @@ class DevicePort:
 
     def stretches(self) -> list[Stretch]:
         """Return the memory of the array: of all that the device addresses, or of the buffer that it lies in."""
-        (start, nbytes), memory = self.array.span, self.array.memory
-        where, shift = ("device", memory) if isinstance(memory, int) else (memory, 0)
-        arrangement = (self.array.start + shift, self.array.strides)
-        return [Stretch(where, start + shift, start + shift + nbytes, arrangement)]
+        array = self.array
+        where, shift = ("device", array.memory) if isinstance(array.memory, int) else (array.memory, 0)
+        footprint = Footprint(array.start + shift, array.shape, array.strides, array.itemsize)
+        return [Stretch(where, footprint, (footprint.first, array.strides))]
 
     def _unreachable(self) -> TransferError:
         engine = self.array.home.engine

@@ -4,31 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple, Protocol
+
+from ..copy.footprints import Footprint
+from ..errors import TransferError
 
 
 class Stretch(NamedTuple):
-    """The bytes that an array lies in: of which memory, file or object, from where to where, and arranged how.
+    """The bytes that an array lies on: of which memory, file or object, which of them, and arranged how.
 
-    >>> Stretch("memory", 0, 8, (0, 1)).meets(Stretch("memory", 7, 9, (7, 1)))
+    >>> from tilewright.copy.footprints import dense
+    >>> Stretch("memory", dense(0, 8), (0, 1)).meets(Stretch("memory", dense(7, 2), (7, 1)))
     True
     """
 
     where: Any
-    start: int
-    end: int
+    footprint: Footprint
     arrangement: Any
 
     def meets(self, other: Stretch) -> bool:
         """Return whether two stretches have a byte in common."""
-        return self.where == other.where and max(self.start, other.start) < min(self.end, other.end)
+        return bool(self.where == other.where) and self.footprint.meets(other.footprint)
 
 
 class Stored(Protocol):
-    """What knows the bytes it lies in. A mapped file has two answers: its memory, and its place in the file."""
+    """What knows the bytes it lies on. A mapped file has two answers: its memory, and its place in the file."""
 
     def stretches(self) -> Sequence[Stretch]:
-        """Return the bytes it lies in."""
+        """Return the bytes it lies on."""
 
 
 def share_storage(source: Stored, target: Stored) -> bool:
@@ -37,10 +41,24 @@ def share_storage(source: Stored, target: Stored) -> bool:
     >>> import numpy as np
     >>> from tilewright.tiling.operands import port_of
     >>> a = np.zeros(8)
-    >>> share_storage(port_of(a[:5]), port_of(a[4:])), share_storage(port_of(a[:4]), port_of(a[4:]))
+    >>> share_storage(port_of(a[:5]), port_of(a[4:])), share_storage(port_of(a[::2]), port_of(a[1::2]))
     (True, False)
     """
     return any(one.meets(other) for one in source.stretches() for other in target.stretches())
+
+
+def check_targets_apart(targets: Sequence[Stored]) -> None:
+    """Raise if two targets have a byte in common, which would keep what was written last.
+
+    >>> import numpy as np
+    >>> from tilewright.tiling.operands import port_of
+    >>> a = np.zeros(8)
+    >>> check_targets_apart([port_of(a[::2]), port_of(a[1::2])])
+    """
+    if any(share_storage(*pair) for pair in combinations(targets, 2)):
+        raise TransferError(
+            "two targets share memory or a file, and tiles of one would overwrite the other's; give each its own"
+        )
 
 
 def are_one(source: Stored, target: Stored) -> bool:

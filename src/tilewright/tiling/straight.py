@@ -12,6 +12,7 @@ from math import prod
 from .execution import CancelledError, Progress, Switch
 from .moves import straight_move
 from .ports import MemoryPort, Port
+from .sharing import share_storage
 from .tiler import Tiler
 
 BAND_BYTES = 64 << 20
@@ -30,11 +31,9 @@ def can_go_straight(sources: Sequence[Port], targets: Sequence[Port], tilers: Se
     if any(any(tiler.overlap) or any(map(any, tiler.augmentation)) for tiler in tilers):
         return False
     # by their exact type: a mapped file is better read and written than touched
-    before = [port.tensor.memory for port in sources if type(port) is MemoryPort]
-    after = [port.tensor.memory for port in targets if type(port) is MemoryPort]
-    if len(before) + len(after) < len(sources) + len(targets):
+    if any(type(port) is not MemoryPort for port in (*sources, *targets)):
         return False
-    return not any(a.overlaps(b) for a in before for b in after)
+    return not any(share_storage(source, target) for source in sources for target in targets)
 
 
 def copy_straight(
