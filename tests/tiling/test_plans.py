@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tile plans: independent tasks, on any executor, tried again, remembered, in parts."""
 
+import os
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import CancelledError, plan_tiles
-from tilewright.tiling.plans import run_task
+from tilewright.tiling.plan_running import run_task
 
 from .pipelines import stencils
 
@@ -161,9 +162,49 @@ def test_a_manifest_resumes(files, tmp_path):
     done = []
     report = plan.run(negated, manifest=tmp_path / "done", progress=lambda n, of: done.append((n, of)))
     assert (report.tasks, report.skipped) == (4, 5)
-    assert done == [(6, 9), (7, 9), (8, 9), (9, 9)]
+    assert done == [(n, 9) for n in range(1, 10)]
     assert (np.load(after) == -source).all()
     assert plan.run(negated, manifest=tmp_path / "done").tasks == 0
+
+
+def test_what_is_no_longer_there_is_done_again(files, tmp_path):
+    """A script that is started again makes its target anew; the manifest knows more than the target then."""
+    before, after, source = files
+    plan = plan_tiles(before, after, (20, 20))
+    plan.run(negated, manifest=tmp_path / "done")
+    whole = np.lib.format.open_memmap(after, "r+")
+    whole[25, 25] += 1
+    whole.flush()
+    report = plan.run(negated, manifest=tmp_path / "done")
+    assert (report.tasks, report.skipped) == (1, 8)
+    np.lib.format.open_memmap(after, "w+", source.dtype, source.shape).flush()
+    report = plan.run(negated, manifest=tmp_path / "done")
+    assert (report.tasks, report.skipped) == (9, 0)
+    assert (np.load(after) == -source).all()
+    with ThreadPoolExecutor(2) as pool:
+        assert plan.run(negated, pool, manifest=tmp_path / "done").skipped == 9
+
+
+def test_every_target_counts(tmp_path):
+    a, lower, upper = np.arange(10.0), np.zeros(10), np.zeros(10)
+    plan = plan_tiles(a, [lower, upper], tile=(4,))
+
+    def split(x, down, up):
+        down[...], up[...] = x - 1, x + 1
+
+    plan.run(split, manifest=tmp_path / "done")
+    upper[9] = 0
+    assert plan.run(split, manifest=tmp_path / "done").tasks == 1
+    assert (upper == a + 1).all()
+
+
+def test_a_source_that_was_written_since_is_another_plan(files, tmp_path):
+    before, after, source = files
+    plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "done")
+    np.save(before, source + 1)
+    os.utime(before, ns=(0, 12345))
+    with pytest.raises(TransferError, match=r"another plan: the time at which sources were written was .*12345"):
+        plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "done")
 
 
 def test_a_manifest_belongs_to_its_plan(files, tmp_path):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Manifest`: which tasks of a plan are done, in a file that survives being killed.
+"""`Manifest`: which tasks of a plan are done and what they wrote, in a file that survives being killed.
 
 A line is added when a task is done, and never changed. A last line that was cut off does not count; its task is simply
-done again, which does no harm, since tasks write what they write.
+done again, which does no harm, since tasks write what they write. The checksum of what was written tells whether it is
+still there: a script that is started again may well have made its target anew.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ _START = b'{"plan": '
 
 
 class Manifest:
-    """The tasks that are done, by number, for one plan.
+    """The tasks that are done, by number, with the checksums of what they wrote, for one plan.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with Manifest(Path(folder, "run.jsonl"), {"tiles": 4}) as manifest:
-    ...         manifest.add(2)
+    ...         manifest.add(2, 0xCBF43926)
     ...     with Manifest(Path(folder, "run.jsonl"), {"tiles": 4}) as again:
     ...         print(again.done)
-    {2}
+    {2: 3421780262}
     """
 
     def __init__(self, path: str | Path, plan: dict[str, Any]) -> None:
         self.path = Path(path)
-        self.done: set[int] = set()
+        self.done: dict[int, int] = {}
         plan = json.loads(json.dumps(plan))  # as it will be read back
         whole = self._read(plan) if self.path.exists() else b""
         if not whole:
@@ -51,26 +52,30 @@ class Manifest:
             return b""
         try:
             found = json.loads(lines[0])["plan"]
-            self.done = {int(json.loads(line)["done"]) for line in lines[1:]}
+            records = [json.loads(line) for line in lines[1:]]
+            self.done = {int(record["done"]): int(record["crc32"]) for record in records}
+            other = [key for key in plan if found[key] != plan[key]]
         except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
             raise TransferError(f"{self.path} is not a manifest of a tile plan; give another path") from None
-        if found != plan:
+        if other:
+            what = other[0]
             raise TransferError(
-                f"{self.path} belongs to another plan, {found}, not to {plan}; remove it, or give another path"
+                f"{self.path} belongs to another plan: {what} was {found[what]}, and is {plan[what]}; remove it, or"
+                " give another path"
             )
         return whole
 
-    def add(self, number: int) -> None:
-        """Record that a task is done.
+    def add(self, number: int, checksum: int) -> None:
+        """Record that a task is done, and the CRC-32 of what it wrote.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder, Manifest(Path(folder, "m"), {}) as manifest:
-        ...     manifest.add(7)
+        ...     manifest.add(7, 0)
         ...     manifest.done
-        {7}
+        {7: 0}
         """
-        self.done.add(number)
-        self._file.write(json.dumps({"done": number}).encode() + b"\n")
+        self.done[number] = checksum
+        self._file.write(json.dumps({"done": number, "crc32": checksum}).encode() + b"\n")
 
     def close(self) -> None:
         """Write everything to the disk."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,11 +20,12 @@ import numpy as np
 from ..errors import LayoutError, TransferError
 from ..layout.boxes import Box
 from ..showing import Shown
-from .execution import CancelledError, Progress, Step, Switch, check_result
+from .execution import Progress, Switch
 from .extents import extents
 from .manifest import Manifest
 from .operands import halo_of, listed, port_of, tiler_with_halo
-from .ports import Room, chunks_of
+from .plan_running import PlanRun, tasks_in_flight
+from .ports import chunks_of
 from .sharing import check_targets_apart, share_storage
 from .storage import Stored, StoredFile, check_sendable, stored
 from .tiler import Tiler
@@ -152,7 +152,8 @@ class TilePlan(Shown, Sequence[Task]):
         """Return what happened when every task ran, here or on any `concurrent.futures` executor.
 
         At most `in_flight` tasks are submitted at a time. A task that fails is tried again, `retries` times, perhaps
-        on another worker. A `manifest` remembers what is done, so that a run that was killed goes on where it was.
+        on another worker. A `manifest` remembers what is done, so that a run that was killed goes on where it was;
+        what a task wrote is read again then, and if it is no longer there the task is done again.
 
         >>> a, b = np.arange(10), np.zeros(10, int)
         >>> with ThreadPoolExecutor(2) as pool:
@@ -169,8 +170,8 @@ class TilePlan(Shown, Sequence[Task]):
         started = perf_counter()
         record = None if manifest is None else Manifest(manifest, self._identity())
         try:
-            run = _PlanRun(self, compute, executor, record, progress, cancel, retries)
-            run.go(in_flight or _width(executor))
+            run = PlanRun(self, compute, executor, record, progress, cancel, retries)
+            run.go(in_flight or tasks_in_flight(executor))
         finally:
             if record is not None:
                 record.close()
@@ -180,10 +181,13 @@ class TilePlan(Shown, Sequence[Task]):
         """Return what tells this plan from others: what is read and written, and how it is cut."""
         ends = [repr(end) if isinstance(end, StoredFile) else type(end.thing).__name__ for end in self._ends()]
         return {
-            "ends": ends,
+            "the list of sources and targets": ends,
+            "the time at which sources were written": [
+                os.stat(end.path).st_mtime_ns for end in self.sources if isinstance(end, StoredFile)
+            ],
             "tilers": [repr(tiler) for tiler in (*self.reading, *self.writing)],
             "pad": repr(self.pad),
-            "tasks": [self.first, self.last],
+            "the range of tasks": [self.first, self.last],
         }
 
     def _ends(self) -> tuple[Stored, ...]:
@@ -240,118 +244,3 @@ def _check_chunks(thing: Any, tile: Any) -> None:
             f"tiles of {shape} cut the chunks of {chunks} that the target is stored in, and two tasks would write one"
             " chunk; use tiles that are multiples of the chunks"
         )
-
-
-def run_task(plan: TilePlan, task: Task, compute: Callable[..., Any]) -> int:
-    """Return the number of a task after it ran: read, compute, write. This is what travels to a worker.
-
-    >>> a, b = np.arange(10), np.zeros(10, int)
-    >>> plan = plan_tiles(a, b, tile=(4,))
-    >>> run_task(plan, plan[1], lambda x, y: np.negative(x, out=y))
-    1
-    >>> b.tolist()
-    [0, 0, 0, 0, -4, -5, -6, -7, 0, 0]
-    """
-    arrays = []
-    for reference, box in zip(plan.sources, task.inputs, strict=True):
-        port = port_of(reference.open(writing=False))
-        room = Room(prod(box.shape) * port.dtype.itemsize)
-        port.importing(box, room, plan.pad)()
-        arrays.append(room.view(box.shape, port.dtype))
-    leaving = []
-    for reference, box in zip(plan.targets, task.outputs, strict=True):
-        port = port_of(reference.open(writing=True), writing=True)
-        room = Room(prod(box.shape) * port.dtype.itemsize)
-        leaving.append((port, box, room))
-    outputs = tuple([room.view(box.shape, port.dtype) for port, box, room in leaving])
-    result = compute(*arrays, *outputs)
-    if result is not None:
-        check_result(result, Step(task.number, tuple(arrays), outputs))
-    for port, box, room in leaving:
-        port.exporting(box, room)()
-    return task.number
-
-
-def _width(executor: Executor | None) -> int:
-    """Return how many tasks keep an executor busy: a few more than it has workers, where it says how many."""
-    if executor is None:
-        return 1
-    workers = getattr(executor, "_max_workers", None)
-    return 2 * (workers if isinstance(workers, int) else os.cpu_count() or 4) + 2
-
-
-class _PlanRun:
-    """One run of a plan: which tasks are under way, how often each was tried, and what is done."""
-
-    def __init__(
-        self,
-        plan: TilePlan,
-        compute: Callable[..., Any],
-        executor: Executor | None,
-        record: Manifest | None,
-        progress: Progress | None,
-        cancel: Switch | None,
-        retries: int,
-    ) -> None:
-        self.plan, self.compute, self.executor, self.record = plan, compute, executor, record
-        self.progress, self.cancel, self.retries = progress, cancel, retries
-        self.under_way: dict[Future[int], tuple[Task, int]] = {}
-        self.ran = self.skipped = self.retried = 0
-
-    def go(self, in_flight: int) -> None:
-        known = self.record.done if self.record is not None else set()
-        waiting = iter(range(self.plan.first, self.plan.last))
-        self.skipped = sum([number in known for number in range(self.plan.first, self.plan.last)])
-        try:
-            for number in waiting:
-                if number in known:
-                    continue
-                while len(self.under_way) >= in_flight:
-                    self._collect()
-                self._check_cancel()
-                self._submit(self.plan._task(number), 0)
-            while self.under_way:
-                self._collect()
-        finally:
-            # what is cancelled in time never runs, and may never say so: waiting for it would not end
-            wait([future for future in self.under_way if not future.cancel()])
-
-    def _check_cancel(self) -> None:
-        if self.cancel is not None and self.cancel.is_set():
-            raise CancelledError(f"cancelled with {self.ran + self.skipped} of {len(self.plan)} tasks done")
-
-    def _submit(self, task: Task, attempt: int) -> None:
-        if self.executor is not None:
-            self.under_way[self.executor.submit(run_task, self.plan, task, self.compute)] = (task, attempt)
-            return
-        future: Future[int] = Future()
-        self.under_way[future] = (task, attempt)
-        try:
-            future.set_result(run_task(self.plan, task, self.compute))
-        except Exception as problem:
-            future.set_exception(problem)
-
-    def _collect(self) -> None:
-        """Take in what is over, and try again what failed."""
-        self._check_cancel()
-        over, _ = wait(list(self.under_way), return_when=FIRST_COMPLETED)
-        for future in over:
-            task, attempt = self.under_way.pop(future)
-            problem = future.exception()
-            if problem is None:
-                self._done(task)
-            elif attempt < self.retries and isinstance(problem, Exception):
-                self.retried += 1
-                self._submit(task, attempt + 1)
-            else:
-                raise TransferError(
-                    f"task {task.number}, which writes {', '.join(map(str, task.outputs))}, failed {attempt + 1} times;"
-                    f" the last time with {type(problem).__name__}: {problem}"
-                ) from problem
-
-    def _done(self, task: Task) -> None:
-        self.ran += 1
-        if self.record is not None:
-            self.record.add(task.number)
-        if self.progress is not None:
-            self.progress(self.ran + self.skipped, len(self.plan))
