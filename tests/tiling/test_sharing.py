@@ -89,6 +89,20 @@ def test_two_targets_are_not_one(file):
     assert [each.name for each in file.parent.iterdir()] == [file.name]
 
 
+def test_two_streams_to_one_file_at_a_time(file):
+    """Both make the whole file, and the last one to finish gives it its name."""
+    source, target = np.arange(1000.0), file.with_name("b.npy")
+
+    def nested(x, out):
+        if x[0] == 300:
+            tw.stream(source, target, np.negative, tile=(50,))
+        np.multiply(x, 2, out=out)
+
+    tw.stream(source, target, nested, tile=(100,))
+    assert (np.load(target) == 2 * source).all()
+    assert sorted(each.name for each in file.parent.iterdir()) == ["a.npy", "b.npy"]
+
+
 def test_windows_of_one_tensor_are_not_one_array():
     a = np.arange(10)
     whole = ExternalTensor(a)

@@ -56,9 +56,18 @@ def check_targets_apart(targets: Sequence[Stored]) -> None:
     >>> check_targets_apart([port_of(a[::2]), port_of(a[1::2])])
     """
     if any(share_storage(*pair) for pair in combinations(targets, 2)):
-        raise TransferError(
-            "two targets share memory or a file, and tiles of one would overwrite the other's; give each its own"
-        )
+        raise shared_targets()
+
+
+def shared_targets() -> TransferError:
+    """Return the error that two targets are one.
+
+    >>> str(shared_targets())[:17]
+    'two targets share'
+    """
+    return TransferError(
+        "two targets share memory or a file, and tiles of one would overwrite the other's; give each its own"
+    )
 
 
 def are_one(source: Stored, target: Stored) -> bool:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +18,7 @@ from .budget import DEFAULT_LIMIT, suggest_tile
 from .execution import Progress, Switch
 from .operands import Input, Output, halo_of, listed, tiler_with_halo
 from .pipeline import Pipeline, Report
+from .sharing import shared_targets
 from .tiler import Tiler
 from .trace import Trace
 from .transfers import Engine
@@ -66,6 +69,9 @@ def stream(
             raise TransferError("there is no source; give an array, a file, or a list of them")
         shape = tuple([int(n) for n in sources[0].shape])
         kind = np.dtype(sources[0].dtype if dtype is None else dtype)
+        names = [os.path.abspath(thing) for thing in listed(target) if isinstance(thing, (str, Path))]
+        if len(set(names)) < len(names):
+            raise shared_targets()
         targets = [_made(thing, shape, kind, files) for thing in listed(target)]
         if compute is not None:
             scheme = scheme or "double"
@@ -102,7 +108,8 @@ def _made(thing: Any, shape: tuple[int, ...], dtype: np.dtype[Any], files: ExitS
     path = Path(thing)
     if path.suffix != ".npy":
         raise TransferError(f"{path} is not an .npy file; make the target yourself, and pass what slices")
-    draft = path.with_name(f".{path.name}.part")
+    # a name of its own: another process that makes the same file would cut off what is mapped here
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     array = np.lib.format.open_memmap(draft, mode="w+", dtype=dtype, shape=shape)
 
     def finish(kind: Any, *_: object) -> None:
