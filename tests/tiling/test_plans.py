@@ -193,8 +193,10 @@ def test_every_target_counts(tmp_path):
         down[...], up[...] = x - 1, x + 1
 
     plan.run(split, manifest=tmp_path / "done")
-    upper[9] = 0
-    assert plan.run(split, manifest=tmp_path / "done").tasks == 1
+    for damaged in (lower, upper):
+        damaged[9] = 0
+        assert plan.run(split, manifest=tmp_path / "done").tasks == 1
+    assert (lower == a - 1).all()
     assert (upper == a + 1).all()
 
 
