@@ -333,9 +333,9 @@ def test_tiles_must_not_cut_the_chunks_of_a_target():
 def test_zarr(tmp_path):
     zarr = pytest.importorskip("zarr")
     source = np.random.default_rng(5).standard_normal((60, 50))
-    before = zarr.create_array(store=str(tmp_path / "in.zarr"), shape=(60, 50), chunks=(16, 16), dtype="f8")
+    before = zarr.open(str(tmp_path / "in.zarr"), mode="w", shape=(60, 50), chunks=(16, 16), dtype="f8")
     before[...] = source
-    after = zarr.create_array(store=str(tmp_path / "out.zarr"), shape=(60, 50), chunks=(10, 10), dtype="f8")
+    after = zarr.open(str(tmp_path / "out.zarr"), mode="w", shape=(60, 50), chunks=(10, 10), dtype="f8")
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         plan_tiles(before, after, (20, 20)).run(negated, pool)
     assert (after[...] == -source).all()

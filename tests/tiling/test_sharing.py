@@ -153,12 +153,12 @@ def test_an_object_that_slices_is_itself():
 
 def test_zarr_arrays_are_known_by_where_they_are_kept(tmp_path):
     zarr = pytest.importorskip("zarr")
-    made = {"shape": (12,), "chunks": (4,), "dtype": "f8"}
-    one = zarr.create_array(tmp_path / "one.zarr", **made)
-    again, other = zarr.open_array(tmp_path / "one.zarr"), zarr.create_array(tmp_path / "other.zarr", **made)
+    made = {"mode": "w", "shape": (12,), "chunks": (4,), "dtype": "f8"}
+    one, other = (zarr.open(str(tmp_path / name), **made) for name in ("one.zarr", "other.zarr"))
+    again = zarr.open(str(tmp_path / "one.zarr"), mode="r+")
     assert share_storage(port_of(one), port_of(again))
     assert not share_storage(port_of(one), port_of(other))
-    in_memory = [zarr.create_array(zarr.storage.MemoryStore(), **made) for _ in range(2)]
+    in_memory = [zarr.open(zarr.storage.MemoryStore(), **made) for _ in range(2)]
     assert share_storage(port_of(in_memory[0]), port_of(in_memory[0]))
     assert not share_storage(*map(port_of, in_memory))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
@@ -94,5 +95,10 @@ def identity_of(thing: Any) -> Any:
     >>> identity_of(Array()) == identity_of(Array())
     True
     """
-    kept = getattr(thing, "store_path", None)
-    return ("object", id(thing)) if kept is None else ("store", str(kept))
+    kept = getattr(thing, "store_path", None)  # zarr 3
+    if kept is not None:
+        return ("store", str(kept))
+    folder = getattr(getattr(thing, "store", None), "path", None)  # zarr 2
+    if isinstance(folder, str):
+        return ("store", os.path.abspath(folder), getattr(thing, "path", ""))
+    return ("object", id(thing))
