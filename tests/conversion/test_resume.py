@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -123,6 +124,26 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert not list(out.rglob("*.part"))
     report = tw.convert(source, out, dtype="bfloat8_b", resume=True)
     assert report.kept > 0
+    assert bool(tw.verify(out, source))
+
+
+@pytest.mark.parametrize("begun", range(3))
+def test_ctrl_c_while_threads_are_started(tmp_path, monkeypatch, begun):
+    source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
+    start, started_so_far = Thread.start, []
+
+    def stops(thread):
+        if len(started_so_far) == begun:
+            raise KeyboardInterrupt
+        started_so_far.append(thread)
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Thread, "start", stops)
+        with pytest.raises(KeyboardInterrupt):
+            tw.convert(source, out, dtype="bfloat8_b", jobs=3)
+    assert not any(thread.is_alive() for thread in started_so_far)
+    tw.convert(source, out, dtype="bfloat8_b", resume=True)
     assert bool(tw.verify(out, source))
 
 

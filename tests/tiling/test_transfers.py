@@ -149,3 +149,22 @@ def test_a_closed_engine_opens_again():
         engine.close()
         assert transfer.finished
         assert not engine._threads
+
+
+def test_an_engine_that_was_interrupted_while_it_started_is_closed(monkeypatch):
+    a, b = np.arange(8), np.zeros(8, int)
+    engine = ThreadEngine(workers=2, inline_below=0)
+    start, begun = threading.Thread.start, []
+
+    def stops(thread):
+        if begun:
+            raise KeyboardInterrupt
+        begun.append(thread)
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", stops)
+        with pytest.raises(KeyboardInterrupt):
+            import_(InternalTensor(b), ExternalTensor(a), Event(engine))
+    engine.close()
+    assert not begun[0].is_alive()

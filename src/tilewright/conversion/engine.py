@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from threading import Lock, Thread
@@ -49,7 +50,8 @@ class Engine:
         except BaseException as problem:
             self._fail(problem)
             for each in workers:
-                each.join()
+                with suppress(RuntimeError):  # it has not begun, and will find that all is stopped
+                    each.join()
         finally:
             for work in list(self._open):
                 work.give_up()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from time import perf_counter_ns
 from typing import Any, Protocol
@@ -174,7 +175,8 @@ class ThreadEngine:
             for _ in self._threads:
                 self._queue.put(None)
             for thread in self._threads:
-                thread.join()
+                with suppress(RuntimeError):  # it never started
+                    thread.join()
             self._threads = []
 
     def __enter__(self) -> ThreadEngine:
