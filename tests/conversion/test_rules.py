@@ -90,3 +90,12 @@ def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "rules.toml").write_bytes(b'"\xff" = {}')
     with pytest.raises(tw.FileFormatError, match="no TOML"):
         Rules.of(tmp_path / "rules.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("memory_layout", "shard"), ("memory_config", "shard"), ("buffer_type", "buffer"), ("core_grid", "grid")],
+)
+def test_names_of_ttnn_lead_to_ours(key, meant):
+    with pytest.raises(tw.FormatError, match=f"unknown key '{key}'; do you mean '{meant}'"):
+        Rules.of(None, **{key: "height_sharded"})

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given, settings
 
 from tilewright import MemoryConfigError, OutOfMemory
-from tilewright.memory import Allocator, TensorSpec, block_sharded, fit, height_sharded, interleaved, nd_sharded
+from tilewright.memory import (
+    Allocator,
+    TensorSpec,
+    block_sharded,
+    fit,
+    height_sharded,
+    interleaved,
+    nd_sharded,
+    width_sharded,
+)
 
 from .strategies import specs
 
@@ -89,3 +98,34 @@ def test_a_chip_is_needed():
 def test_narrow_rows_are_noted():
     assert "multiple of 2" in fit(TensorSpec((4, 3), "bfloat16"), "n150").tensors[0].warnings[0]
     assert not fit(TensorSpec((4, 4), "bfloat16"), "n150").tensors[0].warnings
+
+
+@settings(max_examples=60)
+@given(specs(empty=True))
+def test_banks_are_those_that_hold_pages(spec):
+    held = set(spec.pages().bank.tolist()) if spec.num_pages else set()
+    assert spec.used_banks == held
+    tensor = fit(spec).tensors[0]
+    assert tensor.banks == len(held)
+    assert bool(tensor.bytes_per_bank) == bool(held)
+
+
+def test_a_tensor_without_elements_takes_no_memory():
+    allocator, empty = Allocator("wormhole_n150"), TensorSpec((0, 5), chip="wormhole_n150")
+    first, second = allocator.allocate(empty), allocator.allocate(empty)
+    assert (first.size, first.address, allocator.memory_view("dram").allocated) == (0, 0, 0)
+    assert first != second
+    allocator.free(first)
+    assert "no bytes in any bank" in str(fit(empty))
+
+
+@pytest.mark.parametrize("kind", ["height", "width", "block"])
+@pytest.mark.parametrize("grid", [(1, 1), (8, 1), (1, 8), (8, 8)])
+def test_a_sharding_is_called_what_it_was_asked_as(kind, grid):
+    make = {"height": height_sharded, "width": width_sharded, "block": block_sharded}[kind]
+    for shape in ((32, 32), (64, 64), (512, 32), (32, 512), (2, 64, 64)):
+        spec = TensorSpec(shape, layout="tile", memory=make(grid), chip="wormhole_n150")
+        assert spec.memory.memory_layout.name == f"{kind.upper()}_SHARDED"
+        again = spec.with_chip("blackhole_p150").with_memory(spec.memory)
+        assert again.memory.memory_layout is spec.memory.memory_layout
+        assert f"{kind} sharded in L1" in str(fit(spec))

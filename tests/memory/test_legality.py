@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every rule that a spec can break, with the values and the remedy that its message must name."""
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tilewright import MemoryConfigError
+import tilewright as tw
+from tilewright import MemoryConfigError, TilewrightError
+from tilewright.files import Tensorbin, write_tensorbin
 from tilewright.memory import (
+    Allocator,
+    Chip,
     CoreCoord,
     CoreGrid,
     CoreRange,
@@ -106,7 +113,7 @@ def test_pages_must_divide_the_matrix():
     memory = width_sharded((2, 1), (64, 48))
     spec = TensorSpec((64, 64), memory=memory, chip="wormhole_n150", alignment=(24,))
     with pytest.raises(
-        MemoryConfigError, match="width 72 of the tensor is no multiple of the width 48 of a page; use an"
+        MemoryConfigError, match="width 72 of the tensor is not a multiple of the width 48 of a page; use an"
     ):
         spec.pages()
 
@@ -185,3 +192,102 @@ def test_alignments():
     padded = TensorSpec((3, 5, 7), "int32", alignment=alignment_of((4, 6, 9)))
     assert padded.padded_shape == (4, 6, 9)
     assert padded.host(2, 4, 6) == 2 * 54 + 4 * 9 + 6
+
+
+# One function decides: whoever places tensors, or writes where they go, agrees with it.
+
+
+@st.composite
+def placements(draw):
+    """Return a spec of a small tensor on a chip, legal there or not."""
+    chip = Chip.named(
+        draw(st.sampled_from(["wormhole_n150", "blackhole_p100"])), draw(st.sampled_from(["fast", "slow"]))
+    )
+    buffer = draw(st.sampled_from(["l1", "dram"]))
+    across, down = chip.shard_grid(buffer)
+    grid = (draw(st.integers(1, across + 1)), draw(st.sampled_from([1, 1, down, down + 1])))
+    shape = (32 * draw(st.integers(1, 16)), 32 * draw(st.integers(1, 16)))
+    shard = tuple(32 * draw(st.integers(1, 1 + n // 32)) for n in shape)
+    shapes = {"height": (shard[0], shape[1]), "width": (shape[0], shard[1]), "block": shard}
+    kind = draw(st.sampled_from([*shapes, "nd"]))
+    if kind == "nd":
+        dealt = draw(st.sampled_from(["round_robin_1d", "grid_2d", "contiguous_1d"]))
+        memory = nd_sharded(shard, grid, "row_major", dealt, buffer)
+    else:
+        memory = MemoryConfig(f"{kind}_sharded", buffer, ShardSpec(grid, shapes[kind]))
+    # of one number in many, some are larger than L1
+    dtype = draw(st.sampled_from(["uint8", "float32"]))
+    try:
+        return TensorSpec(shape, dtype, "tile", memory=memory, chip=chip)
+    except MemoryConfigError:
+        return TensorSpec(shape, dtype, "tile", memory=nd_sharded(shard, grid, buffer_type=buffer), chip=chip)
+
+
+def is_done(action, *arguments, **more):
+    try:
+        return action(*arguments, **more) is not False
+    except TilewrightError:
+        return False
+
+
+@settings(max_examples=40)
+@given(placements())
+def test_everyone_agrees_about_what_is_legal(tmp_path_factory, spec):
+    folder, legal = tmp_path_factory.mktemp("legal"), not spec.violations()
+    np.save(folder / "x.npy", np.zeros(spec.shape.logical, spec.dtype.name))
+    for chip in (spec.chip, None):  # a file need not say for which chip it is
+        if chip is None:
+            legal = any(not spec.with_chip(each).violations() for each in tw.memory.chip.known_chips())
+        rules = {"*": {"memory": spec.memory, "layout": "tile", "dtype": spec.dtype, "chip": chip}}
+        assert is_done(tw.convert, folder / "x.npy", folder / "out", rules=rules, force=True) == legal
+        held = Tensorbin(spec._replaced(chip=chip), bytes(spec.nbytes))
+        assert is_done(write_tensorbin, folder / "x.tensorbin", held) == legal
+    legal = not spec.violations()
+    assert bool(tw.fit(spec)) == legal
+    assert is_done(Allocator(spec.chip).allocate, spec) == legal
+    assert is_done(tw.Device(spec.chip).put, np.zeros(spec.shape.logical), spec) == legal
+    assert is_done(spec.where, 0, 0) == is_done(spec.pages) == is_done(tw.explain, spec, (0, 0)) == legal
+
+
+@pytest.mark.parametrize(("chip", "banks"), [("wormhole_n150", 12), ("blackhole_p150", 8), ("blackhole_p100", 7)])
+def test_shards_in_dram_are_dealt_to_its_row_of_banks(tmp_path, chip, banks):
+    np.save(tmp_path / "x.npy", np.zeros((64, 32 * banks), np.float32))
+    tw.convert(tmp_path / "x.npy", tmp_path / "out", shard="width", buffer="dram", chip=chip)
+    spec = tw.open_tensors(tmp_path / "out")["x"].spec
+    assert spec.memory.sharding.grid == CoreRangeSet.of((banks, 1))
+    assert len(spec.with_chip(chip).used_banks) == banks
+
+
+def test_a_shard_larger_than_l1_is_not_converted(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((2048, 1024), np.float32))
+    asked = {"shard": "height", "grid": (1, 1)}
+    for chip in ("wormhole_n150", None):
+        with pytest.raises(
+            tw.OutOfMemory, match=r"each L1 bank of .* has .* bytes, and this tensor takes 8388608; use"
+        ):
+            tw.convert(tmp_path / "x.npy", tmp_path / "out", **asked, chip=chip)
+    assert not (tmp_path / "out").exists()
+    # 64 cores hold it
+    tw.convert(tmp_path / "x.npy", tmp_path / "out", shard="height", chip="wormhole_n150")
+
+
+def test_a_grid_that_shards_are_worked_out_for_lies_on_the_chip():
+    with pytest.raises(
+        MemoryConfigError, match=r"core \(8, 0\) has no L1 bank on wormhole_n150 .* \(0, 0\) to \(7, 7\)"
+    ):
+        TensorSpec((2048, 2048), layout="tile", memory=block_sharded((9, 9)), chip="wormhole_n150")
+    # as in ttnn, cores of a rectangle that no block reaches need not be there
+    spec = TensorSpec((64, 64), layout="tile", memory=block_sharded((9, 9), (32, 32)), chip="wormhole_n150")
+    assert not spec.violations()
+    assert len(spec.used_banks) == 4
+
+
+def test_grids_of_any_size_are_refused_in_no_time():
+    huge = CoreRange((0, 0), (2**31 - 2, 2**31 - 2))
+    spec = TensorSpec((64, 64), layout="tile", memory=nd_sharded((32, 32), huge), chip="wormhole_n150")
+    assert "core (8, 0) has no L1 bank" in str(spec.violations()[0])
+
+
+def test_small_l1_holds_shards_only():
+    assert "sharded tensors only" in str(TensorSpec((32, 32), memory="l1_small", chip="n150").violations()[0])
+    assert not TensorSpec((32, 32), memory=height_sharded((1, 1), buffer_type="l1_small"), chip="n150").violations()

@@ -185,7 +185,7 @@ def test_another_site_may_not_ask(explorer):
         ("shape=4x4&dtype=float99", "dtype", "is not a format"),
         ("shape=4x4&chip=abacus", "chip", "there is no chip"),
         ("shape=4x4&tile=7x7", "tile", "no tile shape"),
-        ("shape=4x4&memory=block_sharded", "grid", "8x8"),
+        ("shape=4x4&memory=block_sharded&grid=0x8", "grid", "8x8"),
         ("shape=4x4&memory=cloud", "memory", "choose one of"),
         ("shape=" + "1x" * 20 + "1", "shape", "there may be"),
         ("shape=1" + "0" * 30, "shape", "too large"),

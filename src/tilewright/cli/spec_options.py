@@ -96,8 +96,8 @@ class SpecOptions:
         if self.shard is None:
             self._check_unsharded()
             return memory.interleaved(self.buffer or "dram")
-        cores = tuple(self.machine().compute_grid) if self.grid is None else self.grid
         buffer = self.buffer or "l1"
+        cores = tuple(self.machine().shard_grid(buffer)) if self.grid is None else self.grid
         if self.shard == "dims":
             if self.shard_dims is None:
                 raise click.UsageError("--shard dims needs --shard-dims, such as 0,1")
@@ -151,7 +151,9 @@ _OPTIONS = (
     _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
     _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples."),
     _option("--shard", type=click.Choice(SHARDS), help="Cut into shards, one or more a core."),
-    _option("--grid", type=GRID, metavar="COLSxROWS", help="Cores, or ranges 0,0-3,1+5,0-5,1. [all of the chip]"),
+    _option(
+        "--grid", type=GRID, metavar="COLSxROWS", help="Cores, or ranges 0,0-3,1+5,0-5,1. [all cores, or DRAM banks]"
+    ),
     _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [worked out]"),
     _option("--shard-dims", type=DIMENSIONS, metavar="D,D", help="Dimensions to cut, with --shard dims."),
     _option(

@@ -22,6 +22,13 @@ else:
 
 _MOST_BYTES = 1 << 20
 SHARDS = ("height", "width", "block", "nd", "dims")
+_OTHER_NAMES = {  # of other libraries and functions; `memory` is near to some, and means something else to `convert`
+    "memory_layout": "shard",
+    "memory_config": "shard",
+    "strategy": "shard",
+    "buffer_type": "buffer",
+    "core_grid": "grid",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class Settings:
         known = [each.name for each in fields(cls)]
         for key in given:
             if key not in known:
-                near = get_close_matches(str(key), known, 1)
+                near = [_OTHER_NAMES[key]] if key in _OTHER_NAMES else get_close_matches(str(key), known, 1)
                 hint = f"do you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
                 raise FormatError(f"{where} has the unknown key {key!r}; {hint}")
         found = cls(**given)

@@ -12,6 +12,7 @@ from ..files import StoredTensor
 from ..files.tensorbin_header import dtype_code
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import Chip, TensorLayout, TensorSpec, Tile
+from ..memory.legality import check_placement
 from .rules import Rules, Settings
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
@@ -78,7 +79,8 @@ def target_of(source: StoredTensor, rules: Rules, to: str) -> Target | None:
     if to == "tensorbin" and not spec.nbytes:
         raise LayoutError("it has no elements, and a tensorbin file cannot be empty; leave it out with skip = true")
     if to == "banks":
-        _ = spec.banks  # asks for a chip, and for cores that it has
+        _ = spec.known_chip
+    check_placement(spec)
     return Target(spec, order, 0 if both.pad_value is None else both.pad_value, note)
 
 
@@ -166,14 +168,14 @@ def _memory(settings: Settings, to: str) -> Any:
             if value is not None:
                 raise MemoryConfigError(f"{name} = {value} needs shard, such as shard = 'height'")
         return placements.interleaved("dram" if settings.buffer is None else settings.buffer)
-    cores = settings.grid
+    cores, buffer = settings.grid, settings.buffer or "l1"
     if cores is None:
         chip = _chip(settings)
         if chip is None:
             raise MemoryConfigError("shards need cores; give a grid such as [8, 8], or a chip, whose cores are taken")
-        cores = tuple(chip.compute_grid)
+        cores = tuple(chip.shard_grid(buffer))
     cores = _as_tuples(cores)
-    orientation, buffer = settings.orientation or "row_major", settings.buffer or "l1"
+    orientation = settings.orientation or "row_major"
     if settings.shard == "dims":
         if settings.shard_dims is None:
             raise MemoryConfigError("shard = 'dims' needs shard_dims, such as [0, 1]")

@@ -12,8 +12,10 @@ from ..layout import ceil_div, round_up
 from ..showing import Shown
 from .chip import Chip
 from .kinds import BufferType
+from .legality import placement_violations
 from .spec import TensorSpec
 
+NOWHERE = 0  # the address of a tensor without elements, which takes no memory
 TRACE_UNIT = 8192  # bytes; a bank's share of the trace region is a multiple of this
 
 
@@ -162,8 +164,13 @@ class Allocator(Shown):
             raise MemoryConfigError(
                 f"a tensor for {spec.known_chip} cannot be allocated on {self.chip}; use spec.with_chip(...)"
             )
+        kind, size = spec.memory.buffer_type, spec.allocated_bytes
+        for broken in placement_violations(spec, any_size=True):
+            raise broken.error(str(broken))
+        if not size:
+            return Allocation(self._numbered(), kind, NOWHERE, 0, spec)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
-        return self._take(spec.memory.buffer_type, spec.allocated_bytes, total, len(set(spec.banks)), spec)
+        return self._take(kind, size, total, len(spec.used_banks), spec)
 
     def allocate_bytes(self, size: int, buffer_type: Any) -> Allocation:
         """Return a block of so many bytes of every bank, rounded up to the unit of the chip.
@@ -204,19 +211,24 @@ class Allocator(Shown):
     def _record(
         self, region: _Region, kind: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
-        found = Allocation(self._count, kind, address, size, spec)
-        self._count += 1
+        found = Allocation(self._numbered(), kind, address, size, spec)
         region.taken[address] = found
         return found
 
+    def _numbered(self) -> int:
+        self._count += 1
+        return self._count - 1
+
     def free(self, allocation: Allocation) -> None:
-        """Give a block back; free neighbours become one block.
+        """Give a block back; free neighbours become one block. A tensor without elements has none to give back.
 
         >>> allocator = Allocator("wormhole_n150")
         >>> allocator.free(allocator.allocate_bytes(100, "l1"))
         >>> allocator.memory_view("l1").allocated
         0
         """
+        if not allocation.size:
+            return
         region = self._region(allocation.buffer_type)
         if region.taken.get(allocation.address) != allocation:
             raise MemoryConfigError(f"{allocation} is not allocated here; it was freed before, or is of another device")

@@ -93,21 +93,24 @@ def _candidates(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[st
     """Yield changes of the arguments with their words, those nearest to what was asked first."""
     memory = arguments.get("memory")
     sharded = isinstance(memory, Sharding) or (isinstance(memory, MemoryConfig) and memory.is_sharded)
-    whole, *parts = _grids(chip)
+    buffer = _buffer(memory)
+    whole, *parts = _grids(chip, buffer if sharded else BufferType.L1)
     if sharded:
         own = _own_sharding(memory)
         names = [own, *(name for name in _STRATEGIES if name != own)] if own else list(_STRATEGIES)
         for name in names:
-            yield from (({"memory": _STRATEGIES[name](grid)}, "") for grid in (*_own_grid(memory), whole))
+            for grid in (*_own_grid(memory), whole):
+                yield {"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, ""
         yield {"memory": interleaved("l1")}, "interleaved in L1"
     yield from _smaller(arguments)
-    if not sharded and _in_l1(memory):
+    if not sharded and buffer.is_l1:
         yield from (({"memory": make(whole)}, "") for make in _STRATEGIES.values())
     yield {"memory": interleaved("dram")}, "interleaved in DRAM"
     for change, words in _smaller(arguments):
         yield {**change, "memory": interleaved("dram")}, f"{words}, interleaved in DRAM"
     if sharded:
-        yield from (({"memory": _STRATEGIES[name](grid)}, "") for name in names for grid in parts)
+        for name in names:
+            yield from (({"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, "") for grid in parts)
 
 
 def _smaller(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -135,26 +138,29 @@ def _own_grid(memory: Any) -> list[CoreRangeSet]:
     return [] if sharding is None else [sharding.grid]
 
 
-def _grids(chip: Chip) -> list[CoreRangeSet]:
-    """Return grids of the chip to try, from all cores downwards."""
-    across, down = chip.compute_grid
+def _grids(chip: Chip, buffer: BufferType) -> list[CoreRangeSet]:
+    """Return grids of the chip to try, from all cores or banks downwards."""
+    across, down = chip.shard_grid(buffer)
     sizes = [(across, down), (across, max(1, down // 2)), (max(1, across // 2), down), (across, 1)]
     return [num_cores_to_corerangeset(x * y, (x, y), row_wise=True) for x, y in dict.fromkeys(sizes)]
 
 
-def _in_l1(memory: Any) -> bool:
-    kind = memory.buffer_type if isinstance(memory, MemoryConfig) else memory
-    return kind is not None and BufferType.of(kind).is_l1
+def _buffer(memory: Any) -> BufferType:
+    kind = memory.buffer_type if isinstance(memory, (MemoryConfig, Sharding)) else memory
+    return BufferType.DRAM if kind is None else BufferType.of(kind)
 
 
 def in_banks(spec: TensorSpec) -> str:
-    """Return the banks that a tensor takes bytes of, in words.
+    """Return the banks that hold pages of a tensor, in words.
 
     >>> in_banks(TensorSpec((4, 4), chip="n150"))
-    'each of 12 banks'
+    'each of 4 banks'
     """
-    count = len(set(spec.banks))
-    return "one bank" if count == 1 else f"each of {count} banks"
+    count, sharding = len(spec.used_banks), spec.memory.sharding
+    words = "one bank" if count == 1 else f"each of {count} banks"
+    if sharding is None or sharding.grid.num_cores == count:
+        return words
+    return f"{words} (its grid has {sharding.grid.num_cores})"
 
 
 def _in_words(spec: TensorSpec) -> str:
@@ -162,7 +168,6 @@ def _in_words(spec: TensorSpec) -> str:
     if sharding is None:
         return str(spec.memory)
     name = spec.memory.memory_layout.name.lower().replace("_", " ")
-    where = (
-        f"{len(spec.paging.cores)} cores" if spec.memory.buffer_type.is_l1 else f"{len(spec.paging.cores)} DRAM banks"
-    )
-    return f"{name} {sharding.shape} on {where}"
+    count = min(spec.paging.num_shards, len(spec.paging.cores))
+    where = ("core" if spec.memory.buffer_type.is_l1 else "DRAM bank") + ("" if count == 1 else "s")
+    return f"{name} {sharding.shape} on {count} {where}"

@@ -188,6 +188,14 @@ class Chip:
             return self.compute_grid.x * self.compute_grid.y + len(self.storage_cores) * self.storage_banks
         return self.dram_banks
 
+    def shard_grid(self, buffer: Any) -> CoreCoord:
+        """Return (columns, rows) of the cores that shards go to where no others are named: a row of banks for DRAM.
+
+        >>> Chip.named("blackhole_p100").shard_grid("dram"), Chip.named("blackhole_p100").shard_grid("l1")
+        (CoreCoord(x=7, y=1), CoreCoord(x=11, y=10))
+        """
+        return self.compute_grid if BufferType.of(buffer).is_l1 else CoreCoord(self.dram_banks, 1)
+
     def bank_of(self, core: Any, buffer: Any) -> int:
         """Return the bank of a core: its (first) L1 bank, or for DRAM the bank that its x names.
 
@@ -300,6 +308,17 @@ def chip_names() -> list[str]:
     ['blackhole_p100', 'blackhole_p150']
     """
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+@lru_cache(maxsize=1)
+def known_chips() -> tuple[Chip, ...]:
+    """Return every shipped chip with all cores that it can have, those of Wormhole first.
+
+    >>> [(chip.name, tuple(chip.compute_grid)) for chip in known_chips()][:2]
+    [('wormhole_n150', (8, 10)), ('wormhole_n300', (8, 10))]
+    """
+    names = sorted(chip_names(), key=lambda name: (not name.startswith("wormhole"), name))
+    return tuple([Chip.named(name, dispatch="slow", harvested=0) for name in names])
 
 
 @lru_cache(maxsize=1)

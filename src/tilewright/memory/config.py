@@ -155,6 +155,8 @@ class MemoryConfig:
             return self
         if self.made_with_nd:
             layout, shape = as_matrix_shards(sharding, padded, matrix)
+            if shape == matrix and self.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
+                layout = self.memory_layout  # one shard holds everything, and is of either kind
             label = None if shape is None else ShardSpec(sharding.grid, shape, sharding.orientation)
             return MemoryConfig(layout, self.buffer_type, label, sharding, True)
         if len(padded) == 1:
@@ -184,7 +186,8 @@ class MemoryConfig:
         if sharding is None:
             return where
         shape = " x ".join(map(str, sharding.shape))
-        return f"{where}, shards of {shape} on {sharding.grid.num_cores} cores"
+        count, what = sharding.grid.num_cores, "core" if self.buffer_type.is_l1 else "bank"
+        return f"{where}, shards of {shape} on {count} {what}{'' if count == 1 else 's'}"
 
 
 def replace_shape(sharding: NdShardSpec, shape: tuple[int, ...]) -> NdShardSpec:

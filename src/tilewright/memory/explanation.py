@@ -136,7 +136,7 @@ class Explanation(Shown):
         if where.buffer_type.is_l1:
             yield "core", f"{where.core}, which is {where.buffer_type} bank {where.bank}"
         else:
-            yield "bank", f"{where.bank} of the {len(spec.banks)} banks of {where.buffer_type} in use"
+            yield "bank", f"{where.bank} of the {spec.known_chip.banks(where.buffer_type)} banks of {where.buffer_type}"
         yield "address", self._address_in_words(where.address, where.byte)
         if where.exponent is not None:
             yield scale_name(spec), self._address_in_words(where.exponent, where.element // _block_of(spec))
@@ -197,7 +197,7 @@ def explain(spec: TensorSpec, coordinate: Any, base: int | None = None) -> Expla
     face      1 of 4, 16 x 16 each; in it row 1, column 1
     page      3 of 6, 2048 bytes each; in it element 273
     value     byte 546 = 273 x 2
-    bank      3 of the 12 banks of DRAM in use
+    bank      3 of the 12 banks of DRAM
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
     return Explanation(spec, locate(spec, tuple([int(c) for c in coordinate]), base))

@@ -13,7 +13,7 @@ from .allocator import Allocation, Allocator, MemoryView
 from .alternatives import Alternative, alternatives, in_banks
 from .chip import Chip
 from .kinds import BufferType, TensorLayout
-from .legality import Violation
+from .legality import Violation, placement_violations
 from .spec import TensorSpec
 
 ROW_BYTES = 4  # the least a row-major row takes on a device, says the documentation of ttnn; pages are spaced anyway
@@ -45,6 +45,8 @@ class FitTensor:
             if self.banks:
                 size = f"{self.bytes_per_bank} bytes in {in_banks(self.spec)}"
                 lines.append(f"  {size}, {place}, padding {self.padding_bytes} bytes ({share:.0f} %)")
+            elif not self.spec.num_pages:
+                lines.append("  no elements, so no bytes in any bank")
         lines += [f"  {problem}" for problem in self.problems]
         lines += [f"  note: {warning}" for warning in self.warnings]
         return "\n".join(lines)
@@ -147,7 +149,7 @@ def _made(request: Any, chip: Chip) -> tuple[TensorSpec | None, list[Violation]]
         spec = TensorSpec(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
     except MemoryConfigError as problem:
         return None, [Violation.told_by("the spec is legal", problem)]
-    return spec, spec.violations()
+    return spec, list(placement_violations(spec, any_size=True))
 
 
 def _placed(spec: TensorSpec | None, broken: list[Violation], allocator: Allocator) -> FitTensor:
@@ -160,7 +162,7 @@ def _placed(spec: TensorSpec | None, broken: list[Violation], allocator: Allocat
         why = Violation.told_by("a free block holds the tensor", problem)
         broken = [replace(why, remedy="see the alternatives")]
     address = allocation.address if allocation else None
-    banks = len(set(spec.banks))
+    banks = len(spec.used_banks)
     return FitTensor(
         spec, spec.allocated_bytes, banks, spec.padding_bytes, address, tuple(broken), tuple(_warnings(spec))
     )
@@ -169,10 +171,10 @@ def _placed(spec: TensorSpec | None, broken: list[Violation], allocator: Allocat
 def _warnings(spec: TensorSpec) -> Iterable[str]:
     multiple = row_width_multiple(spec)
     width = spec.page_shape[1]
-    if spec.layout is TensorLayout.ROW_MAJOR and width % multiple:
+    if spec.num_pages and spec.layout is TensorLayout.ROW_MAJOR and width % multiple:
         yield (
-            f"rows of {width} x {spec.dtype} are no multiple of {ROW_BYTES} bytes; some device operations want a width"
-            f" that is a multiple of {multiple}"
+            f"rows of {width} x {spec.dtype} are not a multiple of {ROW_BYTES} bytes; some device operations want a"
+            f" width that is a multiple of {multiple}"
         )
 
 

@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor spec must obey, as data: each broken rule names the values, the rule and a remedy."""
+"""What a tensor spec must obey, as data: each broken rule names the values, the rule and a remedy.
+
+`spec_violations` are the rules of the spec itself, `placement_violations` those of a chip. Whoever places a tensor, or
+writes a file that says where it goes, asks `check_placement`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from ..errors import MemoryConfigError, OutOfMemory
 from ..formats import BlockFormat
 from ..layout import ceil_div, round_up
+from .chip import Chip, known_chips
 from .config import NdShardSpec, ShardSpec
-from .kinds import BufferType, ShardOrientation, TensorLayout, TensorMemoryLayout
+from .cores import CoreCoord, CoreRangeSet
+from .kinds import BufferType, ShardDistribution, ShardOrientation, TensorLayout, TensorMemoryLayout
+
+_ENOUGH_MEMORY = "a bank holds its share"
 
 if TYPE_CHECKING:
     from .spec import TensorSpec
@@ -38,8 +48,121 @@ class Violation:
         what, _, remedy = str(problem).rpartition("; ")
         return cls(rule, what, remedy) if what else cls(rule, remedy, "")
 
+    @property
+    def error(self) -> type[MemoryConfigError | OutOfMemory]:
+        """Return the kind of error that the violation is when it is raised.
+
+        >>> Violation("shards fit", "3 shards do not fit 2 cores", "use 3").error.__name__
+        'MemoryConfigError'
+        """
+        return OutOfMemory if self.rule == _ENOUGH_MEMORY else MemoryConfigError
+
     def __str__(self) -> str:
         return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+
+
+def check_placement(spec: TensorSpec) -> None:
+    """Raise the first rule of placement that a spec breaks, if it breaks any.
+
+    >>> from tilewright import TensorSpec, width_sharded
+    >>> try:
+    ...     check_placement(TensorSpec((64, 64), layout="tile", memory=width_sharded((1, 2), buffer_type="dram")))
+    ... except MemoryConfigError as problem:
+    ...     print(problem)
+    no known chip takes it: core (0, 1) is no DRAM bank of wormhole_n150: x names the bank and y must be 0; use (0, 0) \
+to (11, 0)
+    """
+    for broken in placement_violations(spec):
+        raise broken.error(str(broken))
+
+
+def placement_violations(spec: TensorSpec, any_size: bool = False) -> Iterator[Violation]:
+    """Yield the rules of placement that a spec breaks on its chip; without one, on every chip that is known.
+
+    With `any_size`, the tensor may be larger than the memory: whoever asks looks at what is free, or needs no memory.
+
+    >>> from tilewright import TensorSpec
+    >>> list(placement_violations(TensorSpec((4, 4), "bfloat16", chip="wormhole_n150")))
+    []
+    """
+    if spec.chip is not None:
+        yield from _placement_rules(spec, spec.chip, any_size)
+        return
+    first: list[Violation] = []
+    for chip in known_chips():
+        broken = list(_placement_rules(spec, chip, any_size))
+        if not broken:
+            return
+        first = first or [replace(each, problem=f"no known chip takes it: {each.problem}") for each in broken]
+    yield from first
+
+
+def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Iterator[Violation]:
+    """Yield that a grid has a core without a bank on a chip, if it has one.
+
+    >>> from tilewright import Chip
+    >>> [print(each) for each in grid_violations(Chip.named("n150"), CoreRangeSet.of((9, 9)), BufferType.L1)]
+    core (8, 0) has no L1 bank on wormhole_n150 with fast dispatch; its cores are (0, 0) to (7, 7)
+    [None]
+    """
+    # one core more than there are banks, of a grid that a file may give any size, tells that some core has none
+    cores = (
+        CoreCoord(x, y)
+        for box in grid
+        for y in range(box.start.y, box.end.y + 1)
+        for x in range(box.start.x, box.end.x + 1)
+    )
+    for core in islice(cores, chip.banks(buffer) + 1):
+        try:
+            chip.bank_of(core, buffer)
+        except MemoryConfigError as problem:
+            yield Violation.told_by("shard cores have banks", problem)
+            return
+
+
+def bytes_per_bank(spec: TensorSpec, chip: Chip) -> int:
+    """Return the bytes of the fullest bank of a chip that a tensor takes, before they are rounded to its unit.
+
+    >>> from tilewright import Chip, TensorSpec
+    >>> bytes_per_bank(TensorSpec((1024, 1024), "bfloat16", "tile"), Chip.named("n150"))
+    176128
+    """
+    buffer = spec.memory.buffer_type
+    if spec.memory.is_sharded:
+        pages = spec.paging.shards_per_core * spec.paging.shard_pages
+    else:
+        pages = ceil_div(spec.num_pages, chip.banks(buffer))
+    return pages * round_up(spec.page_bytes, chip.page_alignment(buffer))
+
+
+def _placement_rules(spec: TensorSpec, chip: Chip, any_size: bool) -> Iterator[Violation]:
+    """Yield the rules that a spec breaks on a chip, whatever chip it is for itself."""
+    buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
+    if buffer is BufferType.L1_SMALL and sharding is None:
+        yield Violation("small L1 holds shards", "L1_SMALL holds sharded tensors only", "use a sharded layout, or L1")
+        return
+    try:
+        if sharding is None:
+            spec.check_pages()
+        elif sharding.distribution is ShardDistribution.GRID_2D:
+            for core in spec.paging.cores:  # those of the grid that shards reach
+                chip.bank_of(core, buffer)
+        else:
+            off_chip = list(grid_violations(chip, sharding.grid, buffer))
+            yield from off_chip
+            if off_chip:
+                return
+            _ = spec.paging
+    except MemoryConfigError as problem:
+        yield Violation.told_by("shards can be placed", problem)
+        return
+    needed = round_up(bytes_per_bank(spec, chip), chip.allocation_alignment)
+    if needed > chip.bank_bytes(buffer) and not any_size:
+        yield Violation(
+            _ENOUGH_MEMORY,
+            f"each {buffer} bank of {chip.name} has {chip.bank_bytes(buffer)} bytes, and this tensor takes {needed}",
+            "use more cores, smaller shards or DRAM; spec.fit() lists what would fit",
+        )
 
 
 def spec_violations(spec: TensorSpec) -> Iterator[Violation]:

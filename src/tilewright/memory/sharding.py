@@ -49,7 +49,8 @@ class Sharding:
             shape[-1] = round_up(shape[-1], lcm(ROW_BYTES, itemsize) // itemsize)
         distribution = "grid_2d" if self.strategy is ShardStrategy.BLOCK else "round_robin_1d"
         sharding = NdShardSpec(shape, self.grid, self.orientation, distribution)
-        return MemoryConfig("nd_sharded", self.buffer_type, nd_shard_spec=sharding)
+        layout = "nd_sharded" if self.strategy is None else self.strategy.memory_layout
+        return MemoryConfig(layout, self.buffer_type, nd_shard_spec=sharding)
 
     def _strategy_shape(self, padded: tuple[int, ...]) -> list[int]:
         rows, columns = 1, padded[-1]

@@ -8,14 +8,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..copy import tiled_layout
-from ..errors import MemoryConfigError, OutOfMemory
+from ..errors import MemoryConfigError
 from ..formats import BlockFormat, Format, format_of
 from ..layout import Axis, Layout, addr, bank, core, left_inverse, round_up, row_major, within
 from ..showing import Shown
 from .chip import Chip
 from .config import MemoryConfig
 from .kinds import TensorLayout
-from .legality import Violation, spec_violations
+from .legality import (
+    Violation,
+    bytes_per_bank,
+    check_placement,
+    grid_violations,
+    placement_violations,
+    spec_violations,
+)
 from .padding import padded_extents
 from .page_table import PageTable, page_table
 from .pages import PagedTensor
@@ -81,6 +88,9 @@ class TensorSpec(PagedTensor, Shown):
 
     def _resolved(self, memory: Any) -> MemoryConfig:
         if isinstance(memory, Sharding):
+            if self.chip is not None:  # shards that are worked out for a grid are meant for all of it
+                for broken in grid_violations(self.chip, memory.grid, memory.buffer_type):
+                    raise MemoryConfigError(str(broken))
             tile = self.tile.shape if self.layout is TensorLayout.TILE else None
             padded = padded_extents(self.shape.logical, self.alignment or tile or (1,))
             return memory.config_for(padded, tile, getattr(self.dtype, "itemsize", 1))
@@ -148,13 +158,8 @@ class TensorSpec(PagedTensor, Shown):
         >>> TensorSpec((64, 64), layout="tile", chip="n150").paging.num_shards
         4
         """
+        self.check_pages()
         sharding = self.memory.sharding
-        for what, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
-            if page and n % page:
-                raise MemoryConfigError(
-                    f"the {what} {n} of the tensor is no multiple of the {what} {page} of a page; use an alignment of"
-                    f" {page}, which pads it to {round_up(n, page)}"
-                )
         if sharding is not None:
             made_with_matrix = not self.memory.made_with_nd
             lifted = (1, *self.padded_shape) if made_with_matrix and len(self.padded_shape) == 1 else self.padded_shape
@@ -162,9 +167,21 @@ class TensorSpec(PagedTensor, Shown):
         chip, buffer = self.known_chip, self.memory.buffer_type
         return dealt_in_turn(self.num_pages, tuple([chip.core_of(k, buffer) for k in range(chip.banks(buffer))]))
 
+    def check_pages(self) -> None:
+        """Raise if the tensor is no whole number of pages.
+
+        >>> TensorSpec((4, 4)).check_pages()
+        """
+        for what, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
+            if page and n % page:
+                raise MemoryConfigError(
+                    f"the {what} {n} of the tensor is not a multiple of the {what} {page} of a page; use an alignment"
+                    f" of {page}, which pads it to {round_up(n, page)}"
+                )
+
     @cached_property
     def banks(self) -> tuple[int, ...]:
-        """Return the bank of each core that pages are dealt to.
+        """Return the bank of each core that pages are dealt to, also where there are fewer pages than cores.
 
         >>> from tilewright import height_sharded
         >>> TensorSpec((64, 64), layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
@@ -175,6 +192,15 @@ class TensorSpec(PagedTensor, Shown):
             return tuple(range(len(cores)))
         chip, buffer = self.known_chip, self.memory.buffer_type
         return tuple([chip.bank_of(core, buffer) for core in cores])
+
+    @cached_property
+    def used_banks(self) -> frozenset[int]:
+        """Return the banks that hold at least one page.
+
+        >>> sorted(TensorSpec((64, 64), layout="tile", chip="n150").used_banks)
+        [0, 1, 2, 3]
+        """
+        return frozenset(self.banks[: self.paging.num_shards])
 
     @cached_property
     def position_of_bank(self) -> dict[int, int]:
@@ -192,17 +218,16 @@ class TensorSpec(PagedTensor, Shown):
         >>> TensorSpec((1024, 1024), "bfloat16", "tile", chip="n150").bytes_per_bank
         176128
         """
-        return self.paging.shards_per_core * self.paging.shard_pages * self.aligned_page_bytes
+        return bytes_per_bank(self, self.known_chip)
 
     @cached_property
     def allocated_bytes(self) -> int:
-        """Return the bytes that the allocator takes from every bank.
+        """Return the bytes that the allocator takes from every bank; none for a tensor without elements.
 
         >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
         32
         """
-        unit = self.known_chip.allocation_alignment
-        return max(unit, round_up(self.bytes_per_bank, unit))
+        return round_up(self.bytes_per_bank, self.known_chip.allocation_alignment)
 
     @cached_property
     def first_address(self) -> int:
@@ -212,11 +237,7 @@ class TensorSpec(PagedTensor, Shown):
         1495040
         """
         chip, buffer = self.known_chip, self.memory.buffer_type
-        if self.allocated_bytes > chip.bank_bytes(buffer):
-            raise OutOfMemory(
-                f"a {buffer} bank of {chip.name} has {chip.bank_bytes(buffer)} bytes, and this tensor takes"
-                f" {self.allocated_bytes} of each; see spec.fit() for what would fit, or give a base"
-            )
+        check_placement(self)
         return chip.end(buffer) - self.allocated_bytes if buffer.is_l1 else chip.base(buffer)
 
     # Places.
@@ -329,16 +350,14 @@ class TensorSpec(PagedTensor, Shown):
     def violations(self) -> list[Violation]:
         """Return the rules of placement that the tensor breaks on its chip, in numbers; none if it can be placed.
 
+        Without a chip, it can be placed if one of the shipped chips takes it.
+
         >>> from tilewright import height_sharded
         >>> spec = TensorSpec((64, 64), layout="tile", memory=height_sharded((1, 9), (32, 64)), chip="n150")
         >>> print(spec.violations()[0].remedy)
         its cores are (0, 0) to (7, 7)
         """
-        try:
-            _ = self.banks if self.chip else self.paging
-        except MemoryConfigError as problem:
-            return [Violation.told_by("shards can be placed", problem)]
-        return []
+        return list(placement_violations(self))
 
     def fit(self, circular_buffers: Any = 0) -> Fit:
         """Return whether the tensor fits its chip beside circular buffers, and what would if it does not.

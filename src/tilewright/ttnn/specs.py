@@ -76,8 +76,13 @@ class TensorSpec(Described[memory.TensorSpec]):
     # Sharding helpers; each keeps the buffer type.
 
     def _sharded(self, make: Any, *arguments: Any, **more: Any) -> TensorSpec:
-        sharding: Sharding = make(*arguments, buffer_type=self.plain.memory.buffer_type, **more)
-        return TensorSpec.around(self.plain.with_memory(sharding))
+        buffer = self.plain.memory.buffer_type
+        sharding: Sharding = make(*arguments, buffer_type=buffer, **more)
+        shards = self.plain.with_memory(sharding).memory.sharding
+        # ttnn names what it works out by the shards alone, not by the method that was called
+        return TensorSpec.around(
+            self.plain.with_memory(memory.MemoryConfig("nd_sharded", buffer, nd_shard_spec=shards))
+        )
 
     def height_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut along its height, as evenly as whole tiles allow.

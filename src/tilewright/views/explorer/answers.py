@@ -13,6 +13,7 @@ from ...errors import OutOfMemory, TilewrightError
 from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar import SCALAR_FORMATS
 from ...memory import TensorSpec, chip_names, explain, explain_address, fit
+from ...memory.legality import placement_violations
 from ...memory.tile import HEIGHTS, WIDTHS
 from ...memory.where import coordinate_of
 from ...tiling.schedule import SCHEMES
@@ -108,9 +109,9 @@ def _about(spec: TensorSpec) -> dict[str, Any]:
         "bytes": str(spec.nbytes),
         "padding": f"{spec.padding_bytes} bytes ({spec.padding_bytes / spec.nbytes if spec.nbytes else 0:.1%})",
     }
-    if not spec.violations():
+    if not any(placement_violations(spec, any_size=True)):
         facts |= {
-            "banks used": str(len(set(spec.banks))),
+            "banks used": str(len(spec.used_banks)),
             "bytes of each bank": str(spec.allocated_bytes),
             "page spacing": f"{spec.aligned_page_bytes} bytes",
         }

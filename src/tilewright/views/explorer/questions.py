@@ -27,6 +27,7 @@ from ...memory import (
     nd_sharded,
     width_sharded,
 )
+from ...memory.legality import placement_violations
 
 Words: TypeAlias = Mapping[str, str]
 Made = TypeVar("Made")
@@ -90,15 +91,16 @@ def number(words: Words, field: str, usual: int) -> int:
     return found[0] if found else usual
 
 
-def cores(words: Words) -> CoreRangeSet:
-    """Return the cores in the field `grid`: columns x rows, or ranges such as 0,0-3,1+5,0-6,1.
+def cores(words: Words, chip: Chip) -> CoreRangeSet:
+    """Return the cores in the field `grid`: columns x rows, or ranges such as 0,0-3,1+5,0-6,1; all if it is empty.
 
-    >>> cores({"grid": "8x4"}).num_cores, cores({"grid": "0,0-3,1+5,0-6,1"}).num_cores
+    >>> chip = Chip.named("n150")
+    >>> cores({"grid": "8x4"}, chip).num_cores, cores({"grid": "0,0-3,1+5,0-6,1"}, chip).num_cores
     (32, 12)
     """
     text = words.get("grid", "").strip()
     if not text:
-        raise FieldError("grid", "shards need cores to lie on; give columns x rows, such as 8x8")
+        return CoreRangeSet.of(tuple(chip.shard_grid(words.get("buffer") or "dram")))
     parts = text.replace("+", " ").split()
     if all(_RANGE.fullmatch(part) for part in parts) and "," in text and "-" in text:
         corners = [[int(n) for n in _RANGE.fullmatch(part).groups() if n is not None] for part in parts]  # type: ignore[union-attr]
@@ -126,12 +128,13 @@ def arguments_of(words: Words) -> dict[str, Any]:
     shape = numbers(words, "shape", "1x4x60x90")
     if not shape:
         raise FieldError("shape", "a tensor needs a shape; write it as 1x4x60x90")
+    chip = _asked("chip", lambda: Chip.named(words.get("chip") or USUAL_CHIP, words.get("dispatch") or "fast"))
     found: dict[str, Any] = {
         "shape": shape,
         "dtype": _asked("dtype", lambda: format_of(words.get("dtype") or "bfloat16")),
         "layout": _asked("layout", lambda: TensorLayout.of(words.get("layout") or "tile")),
-        "chip": _asked("chip", lambda: Chip.named(words.get("chip") or USUAL_CHIP, words.get("dispatch") or "fast")),
-        "memory": _memory(words),
+        "chip": chip,
+        "memory": _memory(words, chip),
     }
     if tile := numbers(words, "tile", "32x32", 2):
         found["tile"] = _asked("tile", lambda: Tile(tile))
@@ -140,7 +143,7 @@ def arguments_of(words: Words) -> dict[str, Any]:
     return found
 
 
-def _memory(words: Words) -> Any:
+def _memory(words: Words, chip: Chip) -> Any:
     kind, buffer = words.get("memory") or "interleaved", words.get("buffer") or "dram"
     if kind not in MEMORIES:
         raise FieldError("memory", f"{kind!r} is no way to place pages; choose one of {', '.join(MEMORIES)}")
@@ -148,7 +151,7 @@ def _memory(words: Words) -> Any:
         return _asked("buffer", lambda: interleaved(buffer))
     shard = numbers(words, "shard", "64x32")
     order = words.get("orientation") or "row_major"
-    on = cores(words)
+    on = _asked("grid", lambda: cores(words, chip))
     if kind == "nd_sharded":
         if not shard:
             raise FieldError("shard", "nd sharding needs the shape of a shard; give one extent a dimension, as 1x32x64")
@@ -267,12 +270,12 @@ def drawable(spec: TensorSpec) -> TensorSpec:
 
 
 def require_place(spec: TensorSpec) -> TensorSpec:
-    """Return the spec if its pages have places on its chip.
+    """Return the spec if its pages have places on its chip, were it large enough.
 
     >>> require_place(TensorSpec((64, 64), chip="n150")).num_pages
     64
     """
-    for violation in spec.violations():
+    for violation in placement_violations(spec, any_size=True):
         raise FieldError("memory", str(violation))
     if not spec.num_pages:
         raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
