@@ -19,6 +19,7 @@ from .failures import Failure
 from .progress_bar import ProgressBar
 from .spec_options import SpecOptions, spec_options
 from .values import SIZE, ParamType, bytes_in_words
+from .verb import follow_links as links_option
 from .verb import verb
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _WIDTH = 80
 @click.option("--dry-run", is_flag=True, help="Print the plan, and write nothing.")
 @click.option("--part", metavar="I/N", help="Do one of N parts, counted from 0; each on its own machine.")
 @click.option("--dask", metavar="ADDRESS", help="Spread the tensors over a Dask cluster.")
-@click.option("--follow-links", is_flag=True, help="Follow links that lead out of a source directory.")
+@links_option
 @spec_options
 @click.pass_context
 def command(

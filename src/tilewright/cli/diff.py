@@ -12,6 +12,7 @@ from .console import Answer, wrapped
 from .progress import Progress
 from .targets import check_target, save_picture
 from .values import SIZE
+from .verb import follow_links as links_option
 from .verb import verb
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Most memory for slabs. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
+@links_option
 def command(
     a: str,
     b: str,
@@ -42,6 +44,7 @@ def command(
     memory: int,
     with_map: bool,
     show: str | None,
+    follow_links: bool,
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, in logical space.
 
@@ -54,13 +57,14 @@ def command(
     The exit status is 0 if all tensors are the same, and 1 if they are not.
     """
     from ..compare import diff
+    from ..files import open_tensors
 
     if show is not None:
         check_target(show)
     with Progress("comparing", 0, "elements") as progress:
         found = diff(
-            a,
-            b,
+            open_tensors(a, follow_links),
+            open_tensors(b, follow_links),
             atol=atol,
             rtol=rtol,
             ulp=ulp,

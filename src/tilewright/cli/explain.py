@@ -9,15 +9,14 @@ import click
 from click.core import ParameterSource
 
 from .console import Answer
-from .spec_options import SpecOptions, spec_options
+from .spec_options import OF_THE_MACHINE, SpecOptions, spec_options
 from .values import ADDRESS, COORDINATE, CORE, SHAPE
+from .verb import follow_links as links_option
 from .verb import verb
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
     from ..memory import TensorSpec
-
-_OF_THE_MACHINE = {"chip", "dispatch", "harvested"}  # options that a file does not decide
 
 
 @verb("explain")
@@ -29,6 +28,7 @@ _OF_THE_MACHINE = {"chip", "dispatch", "harvested"}  # options that a file does 
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
 @click.option("--tensor", metavar="NAME", help="The tensor of a FILE that holds several.")
+@links_option
 @spec_options
 @click.pass_context
 def command(
@@ -41,6 +41,7 @@ def command(
     bit: int,
     base: int | None,
     tensor: str | None,
+    follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
     """Say where an element of a tensor lives, from its coordinate to its byte; or what an address holds.
@@ -57,7 +58,7 @@ def command(
     from ..memory import explain, explain_address
 
     _check_question(at, address, core, bank)
-    stored = _stored(ctx, what, tensor)
+    stored = _stored(ctx, what, tensor, follow_links)
     spec = _spec(stored, what, options)
     if at is not None:
         found = explain(spec, at, base) if stored is None else _read(stored, at, options, base)
@@ -79,7 +80,7 @@ def _answer(spec: TensorSpec, lines: list[tuple[str, str]], found: Any, data: di
     return Answer(lambda: as_lines(steps), facts | (found.to_json() if data is None else data))
 
 
-def _stored(ctx: click.Context, what: str, tensor: str | None) -> StoredTensor | None:
+def _stored(ctx: click.Context, what: str, tensor: str | None, follow_links: bool) -> StoredTensor | None:
     """Return the tensor of a file, None where a shape is meant."""
     try:
         SHAPE.convert(what, None, ctx)
@@ -93,12 +94,12 @@ def _stored(ctx: click.Context, what: str, tensor: str | None) -> StoredTensor |
             raise click.UsageError(f"--tensor needs a file, and {what} is a shape")
         return None
     for each in ctx.command.params:
-        placed = getattr(each, "section", "") == "Placement" and each.name not in _OF_THE_MACHINE
+        placed = getattr(each, "section", "") == "Placement" and each.name not in OF_THE_MACHINE
         if placed and ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{each.opts[0]}: {what} says itself how its tensors are placed; leave it out")
     from ..files import open_tensors
 
-    found = open_tensors(what)
+    found = open_tensors(what, follow_links)
     if tensor is None and len(found) != 1:
         raise click.UsageError(f"{what} holds {len(found)} tensors; choose one with --tensor, see tilewright inspect")
     name = next(iter(found)) if tensor is None else tensor

@@ -3,28 +3,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import exit_codes
 from .console import Answer, wrapped
-from .spec_options import SpecOptions, spec_options
+from .failures import Failure
+from .spec_options import OF_THE_MACHINE, SpecOptions, given_options, spec_options
 from .values import SHAPE, SIZE
+from .verb import follow_links as links_option
 from .verb import verb
 
 if TYPE_CHECKING:
+    from ..files.stored_tensor import StoredTensor
     from ..memory import Fit
 
 
 @verb("fit")
-@click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]...")
+@click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE...")
 @click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
 @click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 kept for small buffers.")
 @click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM kept for traces.")
+@links_option
 @spec_options
 def command(
-    tensors: tuple[str, ...], cb: tuple[int, ...], l1_small: int, trace_region: int, options: SpecOptions
+    tensors: tuple[str, ...],
+    cb: tuple[int, ...],
+    l1_small: int,
+    trace_region: int,
+    follow_links: bool,
+    options: SpecOptions,
 ) -> Answer:
     """Say whether tensors fit a chip together with circular buffers; if not, why, and what would.
 
@@ -34,14 +44,40 @@ def command(
     tilewright fit 2048x2048 --dtype float32 --layout tile --shard height
     tilewright fit 4096x4096:buffer=l1 1x4096:dtype=float32 --layout tile \\
         --cb 256KiB
+    tilewright fit converted/ --cb 256KiB
 
+    All tensors of a file or directory are meant: placed as it says, or where it says nothing as the options do.
     The exit status is 0 if all fits, and 1 if it does not.
     """
     from ..memory import fit
 
-    requests = [_request(text, options) for text in tensors]
+    requests = [each for text in tensors for each in _requests(text, options, follow_links)]
     found = fit(requests, options.machine(), list(cb), l1_small, trace_region)
     return Answer(lambda: _in_colour(found), _data(found), exit_codes.OK if found else exit_codes.NO)
+
+
+def _requests(text: str, options: SpecOptions, follow_links: bool) -> list[Any]:
+    """Return the tensors that a text names: those of a file that is there, or one of a shape."""
+    from pathlib import Path
+
+    if not Path(text).exists():
+        return [_request(text, options)]
+    from ..files import open_tensors
+
+    given = given_options(click.get_current_context())
+    return [_stored(each, options, given) for each in open_tensors(text, follow_links).values()]
+
+
+def _stored(tensor: StoredTensor, options: SpecOptions, given: frozenset[str]) -> Any:
+    """Return a tensor of a file: placed as the file says, unless options say otherwise."""
+    if tensor.spec is not None and not given - OF_THE_MACHINE:
+        return tensor.spec
+    if tensor.format is None and "dtype" not in given:
+        raise Failure(
+            f"{tensor.name} has elements of type {tensor.kind}, which has no number format here; give --dtype"
+        )
+    own = options if tensor.format is None or "dtype" in given else replace(options, dtype=tensor.format.name)
+    return own.arguments(tensor.shape)
 
 
 def _request(text: str, options: SpecOptions) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 from .console import Answer
 from .targets import save_picture
 from .values import Numbers
+from .verb import follow_links as links_option
 from .verb import verb
 
 TILE = Numbers("tile", "row,column, such as 0,3", 2)
@@ -22,7 +23,10 @@ TILE = Numbers("tile", "row,column, such as 0,3", 2)
     "--tile", type=Numbers("tile", "row,column, such as 0,3", 2), metavar="R,C", help="Print this tile of it."
 )
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture: .svg or .html.")
-def command(file: str, tensor: str | None, tile: tuple[int, ...] | None, show: str | None) -> Answer:
+@links_option
+def command(
+    file: str, tensor: str | None, tile: tuple[int, ...] | None, show: str | None, follow_links: bool
+) -> Answer:
     """Say what a file or directory holds: header, tensors, specs, sizes, padding; or print one tile, decoded.
 
     Files are .safetensors (also sharded, by their index), .npy, .npz, .tensorbin, and directories of these. Only
@@ -34,7 +38,7 @@ def command(file: str, tensor: str | None, tile: tuple[int, ...] | None, show: s
     """
     from ..files import inspect
 
-    found = inspect(file)
+    found = inspect(file, follow_links)
     if tile is not None:
         if tensor is None:
             if len(found.tensors) != 1:

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from . import exit_codes
 from .console import Answer
 from .failures import Failure, told
-from .spec_options import SpecOptions, spec_options
+from .spec_options import SpecOptions, given_options, spec_options
 from .subjects import Subject
 from .targets import check_target, save_picture
 from .values import COORDINATE, SHAPE, SIZE
 from .verb import SectionedOption, verb
+from .verb import follow_links as links_option
 
 if TYPE_CHECKING:
     from ..memory import Allocator
@@ -89,12 +89,14 @@ class Question:
     metavar="DIR",
     help="Write THINGs as a report for ttnn-visualizer.",
 )
+@links_option
 @spec_options
 def command(
     things: tuple[str, ...],
     output: str | None,
     tensor: str | None,
     report: str | None,
+    follow_links: bool,
     options: SpecOptions,
     **asked: Any,
 ) -> Answer:
@@ -111,20 +113,13 @@ def command(
     alone, and are named like the options.
     """
     _check_output(output)
-    given = _given(click.get_current_context())
-    subjects = [Subject.of(text, tensor) for text in things]
+    given = given_options(click.get_current_context())
+    subjects = [Subject.of(text, tensor, follow_links) for text in things]
     question = Question(**asked)
     if report is not None:
         return _report(subjects, question, options, given, report)
     scene = _scene(subjects, question, options, given)
     return _answer(scene, output)
-
-
-def _given(context: click.Context) -> frozenset[str]:
-    """Return the names of the placement options that were typed, not left at their defaults."""
-    own = SpecOptions.__dataclass_fields__
-    sources = {name: context.get_parameter_source(name) for name in own}
-    return frozenset(name for name, source in sources.items() if source is ParameterSource.COMMANDLINE)
 
 
 def _check_output(output: str | None) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CHIP = "wormhole_n150"
 SHARDS = ("height", "width", "block", "nd", "dims")
+OF_THE_MACHINE = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +191,13 @@ def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
     params = getattr(function, "__click_params__", [])
     collected.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
     return collected
+
+
+def given_options(context: click.Context) -> frozenset[str]:
+    """Return the names of the placement options that were typed, not left at their defaults.
+
+    >>> given_options(click.Context(click.Command("show")))
+    frozenset()
+    """
+    sources = {each.name: context.get_parameter_source(each.name) for each in fields(SpecOptions)}
+    return frozenset(name for name, source in sources.items() if source is click.core.ParameterSource.COMMANDLINE)

@@ -12,7 +12,7 @@ import click
 
 from . import exit_codes
 from .failures import Failure
-from .spec_options import SpecOptions
+from .spec_options import OF_THE_MACHINE, SpecOptions
 from .values import SHAPE
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class Subject:
     stored: StoredTensor | None = None
 
     @classmethod
-    def of(cls, text: str, tensor: str | None = None) -> Subject:
+    def of(cls, text: str, tensor: str | None = None, follow_links: bool = False) -> Subject:
         """Return what a text names: a file that is there, a shape with settings, or a layout.
 
         >>> Subject.of("4x60x90").shape
         (4, 60, 90)
         """
         if Path(text).exists():
-            return cls(text, stored=_stored(text, tensor))
+            return cls(text, stored=_stored(text, tensor, follow_links))
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
@@ -77,7 +77,7 @@ class Subject:
             options = options.changed(self.settings)
         if self.stored is None:
             return options.spec(self.extents)
-        if self.stored.spec is not None and not given - {"chip", "dispatch", "harvested"}:
+        if self.stored.spec is not None and not given - OF_THE_MACHINE:
             spec = self.stored.spec
             return spec if spec.chip is not None and not given else spec.with_chip(options.machine())
         if self.stored.format is not None and "dtype" not in given:
@@ -87,10 +87,10 @@ class Subject:
         return options.spec(self.extents)
 
 
-def _stored(path: str, name: str | None) -> StoredTensor:
+def _stored(path: str, name: str | None, follow_links: bool) -> StoredTensor:
     from ..files import open_tensors
 
-    found = open_tensors(path)
+    found = open_tensors(path, follow_links)
     if name is not None:
         if name not in found:
             raise Failure(f"{path} has no tensor {name!r}; {_names(list(found))}", exit_codes.INPUT)

@@ -62,6 +62,9 @@ def asking(name: str, words: str) -> Callable[[Any], Any]:
     return click.option(f"--{name}", is_flag=True, expose_value=False, callback=remember, help=words)
 
 
+follow_links = click.option("--follow-links", is_flag=True, help="Follow links that lead out of a directory.")
+
+
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     """Return the decorator that makes a function the verb of this name.
 

@@ -11,6 +11,7 @@ from . import exit_codes
 from .console import Answer
 from .progress import Progress
 from .values import SIZE, bytes_in_words
+from .verb import follow_links as links_option
 from .verb import verb
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _MOST_LINES = 20
 @click.option("--source", "sources", multiple=True, metavar="PATH", help="Compare with the source; repeat for more.")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
-@click.option("--follow-links", is_flag=True, help="Follow links that lead out of a source directory.")
+@links_option
 def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | None, follow_links: bool) -> Answer:
     """Check converted files: OUT is what convert made, a directory or a .safetensors file.
 

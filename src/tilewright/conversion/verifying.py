@@ -104,7 +104,7 @@ def verify(
 
     Every file is hashed and decoded. With `source` (paths, as for `convert`) its bytes are hashed too, every tensor is
     converted again and compared byte for byte, and the distance between values is measured. `progress` is called with
-    the tensors done and their number.
+    the tensors done and their number. Links that lead out of a directory are refused unless `follow_symlinks`.
 
     >>> import tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +114,7 @@ def verify(
     True
     """
     path = Path(out)
-    manifest, tensors, notes = _made(path)
+    manifest, tensors, notes = _made(path, follow_symlinks)
     sources = None if source is None else opened_sources(source, follow_symlinks)
     threads, slab = budget(memory, jobs)
     verdicts: list[Verdict] = []
@@ -138,7 +138,7 @@ def verify(
 Made = Callable[[], tuple[StoredTensor, Path, int]]  # a tensor, its file, and where its places count from
 
 
-def _made(out: Path) -> tuple[Manifest, dict[str, Made], list[str]]:
+def _made(out: Path, follow_symlinks: bool) -> tuple[Manifest, dict[str, Made], list[str]]:
     """Return the manifest, how to open each tensor that it lists, and notes about other files."""
     if not out.exists():
         out.stat()  # raises what a missing file raises
@@ -159,7 +159,7 @@ def _made(out: Path) -> tuple[Manifest, dict[str, Made], list[str]]:
 
     def opener(name: str, entry: ManifestEntry) -> Made:
         def opened() -> tuple[StoredTensor, Path, int]:
-            path = path_inside(out, entry.output.file)
+            path = path_inside(out, entry.output.file, follow_symlinks)
             return converted_tensor(path, name, entry, manifest.to), path, 0
 
         return opened

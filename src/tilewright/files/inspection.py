@@ -189,8 +189,10 @@ class Inspection(Shown):
         return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
 
 
-def inspect(path: str | os.PathLike[str]) -> Inspection:
+def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Inspection:
     """Return what a file or directory holds: tensors, formats, specs, sizes, padding. Only headers are read.
+
+    Links that lead out of a directory are refused unless `follow_symlinks`.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -198,7 +200,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     ...     inspect(f"{folder}/x.npz").tensors[0].byte_range[1] > 0
     True
     """
-    return Inspection(open_tensors(path))
+    return Inspection(open_tensors(path, follow_symlinks))
 
 
 def _facts(tensor: StoredTensor) -> TensorFacts:

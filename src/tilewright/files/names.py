@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from ..errors import FileFormatError
+from .hub import own_tree
 
 _MOST_BYTES = 200  # of a file name, so that a suffix and a temporary name still fit where 255 are allowed
 # Terminals act on the first two ranges; the others break a line, or turn around what is shown after them.
@@ -89,6 +90,8 @@ def file_names(names: list[str]) -> dict[str, str]:
 def path_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
     """Return the path of a file of a directory; a name that leads elsewhere, or a link that does, raises.
 
+    Links may lead anywhere in the directory, and from a snapshot of the Hugging Face hub to the blobs of its model.
+
     >>> path_inside(Path("models"), "a.safetensors").name
     'a.safetensors'
     """
@@ -104,9 +107,9 @@ def path_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
         pass  # whoever opens it says so
     except OSError as problem:  # a name of a thousand letters, or links that lead in a circle
         raise FileFormatError(f"{name[:80]!r} is no file in the directory {folder}: {problem.strerror}") from None
-    if not follow_symlinks and leads_to is not path and not leads_to.is_relative_to(folder.resolve()):
+    if not follow_symlinks and leads_to is not path and not leads_to.is_relative_to(own_tree(folder)):
         raise FileFormatError(
-            f"{path} is a link that leads out of the directory, to {leads_to}; name the file itself, or say that"
-            " links may be followed"
+            f"{path} is a link that leads out of the directory, to {leads_to}; name the file itself, or follow such"
+            " links with --follow-links (in Python, follow_symlinks=True)"
         )
     return path

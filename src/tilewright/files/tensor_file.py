@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import FileFormatError
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .converted import read_converted, read_manifest
+from .hub import checkpoint_folder
 from .manifest import MANIFEST
 from .names import check_tensor_name, path_inside, tensor_name
 from .npy import read_npy, read_npz
@@ -98,8 +99,8 @@ def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and checked, the data wait until they are asked for.
 
     `.safetensors` (also sharded, by its index), `.npy`, `.npz`, `.tensorbin`, our bank images by their index, or a
-    directory of these. In a directory,
-    links that lead out of it are refused unless `follow_symlinks`. What is damaged raises a `FileFormatError`.
+    directory of these, such as a model of the Hugging Face hub or one of its snapshots. Links that lead out of a
+    directory (or of the hub's model) are refused unless `follow_symlinks`. What is damaged raises a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +111,7 @@ def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
     """
     given = Path(path)
     if given.is_dir():
-        return _read_directory(given, follow_symlinks)
+        return _read_directory(checkpoint_folder(given), follow_symlinks)
     if given.name.endswith(INDEX_SUFFIX):
         return _named(given, lambda: TensorFile(given, "bank image", [_read_image(given)]))
     if given.name.endswith(INDEX):
