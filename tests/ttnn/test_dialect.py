@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dialect beyond its documents: caches, devices, errors, and the company it keeps."""
 
+import inspect
 import subprocess
 import sys
 
@@ -124,7 +125,9 @@ def test_the_cache_returns_what_was_asked_for(tmp_path):
                 assert cached.spec == fresh.spec
                 assert cached.memory_config() == fresh.memory_config()
                 np.testing.assert_array_equal(np.asarray(cached.plain.pages), np.asarray(fresh.plain.pages))
-    assert len(list(tmp_path.iterdir())) == 5 * len(options)
+    names = {f"weights_dtype_{dtype}.tensorbin" for dtype in ("None_layout_ROW_MAJOR", "BFLOAT16_layout_ROW_MAJOR")}
+    names |= {f"weights_dtype_{dtype}.tensorbin" for dtype in ("None_layout_TILE", "BFLOAT8_B_layout_TILE")}
+    assert {path.name for path in tmp_path.iterdir()} == names  # as ttnn calls them
 
 
 def test_a_damaged_cache_is_made_again(tmp_path):
@@ -136,6 +139,98 @@ def test_a_damaged_cache_is_made_again(tmp_path):
     assert ttnn.load_tensor(kept).to_list() == values.tolist()
     twice = ttnn.as_tensor(values, cache_file_name=tmp_path / "w", preprocess=lambda x: 2 * x)
     assert twice.to_list() == (2 * values).tolist()
+
+
+def test_a_cache_is_used_without_a_tensor(tmp_path):
+    values = np.ones((4, 4), np.float32)
+    option = {"dtype": ttnn.bfloat8_b, "layout": ttnn.TILE_LAYOUT, "cache_file_name": tmp_path / "w"}
+    with pytest.raises(FileNotFoundError):
+        ttnn.as_tensor(None, **option)
+    ttnn.as_tensor(values, **option)
+    assert (tmp_path / "w_dtype_BFLOAT8_B_layout_TILE.tensorbin").exists()
+    assert ttnn.as_tensor(None, **option).to_list() == values.tolist()
+    with pytest.raises(tw.FileFormatError, match="neither a tensor nor a cache_file_name"):
+        ttnn.as_tensor(None)
+
+
+# Arguments.
+
+ONES = np.ones((4, 4), np.float32)
+
+
+def test_no_function_swallows_arguments():
+    """Every keyword is named in a signature; those that are passed on are named there."""
+    passes_on = {"manage_device", "__dlpack__", "__array__"}
+    named = [(name, each) for name, each in vars(ttnn).items() if callable(each)]
+    methods = [
+        (name, each) for kind in (ttnn.Tensor, ttnn.TensorSpec, ttnn.MemoryConfig) for name, each in vars(kind).items()
+    ]
+    checked = 0
+    for name, each in named + methods:
+        if name.startswith("_") and not name.startswith("__"):
+            continue
+        try:
+            parameters = inspect.signature(each).parameters.values()
+        except (TypeError, ValueError):  # a class of another language, an enumeration
+            continue
+        checked += 1
+        keywords = [each.name for each in parameters if each.kind is inspect.Parameter.VAR_KEYWORD]
+        assert not keywords or name in passes_on, f"{name} takes **{keywords[0]}"
+    assert checked > 80
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ttnn.as_tensor(ONES, mesh_mapper="anything"),
+        lambda: ttnn.from_torch(ONES, mesh_mapper="anything"),
+        lambda: ttnn.from_torch(ONES, enable_bfloat_opt=True),
+        lambda: ttnn.to_torch(ttnn.from_torch(ONES), mesh_composer="anything"),
+        lambda: ttnn.typecast(ttnn.from_torch(ONES), ttnn.bfloat16, output_tensor=ttnn.from_torch(ONES)),
+        lambda: ttnn.tilize(ttnn.from_torch(ONES), tile=ttnn.Tile((16, 32))),
+    ],
+)
+def test_arguments_that_would_change_the_result_are_refused_by_name(call):
+    with pytest.raises(
+        tw.MemoryConfigError, match=r"(?s)(mesh_mapper|enable_\w+|mesh_composer|output_tensor|tile)=.* is not"
+    ):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: ttnn.as_tensor(ONES, layuot=3), "layuot"),
+        (lambda: ttnn.from_torch(ONES, memory_confg=3), "memory_confg"),
+        (lambda: ttnn.Tensor(ONES, ttnn.bfloat16, data_type=ttnn.float32), "data_type twice"),
+        (lambda: ttnn.Tensor(ONES, ttnn.bfloat16, ttnn.float32), "data_type twice"),
+        (lambda: ttnn.Tensor(ttnn.from_torch(ONES), data_type=ttnn.float32), "data_type"),
+        (
+            lambda: ttnn.TensorSpec(
+                [4, 4], ttnn.bfloat16, ttnn.TILE_LAYOUT, ttnn.BufferType.L1, buffer_type=ttnn.BufferType.L1
+            ),
+            "twice",
+        ),
+        (
+            lambda: ttnn.TensorSpec(
+                [4, 4], ttnn.bfloat16, ttnn.TILE_LAYOUT, ttnn.BufferType.L1, memory_config=ttnn.L1_MEMORY_CONFIG
+            ),
+            "one or the other",
+        ),
+    ],
+)
+def test_arguments_that_are_not_there_are_refused_by_name(call, name):
+    with pytest.raises(TypeError, match=name):
+        call()
+
+
+def test_arguments_that_change_nothing_are_taken():
+    x = ttnn.from_torch(ONES, cq_id=0, mesh_mapper=None)
+    tiled = ttnn.tilize(x, use_multicore=False, tile=ttnn.Tile((32, 32)))
+    assert ttnn.to_torch(ttnn.untilize(tiled, use_multicore=True), mesh_composer=None).tolist() == ONES.tolist()
+    padded = ttnn.pad(x, [(0, 4), (0, 0)], memory_config=ttnn.L1_MEMORY_CONFIG)
+    assert padded.memory_config() == ttnn.L1_MEMORY_CONFIG
+    assert ttnn.tilize_with_val_padding(x, (32, 32), 1.0, dtype=ttnn.bfloat16).dtype == ttnn.bfloat16
 
 
 def test_files_need_their_extension(tmp_path):

@@ -13,6 +13,7 @@ from ..formats import BlockFormat
 from ..memory import TensorLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor.pages import moved, with_room
+from .arguments import refuse
 from .devices import Device, known_device
 from .door import plain
 from .kinds import DataType
@@ -36,8 +37,11 @@ def from_torch(
     layout: Any = None,
     device: Any = None,
     memory_config: Any = None,
+    mesh_mapper: Any = None,
+    cq_id: Any = None,
+    preserve_nan_values: bool = False,
     col_tilize: bool = False,
-    **_: Any,
+    enable_bfloat_opt: bool = False,
 ) -> Tensor:
     """Return the tensor of an array of torch or NumPy; memory is shared where rows and types agree.
 
@@ -61,18 +65,31 @@ def from_torch(
         device=device,
         mem_config=memory_config,
         col_tilize=col_tilize,
+        cq_id=cq_id,
+        mesh_mapper=mesh_mapper,
+        preserve_nan_values=preserve_nan_values,
+        enable_bfloat_opt=enable_bfloat_opt,
     )
 
 
 from_numpy = from_torch
 
 
-def to_torch(tensor: Tensor, dtype: Any = None, *, torch_rank: int | None = None, **_: Any) -> Any:
+def to_torch(
+    tensor: Tensor,
+    dtype: Any = None,
+    *,
+    torch_rank: int | None = None,
+    mesh_composer: Any = None,
+    device: Any = None,
+    cq_id: Any = None,
+) -> Any:
     """Return the values as a tensor of torch if the program uses torch, as an array otherwise.
 
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
     """
+    refuse(mesh_composer=mesh_composer)
     held = tensor if torch_rank is None else squeezed(tensor, torch_rank)
     values = held.to_torch()
     if dtype is None:
@@ -104,7 +121,9 @@ def squeezed(tensor: Tensor, rank: int) -> Tensor:
 # Moving tensors.
 
 
-def to_device(tensor: Tensor, device: Device, memory_config: Any = None, **_: Any) -> Tensor:
+def to_device(
+    tensor: Tensor, device: Device, memory_config: Any = None, queue_id: Any = None, *, cq_id: Any = None
+) -> Tensor:
     """Return the tensor on a device, in the memory it is meant for or in another.
 
     >>> to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150")).buffer_address()
@@ -113,7 +132,7 @@ def to_device(tensor: Tensor, device: Device, memory_config: Any = None, **_: An
     return Tensor.around(tensor.plain.to_device(device, plain(memory_config)))
 
 
-def from_device(tensor: Tensor, **_: Any) -> Tensor:
+def from_device(tensor: Tensor, blocking: bool = True, queue_id: Any = None, *, cq_id: Any = None) -> Tensor:
     """Return the tensor on the host.
 
     >>> from_device(to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150"))).to_list()
@@ -156,7 +175,13 @@ def get_memory_config(tensor: Tensor) -> MemoryConfig:
 
 
 def to_layout(
-    tensor: Tensor, layout: Any, dtype: Any = None, memory_config: Any = None, *, pad_value: Any = 0.0, **_: Any
+    tensor: Tensor,
+    layout: Any,
+    dtype: Any = None,
+    memory_config: Any = None,
+    *,
+    sub_core_grids: Any = None,
+    pad_value: Any = 0.0,
 ) -> Tensor:
     """Return the tensor in tiles, padded with a value, or in rows, without padding.
 
@@ -176,12 +201,15 @@ def to_dtype(tensor: Tensor, dtype: Any) -> Tensor:
     return Tensor.around(tensor.plain.to_dtype(DataType.of(dtype).format))
 
 
-def typecast(tensor: Tensor, dtype: Any, *, memory_config: Any = None, **_: Any) -> Tensor:
+def typecast(
+    tensor: Tensor, dtype: Any, *, memory_config: Any = None, output_tensor: Any = None, sub_core_grids: Any = None
+) -> Tensor:
     """Return the tensor in another data type, and in another memory if one is given.
 
     >>> typecast(from_torch(np.ones((5, 7), np.float32)), DataType.INT32).to_list()[0][:2]
     [1, 1]
     """
+    refuse(output_tensor=output_tensor)
     return _placed(to_dtype(tensor, dtype).plain, memory_config)
 
 
@@ -216,7 +244,15 @@ def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
     return Tensor.around(tensor.plain.transpose(dim1, dim2))
 
 
-def pad(tensor: Tensor, padding: Any, *rest: Any, value: Any = 0, **_: Any) -> Tensor:
+def pad(
+    tensor: Tensor,
+    padding: Any,
+    *rest: Any,
+    value: Any = 0,
+    use_multicore: bool = True,
+    memory_config: Any = None,
+    sub_core_grids: Any = None,
+) -> Tensor:
     """Return a larger tensor: padding is (before, after) for each dimension, or a shape followed by a start.
 
     >>> pad(from_torch(np.ones((2, 2), np.float32)), [(0, 1), (1, 0)], 5).to_list()
@@ -241,7 +277,8 @@ def pad(tensor: Tensor, padding: Any, *rest: Any, value: Any = 0, **_: Any) -> T
     whole = np.full(shape, fill, values.dtype)
     copy(values, whole[tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])])
     result = from_torch(whole, tensor.dtype, layout=tensor.layout, tile=tensor.tile)
-    return to_device(result, tensor.device(), tensor.memory_config()) if tensor.device() else result
+    held = to_device(result, tensor.device(), tensor.memory_config()) if tensor.device() else result
+    return _placed(held.plain, memory_config)
 
 
 def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
@@ -255,16 +292,28 @@ def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
     return Tensor.around(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
 
 
-def tilize(tensor: Tensor, *, dtype: Any = None, memory_config: Any = None, **_: Any) -> Tensor:
+def tilize(
+    tensor: Tensor,
+    *,
+    memory_config: Any = None,
+    dtype: Any = None,
+    use_multicore: bool = True,
+    use_low_perf: bool = False,
+    tile: Any = None,
+    sub_core_grids: Any = None,
+) -> Tensor:
     """Return the tensor in tiles, padded with zeros where needed.
 
     >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
     TensorLayout.TILE
     """
+    refuse(tile=None if tile is None or plain(tile).is_default else tile)
     return to_layout(tensor, TensorLayout.TILE, dtype, memory_config)
 
 
-def untilize(tensor: Tensor, *, memory_config: Any = None, **_: Any) -> Tensor:
+def untilize(
+    tensor: Tensor, *, memory_config: Any = None, use_multicore: bool = True, sub_core_grids: Any = None
+) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
@@ -275,7 +324,14 @@ def untilize(tensor: Tensor, *, memory_config: Any = None, **_: Any) -> Tensor:
 
 
 def tilize_with_val_padding(
-    tensor: Tensor, output_tensor_shape: Any, pad_value: Any, *, memory_config: Any = None, **_: Any
+    tensor: Tensor,
+    output_tensor_shape: Any,
+    pad_value: Any,
+    *,
+    memory_config: Any = None,
+    dtype: Any = None,
+    use_multicore: bool = True,
+    sub_core_grids: Any = None,
 ) -> Tensor:
     """Return the tensor in tiles with a given padded shape, filled with a value.
 
@@ -286,20 +342,35 @@ def tilize_with_val_padding(
     room = with_room(rows.spec, output_tensor_shape)[0]
     spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=room.alignment)
     held = type(rows).from_pages(moved(rows.pages, rows.spec, spec, pad_value), spec)
+    held = held if dtype is None else held.to_dtype(DataType.of(dtype).format)
     device = tensor.device()
     return _placed(held if device is None else held.to_device(device), memory_config)
 
 
-def tilize_with_zero_padding(tensor: Tensor, *, memory_config: Any = None, **_: Any) -> Tensor:
+def tilize_with_zero_padding(
+    tensor: Tensor,
+    *,
+    memory_config: Any = None,
+    dtype: Any = None,
+    use_multicore: bool = True,
+    sub_core_grids: Any = None,
+) -> Tensor:
     """Return the tensor in tiles, padded with zeros.
 
     >>> tilize_with_zero_padding(from_torch(np.ones((5, 7), np.float32))).padded_shape
     Shape([32, 32])
     """
-    return to_layout(tensor, TensorLayout.TILE, None, memory_config)
+    return to_layout(tensor, TensorLayout.TILE, dtype, memory_config)
 
 
-def untilize_with_unpadding(tensor: Tensor, output_tensor_end: Any, *, memory_config: Any = None, **_: Any) -> Tensor:
+def untilize_with_unpadding(
+    tensor: Tensor,
+    output_tensor_end: Any,
+    *,
+    memory_config: Any = None,
+    use_multicore: bool = True,
+    sub_core_grids: Any = None,
+) -> Tensor:
     """Return the tensor in rows, from the origin up to and including an end.
 
     >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
@@ -309,7 +380,9 @@ def untilize_with_unpadding(tensor: Tensor, output_tensor_end: Any, *, memory_co
     return _placed(rows.slice(*[slice(0, int(last) + 1) for last in output_tensor_end]), memory_config)
 
 
-def reciprocal(tensor: Tensor, *, memory_config: Any = None, **_: Any) -> Tensor:
+def reciprocal(
+    tensor: Tensor, *, memory_config: Any = None, output_tensor: Any = None, sub_core_grids: Any = None
+) -> Tensor:
     """Return 1 / x, element by element, in the type of x.
 
     In a block format zero gives 2^127, 1.7014118346046923e+38, not infinity; and where one result of a group is much
@@ -319,6 +392,7 @@ def reciprocal(tensor: Tensor, *, memory_config: Any = None, **_: Any) -> Tensor
     >>> reciprocal(x).to_list()
     [[1.7014118346046923e+38, 0.0]]
     """
+    refuse(output_tensor=output_tensor)
     values = tensor.plain.numpy("float32")
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         inverse = np.float32(1) / values

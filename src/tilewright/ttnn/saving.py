@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,16 @@ from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import TensorLayout
 from ..tensor import Tensor as PlainTensor
+from .arguments import refuse
 from .creation import made
 from .door import plain
+from .kinds import DataType
 from .tensor import Tensor
 
 EXTENSION = ".tensorbin"
 
 
-def dump_tensor(file_name: Any, tensor: Tensor, **_: Any) -> None:
+def dump_tensor(file_name: Any, tensor: Tensor, *, mode: Any = None) -> None:
     """Write a tensor to a .tensorbin file, which ttnn can load.
 
     >>> import tempfile
@@ -31,6 +32,7 @@ def dump_tensor(file_name: Any, tensor: Tensor, **_: Any) -> None:
     ...     load_tensor(f"{folder}/x.tensorbin").to_list()
     [[1, 2]]
     """
+    refuse(mode=mode)
     path, held = _checked(file_name), tensor.plain.from_device()
     if any(held.data_start):
         held = held.settled()  # a file's data begin at the origin
@@ -66,40 +68,49 @@ def as_tensor(
     memory_config: Any = None,
     cache_file_name: Any = None,
     preprocess: Callable[[Any], Any] | None = None,
-    **_: Any,
+    mesh_mapper: Any = None,
+    cache_dump_mode: Any = None,
 ) -> Tensor:
-    """Return the tensor of an array, kept in a file from one run to the next.
+    """Return the tensor of an array, cached in a file under the name that ttnn gives it.
 
-    The name of the file covers the whole spec and the content, so that a file made for anything else is not used.
+    `cache_file_name` is the start of that name; data type and layout follow. Unlike ttnn's, the file is used only if it
+    holds this very tensor, and is made again if it holds another one, or is damaged. Where `tensor` is None, whatever
+    is cached under the name is returned.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     first = as_tensor(np.zeros((2, 2), np.float32), cache_file_name=f"{folder}/w")
     ...     other = as_tensor(np.ones((2, 3), np.float32), cache_file_name=f"{folder}/w")
-    ...     other.to_list(), len(list(Path(folder).iterdir()))
-    ([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], 2)
+    ...     other.to_list(), [path.name for path in Path(folder).iterdir()]
+    ([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], ['w_dtype_None_layout_ROW_MAJOR.tensorbin'])
     """
-    values = values_of(tensor if preprocess is None else preprocess(tensor))
-
-    def fresh() -> PlainTensor:
-        return made(values, dtype, layout, memory=plain(memory_config))
-
-    if cache_file_name is None:
-        held = fresh()
+    refuse(mesh_mapper=mesh_mapper, cache_dump_mode=cache_dump_mode)
+    path = None if cache_file_name is None else _cache_path(cache_file_name, dtype, layout)
+    if tensor is None:
+        if path is None:
+            raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name to find one under; give one")
+        held = read_tensorbin(path).tensor()
     else:
-        path = _cache_path(cache_file_name, values, (dtype, layout, plain(memory_config)))
-        try:
-            held = read_tensorbin(path).tensor()
-        except (FileNotFoundError, FileFormatError):
-            held = fresh()
+        values = values_of(tensor if preprocess is None else preprocess(tensor))
+        held = made(values, dtype, layout, memory=plain(memory_config))
+        if path is not None and not _holds(path, held):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_tensorbin(path, Tensorbin(held.spec, held.pages))
     return Tensor.around(held if device is None else held.to_device(device))
 
 
-def _cache_path(name: Any, values: np.ndarray[Any, Any], asked: tuple[Any, ...]) -> Path:
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((values.shape, str(values.dtype), asked)).encode())
-    digest.update(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
-    base = Path(name)
-    return base.with_name(f"{base.name.removesuffix(EXTENSION)}_{digest.hexdigest()}{EXTENSION}")
+def _cache_path(name: Any, dtype: Any, layout: Any) -> Path:
+    """Return the path that ttnn's as_tensor makes of its arguments, of which either may be None."""
+    kind = "None" if dtype is None else DataType.of(dtype).name
+    pages = "None" if layout is None else TensorLayout.of(layout).name
+    return Path(f"{name}_dtype_{kind}_layout_{pages}{EXTENSION}")
+
+
+def _holds(path: Path, tensor: PlainTensor) -> bool:
+    """Return whether a file holds a tensor, with its spec and all of its bytes."""
+    try:
+        found = read_tensorbin(path)
+    except (FileNotFoundError, FileFormatError):
+        return False
+    alone = len(found.shards) == 1 and found.spec == tensor.spec
+    return alone and np.array_equal(found.pages(), np.asarray(tensor.pages).reshape(-1).view(np.uint8))

@@ -50,19 +50,20 @@ class TensorSpec(Described[memory.TensorSpec]):
         memory_config: Any = None,
         tile: Any = None,
     ) -> None:
-        found = by_kind(_PLACEMENT, placement, "a tensor spec")
-        memory_config = found.get("memory_config", memory_config)
-        if memory_config is None:
-            memory_layout = found.get("memory_layout", memory_layout)
-            buffer_type = found.get("buffer_type", buffer_type)
-            memory_config = MemoryConfig(
-                TensorMemoryLayout.INTERLEAVED if memory_layout is None else memory_layout,
-                BufferType.DRAM if buffer_type is None else buffer_type,
-                found.get("shard_spec", shard_spec),
-                found.get("nd_shard_spec", nd_shard_spec),
+        named = {"memory_layout": memory_layout, "shard_spec": shard_spec, "nd_shard_spec": nd_shard_spec}
+        named |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
+        found = by_kind(_PLACEMENT, placement, "a tensor spec", **named)
+        tile, config = found.pop("tile", None), found.pop("memory_config", None)
+        if config is None:
+            config = MemoryConfig(
+                found.get("memory_layout", TensorMemoryLayout.INTERLEAVED),
+                found.get("buffer_type", BufferType.DRAM),
+                found.get("shard_spec"),
+                found.get("nd_shard_spec"),
             )
-        tile = found.get("tile", tile)
-        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, layout, plain(tile), plain(memory_config))
+        elif found:
+            raise TypeError(f"a tensor spec got memory_config and {', '.join(found)}; give one or the other")
+        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, layout, plain(tile), plain(config))
 
     @property
     def memory_config(self) -> MemoryConfig:

@@ -13,7 +13,7 @@ from .. import tensor
 from ..errors import LayoutError, MemoryConfigError
 from ..layout import round_up
 from ..memory import TensorLayout
-from .arguments import by_kind
+from .arguments import by_kind, refuse
 from .creation import made
 from .devices import Device
 from .door import plain
@@ -61,14 +61,26 @@ class Tensor(Described[tensor.Tensor]):
         tile: Any = None,
         pad_value: Any = None,
         col_tilize: bool = False,
-        **_: Any,
+        cq_id: Any = None,
+        mesh_mapper: Any = None,
+        preserve_nan_values: bool = False,
+        enable_bfloat_opt: bool = False,
     ) -> None:
+        refuse(mesh_mapper=mesh_mapper, preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt)
+        if tensor is not None and data is not None:
+            raise TypeError("ttnn.Tensor got tensor and data; give one of them")
         source = data if tensor is None else tensor
-        if isinstance(source, Tensor) and not given:
+        named = {"shape": shape, "data_type": data_type, "device": device, "layout": layout, "tile": tile}
+        named |= {"pad_value": pad_value, "mem_config": memory_config if mem_config is None else mem_config}
+        if None not in (mem_config, memory_config):
+            raise TypeError("ttnn.Tensor got mem_config and memory_config, two names of one thing; give one of them")
+        found = by_kind(_ARGUMENTS, given, "ttnn.Tensor", **named)
+        if isinstance(source, Tensor):
+            if found:
+                raise TypeError(f"a copy of a ttnn.Tensor takes no {', '.join(found)}; see ttnn.to_layout and its kin")
             self.plain = source.plain
             return
-        found = by_kind(_ARGUMENTS, given, "ttnn.Tensor")
-        shape, data_type = found.get("shape", shape), found.get("data_type", data_type)
+        shape, data_type = found.get("shape"), found.get("data_type")
         if shape is not None:
             flat = np.asarray(source)
             if flat.size != prod(shape):
@@ -78,12 +90,12 @@ class Tensor(Described[tensor.Tensor]):
         self.plain = made(
             source,
             data_type,
-            found.get("layout", layout),
-            plain(found.get("tile", tile)),
-            found.get("pad_value", pad_value),
-            plain(found.get("mem_config", memory_config if mem_config is None else mem_config)),
+            found.get("layout"),
+            plain(found.get("tile")),
+            found.get("pad_value"),
+            plain(found.get("mem_config")),
             col_tilize,
-            found.get("device", device),
+            found.get("device"),
         )
 
     # What it is.

@@ -94,8 +94,8 @@ def _of_swizzle(thing: Swizzle, **options: Any) -> Scene:
 
 
 @scene_of.register
-def _of_scene(thing: Scene, **options: Any) -> Scene:
-    return thing
+def _of_scene(thing: Scene, side: int | None = None) -> Scene:
+    return thing  # which was drawn for a side already
 
 
 @scene_of.register
