@@ -3,11 +3,12 @@
 
 import io
 import json
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -109,8 +110,66 @@ def test_meshes_are_gathered(dimensions):
     whole = np.arange(np.prod(topology.shape_of_whole((2, 3)))).reshape(topology.shape_of_whole((2, 3)))
     spec = TensorSpec((2, 3), "int32")
     parts = {at: to_bytes(whole[topology.window(k, (2, 3))], spec) for k, at in enumerate(devices)}
-    held = parse_tensorbin(written(Tensorbin(spec, parts, distribution, topology)))
+    data = written(Tensorbin(spec, parts, distribution, topology))
+    held = parse_tensorbin(data)
     np.testing.assert_array_equal(held.array(), whole)
+    # replicas are stored once, as ttnn does
+    stored = prod(count for count, cut in dimensions if cut is not None)
+    assert (len(data) - (64 * (stored - 1) + spec.nbytes)) % 64 == 0  # a header, and nothing else
+    assert len({part.ctypes.data for part in held.shards.values()}) == stored
+
+
+def test_replicas_hold_the_same_bytes():
+    spec, devices = TensorSpec((2,), "uint8"), ((0, 0), (0, 1))
+    with pytest.raises(tw.LayoutError, match=r"\(0, 0\) and \(0, 1\) hold different bytes; give the topology"):
+        Tensorbin(spec, {(0, 0): b"ab", (0, 1): b"cd"}, (1, 2))
+    assert Tensorbin(spec, {(0, 0): b"ab", (0, 1): b"ab"}, (1, 2)).array().tolist() == [97, 98]
+    lying = Tensorbin(spec, {(0, 0): b"ab", (0, 1): b"cd"}, (1, 2), Topology((2,), (None,), devices))
+    with pytest.raises(tw.LayoutError, match="are replicas of one part, and hold different bytes"):
+        written(lying)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from([None, 0, 1])), min_size=1, max_size=2), st.data())
+def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
+    """inspect, explain and diff speak of the whole tensor, and of the part of a device as such."""
+    folder = tmp_path_factory.mktemp("mesh")
+    topology = Topology(*map(tuple, zip(*dimensions, strict=True)), tuple(np.ndindex(*(n for n, _ in dimensions))))
+    spec = TensorSpec((5, 40), "int32", "tile")
+    shape = topology.shape_of_whole((5, 40))
+    whole = np.arange(prod(shape), dtype=np.int32).reshape(shape)
+    parts = {at: to_bytes(whole[topology.window(k, (5, 40))], spec) for k, at in enumerate(topology.coordinates)}
+    write_tensorbin(folder / "x.tensorbin", Tensorbin(spec, parts, topology.distribution, topology))
+    np.save(folder / "x.npy", whole)
+
+    found = tw.inspect(folder / "x.tensorbin")
+    facts = found.facts("x")
+    assert facts.shape == shape
+    assert facts.spec == spec
+    several = len(parts) > 1
+    assert (facts.mesh is not None) == several
+    if several:
+        assert facts.mesh.topology == topology
+        assert facts.mesh.part_shape == (5, 40)
+        assert "devices" in str(facts)
+        assert facts.to_json()["mesh"]["placements"] == list(topology.placements)
+    at = tuple(data.draw(st.integers(0, n - 1)) for n in shape)
+    reading = found.element("x", at)
+    assert reading.value == whole[at]
+    assert int.from_bytes((folder / "x.tensorbin").read_bytes()[reading.offset :][:4], "little") == whole[at]
+    holders = [
+        device
+        for k, device in enumerate(topology.coordinates)
+        if whole[topology.window(k, (5, 40))][reading.explanation.where.coordinate] == whole[at]
+    ]
+    assert list(reading.devices) == (holders if several else [])
+    with pytest.raises(tw.CoordinateError, match="outside shape"):
+        found.element("x", shape)
+    assert tw.diff(folder / "x.npy", folder / "x.tensorbin").same
+    changed = whole.copy()
+    changed[at] += 1
+    np.save(folder / "x.npy", changed)
+    assert not tw.diff(folder / "x.npy", folder / "x.tensorbin").same
 
 
 def test_data_are_mapped_not_read(tmp_path):

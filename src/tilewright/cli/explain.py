@@ -62,21 +62,29 @@ def command(
     spec = _spec(stored, what, options)
     if at is not None:
         found = explain(spec, at, base) if stored is None else _read(stored, at, options, base)
-        return _answer(spec, [], found)
+        return _answer(spec, [], found, shape=None if stored is None else stored.shape)
     assert address is not None  # checked above
     place = bank if core is None else core
     resident = explain_address(spec, place, address, bit, base)
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
     lines = [("address", f"{address} ({address:#x}) of {place_name}"), ("holds", str(resident))]
+    if stored is not None and stored.mesh is not None:
+        lines.insert(0, ("mesh", f"{stored.mesh}; coordinates are those of a part"))
     way = explain(spec, resident.coordinate, base) if resident.kind == "data" and resident.coordinate else None
     return _answer(spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()})
 
 
-def _answer(spec: TensorSpec, lines: list[tuple[str, str]], found: Any, data: dict[str, Any] | None = None) -> Answer:
+def _answer(
+    spec: TensorSpec,
+    lines: list[tuple[str, str]],
+    found: Any,
+    data: dict[str, Any] | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> Answer:
     from ..memory.explanation import as_lines
 
     steps = [("tensor", str(spec)), *lines, *([] if found is None else found.steps())]
-    facts = {"tensor": str(spec), "shape": spec.shape.logical}
+    facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape}
     return Answer(lambda: as_lines(steps), facts | (found.to_json() if data is None else data))
 
 

@@ -168,11 +168,15 @@ def _scene(subjects: list[Subject], question: Question, options: SpecOptions, gi
     if subject.layout is not None:
         chosen = {name: value for name in ("color", "label") if (value := getattr(question, name)) is not None}
         return views.scene_of(subject.layout, **chosen, **question.options())
-    spec = subject.spec(options, given)
+    spec, at = subject.spec(options, given), question.at
+    mesh = subject.stored.mesh if subject.stored is not None and spec.shape.logical != subject.extents else None
+    if mesh is not None and at is not None:
+        _, at = mesh.locate(at)
     if question.page is not None:
-        return views.page_scene(spec, question.page, at=question.at)
+        return views.page_scene(spec, question.page, at=at)
     title = f"{subject.name}: {spec}" if subject.name else ""
-    return views.spec_scene(spec, at=question.at, title=title, **question.options())
+    title = title if mesh is None else f"{title}, one part of {mesh}"
+    return views.spec_scene(spec, at=at, title=title, **question.options())
 
 
 def _motion_scene(subject: Subject, question: Question) -> Scene:

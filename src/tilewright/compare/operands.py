@@ -96,8 +96,8 @@ class StoredOperand:
 
     @property
     def spec(self) -> TensorSpec | None:
-        """Return the placement, where there is one."""
-        return self.tensor.spec
+        """Return the placement, where there is one; a mesh has one for each device, and other coordinates there."""
+        return self.tensor.spec if self.tensor.mesh is None else None
 
     def read(self, box: Any = None) -> Array:
         """Return the values in a box."""

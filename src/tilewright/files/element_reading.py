@@ -10,13 +10,19 @@ from ..errors import FormatError
 from ..formats import BlockFormat
 from ..memory import Explanation, TensorSpec, explain
 from ..memory.explanation import as_lines, scale_name
+from ..memory.where import check_coordinate
 from ..showing import Shown
+from .mesh import Coordinate, Mesh
 from .stored_tensor import StoredTensor
+
+_MOST_DEVICES = 8  # that are named
 
 
 @dataclass(frozen=True, slots=True)
 class ElementReading(Shown):
     """An element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
+
+    Where a mesh of devices shares the tensor, the explanation is that of the part of `devices`, which all hold it.
 
     >>> import tempfile, numpy
     >>> from tilewright.files import inspect
@@ -33,10 +39,14 @@ class ElementReading(Shown):
     offset: int
     scale_offset: int | None
     explanation: Explanation
+    devices: tuple[Coordinate, ...] = ()
+    mesh: Mesh | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the same for programs."""
-        stored = {"name": self.name, "path": self.path, "value": self.value}
+        stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
+        if self.mesh is not None:
+            stored |= {"mesh": self.mesh.to_json(), "devices": [list(each) for each in self.devices]}
         return {**stored, "offset": self.offset, "scale_offset": self.scale_offset, **self.explanation.to_json()}
 
     def steps(self) -> list[tuple[str, str]]:
@@ -44,6 +54,10 @@ class ElementReading(Shown):
         also = scale_name(self.explanation.spec)
         shared = "" if self.scale_offset is None else f", its {also} at byte {self.scale_offset}"
         stored = [("reads", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
+        if self.mesh is not None:
+            holders = ", ".join(map(str, self.devices[:_MOST_DEVICES]))
+            more = f" and {len(self.devices) - _MOST_DEVICES} others" if len(self.devices) > _MOST_DEVICES else ""
+            stored.append(("device", f"{holders}{more} of a mesh of {self.mesh}"))
         return [*stored, *self.explanation.steps()]
 
     def __str__(self) -> str:
@@ -62,11 +76,13 @@ def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | N
     """
     placed = placed_spec(tensor, chip)
     at = tuple([int(c) for c in coordinate])
+    check_coordinate(at, tensor.shape)
+    devices, inside = ((), at) if tensor.mesh is None else tensor.mesh.locate(at)
     too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
-    found = explain(placed, at, 0 if base is None and too_large else base)  # a file may hold what no chip does
+    found = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold what no chip does
     value = tensor.read(tuple([slice(c, c + 1) for c in at])).reshape(-1)[0].item()
     offset, scale_offset = _bytes_in_file(tensor, at)
-    return ElementReading(tensor.name, str(tensor.path), value, offset, scale_offset, found)
+    return ElementReading(tensor.name, str(tensor.path), value, offset, scale_offset, found, devices, tensor.mesh)
 
 
 def placed_spec(tensor: StoredTensor, chip: Any) -> TensorSpec:

@@ -14,6 +14,7 @@ from ..memory import TensorLayout, TensorSpec
 from ..memory.explanation import as_lines
 from ..showing import Shown
 from .element_reading import ElementReading, read_element
+from .mesh import Mesh
 from .spec_json import spec_to_json
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
@@ -23,6 +24,8 @@ from .tile_reading import TileReading, read_tile
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
     """One tensor of a file: its name, shape and format, how it is placed, where its bytes are, what is padding.
+
+    Where a `mesh` of devices shares the tensor, `shape` is that of the whole, and `spec` that of each device's part.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528
@@ -36,6 +39,7 @@ class TensorFacts:
     path: str
     byte_range: tuple[int, int]
     padding_bytes: int
+    mesh: Mesh | None = None
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +60,8 @@ class TensorFacts:
         if self.spec is None:
             return "rows"
         paged = f"tiles {self.spec.tile}" if self.spec.layout is TensorLayout.TILE else "rows"
-        return paged if self.spec.memory == type(self.spec.memory)() else f"{paged}, {self.spec.memory}"
+        placed = paged if self.spec.memory == type(self.spec.memory)() else f"{paged}, {self.spec.memory}"
+        return placed if self.mesh is None else f"{placed}, on a mesh of {self.mesh}"
 
     def __str__(self) -> str:
         shape = " x ".join(map(str, self.shape)) or "scalar"
@@ -69,8 +74,10 @@ class TensorFacts:
             ("bytes", f"{self.nbytes}, from {self.byte_range[0]} to {self.byte_range[1]}"),
             ("padding", f"{self.padding_bytes} bytes ({100 * self.padding_bytes / max(1, self.nbytes):.3g} %)"),
         ]
+        if self.mesh is not None:
+            lines.insert(2, ("mesh", str(self.mesh)))
         if self.spec is not None:
-            lines.append(("spec", repr(self.spec)))
+            lines.append(("spec", repr(self.spec) + ("" if self.mesh is None else ", of each device's part")))
         return as_lines(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +87,9 @@ class TensorFacts:
         2
         """
         found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**found, "spec": None if self.spec is None else spec_to_json(self.spec), "nbytes": self.nbytes}
+        spec = None if self.spec is None else spec_to_json(self.spec)
+        mesh = None if self.mesh is None else self.mesh.to_json()
+        return {**found, "spec": spec, "mesh": mesh, "nbytes": self.nbytes}
 
 
 class Inspection(Shown):
@@ -205,7 +214,10 @@ def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Insp
 
 def _facts(tensor: StoredTensor) -> TensorFacts:
     spec = tensor.spec
-    padding = 0 if spec is None else tensor.nbytes - tensor.size * spec.page_bytes // spec.page_elements
+    padding = 0
+    if spec is not None:
+        held = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
+        padding = held - tensor.size * spec.page_bytes // spec.page_elements
     return TensorFacts(
         tensor.name,
         tensor.shape,
@@ -215,6 +227,7 @@ def _facts(tensor: StoredTensor) -> TensorFacts:
         str(tensor.path),
         tensor.byte_range,
         padding,
+        tensor.mesh,
     )
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Topology`: how a tensor is spread over a mesh of devices, dimension by dimension."""
+"""`Topology`: how a tensor is spread over a mesh of devices, dimension by dimension; `Mesh`: a tensor so spread."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
-from ..errors import LayoutError
+from ..errors import CoordinateError, LayoutError
 
 Coordinate = tuple[int, ...]
 
@@ -79,3 +80,55 @@ class Topology:
     def _check(self, cut: int, rank: int) -> None:
         if not -rank <= cut < rank:
             raise LayoutError(f"the mesh cuts dimension {cut}, which a tensor of rank {rank} does not have")
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """The devices that share a tensor: their mesh, what each holds, and the shape of what it holds.
+
+    >>> print(Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)))
+    1 x 2 devices, 2 along dimension 0; each holds 32 x 64
+    """
+
+    shape: tuple[int, ...]
+    topology: Topology
+    part_shape: tuple[int, ...]
+
+    def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
+        """Return the devices that hold an element of the whole tensor, and where it is in their parts.
+
+        >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
+        (((0, 1),), (1, 5))
+        """
+        if all(cut is None for cut in self.topology.placements):
+            return self.topology.coordinates, at
+        windows = [self.topology.window(index, self.part_shape) for index in range(len(self.topology.coordinates))]
+        holders = [
+            (device, window)
+            for device, window in zip(self.topology.coordinates, windows, strict=True)
+            if all(each.start <= c < each.stop for c, each in zip(at, window, strict=True))
+        ]
+        if not holders:
+            whole = self.topology.shape_of_whole(self.part_shape)
+            raise CoordinateError(f"coordinate {at} is outside shape {list(whole)}")
+        inside = tuple([c - each.start for c, each in zip(at, holders[0][1], strict=True)])
+        return tuple([device for device, _ in holders]), inside
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same for programs.
+
+        >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).to_json()["placements"]
+        [0]
+        """
+        return {
+            "shape": list(self.shape),
+            "distribution": list(self.topology.distribution),
+            "placements": list(self.topology.placements),
+            "part_shape": list(self.part_shape),
+        }
+
+    def __str__(self) -> str:
+        pairs = zip(self.topology.distribution, self.topology.placements, strict=True)
+        ways = [f"{count} {'replicas' if cut is None else f'along dimension {cut}'}" for count, cut in pairs]
+        part = " x ".join(map(str, self.part_shape)) or "a scalar"
+        return f"{' x '.join(map(str, self.shape))} devices, {', '.join(ways)}; each holds {part}"

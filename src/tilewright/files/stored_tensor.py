@@ -18,6 +18,7 @@ from ..formats import BlockFormat, Format, ScalarFormat
 from ..layout.boxes import Box
 from ..memory import TensorLayout, TensorSpec, from_bytes
 from .boxes import PagedBoxes, Runs, box_of
+from .mesh import Mesh
 from .source_file import Bytes, SourceFile
 
 Array = np.ndarray[Any, Any]
@@ -57,7 +58,8 @@ class StoredTensor:
     `kind` is the file's own word for the element type. `format` is None where we have none for it (then the bytes can
     be had, but no values). `byte_range` is (start, end) in the file at `path`, and `raw` those bytes, mapped. `host`
     says how the bytes lie: as the pages of this spec, with dimensions in the order that `order` undoes; big-endian
-    elements are `swapped`.
+    elements are `swapped`. Where a `mesh` of devices shares the tensor, `shape` is that of the whole, and `spec` and
+    `host` are those of each device's part.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors
@@ -80,6 +82,7 @@ class StoredTensor:
     order: tuple[int, ...]
     swapped: bool = False
     image: ScatteredPages | None = None
+    mesh: Mesh | None = None
 
     @classmethod
     def dense(

@@ -35,7 +35,7 @@ class Tensorbin:
     """What a tensorbin file holds: a tensor spec, and for each device of a mesh the bytes of its pages.
 
     `shards` maps mesh coordinates to bytes; those of a file are read-only views of it, read when they are touched.
-    One array of bytes is short for one device.
+    One array of bytes is short for one device. Without a topology, all devices hold the same.
 
     >>> from tilewright.memory import to_bytes
     >>> spec = TensorSpec((2, 3), "float32", "tile")
@@ -51,7 +51,18 @@ class Tensorbin:
         self.mesh_shape = tuple([int(n) for n in mesh_shape])
         parts = shards if isinstance(shards, Mapping) else {(0,) * len(self.mesh_shape): shards}
         self.shards: dict[Coordinate, Bytes] = {tuple(at): self._checked(at, part) for at, part in parts.items()}
-        self.topology = Topology.replicated(self.shards) if topology is None else topology
+        self.topology = self._replicated() if topology is None else topology
+
+    def _replicated(self) -> Topology:
+        """Return the topology of devices that all hold the same, or raise if they do not."""
+        first = next(iter(self.shards), None)
+        for at, part in self.shards.items():
+            if first is not None and not _same_bytes(part, self.shards[first]):
+                raise LayoutError(
+                    f"devices {first} and {at} hold different bytes; give the topology that makes one tensor of them,"
+                    " such as Topology((2,), (0,), ((0, 0), (0, 1))) for two along dimension 0"
+                )
+        return Topology.replicated(self.shards)
 
     def _checked(self, at: Any, part: Any) -> Bytes:
         if len(at) != len(self.mesh_shape) or not all(0 <= c < n for c, n in zip(at, self.mesh_shape, strict=True)):
@@ -221,18 +232,43 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
             f"a tensorbin file cannot be empty, and {held.spec} on {len(held.shards)} devices has no bytes"
         )
     extents, parts, end = {}, [], 0
-    placed: dict[int, int] = {}  # devices that share memory share a place in the file
+    placed: dict[Any, int] = {}  # devices that share memory, or are replicas, share a place in the file
+    replicas = _replicas(held)
     for at, part in held.shards.items():
-        start = placed.get(part.ctypes.data)
+        keys = (part.ctypes.data, replicas.get(at, at))
+        start = next((placed[key] for key in keys if key in placed), None)
         if start is None:
-            start = placed[part.ctypes.data] = round_up(end, _ALIGNMENT)
+            start = round_up(end, _ALIGNMENT)
             parts.append((start - end, part))
             end = start + part.nbytes
+        placed.update(dict.fromkeys(keys, start))
         extents[at] = Extent(start, part.nbytes)
     file.write(_start_of_file(Header(held.spec, held.mesh_shape, extents, held.topology)))
     for gap, part in parts:
         file.write(bytes(gap))
         file.write(part.data)
+
+
+def _replicas(held: Tensorbin) -> dict[Coordinate, Coordinate]:
+    """Return for each device the first one that holds the same part of the tensor; they must hold the same bytes."""
+    topology, shape = held.topology, held.spec.shape.logical
+    first: dict[Any, Coordinate] = {}
+    found = {}
+    for index, at in enumerate(topology.coordinates):
+        if at not in held.shards:
+            continue
+        window = tuple([(each.start, each.stop) for each in topology.window(index, shape)])
+        found[at] = first.setdefault(window, at)
+        if not _same_bytes(held.shards[at], held.shards[found[at]]):
+            raise LayoutError(
+                f"devices {found[at]} and {at} are replicas of one part, and hold different bytes; give both the same,"
+                " or another topology"
+            )
+    return found
+
+
+def _same_bytes(one: Bytes, other: Bytes) -> bool:
+    return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
 
 
 def start_of_file(spec: TensorSpec) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
 from ..layout.boxes import Box
+from .mesh import Mesh
 from .source_file import SourceFile
 from .stored_tensor import Part, StoredTensor
 from .tensorbin import SIZE_BYTES, parse_start
@@ -39,7 +40,8 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
     offsets = [start + each.offset for each in header.extents.values()]
     reach = (min(offsets), max(offsets) + spec.nbytes)
     order = tuple(range(len(shape)))
-    return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, reach, file, spec, parts, order)
+    mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical) if len(header.extents) > 1 else None
+    return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, reach, file, spec, parts, order, mesh=mesh)
 
 
 def _start_of(file: SourceFile) -> bytes:

@@ -98,11 +98,7 @@ def locate(spec: TensorSpec, coord: tuple[int, ...], base: int | None) -> Where:
     >>> locate(TensorSpec((4, 4), "int32", chip="wormhole_n150"), (1, 2), 0).page
     1
     """
-    shape = spec.shape.logical
-    if len(coord) != len(shape) or not all(0 <= c < n for c, n in zip(coord, shape, strict=True)):
-        raise CoordinateError(
-            f"coordinate {coord} is outside shape {list(shape)}: give {len(shape)} entries, each below its extent"
-        )
+    check_coordinate(coord, spec.shape.logical)
     page, element = divmod(spec.host(*coord), spec.page_elements)
     paging = spec.paging
     slot = paging.cut(paging.widen(page))
@@ -140,6 +136,17 @@ def locate(spec: TensorSpec, coord: tuple[int, ...], base: int | None) -> Where:
         offset=at + byte,
         exponent=None if scale is None else start + at + scale,
     )
+
+
+def check_coordinate(coord: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Raise if a coordinate is outside a shape.
+
+    >>> check_coordinate((1, 2), (4, 4))
+    """
+    if len(coord) != len(shape) or not all(0 <= c < n for c, n in zip(coord, shape, strict=True)):
+        raise CoordinateError(
+            f"coordinate {coord} is outside shape {list(shape)}: give {len(shape)} entries, each below its extent"
+        )
 
 
 def _tile_steps(spec: TensorSpec, row: int, column: int) -> tuple[Any, Any, int | None, Any]:
