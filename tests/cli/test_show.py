@@ -111,7 +111,7 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
         (("99999x99999:buffer=l1", "--memory", "l1"), 2, "largest free block"),
         (("(4,8):(8,1)", "--color", "taste"), 2, "is no attribute"),
         (("Sw<3,0,3>",), 2, "compose it with a layout"),
-        (("9999999999x4", "--layout", "tile"), 2, "too many to draw"),
+        (("9999999999x4", "--layout", "tile", "--shard", "nd", "--shard-shape", "32x32"), 2, "too many to draw"),
         (("0x5",), 2, "nothing to see"),
         (("empty.npy", "--error", "--dtype", "bfloat8_b"), 2, "has no blocks"),
         (("4x8", "--ttnn-visualizer", "empty.npy/report"), 4, "empty.npy"),

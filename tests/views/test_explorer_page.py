@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tilewright as tw
+from tilewright.cli.explore import _fragment
 from tilewright.views.explorer import Explorer, spec_of
 
 from .browser import open_browser, watched
@@ -207,6 +208,9 @@ def test_a_link_shows_the_same_again(look, explorer):
     link = page.get_by_label("The link").input_value()
     assert link.startswith(f"{explorer.url}#")
     assert "key" not in link
+    command = page.get_by_label("The command").input_value()
+    assert command == f"tilewright explore '#{link.partition('#')[2]}'"
+    assert _fragment(command.partition("'")[2][:-1], None) == link.partition("#")[2]  # as the command reads it
     other = page.context.new_page()  # the same browser, which kept the key
     other.goto(link)
     settled(other)
@@ -214,6 +218,46 @@ def test_a_link_shows_the_same_again(look, explorer):
     assert field(other, "chip", 1).input_value() == "blackhole_p150"
     assert field(other, "scheme").input_value() == "duplex"
     assert fragment(other) == fragment(page)
+
+
+def test_an_invalid_form_has_no_verdict(look):
+    page = look(expected=REFUSED)
+    assert "Fits" in page.locator(".pill").inner_text()
+    field(page, "shape").fill("64xfoo")
+    settled(page)
+    assert page.locator(".pill").inner_text() == "No verdict"
+    assert "64xfoo" in page.locator(".results .problem").first.inner_text()
+    assert page.locator("pre").count() == 0
+    field(page, "shape").fill("64x64")
+    settled(page)
+    assert "Fits" in page.locator(".pill").inner_text()
+
+
+def test_the_back_button_goes_from_change_to_change(look):
+    page = look()
+    first = fragment(page)
+    page.wait_for_timeout(900)  # changes in quick succession are one
+    field(page, "shape").fill("256x320")
+    settled(page)
+    second = fragment(page)
+    assert second["shape"] == "256x320"
+    page.wait_for_timeout(900)
+    page.get_by_role("button", name="Layout").click()
+    page.wait_for_function("location.hash.includes('view=layout')")
+    page.go_back()
+    page.wait_for_function("!location.hash.includes('view=layout')")
+    settled(page)
+    assert fragment(page) == second
+    assert field(page, "shape").input_value() == "256x320"
+    page.go_back()
+    page.wait_for_function("!location.hash.includes('256x320')")
+    settled(page)
+    assert fragment(page) == first
+    assert field(page, "shape").input_value() == BLOCK["shape"]
+    page.go_forward()
+    page.wait_for_function("location.hash.includes('256x320')")
+    settled(page)
+    assert field(page, "shape").input_value() == "256x320"
 
 
 SAVED = ("placement.svg", "placement.html", "placement.json", "memory.svg", "schedule.html", "tiles.json")

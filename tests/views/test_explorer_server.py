@@ -5,11 +5,14 @@ import http.client
 import json
 import socket
 import threading
+from contextlib import suppress
+from time import perf_counter
+from urllib.parse import urlencode
 
 import pytest
 
 from tilewright.views.explorer import Explorer
-from tilewright.views.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_FIELDS
+from tilewright.views.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_CONNECTIONS, MOST_FIELDS
 
 SPEC = "shape=64x96&dtype=bfloat8_b&chip=wormhole_n150"
 
@@ -214,14 +217,59 @@ def test_huge_tensors_are_answered_without_a_table_of_their_pages(explorer):
     query = "shape=99999999x99999999&dtype=bfloat16&chip=wormhole_n150"
     found = json.loads(ask(explorer, f"/ask/words/placement?{query}")[2])
     assert not found["fit"]["fits"]
-    status, _, body = ask(explorer, f"/ask/picture/placement?{query}")
-    assert status == 422
-    assert "more than can be drawn" in json.loads(body)["error"]
+    for shape in ("99999999x99999999", "152064x8192"):
+        status, _, body = ask(explorer, f"/ask/picture/placement?shape={shape}&dtype=bfloat16&chip=wormhole_n150")
+        assert status == 200
+        assert "The first 64 x 64 of" in json.loads(body)["note"]
     for picture in ("tiles", "schedule"):
         assert ask(explorer, f"/ask/picture/{picture}?{query}&tile_moved=1x1")[0] == 200
     way = json.loads(ask(explorer, f"/ask/words/element?{query}&at=99999998,5")[2])
     assert way["at"] == [99999998, 5]
     assert "does not fit" in way["note"]
+
+
+def test_circular_buffers_are_sizes(explorer):
+    for text, size in (("64KiB", 65536), ("65536", 65536), ("1.5 KiB", 1536)):
+        query = urlencode({"shape": "64x64", "circular": text})
+        found = json.loads(ask(explorer, f"/ask/words/placement?{query}")[2])
+        assert found["fit"]["circular"] == size
+    for text in ("64 apples", "-1", "9" * 14, "1e5"):
+        status, _, body = ask(explorer, f"/ask/words/placement?{urlencode({'shape': '64x64', 'circular': text})}")
+        assert (status, json.loads(body)["field"]) == (422, "circular")
+
+
+def test_shards_without_a_grid_take_all_cores_or_the_row_of_banks(explorer):
+    for memory, grid in (("buffer=l1", "8x8"), ("buffer=dram", "12x1")):
+        query = f"shape=512x512&memory=width_sharded&chip=wormhole_n150&{memory}"
+        found = json.loads(ask(explorer, f"/ask/words/placement?{query}")[2])
+        assert found["fit"]["fits"]
+        assert found["spec"]["words"]["grid"] == grid
+
+
+def test_who_drips_bytes_makes_way(explorer):
+    """Connections without a whole request are closed for new ones, longest first; whoever asks is answered."""
+    dripping = [socket.create_connection((HOST, explorer.server_port), timeout=20) for _ in range(MOST_CONNECTIONS + 8)]
+    try:
+        for connection in dripping:
+            with suppress(OSError):  # it was closed already
+                connection.sendall(b"G")
+        assert all(ask(explorer, f"/ask/words/placement?{SPEC}")[0] == 200 for _ in range(5))
+    finally:
+        for connection in dripping:
+            connection.close()
+
+
+def test_answers_on_an_open_connection_come_at_once(explorer):
+    """Not 40 ms later, when the other side has acknowledged the headers."""
+    connection = http.client.HTTPConnection(HOST, explorer.server_port, timeout=20)
+    times = []
+    for _ in range(20):
+        start = perf_counter()
+        connection.request("GET", "/ask/words/choices", headers={KEY_HEADER: explorer.key})
+        connection.getresponse().read()
+        times.append(perf_counter() - start)
+    connection.close()
+    assert sorted(times)[len(times) // 2] < 0.02
 
 
 def test_many_at_once_are_all_answered(explorer):

@@ -5,13 +5,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
 from tilewright.tiling import Input, Output, Schedule
 
+from ..memory.strategies import specs
 from .things import allocator, spec
 
 PLACED = {
@@ -156,3 +157,61 @@ def test_what_tiles_read_is_counted(space, tile, overlap, beyond, order):
 
 def test_a_tiler_of_very_many_tiles_is_drawn_without_counting_them():
     assert views.scene_of(tw.Tiler((10**12, 10**12), (1, 1))).facts[0].value.startswith(f"{10**24} = ")
+
+
+def test_kinds_of_banks_and_of_unused_memory_are_told_apart():
+    chip = tw.Allocator("wormhole_n150")
+    everywhere = tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150")
+    chip.allocate(everywhere)
+    assert "all of them hold the same" in views.memory_scene(chip).facts[0].value
+    chip.allocate(everywhere.with_memory(tw.height_sharded((2, 1))))
+    scene = views.memory_scene(chip)
+    assert "which hold 2 sets of tensors" in scene.facts[0].value
+    hatched = {span.kind for span in scene.panels[0].spans if span.hatched}
+    assert hatched == {"free", "taken, not used"}
+    text, svg = views.to_text(scene), views.to_svg(scene)
+    assert "/ free" in text
+    assert "x taken, not used" in text
+    for kind in hatched:
+        assert kind in svg
+    assert svg.count('class="tw-hatch"') == 4  # either, in the picture and in its legend
+
+
+def test_shards_are_labelled_alike_however_many_digits():
+    """Not up to shard 9 where two digits are too wide, and no further."""
+    seen = set()
+    for grid, width in (((8, 2), 1856), ((8, 2), 2880), ((4, 4), 2048)):
+        memory = tw.block_sharded(grid)
+        placed = tw.TensorSpec((2048, width), "bfloat16", "tile", memory=memory, chip="wormhole_n150")
+        pages = views.Scene("", views.spec_scene(placed, side=64).panels[:1])
+        svg = views.to_svg(pages)
+        count = len(pages.panels[0].outlines)
+        full = [number for number in range(count) if f">shard {number}<" in svg]
+        assert full in ([], list(range(count)))
+        if not full:
+            assert all(f">{number}<" in svg for number in range(count))
+        seen.add(bool(full))
+    assert seen == {False, True}
+
+
+@settings(max_examples=40)
+@given(specs())
+def test_pictures_of_pages_say_what_the_table_of_pages_says(placed):
+    """Though they look only at what they draw, and count the rest."""
+    table = placed.pages()
+    pages, holders = views.spec_scene(placed, side=16).panels
+    for name, column in (("bank", table.bank), ("address", table.address)):
+        shown = dict(zip(pages.field("page").values, pages.field(name).values, strict=True))
+        assert all(column[page] == value for page, value in shown.items())
+    if placed.memory.is_sharded:
+        at = {core: k for k, core in enumerate(holders.link)}
+        held = np.zeros(len(at), dtype=int)
+        np.add.at(held, [at[f"{x},{y}"] for x, y in zip(table.core_x.tolist(), table.core_y.tolist(), strict=True)], 1)
+        assert held.tolist() == list(holders.field("pages").values)
+    elif "pages" in [field.name for field in holders.fields]:
+        assert np.bincount(table.bank, minlength=len(placed.banks)).tolist() == list(holders.field("pages").values)
+    else:
+        count = holders.columns
+        rows = np.array([-1 if page is None else page for page in holders.field("page").values]).reshape(-1, count)
+        for page, bank in enumerate(table.bank.tolist()):
+            assert page in rows[:, bank]

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from ..sizes import parse_size
+
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
 else:  # older releases of click have no brackets here
     ParamType = click.ParamType
 
-_UNITS = {"": 1, "B": 1}
-_UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("KIB", "MIB", "GIB", "TIB"))}
-_UNITS |= {unit: 1000 ** (k + 1) for k, unit in enumerate(("KB", "MB", "GB", "TB"))}
-_UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("K", "M", "G", "T"))}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([A-Za-z]*)")
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
@@ -68,11 +65,10 @@ class Size(ParamType):
         """Return the bytes that a text gives."""
         if isinstance(value, int):
             return value
-        found = _SIZE.fullmatch(str(value).strip())
-        if found is None or found[2].upper() not in _UNITS:
+        found = parse_size(str(value))
+        if found is None:
             self.fail(f"{value!r} is no size; write it as 256MiB, 1.5GiB or a number of bytes", param, ctx)
-        number, unit = found[1], _UNITS[found[2].upper()]
-        return int(float(number) * unit) if "." in number else int(number) * unit
+        return found
 
 
 class Address(ParamType):

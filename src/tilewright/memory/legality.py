@@ -161,7 +161,7 @@ def _placement_rules(spec: TensorSpec, chip: Chip, any_size: bool) -> Iterator[V
         yield Violation(
             _ENOUGH_MEMORY,
             f"each {buffer} bank of {chip.name} has {chip.bank_bytes(buffer)} bytes, and this tensor takes {needed}",
-            "use more cores, smaller shards or DRAM; spec.fit() lists what would fit",
+            f"{'use more cores, or DRAM' if buffer.is_l1 else 'split it'}; spec.fit() lists what would fit",
         )
 
 

@@ -80,10 +80,11 @@ def boxes(cells: Sequence[tuple[float, float, float, float]], attributes: str) -
     return f'<path {attributes} d="{path}"/>'
 
 
-def hatching(cells: Sequence[tuple[float, float, float, float]], gap: float = 7) -> str:
+def hatching(cells: Sequence[tuple[float, float, float, float]], gap: float = 7, crossed: bool = False) -> str:
     """Return diagonal strokes over boxes, on a veil of paper: what is there and is not data.
 
-    Strokes are drawn one by one, because patterns need names, which would clash when pictures share a page.
+    `crossed` adds the other diagonal, for a second kind of it. Strokes are drawn one by one, because patterns need
+    names, which would clash when pictures share a page.
 
     >>> hatching([(0, 0, 7, 7)]).count("M")
     2
@@ -95,6 +96,8 @@ def hatching(cells: Sequence[tuple[float, float, float, float]], gap: float = 7)
         while c < x + y + w + h:
             x0, x1 = max(x, c - y - h), min(x + w, c - y)
             strokes.append(f"M{x0:g} {c - x0:g}L{x1:g} {c - x1:g}")
+            if crossed:  # the same strokes, seen in a mirror
+                strokes.append(f"M{x0:g} {2 * y + h - c + x0:g}L{x1:g} {2 * y + h - c + x1:g}")
             c += gap
     veil = boxes(cells, f'class="tw-paper" fill="{PAPER}" fill-opacity="0.62"')
     line = f'class="tw-hatch" stroke="{SOFT}" stroke-opacity="0.6" stroke-width="0.8"'

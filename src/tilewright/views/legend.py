@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .colours import Scale, along
 from .drawing import LINE, Drawing, attribute, hatching, text, width_of
-from .paint import kinds_of, written
+from .paint import hatched_kinds, kinds_of, written
 from .scene import Grid, Lanes
 
 _SIZE = 10
@@ -26,9 +26,8 @@ def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float, again:
     if isinstance(panel, Lanes):
         scale = scales["kind"]
         entries = [(scale.colour(kind), kind) for kind in kinds_of(panel) if kind]
-        hatched = next((span.kind or "unused" for span in panel.spans if span.hatched), "")
-        return _swatches("", [] if again else entries, "" if again else hatched, room)
-    hatched = panel.hatched if panel.valid and not all(panel.valid) else ""
+        return _swatches("", [] if again else entries, () if again else hatched_kinds(panel), room)
+    hatched = (panel.hatched,) if panel.valid and not all(panel.valid) and panel.hatched else ()
     if not panel.color or again:
         return _swatches("", [], hatched, room)
     scale = scales[panel.color]
@@ -36,10 +35,10 @@ def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float, again:
         seen = set(panel.field(panel.color).values)
         entries = [(scale.colour(value), written(value)) for value in scale.values if value in seen]
         return _swatches(panel.color, entries, hatched, room)
-    return _bar(panel.color, scale, hatched)
+    return _bar(panel.color, scale, "".join(hatched))
 
 
-def _swatches(name: str, entries: Sequence[tuple[str, str]], hatched: str, room: float) -> Drawing:
+def _swatches(name: str, entries: Sequence[tuple[str, str]], hatched: Sequence[str], room: float) -> Drawing:
     body = []
     x, y = 0.0, 0
     if name and entries:
@@ -48,7 +47,8 @@ def _swatches(name: str, entries: Sequence[tuple[str, str]], hatched: str, room:
     indent = x
     shown = [*entries[:_MOST], *([("", f"and {len(entries) - _MOST} more")] if len(entries) > _MOST else [])]
     widest = x
-    for colour, word in [*shown, *([("hatched", hatched)] if hatched else [])]:
+    hatches = [("crossed" if k else "hatched", word) for k, word in enumerate(hatched)]
+    for colour, word in [*shown, *hatches]:
         needed = 18 + width_of(word, _SIZE) + 8
         if x > indent and x + needed > room:
             x, y = indent, y + 16
@@ -61,9 +61,10 @@ def _swatches(name: str, entries: Sequence[tuple[str, str]], hatched: str, room:
 
 
 def _swatch(x: float, y: float, colour: str) -> str:
-    fill = "none" if colour == "hatched" else colour
+    hatched = colour in ("hatched", "crossed")
+    fill = "none" if hatched else colour
     box = f'<rect x="{x:g}" y="{y:g}" width="11" height="11" rx="2" fill="{fill}" class="tw-line" stroke="{LINE}"/>'
-    return box + (hatching([(x, y, 11, 11)], 4) if colour == "hatched" else "")
+    return box + (hatching([(x, y, 11, 11)], 4, colour == "crossed") if hatched else "")
 
 
 def _bar(name: str, scale: Scale, hatched: str) -> Drawing:

@@ -85,3 +85,13 @@ def cell_colours(grid: Grid, scales: dict[str, Scale]) -> list[str]:
     values = grid.field(grid.color).values
     colours = scales[grid.color].colours(values)
     return [colours[value] for value in values]
+
+
+def hatched_kinds(lanes: Lanes) -> tuple[str, ...]:
+    """Return the kinds of spans that are only hatched, those of the first hatch first.
+
+    >>> hatched_kinds(Lanes(("bank 0",), (Span(0, 0, 1, kind="a"), Span(0, 1, 2, kind="free", hatched=True)), end=2))
+    ('free',)
+    """
+    found = dict.fromkeys(span.kind or "unused" for span in lanes.spans if span.hatched)
+    return tuple(sorted(found, key=lambda kind: kind != "free"))

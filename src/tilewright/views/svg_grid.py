@@ -17,6 +17,7 @@ from .scene import Grid, Outline
 WIDEST = 900  # pixels that the cells of one grid may take
 MOST_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
+_LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the words in an outline, and the least height that it needs for them
 _NAME_SIZE = 9
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
@@ -105,7 +106,8 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool
         body.append(hatching([_cell(grid, cells, start, count) for start, count in _runs(hidden, grid.columns)]))
     if cells.type_size:
         body += _labels(grid, cells, labels, colours)
-    body += [part for outline in grid.outlines for part in _outline(outline, cells)]
+    words = _outline_words(grid.outlines, cells)
+    body += [part for outline in grid.outlines for part in _outline(outline, cells, words.get(outline.label, ""))]
     body.append("</g>")
     legend = legend_of(grid, scales, max(width, 240), again)
     body.append(legend.placed(cells.left, cells.top + height + 8))
@@ -166,17 +168,32 @@ def _labels(grid: Grid, cells: Cells, labels: list[str], colours: list[str]) -> 
     ]
 
 
-def _outline(outline: Outline, cells: Cells) -> list[str]:
+def _outline_words(outlines: Sequence[Outline], cells: Cells) -> dict[str, str]:
+    """Return what is written into outlines by their labels: all of it, or where one is too narrow the last words."""
+    if cells.type_size:
+        return {}
+    named = [(each, cells.box(each.row, each.column, each.rows, each.columns)) for each in outlines if each.label]
+    named = [(each, box) for each, box in named if box[3] >= _LABEL_HEIGHT]
+    for words in (
+        {each.label: each.label for each, _ in named},
+        {each.label: each.label.split()[-1] for each, _ in named},
+    ):
+        if all(width_of(words[each.label], _LABEL_SIZE) + 8 <= box[2] for each, box in named):
+            return words
+    return {}
+
+
+def _outline(outline: Outline, cells: Cells, words: str) -> list[str]:
     x, y, width, height = cells.box(outline.row, outline.column, outline.rows, outline.columns)
     stroke = _STROKES[outline.kind]
     size = f'x="{x}" y="{y}" width="{width}" height="{height}"'
     found = [f'<rect class="tw-{outline.kind}" {size} fill="none" {stroke}/>']
     if outline.kind == "mark":  # a pale rim, or it would drown in cells of its own colour
         found.insert(0, f'<rect {size} fill="none" stroke="#ffffff" stroke-width="4.5"/>')
-    if outline.label and not cells.type_size and width_of(outline.label, 11) + 8 <= width and height >= 18:
+    if words and height >= _LABEL_HEIGHT:
         rim = 'paint-order="stroke" stroke="#ffffff" stroke-opacity="0.85" stroke-width="3" stroke-linejoin="round"'
-        words = attribute(outline.label)
-        found.append(f'<text x="{x + 5}" y="{y + 14}" font-size="11" fill="{INK}" {rim}>{words}</text>')
+        at = f'x="{x + 5}" y="{y + 14}" font-size="{_LABEL_SIZE}"'
+        found.append(f'<text {at} fill="{INK}" {rim}>{attribute(words)}</text>')
     return found
 
 

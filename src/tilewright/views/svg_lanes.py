@@ -8,6 +8,7 @@ from math import floor, log10
 from .colours import INK, NOTHING, Scale, ink_on
 from .drawing import LINE, MONO, SOFT, Drawing, attribute, hatching, text, width_of
 from .legend import legend_of
+from .paint import hatched_kinds
 from .scene import Lanes, Span
 
 WIDTH = 640  # pixels of the axis
@@ -72,18 +73,20 @@ def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0, again: b
     body += _axis(lanes, left, top, scale, height)
     body.append(f'<g class="tw-lanes" data-panel="{number}" stroke="{INK}" stroke-width="0.5">')
     told = len(lanes.spans) <= _MOST_NOTES
-    free = []
+    kinds = hatched_kinds(lanes)
+    hatches: dict[str, list[tuple[float, float, float, float]]] = {kind: [] for kind in kinds}
     colours = scales["kind"].colours(span.kind for span in lanes.spans if not span.hatched)
     for k, span in enumerate(lanes.spans):
         x, width = left + (span.start - lanes.start) * scale, max((span.end - span.start) * scale, 0.75)
         y = top + span.lane * height
         box = (round(x, 2), y + 1, round(width, 2), height - 2)
         if span.hatched:
-            free.append(box)
+            hatches[span.kind or "unused"].append(box)
         body.append(_span(k, span.note if told else "", box, NOTHING if span.hatched else colours[span.kind]))
     body.append("</g>")
-    if free:
-        body.append(hatching(free, 7 if sum(box[2] for box in free) < _WIDE else 21))
+    for kind, boxes in hatches.items():
+        gap = 7 if sum(box[2] for box in boxes) < _WIDE else 21
+        body.append(hatching(boxes, gap, crossed=kind != kinds[0]))
     body += [part for span in lanes.spans if (part := _label(lanes, span, left, top, scale, height, colours))]
     bottom = top + len(lanes.names) * height
     legend = legend_of(lanes, scales, WIDTH, again)

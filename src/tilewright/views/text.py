@@ -7,7 +7,7 @@ import re
 from textwrap import wrap
 
 from .colours import Scale
-from .paint import kinds_of, scales_of, written
+from .paint import hatched_kinds, kinds_of, scales_of, written
 from .scene import Fact, Grid, Lanes, Scene
 from .svg_lanes import amount
 from .terminal import Ink, plain
@@ -77,8 +77,13 @@ def _lane_legend(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int) -
     kinds = [kind for kind in kinds_of(lanes) if kind]
     letters = _letters(scales["kind"])
     entries = [_entry(ink, letters[kind], scales["kind"].colour(kind), kind) for kind in kinds]
-    free = next((span.kind or "unused" for span in lanes.spans if span.hatched), "")
-    return _flow([*entries[:_MOST_NAMES], *([f"/ {plain(free)}"] if free else [])], width)
+    hatches = [f"{mark} {plain(kind)}" for kind, mark in _hatches(lanes).items()]
+    return _flow([*entries[:_MOST_NAMES], *hatches], width)
+
+
+def _hatches(lanes: Lanes) -> dict[str, str]:
+    """Return the mark of each kind of hatched spans."""
+    return {kind: "x" if k else "/" for k, kind in enumerate(hatched_kinds(lanes))}
 
 
 def _entry(ink: Ink, mark: str, colour: str, word: str) -> str:
@@ -109,7 +114,7 @@ def _lane_lines(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int, he
     room = width - gutter - 1
     scale = room / (lanes.end - lanes.start)
     colours = scales["kind"].colours(span.kind for span in lanes.spans if not span.hatched)
-    letters = _letters(scales["kind"])
+    letters, hatches = _letters(scales["kind"]), _hatches(lanes)
     lines = [f"  {plain(lanes.title)}"] if lanes.title else []
     end = f"{amount(lanes.end)} {plain(lanes.unit)}".rstrip()
     lines.append(" " * gutter + f"{amount(lanes.start)}{end:>{room - len(amount(lanes.start))}}")
@@ -120,7 +125,7 @@ def _lane_lines(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int, he
                 continue
             first = min(room - 1, int((span.start - lanes.start) * scale))
             last = max(first + 1, min(room, round((span.end - lanes.start) * scale)))
-            mark = "/" if span.hatched else " " if ink.on else letters[span.kind]
+            mark = hatches[span.kind or "unused"] if span.hatched else " " if ink.on else letters[span.kind]
             body = _body(plain(span.label), mark, last - first, framed=not (ink.on or span.hatched))
             row[first:last] = [(letter, "" if span.hatched else colours[span.kind]) for letter in body]
         lines.append(f"  {name[: gutter - 3]:>{gutter - 3}} " + _painted(row, ink))

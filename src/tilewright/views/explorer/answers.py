@@ -30,10 +30,12 @@ from .questions import (
     number,
     numbers,
     require_place,
+    size,
     spec_of,
     words_of,
 )
 
+MOST_LISTED = 1 << 22  # pages among which those of a core are looked for
 MOST_ROWS = 64  # of what a core holds
 # Where a step of the way turns from what it is to what it is part of.
 _PART = re.compile(r",? (?=of |after |shared |which |= buffer )")
@@ -72,7 +74,7 @@ def placement(words: Words) -> dict[str, Any]:
     """
     arguments = arguments_of(words)
     chip = arguments["chip"]
-    answer = fit(arguments, chip, circular_buffers=number(words, "circular", 0))
+    answer = fit(arguments, chip, circular_buffers=size(words, "circular"))
     tensor = answer.tensors[0]
     spec = tensor.spec
     view = next(
@@ -211,6 +213,10 @@ def core(words: Words) -> dict[str, Any]:
             raise FieldError("core", str(problem)) from None
     else:
         bank = _bank(words, spec)
+    if spec.num_pages > MOST_LISTED:
+        raise FieldError(
+            "shape", f"{spec.num_pages} pages are too many to list ({MOST_LISTED}); look at single elements instead"
+        )
     try:
         table = spec.pages()
     except OutOfMemory:

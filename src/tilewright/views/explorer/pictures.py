@@ -19,7 +19,7 @@ from ..scenes.memory_maps import memory_scene
 from ..scenes.schedules import schedule_scene
 from ..scenes.specs import spec_scene
 from ..scenes.tilers import tiler_scene
-from .questions import FieldError, Words, by, drawable, number, numbers, require_place, spec_of
+from .questions import FieldError, Words, by, drawable, number, numbers, require_place, size, spec_of
 
 MOST_BUFFERS = 16
 MOST_TILES_DRAWN = 24
@@ -47,7 +47,7 @@ def memory_picture(words: Words) -> Scene:
     allocator = Allocator(spec.known_chip)
     block = allocator.allocate(spec)
     names = {block.number: f"{by(spec.shape.logical)} {spec.dtype}"}
-    circular = number(words, "circular", 0)
+    circular = size(words, "circular")
     if circular and spec.memory.buffer_type.is_l1:
         taken = allocator.reserve(allocator.start("l1"), circular, "l1")
         names[taken.number] = "circular buffers"

@@ -28,6 +28,7 @@ from ...memory import (
     width_sharded,
 )
 from ...memory.legality import placement_violations
+from ...sizes import parse_size
 
 Words: TypeAlias = Mapping[str, str]
 Made = TypeVar("Made")
@@ -38,7 +39,6 @@ LONGEST = 400  # characters of one field
 MOST_DIMENSIONS = 8
 MOST_DIGITS = 12
 MOST_CORES = 4096
-MOST_PAGES = 1 << 20  # that are drawn; one element is found among any number
 
 _STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
 FIELDS = (
@@ -89,6 +89,19 @@ def number(words: Words, field: str, usual: int) -> int:
     """
     found = numbers(words, field, str(usual), 1)
     return found[0] if found else usual
+
+
+def size(words: Words, field: str) -> int:
+    """Return the bytes in a field, such as 64KiB; none if it is empty.
+
+    >>> size({"circular": "64KiB"}, "circular"), size({"circular": "65536"}, "circular"), size({}, "circular")
+    (65536, 65536, 0)
+    """
+    text = words.get(field, "").strip()
+    found = parse_size(text) if text else 0
+    if found is None or len(str(found)) > MOST_DIGITS:
+        raise FieldError(field, f"{text!r} is not a size; write it as 64KiB, or as a number of bytes such as 65536")
+    return found
 
 
 def cores(words: Words, chip: Chip) -> CoreRangeSet:
@@ -253,19 +266,13 @@ def element_of(words: Words, spec: TensorSpec) -> tuple[int, ...]:
 
 
 def drawable(spec: TensorSpec) -> TensorSpec:
-    """Return the spec if its pages can be drawn in good time.
+    """Return the spec if there is something to draw.
 
     >>> drawable(TensorSpec((64, 64), chip="n150")).num_pages
     64
     """
     if not spec.num_pages or not prod(spec.shape.logical):
         raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
-    if spec.num_pages > MOST_PAGES:
-        raise FieldError(
-            "shape",
-            f"{spec.num_pages} pages are more than can be drawn ({MOST_PAGES}); take a part of the tensor, or larger"
-            " pages. Single elements are still found below",
-        )
     return spec
 
 

@@ -11,8 +11,11 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -104,7 +107,9 @@ class Explorer(ThreadingHTTPServer):
         self.key = secrets.token_urlsafe(32)
         self.files = page_files()
         self.working = threading.BoundedSemaphore(MOST_AT_ONCE)
-        self._connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        self._waiting: dict[Any, None] = {}  # connections without a whole request, longest first
+        self._answering: set[Any] = set()
         try:
             super().__init__((HOST, port), _Handler)
         except OSError:
@@ -149,37 +154,72 @@ class Explorer(ThreadingHTTPServer):
         return thread
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own, unless there are too many."""
-        if self._connections.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        """Serve a connection in a thread of its own; where there are too many, the one that waits longest is closed.
+
+        A browser sends its request at once, so that whoever drips bytes makes way for it.
+        """
+        with self._lock:
+            full = len(self._waiting) + len(self._answering) >= MOST_CONNECTIONS
+            oldest = next(iter(self._waiting), None) if full else None
+            if oldest is not None:
+                del self._waiting[oldest]
+            if not full or oldest is not None:
+                self._waiting[request] = None
+        if oldest is not None:
+            _hang_up(oldest)  # its thread notices, and ends
+        if full and oldest is None:
             self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, and make room for another."""
+        """Serve a connection, and forget it at its end."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._connections.release()
+            with self._lock:
+                self._waiting.pop(request, None)
+                self._answering.discard(request)
+
+    @contextmanager
+    def answering(self, request: Any) -> Iterator[None]:
+        """Keep a connection open while a request that came over it is answered."""
+        with self._lock:
+            self._waiting.pop(request, None)
+            self._answering.add(request)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answering.discard(request)
+                self._waiting[request] = None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a browser that goes away is no error of the explorer."""
 
 
+def _hang_up(request: Any) -> None:
+    with suppress(OSError):  # it is gone already
+        request.shutdown(socket.SHUT_RDWR)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Explorer
     timeout = PATIENCE
+    disable_nagle_algorithm = True  # or the body of an answer waits 40 ms for the headers to be acknowledged
+    wbufsize = -1  # headers and body go out together
     protocol_version = "HTTP/1.1"
     server_version, sys_version = f"tilewright/{__version__}", ""
 
     def do_GET(self) -> None:
         """Answer a request, or say why not."""
-        try:
-            self._check()
-            self._route()
-        except RefusedError as refused:
-            self.close_connection = True
-            self._send(refused.status, _json({"error": refused.why, "field": None}), "application/json")
+        with self.server.answering(self.request):
+            try:
+                self._check()
+                self._route()
+            except RefusedError as refused:
+                self.close_connection = True
+                self._send(refused.status, _json({"error": refused.why, "field": None}), "application/json")
 
     def do_HEAD(self) -> None:
         """Answer a request without its body."""
@@ -265,6 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+        self.wfile.flush()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what the base class refuses, such as other methods, with the same headers."""

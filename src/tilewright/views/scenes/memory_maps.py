@@ -9,6 +9,7 @@ from typing import Any
 from ...memory import Allocation, Allocator, Device
 from ..scene import Fact, Lanes, Scene, Span
 
+UNUSED = "taken, not used"  # a block is taken in all banks, and some hold nothing of the tensor
 _FEW = 16  # lanes on which the word "free" is worth repeating
 _CLOSE_UP = 4  # an axis shows all of a memory, unless what is used takes less than 1/4 of it
 
@@ -50,18 +51,16 @@ def memory_scene(
                 spans.append(Span(lane, block.address, block.end, label, label, note=note, link=block.number))
             else:
                 note = f"{note}; taken in this bank, and not used"
-                spans.append(Span(lane, block.address, block.end, "", "free or unused", True, note, block.number))
+                spans.append(Span(lane, block.address, block.end, "", UNUSED, True, note, block.number))
         for first, last in free:
             first, last = max(first, low), min(last, high)
             if first < last:
                 note = f"free: {first} to {last}, {last - first} bytes"
-                spans.append(
-                    Span(lane, first, last, "free" if len(groups) <= _FEW else "", "free or unused", True, note)
-                )
+                spans.append(Span(lane, first, last, "free" if len(groups) <= _FEW else "", "free", True, note))
     title = f"{view.buffer_type} of {allocator.chip.name}"
     lanes = Lanes(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
     note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
-    return Scene(title, (lanes,), tuple(_facts(view, free)), note)
+    return Scene(title, (lanes,), tuple(_facts(view, free, {used for _, used in groups})), note)
 
 
 def _name(block: Allocation, names: Mapping[int, str]) -> str:
@@ -76,7 +75,7 @@ def _groups(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list
     """Return (name, numbers of the tensors that use it) of every bank, or of every set of banks that are alike."""
     users: list[set[int]] = [set() for _ in range(banks)]
     for block in allocations:
-        for bank in range(banks) if block.spec is None else set(block.spec.pages().bank.tolist()):
+        for bank in range(banks) if block.spec is None else block.spec.used_banks:
             users[bank].add(block.number)
     if each:
         return [(f"bank {bank}", frozenset(found)) for bank, found in enumerate(users)]
@@ -113,11 +112,12 @@ def _shown(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[i
     return max(start, low - margin), min(end, high + margin)
 
 
-def _facts(view: Any, free: list[tuple[int, int]]) -> list[Fact]:
+def _facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
     used = view.allocated / view.bank_bytes if view.bank_bytes else 0.0
     whole = len(free) <= 1
+    alike = "all of them hold the same tensors" if len(kinds) == 1 else f"which hold {len(kinds)} sets of tensors"
     return [
-        Fact("banks", f"{view.num_banks} of {view.bank_bytes} bytes, all laid out alike"),
+        Fact("banks", f"{view.num_banks} of {view.bank_bytes} bytes, {alike}"),
         Fact("tensors", str(len(view.allocations))),
         Fact("allocated", f"{view.allocated} bytes of each bank ({used:.1%})"),
         Fact("free", f"{view.free} bytes in {len(free)} block{'s' * (len(free) != 1)}"),

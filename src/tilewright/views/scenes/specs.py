@@ -17,7 +17,9 @@ from ..sheet import SIDE
 from .layouts import layout_scene
 from .pages import page_grid
 
-_MOST_PAGES = 1 << 23  # that are counted for a picture; it shows a few thousand
+_MOST_SHARDS = 1 << 23  # that are counted for a picture
+_MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
+_MOST_NUMBERS = 16  # of shards that are listed for a core
 
 
 def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str = "") -> Scene:
@@ -33,10 +35,11 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
     """
     if not spec.num_pages:
         raise LayoutError(f"{spec} has no pages: there is nothing to see; give every dimension an extent of at least 1")
-    if spec.num_pages > _MOST_PAGES:
+    shards = spec.paging.num_shards if spec.memory.is_sharded else 0
+    if shards > _MOST_SHARDS or spec.nbytes > _MOST_BYTES:
+        what = f"{shards} shards" if shards > _MOST_SHARDS else f"{spec.nbytes} bytes"
         raise LayoutError(
-            f"{spec.num_pages} pages are too many to draw ({_MOST_PAGES}); take a part of the tensor, or ask for single"
-            " elements with spec.where(...)"
+            f"{what} are too many to draw; take a part of the tensor, or ask for single elements with spec.where(...)"
         )
     if spec.chip is None and at is None:
         return _unplaced(spec, side, title)
@@ -68,22 +71,23 @@ def _unplaced(spec: TensorSpec, side: int, title: str) -> Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """The pages of a tensor on a sheet, with the tables of where they lie."""
+    """The pages of a tensor on a sheet: where those lie that are drawn, and how many each core or bank holds.
+
+    Nothing here takes longer for a large tensor: a cell is one page, the first of those that it stands for.
+    """
 
     spec: TensorSpec
     shape: tuple[int, int]  # rows and columns of pages
     shown: tuple[int, int]  # those that are drawn
     step: tuple[int, int]  # pages that one cell stands for, along either side
+    number: NDArray[np.int64]  # of the page of each cell, and where it lies
+    shard: NDArray[np.int64]
     bank: NDArray[np.int64]
     core: NDArray[np.int64]  # as y * 65536 + x
     address: NDArray[np.int64]
 
     @classmethod
     def of(cls, spec: TensorSpec, side: int) -> _Pages:
-        try:
-            table = spec.pages()
-        except OutOfMemory:
-            table = spec.pages(base=0)  # it can be drawn all the same, and the facts say that it does not fit
         (height, width), (high, wide) = spec.physical_shape, spec.page_shape
         rows, columns = height // high, width // wide
         if columns == 1 and rows > 16:  # pages are whole rows: fold them
@@ -93,7 +97,45 @@ class _Pages:
         dealt = not spec.memory.is_sharded
         shown = (min(rows, side), min(columns, side)) if dealt else (rows, columns)
         step = (-(-shown[0] // side), -(-shown[1] // side))
-        return cls(spec, (rows, columns), shown, step, table.bank, table.core_y * 65536 + table.core_x, table.address)
+        down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(shown, step, strict=True))
+        number = down[:, None] * columns + across
+        slot = np.asarray(spec.paging.slots(number))
+        position, address = (np.asarray(along(slot)) for along in spec.page_axes)
+        banks, cores = np.array(spec.banks, dtype=np.int64), np.array(spec.paging.cores, dtype=np.int64)
+        return cls(
+            spec,
+            (rows, columns),
+            shown,
+            step,
+            number,
+            slot // spec.paging.shard_pages,
+            banks[position],
+            cores[position, 1] * 65536 + cores[position, 0],
+            address + _base(spec),
+        )
+
+    def held(self) -> NDArray[np.int64]:
+        """Return how many pages each core or bank of `spec.banks` holds."""
+        paging = self.spec.paging
+        count = len(paging.cores)
+        if not self.spec.memory.is_sharded:
+            each, rest = divmod(paging.num_pages, count)
+            return each + (np.arange(count) < rest).astype(np.int64)
+        pages = np.ones((), dtype=np.int64)  # of each shard, which at an edge may be partial
+        for n, shard, shards in zip(paging.grid, paging.shard, paging.shards, strict=True):
+            sizes = np.minimum(shard, n - shard * np.arange(shards, dtype=np.int64))
+            pages = pages[..., None] * sizes
+        number = np.arange(paging.num_shards, dtype=np.int64)
+        home = number // max(1, paging.shards_per_core) if paging.in_runs else number % count
+        found: NDArray[np.int64] = np.bincount(home, pages.reshape(-1), minlength=count).astype(np.int64)
+        return found
+
+    def shards_of(self, position: int) -> range:
+        """Return the shards of a core, by its position in the list of cores."""
+        paging = self.spec.paging
+        if paging.in_runs:
+            return range(position * paging.shards_per_core, (position + 1) * paging.shards_per_core)
+        return range(position, paging.num_shards, len(paging.cores))
 
     @property
     def note(self) -> str:
@@ -102,10 +144,6 @@ class _Pages:
             return f"The first {self.shown[0]} x {self.shown[1]} of {self.shape[0]} x {self.shape[1]} pages."
         many = f"Each cell stands for {self.step[0]} x {self.step[1]} pages, and shows the first of them."
         return many if self.step != (1, 1) else ""
-
-    def sampled(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the entry of the first page of every cell."""
-        return table.reshape(self.shape)[: self.shown[0] : self.step[0], : self.shown[1] : self.step[1]]
 
     def cell_of(self, page: int) -> tuple[int, int] | None:
         """Return the cell that a page is in, None if it is not drawn."""
@@ -117,19 +155,17 @@ class _Pages:
     def grid(self) -> Grid:
         """Return the pages as a grid, painted by who holds them."""
         sharded = self.spec.memory.is_sharded
-        number = self.sampled(np.arange(self.spec.num_pages, dtype=np.int64))
-        bank, core = self.sampled(self.bank), self.sampled(self.core)
-        rows, columns = number.shape
+        rows, columns = self.number.shape
         fields = [
-            Field("page", tuple(number.reshape(-1).tolist()), "ramp"),
-            Field("bank", tuple(bank.reshape(-1).tolist())),
-            Field("address", tuple(self.sampled(self.address).reshape(-1).tolist()), "ramp"),
+            Field("page", tuple(self.number.reshape(-1).tolist()), "ramp"),
+            Field("bank", tuple(self.bank.reshape(-1).tolist())),
+            Field("address", tuple(self.address.reshape(-1).tolist()), "ramp"),
         ]
-        names = tuple(map(core_name, core.reshape(-1).tolist()))
+        names = tuple(map(core_name, self.core.reshape(-1).tolist()))
         if sharded or self.spec.memory.buffer_type.is_l1:
             fields.append(Field("core", names))
         if sharded:
-            fields.append(Field("shard", tuple(self.sampled(self.shards()).reshape(-1).tolist())))
+            fields.append(Field("shard", tuple(self.shard.reshape(-1).tolist())))
         (high, wide), tiled = self.spec.page_shape, self.spec.page_shape[0] > 1
         return Grid(
             rows,
@@ -146,13 +182,9 @@ class _Pages:
             block=(high * self.step[0], wide * self.step[1]) if tiled else self.step,
         )
 
-    def shards(self) -> NDArray[np.int64]:
-        """Return the shard of every page."""
-        return np.asarray(self.spec.paging.shard_table()[0], dtype=np.int64)
-
     def shard_outlines(self) -> tuple[Outline, ...]:
         """Return a box around every shard that is a box on the sheet."""
-        shard = self.sampled(self.shards())
+        shard = self.shard
         found = []
         for number in np.unique(shard).tolist()[:1024]:
             rows, columns = np.nonzero(shard == number)
@@ -161,6 +193,14 @@ class _Pages:
             if high * wide == len(rows):
                 found.append(Outline(top, left, high, wide, "tile", f"shard {number}"))
         return tuple(found)
+
+
+def _base(spec: TensorSpec) -> int:
+    """Return where the tensor starts; one that does not fit can be drawn all the same, and the facts say so."""
+    try:
+        return spec.first_address
+    except OutOfMemory:
+        return 0
 
 
 def core_name(core: int) -> str:
@@ -176,19 +216,21 @@ def _cores(pages: _Pages) -> Grid:
     """Return the grid of cores with what each of them holds."""
     spec = pages.spec
     grid = spec.known_chip.compute_grid if spec.memory.buffer_type.is_l1 else None
-    width = max(int((pages.core % 65536).max()) + 1, grid.x if grid else 0)
-    height = max(int((pages.core // 65536).max()) + 1, grid.y if grid else 0)
-    count = width * height
-    held, shards = [0] * count, [set[int]() for _ in range(count)]
-    for core, shard in zip(pages.core.tolist(), pages.shards().tolist(), strict=True):
-        at = core // 65536 * width + core % 65536
-        held[at] += 1
-        shards[at].add(shard)
-    first = [min(found) if found else None for found in shards]
-    names = [f"{at % width},{at // width}" for at in range(count)]
+    cores = spec.paging.cores
+    width = max(max(core.x for core in cores) + 1, grid.x if grid else 0)
+    height = max(max(core.y for core in cores) + 1, grid.y if grid else 0)
+    held = [0] * (width * height)
+    first: list[int | None] = [None] * len(held)
+    shards: list[str | None] = [None] * len(held)
+    for position, (core, count) in enumerate(zip(cores, pages.held().tolist(), strict=True)):
+        own = pages.shards_of(position)
+        if len(own):
+            at = core.y * width + core.x
+            held[at], first[at], shards[at] = count, own[0], _numbers(own)
+    names = [f"{at % width},{at // width}" for at in range(len(held))]
     fields = (
         Field("shard", tuple(first)),
-        Field("shards", tuple(",".join(map(str, sorted(found))) or None for found in shards)),
+        Field("shards", tuple(shards)),
         Field("pages", tuple(held), "ramp"),
         Field("bytes", tuple(n * spec.aligned_page_bytes for n in held), "ramp"),
     )
@@ -207,23 +249,26 @@ def _cores(pages: _Pages) -> Grid:
     )
 
 
+def _numbers(own: range) -> str:
+    more = f" and {len(own) - _MOST_NUMBERS} more" if len(own) > _MOST_NUMBERS else ""
+    return ",".join(map(str, own[:_MOST_NUMBERS])) + more
+
+
 def _banks(pages: _Pages, side: int) -> Grid:
     """Return the banks with their pages one above the other; for many pages, only how many there are."""
     spec = pages.spec
     count = len(spec.banks)
-    address = np.unique(pages.address)
-    if len(address) > side or count > side:
-        held = np.bincount(pages.bank, minlength=count)
-        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(held.tolist()), "ramp"))
+    rounds = spec.paging.shards_per_core
+    if rounds > side or count > side:
+        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.held().tolist()), "ramp"))
         wide = min(count, 16)
-        if count % wide == 0:
+        if count % wide == 0 or rounds > side:
+            wide = wide if count % wide == 0 else count
             return Grid(count // wide, wide, fields, title="pages in each bank", color="bank", label="pages")
-    slot = np.searchsorted(address, pages.address)
-    page: list[Any] = [None] * (len(address) * count)
-    for number, (row, bank) in enumerate(zip(slot.tolist(), pages.bank.tolist(), strict=True)):
-        page[row * count + bank] = number
+    address = [_base(spec) + each * spec.aligned_page_bytes for each in range(rounds)]
+    page: list[Any] = [number if number < spec.num_pages else None for number in range(rounds * count)]
     return Grid(
-        len(address),
+        rounds,
         count,
         (
             Field("page", tuple(page), "ramp"),
@@ -236,7 +281,7 @@ def _banks(pages: _Pages, side: int) -> Grid:
         link=tuple(page),
         row_axis="address",
         column_axis="bank",
-        row_names=tuple(map(str, address.tolist())),
+        row_names=tuple(map(str, address)),
         hatched="not used",
     )
 
@@ -270,7 +315,8 @@ def _facts(pages: _Pages) -> list[Fact]:
     spec = pages.spec
     share = spec.padding_bytes / spec.nbytes if spec.nbytes else 0.0
     banks = spec.known_chip.banks(spec.memory.buffer_type)
-    held = np.bincount(pages.bank, minlength=banks) * spec.aligned_page_bytes
+    held = np.zeros(banks, dtype=np.int64)
+    np.add.at(held, list(spec.banks), pages.held() * spec.aligned_page_bytes)
     even = balance(held.tolist())
     return [
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),

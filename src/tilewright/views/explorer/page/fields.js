@@ -11,13 +11,13 @@ export const FIELDS = {
   tile: { label: "Tile", usual: "32x32", pick: true, when: (words) => words.layout !== "row_major" },
   memory: { label: "Memory layout", usual: "block_sharded", pick: true },
   buffer: { label: "Memory", usual: "l1", pick: true },
-  grid: { label: "Cores, x by y", usual: "8x8", hint: "8x8", when: isSharded },
+  grid: { label: "Cores, x by y", usual: "", hint: "all of them", when: isSharded },
   shard: { label: "Shard", usual: "", hint: "worked out", when: isSharded },
   orientation: { label: "Orientation", usual: "row_major", pick: true, when: isSharded },
   distribution: { label: "Dealt", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
   chip: { label: "Chip", usual: "wormhole_n150", pick: true, wide: true },
   dispatch: { label: "Dispatch", usual: "fast", pick: true },
-  circular: { label: "Circular buffers, B", usual: "", hint: "0" },
+  circular: { label: "Circular buffers", usual: "", hint: "64KiB" },
   alignment: { label: "Alignment", usual: "", hint: "as the layout" },
 };
 const SAID = {

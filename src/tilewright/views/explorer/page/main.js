@@ -10,20 +10,31 @@ import { Side } from "./side.js";
 import { themes } from "./theme.js";
 
 const at = (id) => document.getElementById(id);
-const state = { view: "tensor", sides: [], notation: null, choices: null };
+const state = { view: "tensor", sides: [], notation: null, choices: null, quiet: true, moved: 0 };
+const TYPING = 800; // milliseconds between changes that are steps of one, and not worth a place in the history
 
 /** Put what is shown into the address, and compare if there are two, which look at the same element if both have it. */
 function changed(side) {
+  if (side && !state.sides.includes(side)) return; // it was replaced, and is answered late
   const [a, b] = state.sides;
   const other = side === a ? b : a;
   if (b && side?.chosen && other.chosen && other.chosen !== side.chosen && other.shape() === side.shape()) other.look({ at: side.chosen });
   const fragment = written({
     view: state.view, ...(state.view === "layout" ? { a: {}, notation: state.notation.words() } : { a: a.words(), b: b?.words() }),
   });
-  history.replaceState(null, "", `#${fragment}`);
+  remembered(`#${fragment}`);
   at("comparison").hidden = !b || state.view !== "tensor";
   if (b) at("comparison").replaceChildren(...comparison(a, b));
   if (!at("sharing").hidden) share();
+}
+
+/** Put a fragment into the address; the back button goes from change to change, not out of the page. */
+function remembered(fragment) {
+  if (fragment === location.hash) return;
+  const now = Date.now();
+  const step = state.quiet || now - state.moved < TYPING;
+  if (!state.quiet) state.moved = now;
+  history[step ? "replaceState" : "pushState"](null, "", fragment);
 }
 
 function show(view) {
@@ -48,27 +59,38 @@ function toggleCompare() {
   if (state.sides.length === 1) {
     addSide("B", state.sides[0].words());
   } else {
-    state.sides.pop().element.remove();
+    state.sides.pop().remove();
     at("sides").dataset.count = 1;
     changed();
   }
   at("compare").setAttribute("aria-pressed", String(state.sides.length === 2));
 }
 
-function share() {
-  const link = make("input", { type: "text", readonly: true, id: "link", "aria-label": "The link" });
-  link.value = location.href;
+/** Return a line that can be copied, with a button that does it. */
+function copied(id, label, value) {
+  const line = make("input", { type: "text", readonly: true, id, "aria-label": label });
+  line.value = value;
   const copy = make("button", {
     type: "button",
     onclick: async () => {
-      link.select();
-      await navigator.clipboard?.writeText(link.value).catch(() => {});
+      line.select();
+      await navigator.clipboard?.writeText(line.value).catch(() => {});
       copy.textContent = "Copied";
     },
-  }, "Copy link");
-  at("sharing").replaceChildren(make("label", { for: "link" }, "This link shows the same again, on any machine where the explorer runs."),
-    make("div", { class: "row" }, link, copy),
-    make("p", { class: "soft" }, "Or start it there with: ", make("code", {}, `tilewright explore '#${new URL(link.value).hash.slice(1)}'`)));
+  }, "Copy");
+  return make("div", { class: "row" }, line, copy);
+}
+
+const command = (fragment) => `tilewright explore '#${fragment.replaceAll("'", "%27")}'`;
+
+/** Offer what shows the same again: a command for anybody, and the address for this browser. Neither has the key. */
+function share() {
+  const fragment = location.hash.slice(1);
+  at("sharing").replaceChildren(
+    make("label", { for: "command" }, "This command shows the same, on any machine that has tilewright."),
+    copied("command", "The command", command(fragment)),
+    make("label", { for: "link" }, "This link does so in this browser, while the explorer runs."),
+    copied("link", "The link", `${location.origin}/#${fragment}`));
 }
 
 function trouble(message) {
@@ -85,25 +107,36 @@ async function start() {
     state.choices = await ask("choices", {});
   } catch (problem) {
     trouble(problem.status === 401
-      ? "This page needs the key of the explorer that is running: open the address that the terminal shows." : problem.message);
+      ? "This page needs the key of the explorer that is running: open the address that the terminal shows, or start another"
+        + ` with: ${command(written(asked))}` : problem.message);
     return;
   }
-  state.notation = new Notation(asked.notation, changed);
-  at("notation").append(state.notation.element);
-  const ready = [addSide("A", asked.a)];
-  if (asked.b) ready.push(addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b));
-  at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   at("tab-tensor").addEventListener("click", () => show("tensor"));
   at("tab-layout").addEventListener("click", () => show("layout"));
   at("compare").addEventListener("click", toggleCompare);
   at("share").addEventListener("click", () => {
     at("sharing").hidden = !at("sharing").hidden;
     at("share").setAttribute("aria-expanded", String(!at("sharing").hidden));
-    if (!at("sharing").hidden) { share(); at("link").focus(); at("link").select(); }
+    if (!at("sharing").hidden) { share(); at("command").focus(); at("command").select(); }
   });
+  await build(asked);
+  document.documentElement.dataset.ready = "yes";
+}
+
+/** Show what an address says, in place of whatever is shown. */
+async function build(asked) {
+  state.quiet = true; // what the address says already is no step
+  for (const side of state.sides) side.remove();
+  state.notation?.element.remove();
+  state.sides = [];
+  state.notation = new Notation(asked.notation, changed);
+  at("notation").append(state.notation.element);
+  const ready = [addSide("A", asked.a)];
+  if (asked.b) ready.push(addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b));
+  at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   show(asked.view);
   await Promise.all(ready);
-  document.documentElement.dataset.ready = "yes";
+  state.quiet = false;
 }
 
 // Not by the address, which says what is shown.
@@ -111,6 +144,10 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   at(state.view === "tensor" ? "sides" : "notation").focus();
 });
-// Somebody pasted another link into the address bar: show that.
-window.addEventListener("hashchange", () => location.reload());
+// Somebody went back, or pasted another link into the address bar: show that.
+window.addEventListener("popstate", () => {
+  const asked = read(location.hash);
+  if (asked.key) location.reload();
+  else if (state.choices) build(asked);
+});
 start();

@@ -9,7 +9,7 @@ import { SpecForm } from "./fields.js";
 import { holding } from "./holding.js";
 import { Motion } from "./motion.js";
 import { scene } from "./pictures.js";
-import { about, verdict } from "./verdict.js";
+import { about, noVerdict, verdict } from "./verdict.js";
 
 const PAUSE = 160; // milliseconds of no typing before anything is asked
 
@@ -38,6 +38,13 @@ export class Side {
   words() {
     const motion = Object.fromEntries(Object.entries(this.motion.words()).filter(([name, value]) => !(name === "times" && value === "2x3x2") && !(name === "scheme" && value === "double")));
     return { ...this.form.words(), ...motion, at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
+  }
+
+  /** Take it off the page, and forget what was asked. */
+  remove() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.element.remove();
   }
 
   /** Return the shape, however it is spelled. */
@@ -76,6 +83,8 @@ export class Side {
       this.form.problem(problem.message, problem.field);
       this.element.classList.add("stale");
       this.found = null;
+      this.fit.replaceChildren(noVerdict(problem.message)); // an old verdict would be about another spec
+      this.about.replaceChildren();
     }
     if (this.asking === asking) {
       this.running = undefined;

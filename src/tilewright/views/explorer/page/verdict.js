@@ -28,6 +28,11 @@ export function verdict(found, choose) {
   return card("Fit", ...parts);
 }
 
+/** Return the card of a form that spells no spec: there is nothing to judge. */
+export function noVerdict(message) {
+  return card("Fit", make("p", { class: "pill" }, "No verdict"), make("p", { class: "problem" }, message));
+}
+
 function bar(used, circular, whole) {
   const share = (bytes) => Math.max(bytes ? 0.5 : 0, Math.min(100, (100 * bytes) / Math.max(1, whole)));
   const piece = (kind, bytes, title) => {
