@@ -130,3 +130,19 @@ def test_a_damaged_manifest_never_surprises(tmp_path_factory, data):
     if text != (folder / "whole.json").read_bytes():
         Manifest.from_bytes(bytes(text))
     assert isinstance(bool(report), bool)
+
+
+def test_files_that_no_chip_takes_are_bad(tmp_path, monkeypatch):
+    """Release 0.1 wrote them: shards in DRAM on the grid of cores, shards larger than L1."""
+    np.save(tmp_path / "x.npy", np.zeros((2048, 1024), np.float32))
+    for number, asked in enumerate(
+        [{"shard": "width", "buffer": "dram", "grid": (8, 8)}, {"shard": "height", "grid": (1, 1)}]
+    ):
+        out = tmp_path / f"out{number}"
+        with monkeypatch.context() as patch:
+            for module in ("conversion.targets", "files.tensorbin"):
+                patch.setattr(f"tilewright.{module}.check_placement", lambda spec: None)
+            tw.convert(tmp_path / "x.npy", out, **asked)
+        report = tw.verify(out)
+        assert not report
+        assert "cannot be placed as it says" in report.problems[0].problem

@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.ttnn as ttnn
+from tilewright.views import scene_of
 
 CORES = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))])
 
@@ -396,3 +397,18 @@ def test_a_width_that_shards_pad_is_converted_not_refused(device):
     x = ttnn.to_device(ttnn.from_torch(values), device, memory_config=config)
     assert x.padded_shape == [5, 8]
     np.testing.assert_array_equal(x.to_numpy(), values)
+
+
+def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
+    x = ttnn.from_torch(np.ones((64, 64), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
+    with ttnn.manage_device() as device:
+        for held in (x, x.spec, x.plain, [x, x.spec]):
+            assert tw.fit(held, "wormhole_n150")
+        placed = x.plain.spec.with_chip(device.chip)
+        for held in (ttnn.TensorSpec.around(placed), placed):
+            assert tw.explain(held, (33, 5)).where == placed.where(33, 5)
+        assert scene_of(x).title == scene_of(x.plain).title
+        assert scene_of(ttnn.TensorSpec.around(placed)).title == scene_of(placed).title
+    for wrong in (np.ones((3, 4)), 5, x.shape):
+        with pytest.raises(tw.MemoryConfigError, match="expected a TensorSpec, or a tensor that has one"):
+            tw.explain(wrong, (0, 0))

@@ -19,6 +19,7 @@ from ..files.converted import converted_tensor, read_manifest
 from ..files.manifest import MANIFEST, Manifest, ManifestEntry
 from ..files.names import path_inside
 from ..files.safetensors import OURS, read_safetensors
+from ..memory.legality import placement_violations
 from .output_file import hash_range
 from .plan import opened_sources
 from .previous import files_of
@@ -193,6 +194,8 @@ def _verdict(entry: ManifestEntry, made: Made, sources: dict[str, StoredTensor] 
         tensor, path, begin = made()
         if tensor.host != entry.spec and (tensor.host is None or tensor.host.nbytes != entry.spec.nbytes):
             return Verdict(entry.name, size, f"it holds {tensor.host}, and the manifest says {entry.spec}")
+        for broken in placement_violations(entry.spec):  # an earlier release may have written it
+            return Verdict(entry.name, size, f"it cannot be placed as it says: {broken}; convert it again")
         found = hash_range(path, begin + entry.output.start, begin + entry.output.end)
         if found != entry.output.sha256:
             return Verdict(entry.name, size, f"its bytes have changed: SHA-256 {found}, was {entry.output.sha256}")

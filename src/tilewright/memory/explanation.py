@@ -13,7 +13,7 @@ from ..errors import MemoryConfigError
 from ..formats import BlockFormat
 from ..formats.scales import PowerOfTwo
 from ..showing import Shown
-from .spec import TensorSpec
+from .spec import TensorSpec, as_spec
 from .where import Where, coordinate_of, element_in_page, locate, page_at
 
 WIDTH = 80
@@ -186,8 +186,10 @@ class Resident:
         return f"element {at}: {where}" if self.is_data else f"padding, at the padded coordinate {at}: {where}"
 
 
-def explain(spec: TensorSpec, coordinate: Any, base: int | None = None) -> Explanation:
+def explain(spec: Any, coordinate: Any, base: int | None = None) -> Explanation:
     """Return the way of an element to its byte, step by step, in a buffer at base or on an empty chip.
+
+    `spec` is a `TensorSpec`, or a tensor that has one.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -200,7 +202,8 @@ def explain(spec: TensorSpec, coordinate: Any, base: int | None = None) -> Expla
     bank      3 of the 12 banks of DRAM
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
-    return Explanation(spec, locate(spec, tuple([int(c) for c in coordinate]), base))
+    placed = as_spec(spec)
+    return Explanation(placed, locate(placed, tuple([int(c) for c in coordinate]), base))
 
 
 def explain_address(spec: TensorSpec, place: Any, address: int, bit: int = 0, base: int | None = None) -> Resident:

@@ -14,7 +14,7 @@ from .alternatives import Alternative, alternatives, in_banks
 from .chip import Chip
 from .kinds import BufferType, TensorLayout
 from .legality import Violation, placement_violations
-from .spec import TensorSpec
+from .spec import TensorSpec, as_spec
 
 ROW_BYTES = 4  # the least a row-major row takes on a device, says the documentation of ttnn; pages are spaced anyway
 MOST_ALTERNATIVES = 8
@@ -94,8 +94,8 @@ def fit(
 ) -> Fit:
     """Return whether tensors fit a chip together with circular buffers, and the nearest alternatives if not.
 
-    `request` is a spec, or a list of specs, allocated in order. A spec that cannot even be made is given as a dict of
-    the arguments of `TensorSpec`. `circular_buffers` are bytes of each core: a number, or several, or named.
+    `request` is a spec or a tensor, or a list of these, allocated in order. A spec that cannot even be made is given as
+    a dict of the arguments of `TensorSpec`. `circular_buffers` are bytes of each core: a number, or several, or named.
 
     >>> answer = fit(
     ...     TensorSpec((4096, 4096), "float32", "tile", memory="l1"), "wormhole_n150", circular_buffers=500_000
@@ -105,7 +105,9 @@ def fit(
     >>> print(answer.alternatives[0])
     float32 as bfloat16: 524288 bytes in each of 64 banks
     """
-    requests = [request] if isinstance(request, (TensorSpec, Mapping)) else list(request)
+    alone = isinstance(request, Mapping) or hasattr(request, "spec") or hasattr(request, "plain")
+    listed = [request] if alone or not isinstance(request, Iterable) else request
+    requests = [each if isinstance(each, Mapping) else as_spec(each) for each in listed]
     machine = _machine(requests, chip)
     made = [_made(each, machine) for each in requests]
     circular = _total(circular_buffers)

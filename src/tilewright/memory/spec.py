@@ -385,3 +385,19 @@ class TensorSpec(PagedTensor, Shown):
         layout = f"tiles of {self.tile}" if self.layout is TensorLayout.TILE else "rows"
         chip = f", {self.chip.name}" if self.chip else ""
         return f"{self.shape} {self.dtype} in {layout}, {self.memory}{chip}"
+
+
+def as_spec(value: Any) -> TensorSpec:
+    """Return the spec that value is or has: of a tensor, or of a dialect's tensor or spec.
+
+    >>> as_spec(TensorSpec((4, 4))).shape.logical
+    (4, 4)
+    """
+    own = getattr(value, "plain", value)  # a dialect's value is one of ours under other names
+    found = own if isinstance(own, TensorSpec) else getattr(own, "spec", None)
+    if not isinstance(found, TensorSpec):
+        raise MemoryConfigError(
+            f"expected a TensorSpec, or a tensor that has one, got {type(value).__name__}; make one with"
+            " TensorSpec(shape, dtype, ...)"
+        )
+    return found

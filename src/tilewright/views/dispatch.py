@@ -41,6 +41,9 @@ def scene_of(thing: Any, **options: Any) -> Scene:
     >>> scene_of(row_major(4, 8)).title
     '(4,8):(8,1)'
     """
+    own = getattr(thing, "plain", None)  # a dialect's value is one of ours under other names
+    if scene_of.dispatch(type(own)) is not scene_of.dispatch(object):
+        return scene_of(own, **options)
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
     raise TypeError(f"there is no scene of a {type(thing).__name__}; there is one of: {known}")
 
