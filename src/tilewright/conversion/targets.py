@@ -80,7 +80,8 @@ def target_of(source: StoredTensor, rules: Rules, to: str) -> Target | None:
         raise LayoutError("it has no elements, and a tensorbin file cannot be empty; leave it out with skip = true")
     if to == "banks":
         _ = spec.known_chip
-    check_placement(spec)
+    if to != "npy":  # which says nothing about places
+        check_placement(spec)
     return Target(spec, order, 0 if both.pad_value is None else both.pad_value, note)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments as ttnn takes them: in any order, told apart by their kinds; and those that mean nothing here.
+"""Arguments as ttnn takes them: in any order, distinguished by their kinds; and those that mean nothing here.
 
 Every function names all keywords that ttnn's has, so that a misspelt one is an error. Of those that mean nothing here,
 the ones that only say how ttnn goes about its work (`use_multicore`, `queue_id`, ...) are ignored, and the ones that
