@@ -90,6 +90,7 @@ def cell_colours(grid: Grid, scales: dict[str, Scale]) -> list[str]:
 def hatched_kinds(lanes: Lanes) -> tuple[str, ...]:
     """Return the kinds of spans that are only hatched, those of the first hatch first.
 
+    >>> from tilewright.views.scene import Span
     >>> hatched_kinds(Lanes(("bank 0",), (Span(0, 0, 1, kind="a"), Span(0, 1, 2, kind="free", hatched=True)), end=2))
     ('free',)
     """
