@@ -101,7 +101,7 @@ class Explorer(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"  # where it would let another program take the port over
-    request_queue_size = 16
+    request_queue_size = 64  # more than all connections, or a burst of them waits a second to be tried again
 
     def __init__(self, port: int = PORT) -> None:
         self.key = secrets.token_urlsafe(32)
