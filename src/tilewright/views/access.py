@@ -154,8 +154,9 @@ def bank_conflicts(
 
     Threads that want the same word share it. An instruction moves up to 16 bytes a thread, if they follow each other
     and are aligned; what is more takes several. When all threads together want more bytes than the banks give at once,
-    they are served in phases, in order; loads of 8 and 16 bytes in half as many where neighbours want the same. All
-    this is as counted on NVIDIA's hardware; `store` counts a store, and `active` says which threads take part.
+    they are served in phases, in order; loads of 8 and 16 bytes in half as many where neighbours want the same. What an
+    instruction costs is as counted on an NVIDIA H200; which ones a compiler would choose is assumed to be the widest.
+    `store` counts a store, and `active` says which threads take part.
 
     >>> print(bank_conflicts(Layout(32)))
     no conflict
