@@ -12,6 +12,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "tilewright"
 
 ROOMS = (
     "errors",
+    "atomic",
     "showing",  # `.show()` of everything, which looks for the views only when it is called
     "layout",
     "formats",

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.atomic import PREFIX
 from tilewright.conversion import plan_conversion, run_plan, running
 from tilewright.conversion.output_file import OutputFile
 
@@ -51,7 +52,7 @@ def test_a_full_disk(tmp_path, monkeypatch, to):
         assert str(disk) in told.value.filename
         assert "part" not in told.value.filename
         finished = contents(out) if out.exists() else {}
-        assert not any(name.endswith(".part") for name in finished)
+        assert not any(name.startswith(PREFIX) for name in finished)
         subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
         report = run_plan(plan, resume=True)
         assert report.kept > 0
@@ -146,4 +147,4 @@ def test_the_first_error_stops_all_threads(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"layer\.4\.weight\.tensorbin"):
         tw.convert(source, out, memory=2 << 17, jobs=4)
     assert "layer.29.weight.tensorbin" not in written
-    assert not list(out.rglob("*.part"))
+    assert not list(out.rglob(f"{PREFIX}*"))

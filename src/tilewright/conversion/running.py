@@ -8,17 +8,17 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError
 from ..files.manifest import MANIFEST
 from .engine import Engine
 from .items import Done, Item
-from .output_file import OutputFile, put
+from .output_file import OutputFile
 from .plan import ConversionPlan, plan_conversion
 from .previous import Previous, is_in_payload
 from .workplace import PAYLOAD, Journal, Workplace
@@ -319,26 +319,13 @@ def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: di
         manifest = plan.manifest(known)
         if plan.single:
             _make_payload(place, plan)
-            file = OutputFile(place.parts / PAYLOAD, plan.out, create=False)
-            try:
+            with (place.parts / PAYLOAD).open("r+b", buffering=0) as opened:
+                file = OutputFile(opened.fileno(), plan.out)
                 file.write(0, plan.head(manifest))
                 file.sync()
-            finally:
-                file.close()
-            os.replace(place.parts / PAYLOAD, plan.out)
+            rename_over(place.parts / PAYLOAD, plan.out)
         else:
             previous.remove_orphans()
-            put(plan.out / MANIFEST, manifest.to_bytes(), place.parts)
+            write_file(plan.out / MANIFEST, manifest.to_bytes(), folder=place.parts)
         place.remove()
-        _sync_directory(plan.out.parent if plan.single else plan.out)
     return True
-
-
-def _sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import BlockFormat, format_of
 
@@ -64,18 +64,18 @@ def new_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any 
     file, extents, kind = Path(path), tuple([int(n) for n in shape]), scalar_dtype(dtype)
     if file.suffix not in SUFFIXES:
         raise FileFormatError(f"{file}: arrays end in one of {', '.join(SUFFIXES)}; give it such a name")
-    draft = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        yield _made(draft, file.suffix, extents, kind, chunks)
-        if file.is_dir():
-            shutil.rmtree(file)
-        draft.replace(file)
-    except BaseException:
-        if draft.is_dir():
-            shutil.rmtree(draft)
-        else:
-            draft.unlink(missing_ok=True)
-        raise
+    if file.suffix == ".zarr":
+        with replace_folder(file) as folder:
+            # zarr would write chunks that are all zero as nothing, which reads the same
+            yield _zarr(file).open_array(
+                str(folder), mode="w", shape=extents, dtype=kind, chunks=tuple(chunks or extents)
+            )
+        return
+    with replace_file(file) as draft:
+        array = _map_new(Path(draft.name), file.suffix, extents, kind)
+        yield array
+        if isinstance(array, np.memmap):
+            array.flush()
 
 
 def scalar_dtype(dtype: Any) -> np.dtype[Any]:
@@ -95,15 +95,12 @@ def scalar_dtype(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-def _made(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any], chunks: Any) -> Any:
-    if suffix == ".zarr":
-        # zarr would write chunks that are all zero as nothing, which reads the same
-        return _zarr(draft).open_array(str(draft), mode="w", shape=shape, dtype=kind, chunks=tuple(chunks or shape))
+def _map_new(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+    """Return an array over a draft, which is empty so far."""
     if suffix == ".npy":
         return np.lib.format.open_memmap(draft, mode="w+", dtype=kind, shape=shape)
     if prod(shape):
         return np.memmap(draft, kind, "w+", shape=shape)
-    draft.touch()
     return np.empty(shape, kind)
 
 
