@@ -344,7 +344,8 @@ def test_a_layout_equals_no_other_type(other):
 def test_what_a_public_function_tells_apart_is_not_equal(one, other):
     assert one != other
     assert len({one, other}) == 2
-    assert tw.compose(tw.Swizzle(2, 0, 2), one) != tw.compose(tw.Swizzle(2, 0, 2), other) or one.axes or other.axes
+    if not one.axes and not other.axes:
+        assert ComposedLayout(tw.Swizzle(2, 0, 2), one) != ComposedLayout(tw.Swizzle(2, 0, 2), other)
 
 
 def test_compositions_and_inverses_are_values_too():

@@ -75,11 +75,10 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
         if offset.__class__ is not int or offset:
             offset = check_step(offset, "offset")
             check_span(shape, stride, offset)
-        self._rest = (
-            offset,
-            tuple([admit_replica(replica) for replica in replicas]),
-            live_guards(shape, [admit_guard(guard, shape) for guard in guards]),
-        )
+        copies = tuple([admit_replica(replica) for replica in replicas])
+        if offset.__class__ is Place:
+            offset = _canonical(offset, stride, copies)
+        self._rest = (offset, copies, live_guards(shape, [admit_guard(guard, shape) for guard in guards]))
 
     @property
     def shape(self) -> Any:
@@ -413,7 +412,7 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
             and self._stride == other._stride
             and self._rest == other._rest
             and self._dynamic_leaves() == other._dynamic_leaves()
-            and set(self.axes) == set(other.axes)
+            and self.axes == other.axes
         )
 
     def __hash__(self) -> int:
@@ -431,26 +430,15 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
             self._dynamic = tuple([k for k, leaf in enumerate(extents + steps) if is_dynamic(leaf)])
             return self._dynamic
 
-    def _written_offset(self) -> Any:
-        """Return the offset as it is written: 0 unless it moves something, or names an axis that nothing else does."""
-        offset = self.offset
-        if not isinstance(offset, Place):
-            return offset
-        steps = [*self.flat_modes()[1], *(step for _, step in self.replicas)]
-        named = {name for step in steps if step.__class__ is Place for name in step.axes}
-        parts = {name: n for name, n in offset._parts.items() if n or (name and name not in named)}
-        return Place._of(parts) if parts else 0
-
     def __repr__(self) -> str:
-        extra = [("offset", self._written_offset()), ("replicas", self.replicas), ("guards", self.guards)]
+        extra = [("offset", self.offset), ("replicas", self.replicas), ("guards", self.guards)]
         tail = "".join([f", {name}={value!r}" for name, value in extra if value or value.__class__ is Place])
         return f"Layout({self._shape!r}, {self._stride!r}{tail})"
 
     def __str__(self) -> str:
         text = f"{format_tree(self._shape)}:{format_tree(self._stride)}"
         text += "".join(f"+R[{count}:{format_tree(step)}]" for count, step in self.replicas)
-        offset = self._written_offset()
-        text += format_signed(offset) if offset or offset.__class__ is Place else ""
+        text += format_signed(self.offset) if self.offset or self.offset.__class__ is Place else ""
         return text + (" where " + " and ".join(map(str, self.guards)) if self.guards else "")
 
 
@@ -465,8 +453,18 @@ def make(
     layout: Layout = object.__new__(Layout)
     layout._shape = shape
     layout._stride = stride
+    if offset.__class__ is Place:
+        offset = _canonical(offset, stride, replicas)
     layout._rest = (offset, replicas, guards)
     return layout
+
+
+def _canonical(offset: Place, stride: Any, replicas: tuple[Replica, ...]) -> Any:
+    """Return an offset that says no more than it must: what moves, and the axes that no step names."""
+    steps = [*leaves(stride), *(step for _, step in replicas)]
+    named = {name for step in steps if step.__class__ is Place for name in step.axes}
+    parts = {name: amount for name, amount in offset._parts.items() if amount or (name and name not in named)}
+    return Place._of(parts) if parts else 0
 
 
 def keep_axes(layout: Layout, names: tuple[str, ...]) -> Layout:
