@@ -185,8 +185,13 @@ def relayout(
     pad_value: Any = 0,
     threads: int | None = None,
     engine: str | None = None,
+    crop: bool = False,
+    pad: bool = False,
 ) -> Any:
     """Return a flat array with the elements moved from one layout of flat memory to another.
+
+    Both layouts hold data of one shape; padding of the target gets `pad_value`. `crop` and `pad` allow other shapes, as
+    for `plan_copy`.
 
     >>> from tilewright import row_major, col_major
     >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
@@ -201,7 +206,7 @@ def relayout(
     before = Placement(source, native_format(flat))
     after = Placement(target, before.format if dtype is None else format_of(dtype), pad_value)
     data = _result(out, after, int(target.cosize), flat)
-    execute(plan_copy(before, after), flat, data, threads, engine)
+    execute(plan_copy(before, after, crop=crop, pad=pad), flat, data, threads, engine)
     return released(data)
 
 
