@@ -22,7 +22,7 @@ from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, c
 from ..layout.properties import collision
 from ..showing import Shown
 from .explain import explain
-from .leaves import Leaf, Mode, common_leaves, prefix_boxes, suffix_boxes
+from .leaves import Leaf, Mode, common_leaves, cut_mode, prefix_boxes, suffix_boxes
 from .part import HotModes, Operation, Part, normalised
 from .placement import Placement
 from .slabs import slabs
@@ -418,7 +418,7 @@ class _Blocks:
         self.data_start = sections.data_offset
         self.gap, self.gap_start = sections.padding, sections.scales
         self.block_bytes = sections.data * self.block // self.tile
-        self.modes: list[Mode] = [_cut(_cut(mode, self.block), self.tile) for mode in place.modes]
+        self.modes: list[Mode] = [cut_mode(cut_mode(mode, self.block), self.tile) for mode in place.modes]
         self.check(place)
 
     def check(self, place: Placement) -> None:
@@ -455,15 +455,6 @@ class _Blocks:
 
     def scale_step(self, step: int) -> int:
         return step // self.tile * self.bytes + step % self.tile // self.block
-
-
-def _cut(mode: Mode, size: int) -> list[tuple[int, Any]]:
-    """Return a mode with its leaves cut where they pass a multiple of size, if that is even."""
-    found: list[tuple[int, Any]] = []
-    for n, step in mode:
-        count = size // step if step and step < size and size % step == 0 else 0
-        found += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from math import lcm, prod
 from typing import TYPE_CHECKING, TypeVar
 
 from ..layout import Layout, compose, row_major, within
+from .leaves import cut_mode
 from .placement import Placement
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def ends_of(
 
 
 def _period(place: Placement) -> int:
-    """Return after how many indices of the first mode its inner leaves repeat."""
-    return prod([n for n, _ in place.modes[0]][:-1])
+    """Return after how many indices of the first mode its inner leaves repeat, and tiles begin anew."""
+    return prod([n for n, _ in cut_mode(place.modes[0], place.tile_elements)][:-1])
 
 
 def _rows_of(place: Placement, start: int, count: int) -> Placement:
