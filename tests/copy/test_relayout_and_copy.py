@@ -63,7 +63,7 @@ def test_relayout_converts_like_cast(engine, shape, elements, seed):
 def test_relayout_pads_and_crops(engine, shape, more, element, seed):
     array = any_bits(np.random.default_rng(seed), shape, element)
     whole = tuple(n + extra for n, extra in zip(shape, more, strict=False))
-    padded = relayout(array, row_major(*shape), row_major(*whole), pad_value=1, pad=True, **engine)
+    padded = relayout(array, row_major(*shape), row_major(*whole), pad_value=1, **engine)
     wanted = np.full(whole, cast(np.asarray(1), element), dtype=array.dtype)
     wanted[tuple(map(slice, shape))] = array
     assert_same_bits(padded.reshape(whole), wanted)
