@@ -6,7 +6,8 @@
 
 The placements are those of the tests of `copy/`: strided, padded, guarded, reversed, swizzled, paged, composed, with
 overlapping sources, of every scalar and block format, at any address. Each plan runs on the reference engine and on the
-native one with one and several threads; a byte that no plan owns must stay as it was. Built with a small
+native one with one and several threads; a byte that no plan owns must stay as it was, and what
+a plan says of itself must be what happened. Built with a small
 TW_BYTES_PER_THREAD (make fuzz-plans does), the native library shares out even the smallest of them.
 
 Plans are drawn in batches, and each batch has a seed of its own. That of a failure is printed, and --again runs it.
@@ -30,6 +31,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from tests.copy.models import POISON, SCALARS, any_bits, numbers, padding, ragged_plan
 from tests.copy.strategies import SOURCES, TARGETS, Side, layouts, pairs
+from tests.copy.test_plan_truth import check_truth
 from tests.copy.test_random_plans import (
     Memory,
     block_sides,
@@ -123,6 +125,8 @@ def check_copy(outcomes, pair, elements, fill, seed, shift):
     wanted = model(source, target, memory, elements, fill, shift[1])
     plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
     check_runs(plan, memory, Memory(int(target.layout.cosize), wanted.dtype, shift[1]), wanted.bytes)
+    if prod(target.extents) <= ONE_BY_ONE:
+        check_truth(plan, source, target, memory.elements)
     outcomes.update(kinds_of(plan.parts))
 
 
@@ -244,6 +248,7 @@ def check_repacking(outcomes, names, fill, seed, shift, data):
     wanted.elements[...] = second.pack(physical(target, values), tile_elements=other_tile)
     plan = ragged_plan(Placement(source.layout, first, tile_elements=tile), place)
     check_runs(plan, memory, before, wanted.bytes)
+    check_truth(plan, source, target, memory.elements)
     outcomes["repacked"] += 1
 
 
