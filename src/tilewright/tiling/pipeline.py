@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..showing import Shown
-from .execution import Progress, Run, Step, Switch, computed
+from .execution import Progress, Run, Step, Switch, run_compute
 from .fills import check_fill
 from .kernels import TileKernel
 from .lanes import Lanes, lanes_for
@@ -276,7 +276,7 @@ class Pipeline(Shown):
         run = Run(self, trace, progress, cancel)
         with closing(run.steps()) as steps:
             for step in steps:
-                computed(compute or _copy_tiles, step)
+                run_compute(compute or _copy_tiles, step)
         return Report(self.tiles, perf_counter() - started, run.moved["import"], run.moved["export"], self.buffer_bytes)
 
     def kernel(
