@@ -150,7 +150,7 @@ def map_file(
             )
         if needed == offset:
             return np.empty(shape, dtype, order), -1
-        array: Any = np.memmap(file, dtype, "r+" if writing else "r", offset, shape, order)  # type: ignore[call-overload]
+        array: Any = np.memmap(file, dtype, "r+" if writing else "r", offset, shape, order)
         return array, os.dup(file.fileno())
 
 

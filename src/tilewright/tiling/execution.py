@@ -84,8 +84,10 @@ class Run:
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
     >>> run = Run(Pipeline([Input(a, tiler)], [Output(b, tiler)]))
-    >>> [step.inputs[0].tolist() for step in run.steps()], run.done
-    ([[0, 1], [2, 3]], 2)
+    >>> for step in run.steps():
+    ...     step.outputs[0][...] = step.inputs[0] + 1
+    >>> b.tolist(), run.done
+    ([1, 2, 3, 4], 2)
     """
 
     def __init__(
@@ -308,8 +310,8 @@ def check_written(step: Step, marks: list[Array]) -> None:
         expected = out.size / 256.0**size
         if found > expected and found - expected - found * log(found / expected) < _CHANCE:
             raise TransferError(
-                f"the compute left {found} of {out.size} elements of output {number} unwritten in tile {step.tile}, which"
-                " would have whatever was in memory; write all of them, as in out[...] = result, or out[...] = 0 first"
+                f"the compute left {found} of {out.size} elements of output {number} unwritten in tile {step.tile},"
+                " which would have whatever was in memory; write all of them, as in out[...] = result, or out[...] = 0 first"
             )
 
 

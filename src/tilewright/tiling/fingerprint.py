@@ -26,7 +26,7 @@ import numpy as np
 
 _LIBRARIES = tuple({str(PurePath(sysconfig.get_path(name))) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
-_VALUES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, PurePath, Fraction)
+_VALUES: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, PurePath, Fraction)
 _VALUES += (date, time, timedelta, np.dtype, np.generic)
 
 
@@ -190,7 +190,9 @@ class _Reader:
         if _is_library(kind.__module__) or not (hasattr(value, "__dict__") or slots):
             raise UnidentifiedError(f"{what} is a {kind.__module__}.{kind.__qualname__}, whose value is not known")
         yield from self.parts(kind, what)
-        yield from self.parts({**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}, what)
+        yield from self.parts(
+            {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}, what
+        )
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ class Manifest:
         if others:
             changes = [_change(key, found.get(key), plan.get(key)) for key in others]
             raise TransferError(
-                f"{self.path} belongs to other work: {'; '.join(changes)}. Remove it to start from the beginning, or give"
-                " another path"
+                f"{self.path} belongs to other work: {'; '.join(changes)}. Remove it to start from the beginning, or"
+                " give another path"
             )
         return whole
 

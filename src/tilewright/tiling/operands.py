@@ -15,6 +15,7 @@ from ..errors import LayoutError, TransferError
 from .extents import extents
 from .mapped import MappedPort, map_of
 from .ports import DevicePort, MemoryPort, Port, SlicedPort, check_plain
+from .stores import check_open
 from .tensors import ExternalTensor
 from .tiler import Tiler
 
@@ -76,6 +77,7 @@ def check_operand(thing: Any, what: str) -> None:
     """
     if isinstance(thing, ExternalTensor):
         return
+    check_open(thing)
     on_host = on_device(thing) is None
     methods = ("__getitem__", "__setitem__") if what == "target" else ("__getitem__",)
     if on_host and (isinstance(thing, type) or not all(hasattr(thing, name) for name in ("shape", "dtype", *methods))):
@@ -84,7 +86,7 @@ def check_operand(thing: Any, what: str) -> None:
             " give an array, a memory map, a zarr or HDF5 array, or an ExternalTensor"
         )
     check_plain(thing, f"the {what}")
-    shape = extents(tuple(thing.shape), "shape")
+    shape = extents(tuple(thing.shape), f"the shape of the {what}")
     if not shape:
         raise LayoutError(f"the {what} is a single element without axes, which has no tiles; give array.reshape(1)")
     if min(shape) < 0 or prod([max(n, 1) for n in shape]) >= 1 << 62:
@@ -118,8 +120,8 @@ def check_one_shape(sources: Sequence[Any], targets: Sequence[Any]) -> None:
         if shape != shapes[0][1]:
             raise LayoutError(
                 f"source has shape {shapes[0][1]}, {what} has shape {shape}; they must be equal, or cut by tilers of"
-                " their own: Pipeline([Input(source, tiler)], [Output(target, tiler)]). A halo is overlap=, not a larger"
-                " source"
+                " their own: Pipeline([Input(source, tiler)], [Output(target, tiler)]). A halo is overlap=, not a"
+                " larger source"
             )
 
 

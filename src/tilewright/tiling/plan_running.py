@@ -228,7 +228,7 @@ def count_workers(executor: Executor) -> int:
     ...     count_workers(pool)
     3
     """
-    client = getattr(executor, "_client", None)  # Dask's executors have no public name for it
+    client: Any = getattr(executor, "_client", None)  # Dask's executors have no public name for it
     if hasattr(client, "ncores"):
         return sum(client.ncores().values())
     for name in ("_max_workers", "num_workers", "max_workers"):
@@ -364,7 +364,7 @@ class PlanRun:
     def _broken(self, problem: BaseException) -> TransferError:
         done = self.ran + self.skipped
         remedy = (
-            f"run the plan again with a new executor and manifest={str(self.record.path)!r}, and only the others are run"
+            f"run the plan again with a new executor and manifest={str(self.record.path)!r}, and only the rest is run"
             if self.record is not None
             else "run the plan again with a new executor; with manifest='...' it would go on where it stopped"
         )
@@ -397,8 +397,8 @@ class PlanRun:
                     break
                 if time.monotonic() > until:
                     raise TransferError(
-                        f"{outcome.worker}, which ran task {task.number}, has another {what} than this process: it is in"
-                        " the memory of one process, or on a disk of one machine; use a file, or a zarr array in files,"
+                        f"{outcome.worker}, which ran task {task.number}, has another {what} than this process: it is"
+                        " in the memory of one process, or on a disk of one machine; use a file, or a zarr array in files,"
                         " that all workers reach by the same path, or an executor of threads"
                     )
                 time.sleep(0.1)

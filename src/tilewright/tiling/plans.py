@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
+import numpy as np  # noqa: F401  (for the examples)
 
 from ..errors import LayoutError, TransferError
 from ..layout.boxes import Box
@@ -211,7 +211,7 @@ class TilePlan(Shown, Sequence[Task]):
         return found
 
     def _identity(self) -> dict[str, Any]:
-        """Return what tells the work from other work, but for the compute: what is read and written, and in what parts."""
+        """Return what tells the work from other work, beside the compute: what is read and written, in what parts."""
         return {
             **{f"source {k}": end.identity(reading=True) for k, end in enumerate(self.sources)},
             **{f"target {k}": end.identity(reading=False) for k, end in enumerate(self.targets)},

@@ -2,7 +2,7 @@
 """Where stored arrays live: what two handles of one array have in common, and who reaches it.
 
 Zarr, HDF5 and Dask make a new object at each access, so objects say nothing: a store is known by its folder, file, URL
-or dictionary, and by the array's name in it. None of the libraries is imported here; whoever has their objects has them.
+or dictionary, and by the array's name in it. The libraries are not imported for that: who has their objects has them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def is_zarr(thing: Any) -> bool:
     >>> is_zarr(np.zeros(3))
     False
     """
-    return _is_of(thing, "zarr") and hasattr(thing, "chunks")
+    return _is_of(thing, "zarr") and hasattr(type(thing), "chunks")
 
 
 def is_hdf5(thing: Any) -> bool:
@@ -70,7 +70,16 @@ def is_hdf5(thing: Any) -> bool:
     >>> is_hdf5(np.zeros(3))
     False
     """
-    return _is_of(thing, "h5py") and hasattr(_dataset(thing), "chunks")
+    return _is_of(thing, "h5py") and hasattr(type(_dataset(thing)), "chunks")
+
+
+def check_open(thing: Any) -> None:
+    """Raise if an object is a dataset of an HDF5 file that was closed, which says nothing of itself any more.
+
+    >>> check_open(np.zeros(3))
+    """
+    if is_hdf5(thing) and not _dataset(thing).id:
+        raise TransferError("the HDF5 dataset is closed; leave its file open until the run is over")
 
 
 def _is_of(thing: Any, package: str) -> bool:
@@ -191,8 +200,6 @@ def _dataset(thing: Any) -> Any:
 def _hdf5_places(dataset: Any) -> Iterator[Place]:
     h5py = import_module("h5py")
     private = "an HDF5 dataset, which h5py cannot send to another process"
-    if not dataset.id:
-        raise TransferError("the HDF5 dataset is closed; keep its file open until the run is over")
     info = h5py.h5o.get_info(dataset.id)  # the same for all links to a dataset
     try:
         status = os.stat(dataset.file.filename)
