@@ -311,7 +311,8 @@ def check_written(step: Step, marks: list[Array]) -> None:
         if found > expected and found - expected - found * log(found / expected) < _CHANCE:
             raise TransferError(
                 f"the compute left {found} of {out.size} elements of output {number} unwritten in tile {step.tile},"
-                " which would have whatever was in memory; write all of them, as in out[...] = result, or out[...] = 0 first"
+                " which would have whatever was in memory; write all of them, as in out[...] = result, or out[...] = 0"
+                " first"
             )
 
 

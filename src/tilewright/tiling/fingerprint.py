@@ -26,8 +26,8 @@ import numpy as np
 
 _LIBRARIES = tuple({str(PurePath(sysconfig.get_path(name))) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
-_VALUES: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, PurePath, Fraction)
-_VALUES += (date, time, timedelta, np.dtype, np.generic)
+_NUMBERS: tuple[type, ...] = (bool, int, float, complex, Fraction, np.generic, np.dtype, date, time, timedelta)
+_VALUES: tuple[type, ...] = (*_NUMBERS, str, bytes, type(None), type(Ellipsis), slice, range, PurePath)
 
 
 class UnidentifiedError(Exception):

@@ -398,7 +398,7 @@ class PlanRun:
                 if time.monotonic() > until:
                     raise TransferError(
                         f"{outcome.worker}, which ran task {task.number}, has another {what} than this process: it is"
-                        " in the memory of one process, or on a disk of one machine; use a file, or a zarr array in files,"
-                        " that all workers reach by the same path, or an executor of threads"
+                        " in the memory of one process, or on a disk of one machine; use a file, or a zarr array in"
+                        " files, that all workers reach by the same path, or an executor of threads"
                     )
                 time.sleep(0.1)
