@@ -2,6 +2,7 @@
 """Tile plans: independent tasks, on any executor, tried again, remembered, in parts."""
 
 import os
+import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -279,6 +280,49 @@ def test_work_in_flight_is_bounded():
         plan_tiles(np.arange(1000), np.zeros(1000, int), (2,)).run(watched, pool, in_flight=5)
     assert Counting.queued <= 5
     assert most[1] <= 2
+
+
+def _killed(x, y):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_an_executor_that_breaks_is_an_error_of_ours(files, tmp_path):
+    before, after, _ = files
+    plan = plan_tiles(before, after, (20, 20))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(
+            TransferError, match=r"executor is broken, with 0 of 9 tasks done: .*with manifest='\.\.\.'"
+        ):
+            plan.run(_killed, pool)
+        with pytest.raises(TransferError, match=r"executor is broken.*again with a new executor and manifest='.*done'"):
+            plan.run(_killed, pool, manifest=tmp_path / "done")
+    with pytest.raises(TransferError, match="executor is broken"):
+        plan.run(negated, pool)
+
+
+def test_equal_calls_are_never_the_same_call():
+    """An executor that remembers what it was asked, as Dask does, must run what is tried again."""
+
+    class Remembering(ThreadPoolExecutor):
+        def submit(self, function, plan, *work):
+            key = (function, id(plan), *[repr(each) for each in work])
+            if key not in known:
+                known[key] = super().submit(function, plan, *work)
+            return known[key]
+
+    known: dict = {}
+    calls = []
+
+    def flaky(x, y):
+        calls.append(1)
+        if len(calls) % 3:
+            raise OSError("not now")
+        negated(x, y)
+
+    target = np.zeros(40, int)
+    with Remembering(1) as pool:
+        assert plan_tiles(np.arange(40), target, (4,)).run(flaky, pool, retries=9).retried > 10
+    assert (target == -np.arange(40)).all()
 
 
 def test_a_plan_can_be_cancelled():
