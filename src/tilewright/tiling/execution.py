@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterator
-from math import log
+from math import gcd, log
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -16,7 +16,7 @@ from ..layout.boxes import Box, empty_box
 from .ports import Port, Room
 from .schedule import Compute, Export, Import, Key, Kind, Wait
 from .trace import Span, Trace
-from .transfers import Engine, InlineEngine, ThreadEngine, Transfer, raise_failures
+from .transfers import Engine, InlineEngine, ThreadEngine, Transfer, raise_failures, start_transfer
 
 if TYPE_CHECKING:
     from .pipeline import Pipeline
@@ -102,6 +102,10 @@ class Run:
         self.moved: dict[Kind, int] = {"import": 0, "export": 0}
         self.done = 0
         self._computes = pipeline.scheme != "direct"
+        # tiles that share elements of an output are written in their order: the last export of each such operand
+        self._last: dict[int, Transfer | None] = {
+            operand: None for operand, (_, item) in enumerate(pipeline.writing()) if any(item.tiler.overlap)
+        }
         rooms_in, rooms_out = pipeline.rooms()
         reading = [(port, iter(item.tiler), item.fill) for port, item in pipeline.reading()]
         writing = [(port, iter(item.tiler)) for port, item in pipeline.writing()]
@@ -140,9 +144,14 @@ class Run:
                         if self.trace is not None:
                             self.trace.spans.append(Span("compute", action.tile, 0, began, perf_counter_ns()))
         finally:
-            engine.wait(list(self.under_way.values()))
-            if owned is not None:
-                owned.close()
+            try:
+                engine.wait(list(self.under_way.values()))
+            finally:
+                for transfer in self.under_way.values():  # what an engine has dropped must not run later on
+                    transfer.abandon(TransferError("the run is over"))
+                    transfer.join()
+                if owned is not None:
+                    owned.close()
 
     def _begin_import(self, action: Import) -> None:
         lane = self._in[action.buffer][action.operand]
@@ -156,11 +165,16 @@ class Run:
         self._begin("export", action, lane.port.exporting(lane.tile, lane.room), lane.array.nbytes)
 
     def _begin(self, kind: Kind, action: Import | Export, work: Callable[[], None], nbytes: int) -> None:
-        after = [self.under_way[key] for key in action.after if key in self.under_way] if action.after else ()
+        after = [self.under_way[key] for key in action.after if key in self.under_way] if action.after else []
         transfer = Transfer(kind, action.tile, work, nbytes, after, action.operand)
+        if kind == "export" and action.operand in self._last:
+            before = self._last[action.operand]
+            if before is not None:
+                after.append(before)
+            self._last[action.operand] = transfer
         self.under_way[kind, action.tile, action.operand] = transfer
         self.moved[kind] += nbytes
-        self.engine.start(transfer)
+        start_transfer(self.engine, transfer)
 
     def _wait(self, keys: tuple[Key, ...]) -> None:
         if self.cancel is not None and self.cancel.is_set():
@@ -285,8 +299,8 @@ def mark_outputs(step: Step) -> list[Array]:
     >>> bool((mark_outputs(step)[0] == step.outputs[0].view(np.uint8)).all())
     True
     """
-    random = np.random.default_rng()
-    marks = [random.integers(0, 256, out.nbytes, np.uint8) for out in step.outputs]
+    random = np.random.SFC64()  # the fastest: 0.3 ms for 1 MiB
+    marks = [random.random_raw(-(-out.nbytes // 8)).view(np.uint8)[: out.nbytes] for out in step.outputs]
     for mark, out in zip(marks, step.outputs, strict=True):
         out.reshape(-1).view(np.uint8)[...] = mark
     return marks
@@ -305,8 +319,11 @@ def check_written(step: Step, marks: list[Array]) -> None:
     """
     for number, (mark, out) in enumerate(zip(marks, step.outputs, strict=True)):
         size = out.dtype.itemsize
-        same = out.reshape(-1).view(np.uint8).reshape(-1, size) == mark.reshape(-1, size)
-        found = int(same.all(axis=1).sum())
+        word = f"u{gcd(size, 8)}"
+        same = out.reshape(-1).view(word) == mark.view(word)
+        if size > same.itemsize * gcd(size, 8):
+            same = same.reshape(out.size, -1).all(axis=1)
+        found = np.count_nonzero(same)
         expected = out.size / 256.0**size
         if found > expected and found - expected - found * log(found / expected) < _CHANCE:
             raise TransferError(
