@@ -17,6 +17,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from functools import cached_property
 from itertools import count
 from math import ceil
 from queue import Empty, SimpleQueue
@@ -113,8 +114,28 @@ class _Slots(NamedTuple):
         return True
 
 
-def _slots(ends: Sequence[Any], boxes: Sequence[Box], writing: bool) -> _Slots:
-    ports = [end.port(writing) for end in ends]
+class _Ports:
+    """The ports of a plan, opened once for the tasks of a batch."""
+
+    def __init__(self, plan: TilePlan) -> None:
+        self._plan = plan
+
+    @cached_property
+    def _reading(self) -> list[Port]:
+        return [end.port(writing=False) for end in self._plan.sources]
+
+    @cached_property
+    def _writing(self) -> list[Port]:
+        return [end.port(writing=True) for end in self._plan.targets]
+
+    def inputs(self, task: Task) -> _Slots:
+        return _slots(self._reading, task.inputs)
+
+    def outputs(self, task: Task) -> _Slots:
+        return _slots(self._writing, task.outputs)
+
+
+def _slots(ports: list[Port], boxes: Sequence[Box]) -> _Slots:
     return _Slots(ports, boxes, [Room(box.size * port.dtype.itemsize) for port, box in zip(ports, boxes, strict=True)])
 
 
@@ -126,6 +147,7 @@ def run_task(
     known: Checksums | None = None,
     gate: Gate | None = None,
     ticket: Ticket | None = None,
+    ports: _Ports | None = None,
 ) -> Outcome:
     """Return what became of a task: read, compute, write. This is what travels to a worker.
 
@@ -142,8 +164,8 @@ def run_task(
     """
     began = time.perf_counter()
     worker = "" if ticket is None or ticket.process == _process() or ticket.run in _SEEN else _process()
-    leaving = _slots(plan.targets, task.outputs, writing=True)
-    arriving = _slots(plan.sources, task.inputs, writing=False)
+    ports = _Ports(plan) if ports is None else ports
+    leaving, arriving = ports.outputs(task), ports.inputs(task)
     is_there = False
     if known is not None:
         leaving.fill(None)
@@ -185,9 +207,10 @@ def run_batch(
     [0, 1, 2]
     """
     found: list[Outcome | Failure] = []
+    ports = _Ports(plan)
     for task, known in batch:
         try:
-            found.append(run_task(plan, task, compute, remember, known, gate, ticket))
+            found.append(run_task(plan, task, compute, remember, known, gate, ticket, ports))
         except CancelledError:
             raise
         except Exception as problem:
@@ -300,7 +323,8 @@ class PlanRun:
         if self._again:
             tasks = [self._again.popleft()]
         else:
-            size = min(self._batch, max(1, (self.plan.last - self._next) // self._most_in_flight()))
+            share = (self.plan.last - self._next) // self._most_in_flight()  # leave some for everybody
+            size = 1 if self.executor is None else max(1, min(self._batch, share))
             numbers = range(self._next, min(self._next + size, self.plan.last))
             self._next = numbers.stop
             tasks = [(self.plan._task(number), 0) for number in numbers]
@@ -385,9 +409,10 @@ class PlanRun:
 
     def _check_seen(self, task: Task, outcome: Outcome) -> None:
         """Raise unless this process finds what a worker has read and written: it could be in the worker's memory."""
+        ports = _Ports(self.plan)
         sides = (
-            ("source", _slots(self.plan.sources, task.inputs, False), self.plan.pad, outcome.checksums.read),
-            ("target", _slots(self.plan.targets, task.outputs, True), None, outcome.checksums.wrote),
+            ("source", ports.inputs(task), self.plan.pad, outcome.checksums.read),
+            ("target", ports.outputs(task), None, outcome.checksums.wrote),
         )
         for what, slots, pad, wanted in sides:
             until = time.monotonic() + (0 if _is_here(outcome.worker) else SEEN_WITHIN)
