@@ -10,7 +10,7 @@ import pytest
 
 from tilewright import TransferError
 from tilewright.tiling import plan_tiles
-from tilewright.tiling.plan_running import count_workers
+from tilewright.tiling.executors import count_workers
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -69,9 +69,9 @@ def test_short_tasks_are_submitted_together_and_as_many_as_the_cluster_takes(cli
     executor, sizes, most = client.get_executor(), [], []
     submit = executor.submit
 
-    def watched(function, plan, batch, *rest):
-        sizes.append(len(batch))
-        future = submit(function, plan, batch, *rest)
+    def watched(*work):
+        sizes.append(len(work[2]))  # of the batch
+        future = submit(*work)
         under_way.append(future)
         most.append(sum(not each.done() for each in under_way))
         return future

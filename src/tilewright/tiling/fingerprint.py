@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 import sys
 import sysconfig
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-_LIBRARIES = tuple({str(PurePath(sysconfig.get_path(name))) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARIES = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib")})
 
 _NUMBERS: tuple[type, ...] = (bool, int, float, complex, Fraction, np.generic, np.dtype, date, time, timedelta)
 _VALUES: tuple[type, ...] = (*_NUMBERS, str, bytes, type(None), type(Ellipsis), slice, range, PurePath)
@@ -210,10 +211,11 @@ def _names(code: CodeType) -> Iterator[str]:
 def _is_library(module: str | None) -> bool:
     """Return whether a module belongs to Python or to an installed package, which a version number identifies."""
     found = sys.modules.get(module or "")
-    if found is None:
+    if module is None or found is None:
         return False
     path = getattr(found, "__file__", None)
-    return (path is None and module != "__main__") or (path is not None and str(path).startswith(_LIBRARIES))
+    in_python = module.partition(".")[0] in sys.stdlib_module_names
+    return in_python or (path is not None and str(path).startswith(_LIBRARIES))
 
 
 def _library_member(value: Any) -> ModuleType | None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..atomic import write_file
 from ..errors import TransferError
+from ..files.source_file import SourceFile
 
 _START = b'{"plan": '
 
@@ -56,7 +57,8 @@ class Manifest:
 
     def _read(self, plan: dict[str, Any]) -> bytes:
         """Return the whole lines of the file, and take what they say."""
-        text = self.path.read_bytes()
+        file = SourceFile(self.path)  # a pipe or a folder is refused
+        text = file.read(0, file.size)
         whole = text[: text.rfind(b"\n") + 1]
         lines = whole.splitlines()
         if not lines and text[: len(_START)] == _START[: len(text)]:
@@ -90,7 +92,9 @@ class Manifest:
         {7: Checksums(read=0, wrote=0)}
         """
         self.done[number] = checksums
-        self._file.write(json.dumps({"done": number, **checksums._asdict()}).encode() + b"\n")
+        line = json.dumps({"done": number, **checksums._asdict()}).encode() + b"\n"
+        while line:  # a disk that is full takes a part
+            line = line[self._file.write(line) or 0 :]
 
     def close(self) -> None:
         """Write everything to the disk."""

@@ -2,8 +2,7 @@
 """Running the tasks of a plan: here or on an executor, again where one failed, and not where its result is there.
 
 What is submitted is a batch: as many tasks as take about 50 ms together, since handing one over to another process or
-machine takes milliseconds. Each task still has its own retries and its own line in the manifest. Every submission has
-an argument that no other one has: Dask takes equal calls for the same, and would answer a retry with the old failure.
+machine takes milliseconds. Each task still has its own retries and its own line in the manifest.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from functools import cached_property
-from itertools import count
 from math import ceil
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +27,7 @@ import numpy as np
 from ..errors import TransferError
 from ..layout.boxes import Box
 from .execution import CancelledError, Gate, Progress, Step, Switch, run_compute
+from .executors import count_workers, submit_anew
 from .manifest import Checksums, Manifest
 from .ports import Port, Room
 
@@ -77,11 +76,10 @@ class SourceChangedError(TransferError):
 
 
 class Ticket(NamedTuple):
-    """What makes a submission unlike all others: the run it belongs to, the process that asks, and a number."""
+    """Where a batch comes from: the run it belongs to, and the process that asks."""
 
     run: str
     process: str
-    number: int
 
 
 class _Slots(NamedTuple):
@@ -197,13 +195,16 @@ def run_batch(
     remember: bool,
     gate: Gate,
     ticket: Ticket,
+    call: str = "",
 ) -> list[Outcome | Failure]:
     """Return what became of several tasks, each on its own: one that fails leaves the others alone.
+
+    `call` only makes a call unlike others (see `submit_anew`).
 
     >>> from tilewright.tiling import plan_tiles
     >>> plan = plan_tiles(np.arange(10), np.zeros(10, int), tile=(4,))
     >>> batch = [(task, None) for task in plan]
-    >>> [each.number for each in run_batch(plan, batch, np.negative, False, Gate(), Ticket("", "", 0))]
+    >>> [each.number for each in run_batch(plan, batch, np.negative, False, Gate(), Ticket("", ""))]
     [0, 1, 2]
     """
     found: list[Outcome | Failure] = []
@@ -243,24 +244,6 @@ def _is_here(process: str) -> bool:
     return f" on {platform.node()} (" in process
 
 
-def count_workers(executor: Executor) -> int:
-    """Return how many tasks an executor runs at once: the cores of a Dask cluster, or its workers, if it says so.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(3) as pool:
-    ...     count_workers(pool)
-    3
-    """
-    client: Any = getattr(executor, "_client", None)  # Dask's executors have no public name for it
-    if hasattr(client, "ncores"):
-        return sum(client.ncores().values())
-    for name in ("_max_workers", "num_workers", "max_workers"):
-        found = getattr(executor, name, None)
-        if isinstance(found, int) and found > 0:
-            return found
-    return os.cpu_count() or 4
-
-
 class PlanRun:
     """One run of a plan: which tasks are under way, how often each was tried, and what is done."""
 
@@ -283,7 +266,7 @@ class PlanRun:
         self._again: deque[tuple[Task, int]] = deque()  # to be tried again, with the number of attempts so far
         self._under_way: dict[Future[list[Outcome | Failure]], list[tuple[Task, int]]] = {}
         self._over: SimpleQueue[Future[list[Outcome | Failure]]] = SimpleQueue()
-        self._run, self._numbers = uuid4().hex, count()
+        self._ticket = Ticket(uuid4().hex, _process())
         self._batch, self._seconds = 1, 0.0  # tasks of a submission, and seconds of a task
         self._workers, self._asked = 1, float("-inf")
 
@@ -311,7 +294,7 @@ class PlanRun:
             return 1
         now = time.monotonic()
         if now - self._asked > ASK_AGAIN:
-            self._workers, self._asked = max(1, count_workers(self.executor)), now
+            self._workers, self._asked = count_workers(self.executor), now
         return self.in_flight or 2 * self._workers + 2
 
     def _check_cancel(self) -> None:
@@ -330,14 +313,13 @@ class PlanRun:
             tasks = [(self.plan._task(number), 0) for number in numbers]
         done = {} if self.record is None else self.record.done
         batch = [(task, done.get(task.number)) for task, _ in tasks]
-        ticket = Ticket(self._run, _process(), next(self._numbers))
-        work = (self.plan, batch, self.compute, self.record is not None, self._gate, ticket)
+        work = (self.plan, batch, self.compute, self.record is not None, self._gate, self._ticket)
         if self.executor is None:
             future: Future[list[Outcome | Failure]] = Future()
             future.set_result(run_batch(*work))
         else:
             try:
-                future = self.executor.submit(run_batch, *work)
+                future = submit_anew(self.executor, run_batch, *work)
             except RuntimeError as problem:  # it is broken, or was shut down
                 raise self._broken(problem) from problem
         self._under_way[future] = tasks
