@@ -20,7 +20,7 @@ from .tensors import ExternalTensor
 from .tiler import Tiler
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # it stands for storage, which is equal to itself alone
 class Input:
     """An operand that is read: where it lives, how it is cut, and what lies around it.
 
@@ -33,7 +33,7 @@ class Input:
     fill: Any = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Output:
     """An operand that is written: where it lives, and how it is cut.
 
