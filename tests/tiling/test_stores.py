@@ -82,9 +82,9 @@ def in_hdf5(folder):
     yield [x, file["x"], file["soft"], file["hard"], file["group/up"], again["x"], file["outside"], virtual, Sliced(x)]
     yield [file["group/y"], again["/group/y"]]
     yield [h5py.File(folder / "b.h5", "w").create_dataset("x", (12,), "f8")]
-    kept = h5py.File("a.h5", "w", driver="core", backing_store=False)
-    kept["x"] = np.zeros(12)
-    yield [kept["x"], kept["x"]]
+    memory = h5py.File("a.h5", "w", driver="core", backing_store=False)
+    memory["x"] = np.zeros(12)
+    yield [memory["x"], memory["x"]]
 
 
 def in_files(folder):

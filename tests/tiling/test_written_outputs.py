@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compute writes all of its outputs and returns nothing of its own, or it is refused: what is lost is told."""
+"""A compute writes all of its outputs and returns nothing of its own, or it is refused."""
 
 import numpy as np
 import pytest

@@ -199,7 +199,7 @@ class Run:
 class Gate:
     """What lets tiles out until it is closed: `with gate:` raises then, and `close` waits for those under way.
 
-    A thread cannot be stopped in the middle of a compute. It can be kept from writing what it has computed.
+    A thread cannot be stopped in the middle of a compute. What it has computed need not be written, though.
 
     >>> gate = Gate()
     >>> with gate:

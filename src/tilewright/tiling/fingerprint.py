@@ -4,7 +4,7 @@
 A run that goes on where another one stopped must do the same work. A function is known by its byte code, defaults,
 closure and the globals it names, and so are the functions it calls; what belongs to the standard library or to an
 installed package, by its name and version. A lambda has no name, and locks, files or generators have no value: such
-computes cannot be told apart.
+computes cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VALUES: tuple[type, ...] = (*_NUMBERS, str, bytes, type(None), type(Ellipsis), 
 
 
 class UnidentifiedError(Exception):
-    """A compute, or something it uses, that cannot be told from others: which one, and why."""
+    """A compute, or something it uses, that cannot be identified: which one, and why."""
 
 
 def name_compute(compute: Any) -> str:

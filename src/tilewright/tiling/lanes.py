@@ -38,7 +38,7 @@ WORTH_A_THREAD = 256 << 10
 is enough where computes may meet, so that no turn is passed, and where tiles come from files, which takes longer."""
 
 LEAVE_AFTER = 0.05
-"""Seconds that an interruption waits for each lane to end; one that is in a long compute ends on its own."""
+"""Seconds that an interruption waits for each worker to end; one that is in a long compute ends on its own."""
 
 _STOPPED = 1 << 62
 
@@ -113,10 +113,10 @@ class Lanes:
         self._failure: tuple[int, BaseException] | None = None
 
     def run(self) -> None:
-        """Carry all tiles; whatever happens, nothing is written once this has returned.
+        """Run all tiles; whatever happens, nothing is written once this has returned.
 
-        Several lanes have a thread each, and this one waits for them: a lane that computes, or waits for its turn in
-        the native library, would not notice an interruption. After one, lanes that are in a compute are left to it.
+        Several workers have a thread each, and this one waits for them: a worker that computes, or waits for its turn
+        in the native library, would not notice an interruption. After one, workers in a compute are left to it.
         """
         into, out = (list(rooms.values()) for rooms in self.pipeline.rooms())
         if self.pipeline.scheme == "simplex":
@@ -124,11 +124,11 @@ class Lanes:
         if self.count == 1:
             self._carry_tiles(0, into[0], out[0])
         else:
-            self._carry_in_threads(into, out)
+            self._run_threads(into, out)
         if self._failure is not None:
             raise self._failure[1]
 
-    def _carry_in_threads(self, into: list[list[Room]], out: list[list[Room]]) -> None:
+    def _run_threads(self, into: list[list[Room]], out: list[list[Room]]) -> None:
         treatment = np.geterr()  # NumPy keeps what it does about errors for each thread
         threads = [
             threading.Thread(

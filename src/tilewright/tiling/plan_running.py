@@ -87,19 +87,19 @@ class _Slots(NamedTuple):
 
     ports: list[Port]
     boxes: Sequence[Box]
-    rooms: list[Room]
+    buffers: list[Room]
 
     def arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
-        return tuple([room.view(box.shape, port.dtype) for port, box, room in zip(*self, strict=True)])
+        return tuple([buffer.view(box.shape, port.dtype) for port, box, buffer in zip(*self, strict=True)])
 
     def fill(self, pad: Any) -> None:
-        for port, box, room in zip(*self, strict=True):
-            port.importing(box, room, pad)()
+        for port, box, buffer in zip(*self, strict=True):
+            port.importing(box, buffer, pad)()
 
     def checksum(self) -> int:
         total = 0
-        for port, box, room in zip(*self, strict=True):
-            total = zlib.crc32(room.bytes[: box.size * port.dtype.itemsize].data, total)
+        for port, box, buffer in zip(*self, strict=True):
+            total = zlib.crc32(buffer.bytes[: box.size * port.dtype.itemsize].data, total)
         return total
 
     def is_constant(self) -> bool:
@@ -180,11 +180,11 @@ def run_task(
     informative = bool(worker) and not arriving.is_constant()
     run_compute(compute, Step(task.number, arriving.arrays(), leaving.arrays()), task.number == plan.first)
     with gate or Gate():
-        for port, box, room in zip(*leaving, strict=True):
-            port.exporting(box, room)()
+        for port, box, buffer in zip(*leaving, strict=True):
+            port.exporting(box, buffer)()
     wrote = leaving.checksum() if remember or worker else 0
     if informative and ticket is not None and not leaving.is_constant():
-        _SEEN.add(ticket.run)  # what this process reads and writes can be told from nothing: once is enough
+        _SEEN.add(ticket.run)  # neither side was empty: once is enough
     return Outcome(task.number, Checksums(read, wrote), True, time.perf_counter() - began, worker)
 
 

@@ -49,12 +49,12 @@ class Transfer:
         self.began = self.ended = 0
         self._gate = threading.Lock()  # held until the transfer is over: the cheapest thing that can be waited for
         self._gate.acquire()
-        self._claim = threading.Lock()  # taken by whoever carries the transfer out
+        self._claim = threading.Lock()  # taken by whoever runs the transfer
 
     def run(self) -> None:
-        """Carry the transfer out, after those it depends on, and note what goes wrong for whoever waits.
+        """Run the transfer, after those it depends on, and note what goes wrong for whoever waits.
 
-        Whatever the order in which an engine runs transfers, each is carried out once: a buffer that was filled again
+        Whatever the order in which an engine runs transfers, each runs once: a buffer that was filled again
         may hold another tile by then. A second call returns when the first is over.
         """
         if not self._claim.acquire(blocking=False):
@@ -76,7 +76,7 @@ class Transfer:
             self._gate.release()
 
     def abandon(self, problem: BaseException) -> None:
-        """End a transfer with an error, unless it is carried out already: nobody would wait for it in vain."""
+        """End a transfer with an error, unless somebody runs it already: nobody would wait for it in vain."""
         if self._claim.acquire(blocking=False):
             self.error = problem
             self._gate.release()
