@@ -66,8 +66,10 @@ def fingerprint_compute(compute: Callable[..., Any]) -> str:
     try:
         for part in _Reader().parts(compute, "the compute"):
             digest.update(f"{len(part)}:".encode() + part)
-    except RecursionError:
-        raise UnidentifiedError("the compute depends on objects nested too deeply to compare") from None
+    except UnidentifiedError:
+        raise
+    except Exception as problem:  # of objects of any kind, or nested too deeply
+        raise UnidentifiedError(f"the compute cannot be read ({type(problem).__name__}: {problem})") from None
     return digest.hexdigest()
 
 

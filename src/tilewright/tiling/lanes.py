@@ -37,8 +37,8 @@ WORTH_A_THREAD = 256 << 10
 """Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs. A quarter of it
 is enough where computes may meet, so that no turn is passed, and where tiles come from files, which takes longer."""
 
-LEAVE_AFTER = 0.05
-"""Seconds that an interruption waits for each worker to end; one that is in a long compute ends on its own."""
+LEAVE_AFTER = 100_000_000
+"""Nanoseconds that an interruption waits for the workers to end; one that is in a long compute ends on its own."""
 
 _STOPPED = 1 << 62
 
@@ -148,10 +148,10 @@ class Lanes:
         except BaseException as problem:  # no thread to be had, or an interruption
             self._fail(-1, problem)
             self._gate.close()
-            patience = None if isinstance(problem, Exception) else LEAVE_AFTER
+            until = perf_counter_ns() + LEAVE_AFTER
             for thread in threads:
                 with suppress(RuntimeError):  # it never started
-                    thread.join(patience)
+                    thread.join(None if isinstance(problem, Exception) else max(0, until - perf_counter_ns()) / 1e9)
 
     def _follow(self, lane: int, into: list[Room], out: list[Room], treatment: Any) -> None:
         if lane == 0:
