@@ -108,7 +108,7 @@ def test_ctrl_c_stops_a_stream_and_leaves_nothing(start, tmp_path):
     np.save(tmp_path / "in.npy", np.zeros((400, 400), np.float32))
     (tmp_path / "slow.py").write_text(
         "import pathlib, time\n"
-        "def f(x, out):\n    pathlib.Path('started').touch()\n    time.sleep(0.05)\n    out[...] = x\n",
+        "def f(x, out):\n    pathlib.Path('started').touch()\n    time.sleep(8)\n    out[...] = x\n",
         encoding="utf-8",
     )
     process = start("stream", "slow:f", "in.npy", "out.npy", "--tile", "20x20")
@@ -117,8 +117,10 @@ def test_ctrl_c_stops_a_stream_and_leaves_nothing(start, tmp_path):
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
+    began = time.monotonic()
     status, _, err = finished(process)
     assert status == 130
+    assert time.monotonic() - began < 4  # and not after the compute of 8 s; leaving Python takes a while, too
     assert "interrupted" in err
     assert "Traceback" not in err
     left = {each.name for each in tmp_path.iterdir()} - {"__pycache__"}
