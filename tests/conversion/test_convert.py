@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
+from tilewright.atomic import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.files import Tensorbin, Topology, write_tensorbin
 from tilewright.files.bank_image import BankImage
@@ -41,7 +42,7 @@ def check(folder, out, source, **options):
         spec = item.target.spec
         assert pages_of(made[item.name]) == to_bytes(values, spec, item.target.pad_value).tobytes()
         np.testing.assert_array_equal(made[item.name].read(), tw.from_bytes(to_bytes(values, spec), spec))
-    assert not list(Path(folder).rglob("*.part"))
+    assert not list(Path(folder).rglob(f"{PREFIX}*"))
     assert not list(Path(folder).rglob(".*"))
     assert bool(tw.verify(out, source, memory=LITTLE))
     return made

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.atomic import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.conversion.workplace import Workplace
 
@@ -121,7 +122,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     _, said = process.communicate()
     assert process.returncode == 130, said
     assert "interrupted" in said
-    assert not list(out.rglob("*.part"))
+    assert not list(out.rglob(f"{PREFIX}*"))
     report = tw.convert(source, out, dtype="bfloat8_b", resume=True)
     assert report.kept > 0
     assert bool(tw.verify(out, source))

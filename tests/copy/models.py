@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the moves should give, said in plain NumPy, and arrays whose every bit matters."""
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -11,6 +12,7 @@ from tilewright.formats import SCALAR_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout
 
 SCALARS = list(SCALAR_FORMATS)
+ragged_plan = partial(plan_copy, crop=True, pad=True)  # between shapes of which either may reach further
 POISON = 0xA5
 
 

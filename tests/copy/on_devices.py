@@ -3,10 +3,10 @@
 
 import numpy as np
 
-from tilewright.copy import Placement, execute, plan_copy
+from tilewright.copy import Placement, execute
 from tilewright.formats import BLOCK_FORMATS, format_of
 
-from .models import any_bits
+from .models import any_bits, ragged_plan
 
 KNOWN_BLOCKS = [name for name in BLOCK_FORMATS if name.startswith("bfloat")]
 
@@ -43,7 +43,7 @@ def bytes_made(engine, plan, source, tuning):
 def check_cut(engine, tuning, pair, elements, seed):
     """Fail if kernels that are cut in another way make other bytes than the reference does."""
     source, target = pair.source, pair.target
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
+    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
     data = any_bits(np.random.default_rng(seed), (int(source.layout.cosize),), elements[0])
     wanted = np.full(max(1, plan.target.nbytes), 0xA5, dtype=np.uint8)
     execute(plan, data, wanted, engine="reference")

@@ -10,7 +10,7 @@ from tilewright.copy.leaves import prefix_boxes, suffix_boxes
 from tilewright.formats import format_of
 from tilewright.layout import Layout, pad, row_major
 
-from .models import any_bits, assert_same_bits, numbers, poisoned, tilized
+from .models import any_bits, assert_same_bits, numbers, poisoned, ragged_plan, tilized
 
 
 @pytest.mark.parametrize("tile", [(4, 32), (8, 16), (1, 32), (1, 16), (2, 16)])
@@ -52,14 +52,14 @@ def test_long_rows_do_not_recurse(engine):
 
 
 def test_a_mode_of_one_that_is_all_padding_is_filled(engine):
-    plan = plan_copy(Placement(row_major(0, 4), "int8"), Placement(row_major(1, 4), "int8", fill=7))
+    plan = ragged_plan(Placement(row_major(0, 4), "int8"), Placement(row_major(1, 4), "int8", fill=7))
     out = poisoned(4, "int8")
     execute(plan, np.zeros(0, np.int8), out, **engine)
     assert out.tolist() == [7] * 4
 
 
 def test_blocks_of_a_mode_of_one_that_is_all_padding_are_filled(engine):
-    plan = plan_copy(Placement(row_major(0, 16), "float32"), Placement(row_major(1, 16), "bfloat8_b", 1, 16))
+    plan = ragged_plan(Placement(row_major(0, 16), "float32"), Placement(row_major(1, 16), "bfloat8_b", 1, 16))
     out = np.full(32, 0xEE, np.uint8)
     execute(plan, np.zeros(0, np.float32), out, **engine)
     assert out[[0, 16, 31]].tolist() == [127, 64, 64]
@@ -74,7 +74,7 @@ def test_a_mode_without_leaves_has_one_index():
 def test_the_padding_of_a_composition_is_padding(engine):
     source = pad(Layout((1, (2, 2)), (0, (2, 1))), (1, 5))
     assert [source.valid(0, k) for k in range(5)] == [True] * 4 + [False]
-    plan = plan_copy(Placement(source, "int8"), Placement(row_major(1, 5), "int8", fill=9))
+    plan = ragged_plan(Placement(source, "int8"), Placement(row_major(1, 5), "int8", fill=9))
     assert (plan.moved, plan.filled) == (4, 1)
 
 
@@ -90,7 +90,7 @@ def test_blocks_from_nested_strides_that_do_not_divide_are_refused_with_a_reason
 
 
 def test_an_empty_nested_source_packs_padding():
-    plan = plan_copy(
+    plan = ragged_plan(
         Placement(Layout(((0, 3), 16), ((16, 0), 1)), "float32"),
         Placement(row_major(2, 16), "bfloat8_b", tile_elements=32),
     )

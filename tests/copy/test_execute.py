@@ -22,7 +22,7 @@ from tilewright.copy import (
 from tilewright.formats import cast, format_of
 from tilewright.layout import Layout, Swizzle, col_major, compose, row_major
 
-from .models import POISON, SCALARS, any_bits, assert_same_bits, numbers, poisoned, tilized, untilized
+from .models import POISON, SCALARS, any_bits, assert_same_bits, numbers, poisoned, ragged_plan, tilized, untilized
 
 
 def same_order(count, element="int8"):
@@ -112,7 +112,7 @@ def test_nothing_happens_to_no_elements(engine):
 
 
 def test_an_empty_source_leaves_nothing_but_padding(engine):
-    plan = plan_copy(Placement(row_major(0, 4), "int8"), Placement(row_major(3, 4), "int8", fill=7))
+    plan = ragged_plan(Placement(row_major(0, 4), "int8"), Placement(row_major(3, 4), "int8", fill=7))
     target = poisoned(13, "int8")
     execute(plan, np.zeros(0, dtype=np.int8), target, **engine)
     assert target[:12].tolist() == [7] * 12

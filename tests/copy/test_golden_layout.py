@@ -174,7 +174,7 @@ def unpad(case, values, engine):
     rest = tuple(n - first for n, first in zip(values.shape, start, strict=True))
     window = Layout(rest, whole.stride) + whole(*start)
     out = poisoned(int(np.prod(shape)), values.dtype)
-    return relayout(values, window, row_major(*shape), out=out, **engine)
+    return relayout(values, window, row_major(*shape), out=out, crop=True, **engine)
 
 
 def packed(values, element, engine):

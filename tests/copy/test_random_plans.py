@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copy import Placement, execute, plan_copy
+from tilewright.copy import Placement, execute
 from tilewright.formats import BLOCK_FORMATS, cast, format_of
 from tilewright.layout import Layout, row_major, within
 
-from .models import POISON, SCALARS, any_bits, as_bytes, numbers, padding, require
+from .models import POISON, SCALARS, any_bits, as_bytes, numbers, padding, ragged_plan, require
 from .strategies import Side, pairs, strided
 
 GUARD = 80
@@ -67,7 +67,7 @@ def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(engine, 
     untouched = before.bytes.copy()
     wanted = copied_one_by_one(source, target, before, elements, fill, shifts[1])
     after = Memory(int(target.layout.cosize), format_of(elements[1]).dtype, shifts[1])
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
+    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
     execute(plan, before.elements, after.elements, **engine)
     np.testing.assert_array_equal(after.bytes, wanted.bytes)
     np.testing.assert_array_equal(before.bytes, untouched)
@@ -79,7 +79,7 @@ def test_larger_plans_agree_with_the_places_of_their_layouts(engine, pair, eleme
     source, target = pair.source, pair.target
     before = filled_memory(source, elements[0], seed, 0)
     after = Memory(int(target.layout.cosize), format_of(elements[1]).dtype, 0)
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
+    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
     wanted = after.elements.copy()
     wanted[target.layout.offsets().reshape(-1)] = padding(3, *elements)
     box = tuple(slice(min(a, b)) for a, b in zip(source.data, target.data, strict=True))
@@ -137,7 +137,7 @@ def test_a_plan_packs_blocks_from_any_strides(engine, name, data, source_format,
     place = Placement(target.layout, element, fill, tile_elements=tile)
     after = Memory(place.nbytes, np.uint8, 1)
     after.elements[...] = 0
-    execute(plan_copy(Placement(source.layout, source_format), place), memory.elements, after.elements, **engine)
+    execute(ragged_plan(Placement(source.layout, source_format), place), memory.elements, after.elements, **engine)
     np.testing.assert_array_equal(after.elements, wanted)
     assert (after.bytes[: after.start] == POISON).all()
     assert (after.bytes[after.start + wanted.size :] == POISON).all()
@@ -158,7 +158,7 @@ def test_a_plan_unpacks_blocks_to_any_strides(engine, name, data, target_format,
     wanted[target.layout.offsets().reshape(-1)] = cast(np.asarray(fill), target_format)
     box = tuple(slice(min(a, b)) for a, b in zip(source.data, target.data, strict=True))
     wanted[target.layout.offsets()[box]] = cast(flat[source.layout.offsets()[box]], target_format)
-    plan = plan_copy(
+    plan = ragged_plan(
         Placement(source.layout, element, tile_elements=tile), Placement(target.layout, target_format, fill)
     )
     execute(plan, packed, after.elements, **engine)

@@ -56,7 +56,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
 
 
 def _plan(before: Any, first: str, after: Any, second: str) -> Plan:
-    return plan_copy(Placement(before, first), Placement(after, second, 3))
+    return plan_copy(Placement(before, first), Placement(after, second, 3), crop=True, pad=True)
 
 
 def valid_data(plan: Plan, rng: np.random.Generator) -> Any:

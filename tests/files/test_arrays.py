@@ -57,7 +57,7 @@ def test_empty_arrays(tmp_path):
         ("x.txt", b"", {}, "arrays end in one of .npy"),
         ("x.raw", b"1234", {}, "raw bytes do not say what they are"),
         ("x.raw", b"1234", {"shape": (3,), "dtype": "int8"}, "takes 3 bytes, but the file has 4"),
-        ("x.npy", b"garbage", {}, "not a readable .npy file"),
+        ("x.npy", b"garbage", {}, "x.npy: it does not start as an .npy file does"),
         ("x.raw", b"1234", {"shape": (4,), "dtype": "bfloat8_b"}, "stores blocks, not elements"),
     ],
 )

@@ -6,7 +6,8 @@
 
 The placements are those of the tests of `copy/`: strided, padded, guarded, reversed, swizzled, paged, composed, with
 overlapping sources, of every scalar and block format, at any address. Each plan runs on the reference engine and on the
-native one with one and several threads; a byte that no plan owns must stay as it was. Built with a small
+native one with one and several threads; a byte that no plan owns must stay as it was, and what
+a plan says of itself must be what happened. Built with a small
 TW_BYTES_PER_THREAD (make fuzz-plans does), the native library shares out even the smallest of them.
 
 Plans are drawn in batches, and each batch has a seed of its own. That of a failure is printed, and --again runs it.
@@ -28,8 +29,9 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
-from tests.copy.models import POISON, SCALARS, any_bits, numbers, padding
+from tests.copy.models import POISON, SCALARS, any_bits, numbers, padding, ragged_plan
 from tests.copy.strategies import SOURCES, TARGETS, Side, layouts, pairs
+from tests.copy.test_plan_truth import check_truth
 from tests.copy.test_random_plans import (
     Memory,
     block_sides,
@@ -121,8 +123,10 @@ def check_copy(outcomes, pair, elements, fill, seed, shift):
     memory = filled_memory(source, elements[0], seed, shift[0])
     model = copied_one_by_one if prod(target.extents) <= ONE_BY_ONE else copied_by_offsets
     wanted = model(source, target, memory, elements, fill, shift[1])
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
+    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
     check_runs(plan, memory, Memory(int(target.layout.cosize), wanted.dtype, shift[1]), wanted.bytes)
+    if prod(target.extents) <= ONE_BY_ONE:
+        check_truth(plan, source, target, memory.elements)
     outcomes.update(kinds_of(plan.parts))
 
 
@@ -131,7 +135,7 @@ def check_larger_copies(outcomes, pair, elements, fill, seed, shift):
     source, target = pair.source, pair.target
     memory = filled_memory(source, elements[0], seed, shift[0])
     wanted = copied_by_offsets(source, target, memory, elements, fill, shift[1])
-    plan = plan_copy(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
+    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
     check_runs(plan, memory, Memory(int(target.layout.cosize), wanted.dtype, shift[1]), wanted.bytes)
     outcomes.update(kinds_of(plan.parts))
 
@@ -204,7 +208,7 @@ def check_packing(outcomes, name, source_format, fill, seed, shift, data):
 def packed(place: Placement, whole: Any, memory: Memory, source: Side, element: Any, shift: int) -> None:
     before, wanted = (Memory(place.nbytes, np.uint8, shift) for _ in range(2))
     wanted.elements[...] = whole
-    check_runs(plan_copy(Placement(source.layout, element), place), memory, before, wanted.bytes)
+    check_runs(ragged_plan(Placement(source.layout, element), place), memory, before, wanted.bytes)
 
 
 def packed_side(side: Side, element: BlockFormat, tile: int, seed: int, shift: int) -> tuple[Memory, Any]:
@@ -226,7 +230,7 @@ def check_unpacking(outcomes, name, target_format, fill, seed, shift, data):
     box = common_box(source, target)
     wanted.elements[target.layout.offsets()[box]] = cast(flat[source.layout.offsets()[box]], target_format)
     place = Placement(source.layout, element, tile_elements=tile)
-    check_runs(plan_copy(place, Placement(target.layout, target_format, fill)), memory, before, wanted.bytes)
+    check_runs(ragged_plan(place, Placement(target.layout, target_format, fill)), memory, before, wanted.bytes)
     outcomes["unpacked"] += 1
 
 
@@ -242,8 +246,9 @@ def check_repacking(outcomes, names, fill, seed, shift, data):
     place = Placement(target.layout, second, fill, tile_elements=other_tile)
     before, wanted = (Memory(place.nbytes, np.uint8, shift[1]) for _ in range(2))
     wanted.elements[...] = second.pack(physical(target, values), tile_elements=other_tile)
-    plan = plan_copy(Placement(source.layout, first, tile_elements=tile), place)
+    plan = ragged_plan(Placement(source.layout, first, tile_elements=tile), place)
     check_runs(plan, memory, before, wanted.bytes)
+    check_truth(plan, source, target, memory.elements)
     outcomes["repacked"] += 1
 
 

@@ -101,3 +101,8 @@ def layouts_into(draw: st.DrawFn, size: int, max_size: int = 48, **options: Any)
         low += min(0, step * (n - 1))
         steps.append(step)
     return Layout(shape, nested_like(shape, steps), offset=draw(st.integers(0, room)) - low)
+
+
+def without_padding(layout):
+    """Return a strided layout with all of its coordinates counted as data."""
+    return Layout(layout.shape, layout.stride, layout.offset, layout.replicas)

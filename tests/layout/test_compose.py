@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
 
-from .reference import continued, is_strided_over, layouts_into, table, valid_flags, values
+from .reference import continued, is_strided_over, layouts_into, table, valid_flags, values, without_padding
 from .strategies import layouts, leaves, named_layouts, shapes, tilers
 
 OUTER = layouts(max_size=48, allow_empty=True)
@@ -206,7 +206,7 @@ def test_every_small_line_and_grid_composes_as_strided_where_it_can(outer):
     ids=str,
 )
 def test_strided_compositions_that_no_digit_proof_finds_are_found(outer, inner, expected):
-    assert tw.compose(outer, inner) == expected
+    assert without_padding(tw.compose(outer, inner)) == expected
     assert values(expected) == [continued(outer, place) for place in table(inner)]
 
 

@@ -6,6 +6,8 @@ import pytest
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
 
+from .reference import without_padding
+
 
 def values(layout):
     return [layout(i) for i in range(layout.size)]
@@ -61,7 +63,7 @@ def test_decision_2_what_does_not_divide_is_composed_or_refused():
 )
 def test_decision_3_outer_is_continued_where_inner_leaves_its_domain(outer, inner, expected, inside):
     result = tw.compose(outer, inner)
-    assert result == expected
+    assert without_padding(result) == expected
     assert [result.valid(i) for i in range(result.size)] == inside
     assert values(result) == [outer.extended(inner(i)) for i in range(inner.size)]
 
@@ -86,7 +88,7 @@ def test_decision_5_the_result_has_the_size_of_inner_and_refines_its_shape(outer
 
 def test_decision_6_a_ragged_divide_by_mode_covers_and_remembers():
     ragged = tw.logical_divide(Layout((5, 8), (1, 5)), (2, 4))
-    assert ragged == Layout(((2, 3), (4, 2)), ((1, 2), (5, 20)))
+    assert without_padding(ragged) == Layout(((2, 3), (4, 2)), ((1, 2), (5, 20)))
     located = [ragged.locate(i) for i in range(ragged.size)]
     assert sorted(place for place, valid in located if valid) == list(range(40))
     assert sum(not valid for _, valid in located) == 8
@@ -138,7 +140,7 @@ def test_decision_11_the_right_inverse_is_the_largest_strided_one():
 def test_decision_12_the_left_inverse_of_a_padded_layout_covers_its_places():
     layout = Layout((4, 8), (1, 5))
     inverse = tw.left_inverse(layout)
-    assert inverse == Layout((5, 8), (1, 4))
+    assert without_padding(inverse) == Layout((5, 8), (1, 4))
     assert [inverse(layout(i)) for i in range(32)] == list(range(32))
     used = set(values(layout))
     assert [inverse.valid(place) for place in range(40)] == [place in used for place in range(40)]
@@ -240,7 +242,7 @@ def test_decision_22_negative_strides_are_exact_and_bounds_are_lowest_and_highes
 
 def test_decision_22a_downcast_widens_the_touching_mode_and_scales_the_others():
     assert tw.downcast(Layout((4, 8), (1, 4)), 2) == Layout((8, 8), (1, 8))
-    assert tw.downcast(Layout((4, 8), (-1, 4)), 2) == Layout((8, 8), (-1, 8))
+    assert tw.downcast(Layout((4, 8), (-1, 4)), 2) == Layout(((2, 4), 8), ((1, -2), 8))  # CuTe counts past the edge
     assert tw.downcast(Layout((4, 8), (2, 8)), 2) == Layout((4, 8), (4, 16))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
 
-from .reference import data, valid_flags, values
+from .reference import data, valid_flags, values, without_padding
 from .strategies import layouts, named_layouts, shapes
 
 L = Layout
@@ -177,7 +177,7 @@ def test_a_tile_of_nothing_is_all_padding():
 
 def test_dividing_100_by_32_covers_128_and_remembers_100():
     divided = tw.logical_divide(L(100), 32)
-    assert divided == L((32, 4), (1, 32))
+    assert without_padding(divided) == L((32, 4), (1, 32))
     assert divided.valid(3, 3)
     assert not divided.valid(4, 3)
     assert sum(valid_flags(divided)) == 100

@@ -339,6 +339,40 @@ def test_a_layout_has_everything_in_common_with_itself(layout):
     assert tw.max_common_vector(layout, layout) == layout.size
 
 
-@pytest.mark.parametrize("other", [L((4, 2), (2, 1)), L(8) + 1, tw.within(L(8), 5), ComposedLayout(L(5, 2), L(8, 3))])
+@given(
+    layouts(max_size=24, offsets=False, min_rank=1), layouts(max_size=24, kinds=("compact",), offsets=False), st.data()
+)
+def test_the_common_vector_is_as_long_as_both_agree(a, b, data):
+    """Whatever the two are: longer, padded, swizzled."""
+    if data.draw(st.booleans()):
+        a = tw.within(a, [data.draw(st.integers(1, n)) for n in tw.product_each(a.shape)])
+    if data.draw(st.booleans()):
+        a = tw.compose(tw.Swizzle(1, data.draw(st.integers(0, 2)), data.draw(st.integers(1, 2))), a)
+    inverse = tw.right_inverse(b)
+    agreed = 0
+    while agreed < inverse.size:
+        at = inverse(agreed)
+        if not a.valid(at) or a(at) != agreed:
+            break
+        agreed += 1
+    assert tw.max_common_vector(a, b) == max(agreed, 1)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (L(8), L(32), 8),
+        (L(32), L(8), 8),
+        (tw.within(L(8), 5), L(8), 5),
+        (tw.compose(tw.Swizzle(3, 4, 3), L(4096)), L(4096), 128),
+        (L(4096), tw.compose(tw.Swizzle(3, 4, 3), L(4096)), 128),
+        (tw.compose(tw.Swizzle(3, 0, 3), L((8, 8), (8, 1))), tw.row_major(8, 8), 8),
+    ],
+)
+def test_a_common_vector_where_one_is_longer_padded_or_swizzled(a, b, expected):
+    assert tw.max_common_vector(a, b) == expected
+
+
+@pytest.mark.parametrize("other", [L((4, 2), (2, 1)), L(8) + 1, ComposedLayout(L(5, 2), L(8, 3))])
 def test_layouts_with_nothing_in_common_share_one_element(other):
     assert tw.max_common_layout(other, L(8)) == L(1, 0)

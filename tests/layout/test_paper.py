@@ -11,6 +11,8 @@ import pytest
 import tilewright as tw
 from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle
 
+from .reference import without_padding
+
 L = Layout
 ROW, COLUMN = Axis("row"), Axis("column")  # e0 and e1 of the paper
 
@@ -252,8 +254,8 @@ def test_section_3_3_association_matters_only_past_the_middle_domain():
     a, b, c = L((4, 8), (1, 4)), L(16, 2), L(4, 1)
     assert values(tw.compose(a, tw.compose(b, c))) == values(tw.compose(tw.compose(a, b), c))
     a, b, c = L((5, 3), (1, 7)), L(4, 1), L(2, 5)
-    assert tw.compose(a, tw.compose(b, c)) == L(2, 7)
-    assert tw.compose(tw.compose(a, b), c) == L(2, 5)
+    assert without_padding(tw.compose(a, tw.compose(b, c))) == L(2, 7)
+    assert without_padding(tw.compose(tw.compose(a, b), c)) == L(2, 5)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,7 @@ def test_section_3_3_association_matters_only_past_the_middle_domain():
     ids=str,
 )
 def test_section_3_3_compositions_that_are_strided(a, b, expected):
-    assert tw.compose(a, b) == expected
+    assert without_padding(tw.compose(a, b)) == expected
     assert values(expected) == [a.extended(b(i)) for i in range(b.size)]
 
 
@@ -386,7 +388,7 @@ def test_table_5_right_inverses(layout, expected):
 
 @pytest.mark.parametrize(("layout", "expected"), LEFT_INVERSES, ids=str)
 def test_table_6_left_inverses(layout, expected):
-    assert tw.left_inverse(layout) == expected
+    assert without_padding(tw.left_inverse(layout)) == expected
     assert [layout(expected(layout(i))) for i in range(layout.size)] == values(layout)
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recasting: the same memory seen as wider or narrower elements."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +64,7 @@ def test_elements_that_do_not_fill_a_wide_one_still_need_it(n, rows, factor):
 def test_upcast_undoes_downcast_or_says_why_it_cannot(layout, factor):
     narrow = tw.downcast(layout, factor)
     try:
-        assert tw.upcast(narrow, factor) == layout
+        assert tw.functionally_equal(tw.upcast(narrow, factor), layout)
     except tw.LayoutError as problem:
         backwards = any(step == -1 for step in tw.flatten(narrow.stride))
         shared = (
@@ -101,13 +103,11 @@ def test_recasting_goes_by_the_widths_in_bits(layout, bits, factor):
 
 
 @given(layouts(max_size=64), FACTORS)
-def test_downcast_widens_touching_modes_and_scales_all_others(layout, factor):
+def test_downcast_sees_every_part_of_every_element_where_elements_touch(layout, factor):
     narrow = tw.downcast(layout, factor)
-    assert tw.congruent(narrow, layout)
-    assert narrow.offset == layout.offset * factor
-    modes = zip(leaves(layout.shape), leaves(layout.stride), leaves(narrow.shape), leaves(narrow.stride), strict=True)
-    for n, d, extent, step in modes:
-        assert (extent, step) == ((n * factor, d) if abs(d) == 1 else (n, d * factor))
+    parts = factor if any(abs(step) == 1 for step in leaves(layout.stride)) else 1
+    assert narrow.size == layout.size * parts
+    assert Counter(values(narrow)) == Counter([place * factor + k for place in values(layout) for k in range(parts)])
 
 
 @pytest.mark.parametrize(

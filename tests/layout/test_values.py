@@ -178,7 +178,7 @@ def test_major_layouts_of_one_extent_have_one_mode():
 
 def test_major_layouts_know_which_strides_are_dynamic():
     layout = row_major((Idx[4](), Idx(6)))
-    assert layout == row_major(4, 6)
+    assert tw.functionally_equal(layout, row_major(4, 6))
     assert layout.static_shape == (4, -1)
     assert layout.static_stride == (-1, 1)
     assert row_major((Idx(4), Idx[6]())).static_stride == (6, 1)
@@ -194,7 +194,7 @@ def test_size_bounds_and_cosize_are_those_of_all_places(layout):
     found = [place_by_hand(layout, i) for i in range(size_of(layout.shape))]
     assert layout.size == len(layout) == tw.size(layout) == len(found)
     assert layout.bounds == (min(found), max(found))
-    assert layout.cosize == tw.cosize(layout) == max(found) + 1 - min(0, *found)
+    assert layout.cosize == tw.cosize(layout) == max(0, *found) + 1 - min(0, *found)
 
 
 @given(named_layouts())
@@ -330,11 +330,22 @@ def test_a_layout_equals_no_other_type(other):
     assert Layout(4) not in [other]
 
 
-def test_what_is_only_known_about_a_layout_does_not_make_it_another():
-    assert Layout((Idx(4), 8)) == Layout((4, 8))
-    assert hash(Layout((Idx(4), 8))) == hash(Layout((4, 8)))
-    assert tw.pad(Layout(3), 4) == Layout(4)
-    assert not tw.functionally_equal(tw.pad(Layout(3), 4), Layout(4))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Layout((Idx(4), 8)), Layout((4, 8))),
+        (tw.pad(Layout(100), 128), Layout(128)),
+        (tw.pad(Layout(3), 4), tw.pad(Layout(2), 4)),
+        (tw.replicate(Layout(4), 2, 4), Layout(4)),
+        (Layout(4, 0 @ bank), Layout(4, 0)),
+        (Layout(4, 1 @ bank) + 0 @ addr, Layout(4, 1 @ bank)),
+    ],
+)
+def test_what_a_public_function_tells_apart_is_not_equal(one, other):
+    assert one != other
+    assert len({one, other}) == 2
+    if not one.axes and not other.axes:
+        assert ComposedLayout(tw.Swizzle(2, 0, 2), one) != ComposedLayout(tw.Swizzle(2, 0, 2), other)
 
 
 def test_compositions_and_inverses_are_values_too():
@@ -423,8 +434,8 @@ def test_plain_layouts_are_known_throughout(layout):
 @given(layouts())
 def test_made_dynamic_a_layout_is_the_same_but_unknown(layout):
     dynamic = layout.make_dynamic()
-    assert dynamic == layout
-    assert hash(dynamic) == hash(layout)
+    assert dynamic != layout
+    assert tw.functionally_equal(dynamic, layout)
     assert not dynamic.shape_known
     assert not dynamic.stride_known
     assert not dynamic.all_dims_known
@@ -444,14 +455,14 @@ def test_each_question_about_what_is_known_has_its_own_answer():
 
 def test_strides_derived_from_dynamic_extents_are_dynamic():
     layout = Layout((2, Idx(3), 5, (7, 2)))
-    assert layout == Layout((2, 3, 5, (7, 2)))
+    assert tw.functionally_equal(layout, Layout((2, 3, 5, (7, 2))))
     assert layout.static_stride == (1, 2, -1, -1, -1)
 
 
 @given(layouts(kinds=("compact", "padded", "broadcast"), offsets=False))
 def test_coalescing_dynamic_layouts_gives_the_same_dynamic_layout(layout):
     merged = tw.coalesce(layout.make_dynamic())
-    assert merged == tw.coalesce(layout)
+    assert (merged.shape, merged.stride) == (tw.coalesce(layout).shape, tw.coalesce(layout).stride)
     assert all(static == -1 for static, n in zip(merged.static_shape, leaves(merged.shape), strict=True) if n > 1)
 
 
@@ -460,7 +471,7 @@ def test_dynamic_strides_survive_composition(outer, data):
     inner = data.draw(layouts(kinds=("compact",), offsets=False, max_size=12))
     expected = tw.compose(outer, inner)
     found = tw.compose(outer.make_dynamic(), inner)
-    assert found == expected
+    assert tw.functionally_equal(found, expected)
     if isinstance(found, Layout):
         steps = zip(found.static_stride, leaves(expected.stride), strict=True)
         assert all(static == -1 for static, step in steps if step != 0)
@@ -469,11 +480,11 @@ def test_dynamic_strides_survive_composition(outer, data):
 def test_dynamic_extents_survive_where_a_result_derives_from_them():
     n = Idx(8)
     merged = tw.coalesce(Layout((4, n)))
-    assert (merged, merged.static_shape, merged.static_stride) == (Layout(32), (-1,), (1,))
+    assert (merged.shape, merged.static_shape, merged.static_stride) == (32, (-1,), (1,))
     picked = tw.compose(Layout(64), Layout(n, 2))
-    assert (picked, picked.static_shape, picked.static_stride) == (Layout(8, 2), (-1,), (2,))
+    assert (picked.shape, picked.static_shape, picked.static_stride) == (8, (-1,), (2,))
     tiled = tw.logical_divide(Layout((n, 6)), (2, 3))
-    assert tiled == Layout(((2, 4), (3, 2)), ((1, 2), (8, 24)))
+    assert (tiled.shape, tiled.stride) == (((2, 4), (3, 2)), ((1, 2), (8, 24)))
     assert tiled.static_shape == (2, -1, 3, 2)
     assert tiled.static_stride == (1, 2, -1, -1)
     zipped = tw.zipped_divide(Layout((n, 6)), (2, 3))

@@ -107,6 +107,10 @@ def test_images_can_be_written_and_read(tmp_path):
         with pytest.raises(MemoryConfigError, match="is damaged"):
             Device.load(tmp_path, SMALL)
     (tmp_path / "banks.json").write_text(manifest)
+    image = (tmp_path / "l1_003.bin").read_bytes()
+    (tmp_path / "l1_003.bin").write_bytes(bytes([image[0] ^ 1]) + image[1:])  # of another dump, which was interrupted
+    with pytest.raises(MemoryConfigError, match="is not what"):
+        Device.load(tmp_path, SMALL)
     (tmp_path / "l1_003.bin").write_bytes(b"short")
     with pytest.raises(MemoryConfigError, match="has 5 bytes"):
         Device.load(tmp_path, SMALL)

@@ -27,8 +27,10 @@ def assert_like_model(tensor, model, storage):
     np.testing.assert_array_equal(tensor.to_numpy(fill=FILL), model.padded(storage, FILL))
     assert_valid_part(tensor, model, storage)
     assert format(tensor, "mojo") == model.text(storage, tensor.flat_rank)
-    if isinstance(tensor.layout, Layout) and model.valid.any() and model.valid.reshape(-1)[0]:
-        assert tensor.offset == tensor.ptr.offset == model.places.reshape(-1)[0]
+    if model.valid.any() and model.valid.reshape(-1)[0]:
+        first = model.places.reshape(-1)[0]
+        assert tensor.offset == tensor.ptr.offset == first
+        assert tensor.ptr[0] == tensor.raw_load[1](0)[0] == storage[first]
 
 
 def assert_valid_part(tensor, model, storage):
@@ -54,7 +56,8 @@ def assert_elements_like_model(tensor, model, storage):
     for c in model.coordinates():
         places, valid = model.places[c].reshape(model.block), model.valid[c].reshape(model.block)
         if valid.all():
-            assert tensor.ptr_at_offset(*c).offset == places.reshape(-1)[0] if c else True
+            if c:
+                assert tensor.ptr_at_offset(*c).offset == places.reshape(-1)[0] == tensor.offset + tensor.layout(*c)
             np.testing.assert_array_equal(tensor[c], storage[places])
             np.testing.assert_array_equal(tensor.load(c), storage[places])
             if c:

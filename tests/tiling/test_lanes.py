@@ -161,6 +161,7 @@ def test_an_interruption_stops_all_lanes():
         calls.append(1)
         if len(calls) == 5:
             raise KeyboardInterrupt
+        np.copyto(y, x)
 
     with pytest.raises(KeyboardInterrupt):
         pipeline(numbers(), numbers()).run(compute)
@@ -174,7 +175,7 @@ def test_a_fault_in_a_progress_callback_stops_all_lanes(workers):
             raise RuntimeError("no more")
 
     with pytest.raises(RuntimeError, match="no more"):
-        pipeline(numbers(), numbers(), workers=workers).run(lambda x, y: None, progress=progress)
+        pipeline(numbers(), numbers(), workers=workers).run(_copied, progress=progress)
 
 
 @pytest.mark.parametrize("concurrent", [False, True])

@@ -2,6 +2,7 @@
 """Tile plans: independent tasks, on any executor, tried again, remembered, in parts."""
 
 import os
+import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -156,15 +157,15 @@ def test_a_manifest_resumes(files, tmp_path):
         negated(x, y)
 
     with pytest.raises(TransferError, match="power cut"):
-        plan.run(stops, retries=0, manifest=tmp_path / "done")
+        plan.run(stops, retries=0, manifest=tmp_path / "done", tag="negate")
     with (tmp_path / "done").open("ab") as file:
         file.write(b'{"done": 8')  # a line that was cut off
     done = []
-    report = plan.run(negated, manifest=tmp_path / "done", progress=lambda n, of: done.append((n, of)))
+    report = plan.run(negated, manifest=tmp_path / "done", progress=lambda n, of: done.append((n, of)), tag="negate")
     assert (report.tasks, report.skipped) == (4, 5)
     assert done == [(n, 9) for n in range(1, 10)]
     assert (np.load(after) == -source).all()
-    assert plan.run(negated, manifest=tmp_path / "done").tasks == 0
+    assert plan.run(negated, manifest=tmp_path / "done", tag="negate").tasks == 0
 
 
 def test_what_is_no_longer_there_is_done_again(files, tmp_path):
@@ -205,7 +206,7 @@ def test_a_source_that_was_written_since_is_another_plan(files, tmp_path):
     plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "done")
     np.save(before, source + 1)
     os.utime(before, ns=(0, 12345))
-    with pytest.raises(TransferError, match=r"another plan: the time at which sources were written was .*12345"):
+    with pytest.raises(TransferError, match=r"other work: source 0 was .*modified_ns.* and is .*12345"):
         plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "done")
 
 
@@ -213,7 +214,7 @@ def test_a_manifest_belongs_to_its_plan(files, tmp_path):
     before, after, _ = files
     plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "done")
     for other in (plan_tiles(before, after, (20, 10)), plan_tiles(before, after, (20, 20)).part(0, 2)):
-        with pytest.raises(TransferError, match="another plan"):
+        with pytest.raises(TransferError, match="other work: t"):
             other.run(negated, manifest=tmp_path / "done")
     (tmp_path / "text").write_text("something else\n")
     with pytest.raises(TransferError, match="not a manifest"):
@@ -234,17 +235,17 @@ def test_a_manifest_belongs_to_its_plan(files, tmp_path):
 def test_a_file_of_others_is_no_manifest(tmp_path, text):
     path = tmp_path / "notes"
     path.write_bytes(text)
-    with pytest.raises(TransferError, match=r"manifest|another plan"):
-        plan_tiles(np.zeros(4), np.zeros(4), tile=(2,)).run(lambda x, y: None, manifest=path)
+    with pytest.raises(TransferError, match=r"manifest|other work"):
+        plan_tiles(np.zeros(4), np.zeros(4), tile=(2,)).run(negated, manifest=path)
     assert path.read_bytes() == text
 
 
 @pytest.mark.parametrize("kept", range(0, 60, 7))
 def test_a_manifest_that_was_cut_off_is_begun_again(tmp_path, kept):
     path, plan = tmp_path / "m.jsonl", plan_tiles(np.zeros(4), np.zeros(4), tile=(2,))
-    plan.run(lambda x, y: None, manifest=path)
+    plan.run(negated, manifest=path)
     path.write_bytes(path.read_bytes()[:kept])
-    assert plan.run(lambda x, y: None, manifest=path).tasks == 2
+    assert plan.run(negated, manifest=path).tasks == 2
 
 
 def test_parts_write_one_result(files, tmp_path):
@@ -279,6 +280,49 @@ def test_work_in_flight_is_bounded():
         plan_tiles(np.arange(1000), np.zeros(1000, int), (2,)).run(watched, pool, in_flight=5)
     assert Counting.queued <= 5
     assert most[1] <= 2
+
+
+def _killed(x, y):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_an_executor_that_breaks_is_an_error_of_ours(files, tmp_path):
+    before, after, _ = files
+    plan = plan_tiles(before, after, (20, 20))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(
+            TransferError, match=r"executor is broken, with 0 of 9 tasks done: .*with manifest='\.\.\.'"
+        ):
+            plan.run(_killed, pool)
+        with pytest.raises(TransferError, match=r"executor is broken.*again with a new executor and manifest='.*done'"):
+            plan.run(_killed, pool, manifest=tmp_path / "done")
+    with pytest.raises(TransferError, match="executor is broken"):
+        plan.run(negated, pool)
+
+
+def test_equal_calls_are_never_the_same_call():
+    """An executor that remembers what it was asked, as Dask does, must run what is tried again."""
+
+    class Remembering(ThreadPoolExecutor):
+        def submit(self, *work):
+            key = tuple([repr(each) for each in work])
+            if key not in known:
+                known[key] = super().submit(*work)
+            return known[key]
+
+    known: dict = {}
+    calls = []
+
+    def flaky(x, y):
+        calls.append(1)
+        if len(calls) % 3:
+            raise OSError("not now")
+        negated(x, y)
+
+    target = np.zeros(40, int)
+    with Remembering(1) as pool:
+        assert plan_tiles(np.arange(40), target, (4,)).run(flaky, pool, retries=9).retried > 10
+    assert (target == -np.arange(40)).all()
 
 
 def test_a_plan_can_be_cancelled():
@@ -342,7 +386,7 @@ def test_zarr(tmp_path):
 
 
 def test_what_is_refused():
-    with pytest.raises(LayoutError, match="one shape"):
+    with pytest.raises(LayoutError, match=r"source has shape \(10,\), target has shape \(20,\)"):
         plan_tiles(np.zeros(10), np.zeros(20), (5,))
     with pytest.raises(TransferError, match="at least one"):
         plan_tiles([], np.zeros(20), (5,))

@@ -26,30 +26,45 @@ def open_browser() -> Iterator:
         browser.close()
 
 
-@contextmanager
-def watched(page, allowed: Callable[[str], bool], expected: tuple[str, ...] = ()) -> Iterator:
-    """Yield a page; fail on errors in its console, but for expected ones, on dialogs, and on requests elsewhere."""
-    problems: list[str] = []
+# What the browser refuses, as an event of the page: the words in its console change from one version to the next.
+REPORT_VIOLATIONS = """
+addEventListener("securitypolicyviolation", (e) => reportViolation(`${e.effectiveDirective}: ${e.blockedURI}`), true);
+"""
 
-    def said(message) -> None:
-        if message.type == "error" and not any(text in message.text for text in expected):
-            problems.append(message.text)
+
+@contextmanager
+def watched(page, allowed: Callable[[str], bool], refused: tuple[int, ...] = ()) -> Iterator:
+    """Yield a page; fail on exceptions, dialogs, requests elsewhere, and whatever the page's own policy forbids.
+
+    So does an answer with an error's status, unless it is among those `refused`. The console is not read: what it says
+    and when depends on the browser's version, and each of these is known without it.
+    """
+    problems: list[str] = []
 
     def asked(dialog) -> None:
         problems.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
-    page.on("console", said)
+    def violated(directive: str) -> None:
+        problems.append(f"against the page's policy: {directive}")
+
+    def answered(response) -> None:
+        if response.status >= 400 and response.status not in refused:
+            problems.append(f"status {response.status} of {response.url}")
+
+    page.expose_function("reportViolation", violated)
+    page.add_init_script(REPORT_VIOLATIONS)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("dialog", asked)
     page.on("request", lambda request: None if allowed(request.url) else problems.append(request.url))
+    page.on("response", answered)
     yield page
     assert not problems, problems
 
 
 @contextmanager
 def open_page(browser, path: Path, width: int = 1280, height: int = 800, scheme: str = "light") -> Iterator:
-    """Yield a page showing a file; fail on any error in its console and on any request beyond the file itself."""
+    """Yield a page showing a file; fail as `watched` does, and on any request beyond the file itself."""
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     with watched(page, lambda url: url == path.as_uri()):
         page.goto(path.as_uri())

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -86,7 +83,6 @@ def command(
         raise Failure(f"{sources[0]} holds a single number, which has no tiles; give an array", exit_codes.INPUT)
     kept = Trace() if trace is not None else None
     with (
-        _until_interrupted() as switch,
         new_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
         Progress(compute, 0, "tiles") as progress,
     ):
@@ -102,7 +98,6 @@ def command(
             depth=depth,
             memory_limit=memory,
             progress=progress.update,
-            cancel=switch,
             trace=kept,
         )
     if kept is not None and trace is not None:
@@ -214,27 +209,3 @@ def _pad(text: str) -> Any:
     if isinstance(value, str) and value not in PADS:
         raise click.UsageError(f"--pad {text!r}: use a number, or one of {', '.join(PADS)}")
     return value
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[threading.Event]:
-    """Yield a switch that Ctrl-C sets, so that the run ends between tiles; a second Ctrl-C ends it at once."""
-    from ..tiling import CancelledError
-
-    switch = threading.Event()
-
-    def stop(*_: object) -> None:
-        switch.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.getsignal(signal.SIGINT)
-    in_main = threading.current_thread() is threading.main_thread()
-    if in_main:
-        signal.signal(signal.SIGINT, stop)
-    try:
-        yield switch
-    except CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        if in_main:
-            signal.signal(signal.SIGINT, before)

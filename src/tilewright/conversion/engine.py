@@ -75,6 +75,7 @@ class Engine:
             slabs = Slabs(item.source, item.target, slab_bytes, item.slot.image is not None)
             work = Work(item, slabs, self.out, self.parts, self.threads)
             self._open.add(work)
+            work.start()
             for number, box in enumerate(slabs):
                 yield work, number, box
 

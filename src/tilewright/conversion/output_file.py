@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
@@ -22,22 +21,19 @@ class OutputFile:
     """A file that several threads write at places of their own; errors name the file that it will become.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "x.part")
-    ...     file = OutputFile(path, Path(folder, "x"), create=True)
+    >>> with tempfile.TemporaryFile() as opened:
+    ...     file = OutputFile(opened.fileno(), Path("x"))
     ...     file.write(2, b"cd")
     ...     file.write(0, b"ab")
     ...     file.extend(6)
     ...     file.sync()
-    ...     file.close()
-    ...     path.read_bytes()
+    ...     opened.read()
     b'abcd\\x00\\x00'
     """
 
-    def __init__(self, path: Path, named: Path, create: bool) -> None:
-        self.path, self.named = path, named
-        flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0) | getattr(os, "O_BINARY", 0)
-        self._handle = self._named(lambda: os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o666))
+    def __init__(self, handle: int, named: Path) -> None:
+        self.named = named
+        self._handle = handle
         self._turn = Lock()
 
     def _named(self, action: Callable[[], Any]) -> Any:
@@ -71,31 +67,6 @@ class OutputFile:
     def sync(self) -> None:
         """Wait until everything is on the disk."""
         self._named(lambda: os.fsync(self._handle))
-
-    def close(self) -> None:
-        """Close the file; more than once does no harm."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
-
-
-def put(path: Path, content: bytes, parts: Path) -> None:
-    """Write a small file: under another name in `parts`, where a killed process may leave it, then in its place.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     put(Path(folder, "x"), b"abc", Path(folder))
-    ...     [each.name for each in Path(folder).iterdir()]
-    ['x']
-    """
-    temporary = parts / f"{secrets.token_hex(8)}.part"
-    file = OutputFile(temporary, path, create=True)
-    try:
-        file.write(0, content)
-        file.sync()
-    finally:
-        file.close()
-    os.replace(temporary, path)
 
 
 def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None) -> str:

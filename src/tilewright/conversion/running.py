@@ -7,18 +7,19 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ..errors import MemoryConfigError, TilewrightError
+from ..atomic import rename_over, write_file
+from ..errors import MemoryConfigError, TilewrightError, TransferError
 from ..files.manifest import MANIFEST
+from ..tiling.executors import count_workers, submit_anew
 from .engine import Engine
 from .items import Done, Item
-from .output_file import OutputFile, put
+from .output_file import OutputFile
 from .plan import ConversionPlan, plan_conversion
 from .previous import Previous, is_in_payload
 from .workplace import PAYLOAD, Journal, Workplace
@@ -246,8 +247,11 @@ class _Run:
             self.advance(item.bytes_in)
 
 
-def convert_item(item: Item, out: Path, parts: Path, jobs: int, slab: int) -> Done:
-    """Return the record of an item after it was converted here. This is what travels to a worker."""
+def convert_item(item: Item, out: Path, parts: Path, jobs: int, slab: int, call: str = "") -> Done:
+    """Return the record of an item after it was converted here. This is what travels to a worker.
+
+    `call` only makes a call unlike others (see `submit_anew`).
+    """
     found: list[Done] = []
     Engine([item], out, parts, jobs, slab).run(lambda _, done: found.append(done), lambda _: None)
     return found[0]
@@ -259,15 +263,14 @@ def _spread(
     """Yield items as an executor finishes them; what fails is tried again, perhaps on another worker."""
     waiting = iter(sorted(items, key=lambda item: -item.bytes_in))  # the largest must not come last
     under_way: dict[Future[Done], tuple[Item, int]] = {}
-    workers = getattr(executor, "_max_workers", None)
-    most = 2 * (workers if isinstance(workers, int) else os.cpu_count() or 4) + 2
 
     def submit(item: Item, attempt: int) -> None:
         where = (out.absolute(), parts.absolute())
-        under_way[executor.submit(convert_item, item, *where, jobs, slab)] = (item, attempt)
+        under_way[submit_anew(executor, convert_item, item, *where, jobs, slab)] = (item, attempt)
 
     try:
         while True:
+            most = 2 * count_workers(executor) + 2  # a cluster may have grown meanwhile
             while len(under_way) < most and (item := next(waiting, None)) is not None:
                 submit(item, 0)
             if not under_way:
@@ -275,6 +278,11 @@ def _spread(
             for future in wait(list(under_way), return_when=FIRST_COMPLETED).done:
                 item, attempt = under_way.pop(future)
                 problem = future.exception()
+                if isinstance(problem, BrokenExecutor):
+                    raise TransferError(
+                        f"the executor is broken: {type(problem).__name__}: {problem}; a worker may have been killed,"
+                        " or have run out of memory. Convert again with a new executor: what is done is not done again"
+                    ) from problem
                 if problem is None:
                     yield item, future.result()
                 elif attempt < _RETRIES and not isinstance(problem, TilewrightError):
@@ -319,26 +327,13 @@ def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: di
         manifest = plan.manifest(known)
         if plan.single:
             _make_payload(place, plan)
-            file = OutputFile(place.parts / PAYLOAD, plan.out, create=False)
-            try:
+            with (place.parts / PAYLOAD).open("r+b", buffering=0) as opened:
+                file = OutputFile(opened.fileno(), plan.out)
                 file.write(0, plan.head(manifest))
                 file.sync()
-            finally:
-                file.close()
-            os.replace(place.parts / PAYLOAD, plan.out)
+            rename_over(place.parts / PAYLOAD, plan.out)
         else:
             previous.remove_orphans()
-            put(plan.out / MANIFEST, manifest.to_bytes(), place.parts)
+            write_file(plan.out / MANIFEST, manifest.to_bytes(), folder=place.parts)
         place.remove()
-        _sync_directory(plan.out.parent if plan.single else plan.out)
     return True
-
-
-def _sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

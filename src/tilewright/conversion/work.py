@@ -6,14 +6,13 @@ A tensor's file is written under a temporary name, and moves to its own when it 
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from ..atomic import Draft, write_file
 from ..copy import execute, plan_copy
 from ..copy.buffers import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
@@ -24,7 +23,7 @@ from ..layout.boxes import Box
 from ..memory import TensorSpec
 from ..memory.host_bytes import as_stored, host_placement
 from .items import Done, Item, final_path
-from .output_file import OutputFile, hash_range, put
+from .output_file import OutputFile, hash_range
 from .rolling_hash import Piece, RollingHash
 from .slabs import Slabs, inverse
 from .targets import is_checked
@@ -60,13 +59,18 @@ class Work:
         self.item, self.slabs, self.threads = item, slabs, threads
         self.boxes = PagedBoxes(item.target.spec)
         slot, self.final = item.slot, final_path(out, item.slot)
-        self.temporary = parts / (PAYLOAD if slot.shared else f"{secrets.token_hex(8)}.part")
-        self.file = OutputFile(self.temporary, self.final, create=not slot.shared)
+        self.parts = parts
         self.hashes = RollingHash(item.source.byte_range[0], slot.start if slot.shared else 0)
         self._left, self._lock = len(slabs), Lock()
-        if slot.head:
-            self.file.write(0, slot.head)
-            self.hashes.start(_OUTPUT, slot.head)
+        self.draft = None if slot.shared else Draft(self.final, parts)
+        self.opened = (parts / PAYLOAD).open("r+b", buffering=0) if self.draft is None else self.draft.file
+        self.file = OutputFile(self.opened.fileno(), self.final)
+
+    def start(self) -> None:
+        """Write what comes before the data."""
+        if self.item.slot.head:
+            self.file.write(0, self.item.slot.head)
+            self.hashes.start(_OUTPUT, self.item.slot.head)
 
     def convert(self, box: Box, room: Room) -> tuple[Piece, Piece]:
         """Return the pieces of source and output that are still to be hashed, after a slab was written."""
@@ -131,25 +135,24 @@ class Work:
             source_hash = hash_range(source.path, *source.byte_range, source.file)
         if not slot.shared:  # a shared file is hashed before it is gone on with, and synchronised when it is complete
             self.file.extend(slot.size)
-            self.file.sync()
         start = slot.start if slot.shared else 0
         output_hash = self.hashes.hexdigest(_OUTPUT)
         if not self.hashes.in_order[_OUTPUT]:
-            output_hash = hash_range(self.temporary, start, slot.size)
-        self.file.close()
-        if not slot.shared:
+            output_hash = hash_range(Path(self.opened.name), start, slot.size)
+        if self.draft is not None:
             for name, content in slot.beside.items():
-                put(self.final.with_name(name), content, self.temporary.parent)
-            os.replace(self.temporary, self.final)
+                write_file(self.final.with_name(name), content, folder=self.parts)
+            self.draft.commit()
+        self.opened.close()
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
         return Done(item.key, source_hash, output_hash, source.file.time, source.file.size, time)
 
     def give_up(self) -> None:
         """Let go of the file, and remove it unless it is shared."""
         self.hashes.give_up()
-        self.file.close()
-        if not self.item.slot.shared:
-            self.temporary.unlink(missing_ok=True)
+        if self.draft is not None:
+            self.draft.discard()
+        self.opened.close()
 
 
 def pack(values: Any, spec: TensorSpec, pad_value: Any, out: Bytes, threads: int) -> None:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ..atomic import remove_stale_drafts
 from ..errors import FileFormatError
 from ..files.strict_json import parse_json
 
@@ -145,8 +146,7 @@ class Workplace:
 
     def clear_parts(self) -> None:
         """Remove files that were being written when a process ended."""
-        for path in self.parts.glob("*.part"):
-            path.unlink(missing_ok=True)
+        remove_stale_drafts(self.parts)
 
     def remove(self) -> None:
         """Remove the workplace: the conversion is complete."""

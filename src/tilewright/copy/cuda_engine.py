@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, TransferError
+from ..formats import format_of
 from . import cuda_compiler
 from .codegen import Tuning, generate, knows_formats
 from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans, Launch, table_bytes
 from .device_array import DeviceArray
 from .plan import Plan
+from .slabs import ends_of
 
 # CUDA's numbers of what is asked: shared memory that a block can have, and a multiprocessor, and how many there are.
 _FACTS = (97, 81, 16)
@@ -91,10 +93,11 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
     device = target.home.device
     with reported(device), target.home.on_stream():
         launches = _compiled.get(plan, (device, low, high, tuning), lambda: _built(plan, device, (low, high), tuning))
-        ends = [np.uint64(place) for place in places]
+        ends = ends_of(plan, source, target, lambda count: target.home.empty((count,), format_of("float32")))
         for launch in launches:
             shape = launch.shape
-            given = (*ends, *launch.tables, *launch.scalars)
+            _, *memory = ends[shape.step]
+            given = (*[np.uint64(array.memory + array.span[0]) for array in memory], *launch.tables, *launch.scalars)
             launch.kernel((shape.groups,), (shape.threads,), given, shared_mem=shape.large_shared)
 
 

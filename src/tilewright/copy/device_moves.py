@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan on a device: checks, host arrays carried there and back, blocks to blocks in stages, and the way out.
+"""A plan on a device: checks, host arrays carried there and back, and the way out.
 
 Where a device has no code for a format, `auto` moves the data through the host instead, and says so once.
 """
@@ -19,7 +19,6 @@ from .buffers import Buffer
 from .device_array import DeviceArray
 from .footprints import footprint_of, shared_memory
 from .plan import Plan
-from .staged import needs_stages, run_in_stages
 
 _said: set[str] = set()
 
@@ -74,11 +73,7 @@ def _run(plan: Plan, source: Any, target: Any, driver: Any, home: Any) -> None:
     if not isinstance(target, DeviceArray):
         # what a plan leaves alone has to come back as it was
         room = _room(target, home) if _writes_everything(plan, target) else _carried(target, home)
-    if needs_stages(plan.source, plan.target):
-        single = format_of("float32")
-        run_in_stages(plan.source, plan.target, driver.run, there, room, lambda count: home.empty((count,), single))
-    else:
-        driver.run(plan, there, room)
+    driver.run(plan, there, room)
     if not isinstance(target, DeviceArray):
         home.download(room, Buffer.of(target).bytes)
 

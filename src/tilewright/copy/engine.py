@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import TransferError
-from ..formats import BlockFormat
 from . import native, native_engine, reference
 from .buffers import Buffer
 from .device_array import DeviceArray, on_device
@@ -18,7 +17,7 @@ from .device_moves import run_on_device
 from .drivers import DEVICE_ENGINES, driver
 from .footprints import footprint_of, shared_memory
 from .plan import Plan
-from .staged import needs_stages, run_in_stages
+from .slabs import ends_of
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
@@ -68,10 +67,7 @@ def execute(
 def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None = None, name: str = "auto") -> None:
     before, after = Buffer.of(source), Buffer.of(target)
     _check_host(plan, before, after)
-    if needs_stages(plan.source, plan.target):
-        run_in_stages(plan.source, plan.target, partial(_run_on_host, threads=threads, name=name), source, target)
-    else:
-        _run(plan, before, after, threads, name)
+    _run(plan, before, after, threads, name)
 
 
 def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
@@ -90,22 +86,16 @@ def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
 
 def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str) -> None:
     count = _threads(threads)
-    if _chosen(plan, engine) == "native":
-        native_engine.run(plan, before.address, after.address, count)
-    else:
-        reference.run(plan, before.bytes, after.bytes)
-    _clear_gaps(plan, after)
+    is_native = _chosen(plan, engine) == "native"
+    for step, read, written in ends_of(plan, before, after, _scratch):
+        if is_native:
+            native_engine.run(step, read.address, written.address, count)
+        else:
+            reference.run(step, read.bytes, written.bytes)
 
 
-def _clear_gaps(plan: Plan, target: Buffer) -> None:
-    """Write zeros between the scales and the data of every tile, where a format leaves room there."""
-    place = plan.target
-    if not isinstance(place.format, BlockFormat):
-        return
-    sections = place.format.sections(place.tile_elements)
-    if sections.padding:
-        tiles = target.bytes[: place.nbytes].reshape(-1, sections.total)
-        tiles[:, sections.scales : sections.data_offset] = 0
+def _scratch(count: int) -> Buffer:
+    return Buffer.of(np.empty(count, dtype=np.float32))
 
 
 def _named(engine: str | None) -> str:

@@ -11,6 +11,7 @@ from ..layout.notation import format_tree
 
 if TYPE_CHECKING:
     from .part import Part
+    from .placement import Placement
     from .plan import Plan
 
 
@@ -26,24 +27,43 @@ def explain(plan: Plan) -> str:
       for 8: source +1, target +4
       for 4: source +8, target +1
     """
-    blocks = isinstance(plan.source.format, BlockFormat)
-    read = plan.source.nbytes if blocks else plan.moved * plan.source.itemsize
+    read = sum(
+        _bytes(step.source, part)
+        for step in plan.steps
+        if not (plan.stages and step.packs)
+        for part in step.parts
+        if part.operation not in ("fill", "clear")
+    )
+    written = sum(_bytes(step.target, part) for step, part in plan.written)
     lines = [
         f"copy {format_tree(plan.source.layout.shape)} {plan.source.format} -> {plan.target.format}",
-        f"{plan.moved} elements, {read} bytes read, {plan.target.nbytes} written",
+        f"{plan.moved} elements, {read} bytes read, {written} written",
     ]
     if plan.filled:
         share = 100 * plan.filled / max(1, prod(plan.target.extents))
         lines.append(f"{plan.filled} elements of padding are filled with {plan.target.fill!r} ({share:.1f} %)")
     if plan.cropped:
         lines.append(f"{plan.cropped} elements of the source have no place in the target and are left out")
-    for part in plan.parts:
-        lines += _nest(plan, part)
+    if plan.stages:
+        lines.append(f"in {len(plan.stages)} stages, through {plan.scratch} float32 of scratch memory")
+    for step in plan.steps:
+        for part in step.parts:
+            lines += _nest(step, part)
     return "\n".join(lines)
 
 
+def _bytes(place: Placement, part: Part) -> int:
+    """Return how many bytes of one side a part touches: whole blocks with their scales, or single elements."""
+    if part.operation == "clear":
+        return part.elements
+    if isinstance(place.format, BlockFormat):
+        block = place.format.block
+        return prod(part.extents) * (place.format.sections(block).data + 1)
+    return part.elements * place.itemsize
+
+
 def _nest(plan: Plan, part: Part) -> list[str]:
-    head = f"{part.operation} {part.elements} elements"
+    head = f"{part.operation} {part.elements} {'bytes' if part.operation == 'clear' else 'elements'}"
     if part.operation == "copy":
         head += f" in runs of {run_length(plan, part)}"
     if part.operation in ("pack", "unpack"):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from ..atomic import write_file
 
 MARK = b"tilewright kernel 1\n"
 MOST_BYTES = 256 << 20
@@ -44,6 +45,7 @@ def kept(facts: Iterable[str], compile_now: Callable[[], bytes]) -> bytes:
 
     A cache that cannot be read or written costs time, never an error.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as room:
     ...     os.environ["TILEWRIGHT_CACHE"] = room
     ...     first, second = (kept(["a device", "a program"], lambda: made) for made in (b"code", b"other code"))
@@ -97,17 +99,9 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, body: bytes) -> None:
-    """Write an entry to a temporary neighbour and rename it, so that nobody ever sees half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(MARK + hashlib.sha256(body).digest() + body)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+    # its hash tells whether an entry is whole: nobody needs to wait for the disk
+    write_file(path, MARK + hashlib.sha256(body).digest() + body, durable=False)
     _shrink(path.parent)
 
 

@@ -114,3 +114,16 @@ def suffix_boxes(extents: Sequence[int], limit: int) -> list[list[tuple[int, int
             return boxes
         tail = [(digit, 1), *tail]
     return boxes
+
+
+def cut_mode(mode: Mode, size: int) -> Mode:
+    """Return a mode with its leaves cut where they pass a multiple of size, if that is even.
+
+    >>> cut_mode([(12, 64)], 128)
+    [(2, 64), (6, 128)]
+    """
+    found: list[tuple[int, Any]] = []
+    for n, step in mode:
+        count = size // step if step and step < size and size % step == 0 else 0
+        found += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
+    return found

@@ -182,11 +182,15 @@ def relayout(
     target: LayoutLike,
     out: Any = None,
     dtype: Any = None,
-    pad_value: Any = 0,
+    pad_value: Any = None,
     threads: int | None = None,
     engine: str | None = None,
+    crop: bool = False,
 ) -> Any:
     """Return a flat array with the elements moved from one layout of flat memory to another.
+
+    Both layouts hold data of one shape, unless that is asked for: with a `pad_value` the target may have more, which
+    gets that value, and with `crop` less. Padding that the target has beside its data gets the value too, or 0.
 
     >>> from tilewright import row_major, col_major
     >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
@@ -199,9 +203,11 @@ def relayout(
         )
     flat = array.reshape(-1)
     before = Placement(source, native_format(flat))
-    after = Placement(target, before.format if dtype is None else format_of(dtype), pad_value)
+    after = Placement(
+        target, before.format if dtype is None else format_of(dtype), 0 if pad_value is None else pad_value
+    )
     data = _result(out, after, int(target.cosize), flat)
-    execute(plan_copy(before, after), flat, data, threads, engine)
+    execute(plan_copy(before, after, crop=crop, pad=pad_value is not None), flat, data, threads, engine)
     return released(data)
 
 

@@ -17,7 +17,7 @@ from .reference import fill_value, table
 
 _MAX_RANK = 24
 _MAX_BLOCK = 32
-_OPERATIONS = {"copy": 0, "fill": 1, "pack": 2, "unpack": 3}
+_OPERATIONS = {"copy": 0, "fill": 1, "pack": 2, "unpack": 3, "clear": 1}
 # the numbers of native/tilewright.h, in its order
 _FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
@@ -68,7 +68,7 @@ def can_run(plan: Plan) -> bool:
 
 
 def run(plan: Plan, source: int, target: int, threads: int) -> None:
-    """Carry out a plan on memory at two addresses, on up to `threads` threads (0: all cores).
+    """Carry out a plan of one step on memory at two addresses, on up to `threads` threads (0: all cores).
 
     >>> from tilewright import Layout
     >>> from tilewright.copy import Placement, plan_copy
@@ -111,8 +111,9 @@ def _translated(plan: Plan) -> tuple[Plan, Any, list[Any]]:
 def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:
     out.op = _OPERATIONS[part.operation]
     out.rank = len(part.extents)
-    out.src_type = _type_code(plan.source.format)
-    out.dst_type = _type_code(plan.target.format)
+    clears = part.operation == "clear"
+    out.src_type = _TYPES["uint8"] if clears else _type_code(plan.source.format)
+    out.dst_type = _TYPES["uint8"] if clears else _type_code(plan.target.format)
     for name, values in (
         ("extent", part.extents),
         ("src_stride", part.source),
@@ -126,7 +127,7 @@ def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:
     out.src_offset, out.dst_offset, out.aux_offset = part.source_offset, part.target_offset, part.scale_offset
     out.lane_mask = part.mask
     out.block = len(part.lanes)
-    for k, byte in enumerate(fill_value(plan).tobytes()):
+    for k, byte in enumerate(b"" if clears else fill_value(plan).tobytes()):
         out.fill[k] = byte
     if part.hot is not None:
         for name, place in (("src_table", plan.source), ("dst_table", plan.target)):

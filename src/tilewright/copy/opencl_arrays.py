@@ -23,9 +23,8 @@ _queues: dict[Any, Any] = {}
 def queue_of(context: Any) -> Any:
     """Return the queue that commands on a context without one of its own go to: always the same."""
     queue = _queues.get(context)
-    if queue is None:
-        queue = _queues[context] = cl.CommandQueue(context)
-    return queue
+    # of two threads that come here at once, both get the queue of the first: commands of two queues have no order
+    return _queues.setdefault(context, cl.CommandQueue(context)) if queue is None else queue
 
 
 @contextmanager

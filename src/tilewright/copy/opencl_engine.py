@@ -23,6 +23,7 @@ from .codegen.kernel import WIDEST
 from .compiled import CompiledPlans, Launch, table_bytes
 from .device_array import DeviceArray
 from .plan import Plan
+from .slabs import ends_of
 
 # On a processor a work-group is a loop, and unrolling only makes it longer to compile.
 _ON_PROCESSORS = Tuning(threads=64, in_flight=16, shared=8192, unroll=False)
@@ -94,9 +95,12 @@ def run(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | N
     key = ("opencl", queue.context.int_ptr, queue.device.int_ptr, low, high, tuning)
     launches = _compiled.get(plan, key, lambda: _built(cl, plan, queue, (low, high), tuning))
     try:
+        ends = ends_of(plan, source, target, lambda count: target.home.empty((count,), format_of("float32")))
         for launch in launches:
             kernel, shape = launch.kernel, launch.shape
-            arguments = [source.memory, target.memory, *map(np.uint64, starts), *launch.tables, *launch.scalars]
+            _, read, written = ends[shape.step]
+            begin = [np.uint64(array.span[0]) for array in (read, written)]
+            arguments = [read.memory, written.memory, *begin, *launch.tables, *launch.scalars]
             for k, argument in enumerate(arguments):
                 kernel.set_arg(k, argument)
             cl.enqueue_nd_range_kernel(queue, kernel, (shape.groups * shape.threads,), (shape.threads,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal
 
-Operation = Literal["copy", "fill", "pack", "unpack"]
+Operation = Literal["copy", "fill", "pack", "unpack", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Part:
     """A loop nest: extents with a step per mode on the source, on the target and in the scale section, all in bytes.
 
     `copy` moves and converts elements, `fill` writes the padding value, `pack` and `unpack` move whole blocks: `lanes`
-    are the byte offsets of a block's elements on the scalar side, and `mask` says which of them are data.
+    are the byte offsets of a block's elements on the scalar side, and `mask` says which of them are data. `clear`
+    writes zeros, byte by byte, where a tile of blocks has a gap.
 
     >>> Part("copy", (4, 8), (32, 4), (4, 16)).elements
     32

@@ -66,7 +66,7 @@ class Placement:
         >>> Placement(pad(Layout(5), 8), "int8").key == Placement(Layout(8), "int8").key
         False
         """
-        return (_layout_key(self.layout), self.format, repr(self.fill), self.tile_elements)
+        return (self.layout, self.format, repr(self.fill), self.tile_elements)
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
@@ -170,9 +170,3 @@ def _extents_of_mask(layout: LayoutLike) -> tuple[int, ...]:
             f"{layout} is padded across modes: no extent per mode describes its data; pad its modes one by one"
         )
     return extents
-
-
-def _layout_key(layout: Any) -> tuple[Any, ...]:
-    if isinstance(layout, ComposedLayout):
-        return (_layout_key(layout.outer), _layout_key(layout.inner))
-    return (layout, getattr(layout, "guards", ()))

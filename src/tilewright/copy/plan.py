@@ -2,7 +2,8 @@
 """Plans: any placement to any other, as a few loop nests.
 
 Planning cuts the domain into the common leaves of both sides, the leaves into boxes (data, padding, edges of blocks),
-and turns every box into a `Part`. Engines only run parts; a new layout never needs a new kernel.
+and turns every box into a `Part`. Engines only run parts; a new layout never needs a new kernel. From blocks to blocks
+a plan has several steps, which unpack a slab to scratch memory and pack it again.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from itertools import product as combinations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ..errors import LayoutError
 from ..formats import BlockFormat
-from ..layout import Layout, compose
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose
 from ..layout.properties import collision
 from ..showing import Shown
 from .explain import explain
-from .leaves import Leaf, Mode, common_leaves, prefix_boxes, suffix_boxes
+from .leaves import Leaf, Mode, common_leaves, cut_mode, prefix_boxes, suffix_boxes
 from .part import HotModes, Operation, Part, normalised
 from .placement import Placement
+from .slabs import slabs
 
 Box = list[tuple[int, int]]
 _PLANS: dict[tuple[Any, ...], Plan] = {}
@@ -67,6 +71,9 @@ class PlannedSource(Placement):
 class Plan(Shown):
     """How to move source into target: loop nests that engines run.
 
+    A plan from blocks to blocks has `stages`, plans that run one after the other through scratch memory, and its parts
+    are theirs; any other plan has none, and its parts run in any order.
+
     `plan.source("opencl")` and `plan.source("cuda")` are the text of the kernels that do it on a device.
 
     >>> from tilewright import row_major, col_major
@@ -78,11 +85,57 @@ class Plan(Shown):
     source: PlannedSource
     target: Placement
     parts: tuple[Part, ...]
+    stages: tuple[Plan, ...]
 
-    def __init__(self, source: Placement, target: Placement, parts: tuple[Part, ...]) -> None:
+    def __init__(
+        self, source: Placement, target: Placement, parts: tuple[Part, ...], stages: tuple[Plan, ...] = ()
+    ) -> None:
         object.__setattr__(self, "source", PlannedSource(source, self))
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "stages", stages)
+
+    @property
+    def steps(self) -> tuple[Plan, ...]:
+        """Return the plans that run one after the other: the stages, or the plan itself.
+
+        >>> from tilewright import Layout
+        >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
+        >>> [(str(step.source.format), str(step.target.format)) for step in plan_copy(*blocks).steps]
+        [('bfloat8_b', 'float32'), ('float32', 'bfloat4_b')]
+        """
+        return self.stages or (self,)
+
+    @property
+    def scratch(self) -> int:
+        """Return how many float32 of scratch memory the stages need between them.
+
+        >>> from tilewright import Layout
+        >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
+        32
+        """
+        return max((step.target.places for step in self.stages if not step.packs), default=0)
+
+    @property
+    def packs(self) -> bool:
+        """Return whether the target holds blocks.
+
+        >>> from tilewright import Layout
+        >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")).packs
+        False
+        """
+        return isinstance(self.target.format, BlockFormat)
+
+    @property
+    def written(self) -> tuple[tuple[Plan, Part], ...]:
+        """Return the parts that write to the target, each with the step that it belongs to.
+
+        >>> from tilewright import Layout
+        >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
+        >>> [part.operation for _, part in plan_copy(*blocks).written]
+        ['pack', 'clear']
+        """
+        return tuple([(step, part) for step in self.steps if step.packs == self.packs for part in step.parts])
 
     @property
     def moved(self) -> int:
@@ -92,7 +145,7 @@ class Plan(Shown):
         >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int8")).moved
         32
         """
-        return sum(part.elements for part in self.parts if part.operation != "fill")
+        return sum(part.elements for _, part in self.written if part.operation not in ("fill", "clear"))
 
     @property
     def filled(self) -> int:
@@ -109,7 +162,7 @@ class Plan(Shown):
         """Return the number of elements of the source that have no place in the target.
 
         >>> from tilewright import row_major
-        >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 6), "int8")).cropped
+        >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 6), "int8"), crop=True).cropped
         8
         """
         return prod(self.source.data_extents) - self.moved
@@ -139,45 +192,109 @@ class Plan(Shown):
         return generate(self, dialect).text
 
 
-def plan_copy(source: Placement, target: Placement) -> Plan:
-    """Return the plan that moves source into target: convert, pad, crop, tile, transpose or pack, in one go.
+def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: bool = False) -> Plan:
+    """Return the plan that moves source into target: convert, tile, transpose, pack or repack, in one go.
 
-    Elements of the target that are padding, or that the source does not have, get the target's fill value.
+    Both sides hold data of the same shape; the padding that either has beside it may differ, and that of the target
+    gets its fill value. What else would change the data has to be asked for: `crop` leaves out what the target has no
+    place for, `pad` writes the fill value where the target expects data and the source has none.
 
     >>> from tilewright import Layout
     >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).parts[0].target
     (4,)
+    >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(6), "int8"), pad=True).filled
+    2
     """
+    for what, place in (("source", source), ("target", target)):
+        if not isinstance(place, Placement):
+            raise TypeError(
+                f"plan_copy expected a Placement as its {what}, got {type(place).__name__}; describe memory with"
+                " Placement(layout, format), or move arrays with copy(source, target)"
+            )
+    plan = _plan(source, target)
+    _check_shapes(source, target, crop, pad)
+    return plan
+
+
+def _check_shapes(source: Placement, target: Placement, crop: bool, pad: bool) -> None:
+    """Raise if data would be left out or made up without having been asked for."""
+    pairs = list(zip(source.data_extents, target.data_extents, strict=True))
+    remedies = [
+        f"{name}=True {effect}"
+        for name, allowed, needed, effect in (
+            ("crop", crop, any(a > b for a, b in pairs), "leaves out what the target has no place for"),
+            ("pad", pad, any(a < b for a, b in pairs), "fills what the source does not have"),
+        )
+        if needed and not allowed
+    ]
+    if remedies:
+        raise LayoutError(
+            f"cannot copy data of shape {source.data_extents} to data of shape {target.data_extents}: expected equal"
+            f" shapes; {', '.join(remedies)}"
+        )
+
+
+def _plan(source: Placement, target: Placement) -> Plan:
+    """Return the plan of whatever both sides have in common; the rest of the target is filled."""
     key = (source.key, target.key)
     plan = _PLANS.get(key)
     if plan is None:
         if len(_PLANS) >= _MOST_PLANS:
             _PLANS.clear()
-        plan = _PLANS[key] = Plan(source, target, tuple(_parts(source, target)))
+        plan = _PLANS[key] = _made(source, target)
     return plan
 
 
-def _parts(source: Placement, target: Placement) -> Iterator[Part]:
+def _made(source: Placement, target: Placement) -> Plan:
+    _check_sides(source, target)
+    if isinstance(source.format, BlockFormat) and isinstance(target.format, BlockFormat):
+        stages = tuple([_plan(*ends) for slab in slabs(source, target) for ends in slab])
+        return Plan(source, target, tuple([part for stage in stages for part in stage.parts]), stages)
+    return Plan(source, target, tuple(_parts(source, target)))
+
+
+def _check_sides(source: Placement, target: Placement) -> None:
     if len(source.extents) != len(target.extents):
         raise LayoutError(
             f"cannot copy a source of {len(source.extents)} modes, {source.layout}, to a target of"
             f" {len(target.extents)}, {target.layout}: group or flatten one of them first"
         )
-    if isinstance(target.layout, Layout) and collision(target.layout) is not None and not target.layout.guards:
+    if shares_places(target.layout):
         raise LayoutError(
-            f"the target {target.layout} puts several elements in one place, so a copy has no single result"
+            f"the target {target.layout} puts several elements in one place, so a copy has no single result; padding"
+            " needs places of its own, too: within(layout, shape) marks a part of a larger layout as data"
         )
-    if isinstance(source.format, BlockFormat) and isinstance(target.format, BlockFormat):
-        return  # blocks to blocks go through float32, slab by slab: see staged.py
-    data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
-    _check_start(source, data)
+    _check_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
     _check_start(target, target.extents)
+
+
+def _parts(source: Placement, target: Placement) -> Iterator[Part]:
+    data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
     if isinstance(target.format, BlockFormat):
         yield from _packing(source, target, data)
         return
     if 0 not in data:
         yield from _copying(source, target, data)
     yield from _filling(target, data)
+
+
+def shares_places(layout: LayoutLike) -> bool:
+    """Return whether two elements have one place, be they data or padding.
+
+    >>> from tilewright import pad, row_major, within
+    >>> shares_places(pad(row_major(3, 5), (4, 8))), shares_places(within(row_major(4, 8), (3, 5)))
+    (True, False)
+    """
+    if isinstance(layout, Layout):
+        return collision(layout) is not None
+    if isinstance(layout, PagedLayout):
+        return bool((np.diff(np.sort(layout.starts)) < layout.page).any())
+    if isinstance(layout, ComposedLayout) and not shares_places(layout.inner):
+        outer = layout.outer
+        if isinstance(outer, Swizzle) or (int(layout.inner.cosize) <= outer.size and not shares_places(outer)):
+            return False
+    places = np.asarray(layout.offsets())
+    return np.unique(places).size < places.size
 
 
 def _check_start(place: Placement, extents: Sequence[int]) -> None:
@@ -239,6 +356,8 @@ def _packing(source: Placement, target: Placement, data: list[int]) -> Iterator[
     cells = [_cells(mode, blocks, 1, n, whole) for mode, n, whole in zip(leaves, data, target.extents, strict=True)]
     for chosen in combinations(*cells):
         yield _block_part("pack", source, target, leaves, chosen, blocks, 1)
+    if blocks.gap and 0 not in target.extents:
+        yield blocks.clearing(target)
 
 
 def _scalar_part(
@@ -297,8 +416,9 @@ class _Blocks:
         self.bytes = place.format.bytes_per_tile(self.tile)
         sections = place.format.sections(self.tile)
         self.data_start = sections.data_offset
+        self.gap, self.gap_start = sections.padding, sections.scales
         self.block_bytes = sections.data * self.block // self.tile
-        self.modes: list[Mode] = [_cut(_cut(mode, self.block), self.tile) for mode in place.modes]
+        self.modes: list[Mode] = [cut_mode(cut_mode(mode, self.block), self.tile) for mode in place.modes]
         self.check(place)
 
     def check(self, place: Placement) -> None:
@@ -323,20 +443,18 @@ class _Blocks:
     def is_lane(self, step: int) -> bool:
         return step < self.block
 
+    def clearing(self, place: Placement) -> Part:
+        """Return the part that writes zeros between the scales and the data of every tile of the placement."""
+        tiles = [(n, step // self.tile * self.bytes) for mode in self.modes for n, step in mode if step >= self.tile]
+        extents, steps = zip(*tiles, (self.gap, 1), strict=True)
+        start = place.origin // self.tile * self.bytes + self.gap_start
+        return normalised(Part("clear", extents, (0,) * len(extents), steps, target_offset=start))
+
     def data_step(self, step: int) -> int:
         return step // self.tile * self.bytes + step % self.tile // self.block * self.block_bytes
 
     def scale_step(self, step: int) -> int:
         return step // self.tile * self.bytes + step % self.tile // self.block
-
-
-def _cut(mode: Mode, size: int) -> list[tuple[int, Any]]:
-    """Return a mode with its leaves cut where they pass a multiple of size, if that is even."""
-    found: list[tuple[int, Any]] = []
-    for n, step in mode:
-        count = size // step if step and step < size and size % step == 0 else 0
-        found += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
-    return found
 
 
 @dataclass(frozen=True, slots=True)

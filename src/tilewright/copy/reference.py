@@ -20,7 +20,7 @@ AT_ONCE = 1 << 20  # elements that are converted at a time, so that no temporary
 
 
 def run(plan: Plan, source: Bytes, target: Bytes) -> None:
-    """Carry out a plan on the bytes of source and target.
+    """Carry out a plan of one step on the bytes of source and target.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copy import Placement, plan_copy
@@ -161,7 +161,11 @@ def _unpack(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
             _view(target, after.dtype, part, part.target, part.target_offset + offset)[...] = values[..., lane]
 
 
-_OPERATIONS = {"copy": _copy, "fill": _fill, "pack": _pack, "unpack": _unpack}
+def _clear(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+    _view(target, np.uint8, part, part.target, part.target_offset)[...] = 0
+
+
+_OPERATIONS = {"copy": _copy, "fill": _fill, "pack": _pack, "unpack": _unpack, "clear": _clear}
 
 
 def _scalar(place: Placement) -> ScalarFormat:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import BlockFormat, format_of
+from .npy import read_npy_layout
+from .source_file import SourceFile
 
 RAW_SUFFIXES = (".raw", ".bin", ".dat")
 SUFFIXES = (".npy", ".zarr", *RAW_SUFFIXES)
@@ -39,15 +42,15 @@ def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = Non
     if not file.exists():
         raise FileNotFoundError(2, "No such file or directory", str(file))
     if file.suffix == ".npy":
-        return _opened_npy(file, kind)
+        return _open_npy(file, kind)
     if file.suffix not in RAW_SUFFIXES:
         raise FileFormatError(f"{file}: arrays end in one of {', '.join(SUFFIXES)}; give it such a name")
     if shape is None or kind is None:
         raise FileFormatError(f"{file}: raw bytes do not say what they are; give a shape and a dtype")
-    wanted, size = prod(shape) * kind.itemsize, file.stat().st_size
+    wanted, size = prod(shape) * kind.itemsize, SourceFile(file).size
     if size != wanted:
         raise FileFormatError(f"{file}: {list(shape)} of {kind} takes {wanted} bytes, but the file has {size}")
-    return np.memmap(file, kind, "r", shape=tuple(shape)) if wanted else np.empty(tuple(shape), kind)
+    return _mapped(file, kind, shape)
 
 
 @contextmanager
@@ -64,18 +67,18 @@ def new_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any 
     file, extents, kind = Path(path), tuple([int(n) for n in shape]), scalar_dtype(dtype)
     if file.suffix not in SUFFIXES:
         raise FileFormatError(f"{file}: arrays end in one of {', '.join(SUFFIXES)}; give it such a name")
-    draft = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        yield _made(draft, file.suffix, extents, kind, chunks)
-        if file.is_dir():
-            shutil.rmtree(file)
-        draft.replace(file)
-    except BaseException:
-        if draft.is_dir():
-            shutil.rmtree(draft)
-        else:
-            draft.unlink(missing_ok=True)
-        raise
+    if file.suffix == ".zarr":
+        with replace_folder(file) as folder:
+            # zarr would write chunks that are all zero as nothing, which reads the same
+            yield _zarr(file).open_array(
+                str(folder), mode="w", shape=extents, dtype=kind, chunks=tuple(chunks or extents)
+            )
+        return
+    with replace_file(file) as draft:
+        array = _map_new(Path(draft.name), file.suffix, extents, kind)
+        yield array
+        if isinstance(array, np.memmap):
+            array.flush()
 
 
 def scalar_dtype(dtype: Any) -> np.dtype[Any]:
@@ -95,28 +98,60 @@ def scalar_dtype(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-def _made(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any], chunks: Any) -> Any:
-    if suffix == ".zarr":
-        # zarr would write chunks that are all zero as nothing, which reads the same
-        return _zarr(draft).open_array(str(draft), mode="w", shape=shape, dtype=kind, chunks=tuple(chunks or shape))
+def _map_new(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+    """Return an array over a draft, which is empty so far."""
     if suffix == ".npy":
         return np.lib.format.open_memmap(draft, mode="w+", dtype=kind, shape=shape)
     if prod(shape):
         return np.memmap(draft, kind, "w+", shape=shape)
-    draft.touch()
     return np.empty(shape, kind)
 
 
-def _opened_npy(file: Path, kind: np.dtype[Any] | None) -> Any:
-    try:
-        found = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as problem:
-        raise FileFormatError(f"{file}: not a readable .npy file ({problem})") from None
-    if kind is None or found.dtype == kind:
-        return found
-    if found.dtype.itemsize != kind.itemsize:
-        raise FileFormatError(f"{file}: its elements are {found.dtype}, which cannot be taken for {kind}")
-    return found.view(kind)
+def _open_npy(file: Path, kind: np.dtype[Any] | None) -> Any:
+    layout = read_npy_layout(file)
+    dtype = layout.dtype if kind is None else kind
+    if dtype.itemsize != layout.dtype.itemsize:
+        raise FileFormatError(f"{file}: its elements are {layout.dtype}, which cannot be taken for {kind}")
+    return _mapped(file, dtype, layout.shape, layout.offset, layout.fortran_order)
+
+
+def _mapped(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortran_order: bool = False) -> Any:
+    array, handle = map_file(str(file), dtype, tuple(shape), offset, fortran_order, writing=False)
+    if handle >= 0:
+        os.close(handle)
+    return array
+
+
+def map_file(
+    path: str, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, fortran_order: bool, writing: bool
+) -> tuple[np.ndarray[Any, Any], int]:
+    """Return the array of a regular file, mapped, and a descriptor of that file; -1 if there is nothing to map.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "a.raw").write_bytes(bytes(range(8)))
+    ...     array, file = map_file(f"{folder}/a.raw", np.dtype("u1"), (2, 2), 4, False, writing=False)
+    ...     os.close(file)
+    ...     array.tolist()
+    [[4, 5], [6, 7]]
+    """
+    order: Any = "F" if fortran_order else "C"
+    needed = offset + prod(shape) * dtype.itemsize
+    # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
+    flags = (os.O_RDWR if writing else os.O_RDONLY) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    with open(path, "r+b" if writing else "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise FileFormatError(f"{path} is not a regular file")
+        if status.st_size < needed:
+            raise FileFormatError(
+                f"{path} has {status.st_size} bytes, and {list(shape)} of {dtype} from byte {offset} on take"
+                f" {needed - offset}: it was truncated; write it again"
+            )
+        if needed == offset:
+            return np.empty(shape, dtype, order), -1
+        array: Any = np.memmap(file, dtype, "r+" if writing else "r", offset, shape, order)
+        return array, os.dup(file.fileno())
 
 
 def _zarr(file: Path) -> Any:

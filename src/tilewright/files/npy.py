@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import pairwise
 from math import prod
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,17 +96,66 @@ def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: in
     ...     npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
     (2, 3)
     """
-    header, offset = parse_npy_header(start)
-    dtype, element = _element(header["descr"])
-    shape = header["shape"]
-    need = prod(shape) * dtype.itemsize
-    if offset + need != nbytes:
-        raise FileFormatError(
-            f"shape {list(shape)} of {dtype} takes {need} bytes, and {nbytes - offset} follow the header"
-        )
+    layout = _npy_layout(start, nbytes)
+    _, element = _element(layout.dtype.str)
     return StoredTensor.dense(
-        name, dtype.str, shape, element, file, begin + offset, need, header["fortran_order"], not dtype.isnative
+        name,
+        layout.dtype.str,
+        layout.shape,
+        element,
+        file,
+        begin + layout.offset,
+        layout.nbytes,
+        layout.fortran_order,
+        not layout.dtype.isnative,
     )
+
+
+class NpyLayout(NamedTuple):
+    """Where and how the elements of an `.npy` file lie, as its header says.
+
+    >>> NpyLayout(np.dtype("<f4"), (2, 3), 128, False).nbytes
+    24
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+    fortran_order: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all elements."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+def _npy_layout(start: bytes, nbytes: int) -> NpyLayout:
+    """Return what the header at the start of `nbytes` bytes says, if the elements are exactly the rest of them."""
+    header, offset = parse_npy_header(start)
+    dtype, _ = _element(header["descr"])
+    found = NpyLayout(dtype, header["shape"], offset, header["fortran_order"])
+    if offset + found.nbytes != nbytes:
+        raise FileFormatError(
+            f"shape {list(found.shape)} of {dtype} takes {found.nbytes} bytes, and {nbytes - offset} follow the header"
+        )
+    return found
+
+
+def read_npy_layout(path: Any) -> NpyLayout:
+    """Return where and how the elements of the `.npy` file at `path` lie; nothing but the header is read.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "x.npy"), np.zeros((2, 3), np.int16))
+    ...     read_npy_layout(Path(folder, "x.npy")).shape
+    (2, 3)
+    """
+    file = SourceFile(path)
+    try:
+        return _npy_layout(file.read(0, min(file.size, _MOST_HEADER_BYTES + 12)), file.size)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path}: {problem}") from None
 
 
 def read_npy(path: Any, name: str) -> StoredTensor:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import replace_file
 from ..errors import FileFormatError
 from ..formats import format_of
-from .atomic import replacing
 from .names import check_tensor_name
 from .safetensors import KINDS, METADATA, Entry, encode_header
 
@@ -38,7 +38,7 @@ def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[st
         entries.append(Entry(name, _KIND_OF[format_of(plain).name], plain.shape, reached, end))
         values.append(plain)
         reached = end
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(encode_header(entries, dict(metadata or {})))
         for each in values:
             file.write(each.reshape(-1).view(np.uint8).data)

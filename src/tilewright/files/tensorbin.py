@@ -16,13 +16,13 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
+from ..atomic import replace_file
 from ..copy import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout import round_up
 from ..memory import TensorSpec, from_bytes
 from ..memory.legality import check_placement
 from ..tensor import Tensor
-from .atomic import replacing
 from .mesh import Coordinate, Topology
 from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
 
@@ -212,7 +212,7 @@ def write_tensorbin(path: Any, held: Tensorbin) -> None:
     ...     (Path(folder) / "x.tensorbin").stat().st_size % 64
     4
     """
-    with replacing(path) as file:
+    with replace_file(path) as file:
         write_to(file, held)
 
 

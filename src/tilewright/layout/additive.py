@@ -31,6 +31,8 @@ def additive_modes(layout: LayoutLike) -> list[list[tuple[int, Any]]]:
     """
     if isinstance(layout, Layout):
         return _by_mode(layout.shape, layout.stride)
+    if isinstance(layout, ComposedLayout) and _is_shift(layout.outer):
+        return additive_modes(layout.inner)
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Layout) and not layout.inner.replicas:
         outer, inner = layout.outer, layout.inner
         if isinstance(outer, Swizzle):
@@ -47,6 +49,11 @@ def additive_modes(layout: LayoutLike) -> list[list[tuple[int, Any]]]:
             return found
     nothing: list[list[tuple[int, Any]]] = _by_mode(layout.shape, layout.shape)
     return [[(extent, None) for extent, _ in mode] for mode in nothing]
+
+
+def _is_shift(layout: Any) -> bool:
+    """Return whether a layout only adds its offset."""
+    return isinstance(layout, Layout) and layout.depth == 0 and layout.stride == 1 and not layout.replicas
 
 
 def _below(inner: Layout, blocks: list[int], outer: Layout | None) -> list[list[tuple[int, Any]]] | None:

@@ -16,13 +16,6 @@ from .tuples import MAX_DEPTH, as_tree, index_strides, leaves
 Replica: TypeAlias = "tuple[int, Step]"
 MAX_SPAN = 2**63 - 1
 
-# Shapes that passed the checks, by identity, with the strides that they came with: the constants of a program come
-# again and again. Holding the shape keeps its id from being used anew; what is in here can never change.
-_STRIDE_OF: dict[int, Any] = {}
-_SHAPES: list[Any] = []
-_MOST_SHAPES = 4096
-known_stride = _STRIDE_OF.get
-
 
 def plain_reach(shape: Any, stride: Any, depth: int = 0) -> int:
     """Return how far the places of matching trees of plain integers reach; -1 if they are anything else.
@@ -48,21 +41,6 @@ def plain_reach(shape: Any, stride: Any, depth: int = 0) -> int:
                 return -1
             reach += inner
     return reach
-
-
-def remember(shape: Any, stride: Any) -> None:
-    """Keep a shape that passed the checks with these strides; `known_stride(id(shape))` gives them back.
-
-    >>> shape, stride = (4, 80), (1, 4)
-    >>> remember(shape, stride)
-    >>> known_stride(id(shape)) is stride
-    True
-    """
-    if len(_SHAPES) >= _MOST_SHAPES:
-        _STRIDE_OF.clear()
-        _SHAPES.clear()
-    _SHAPES.append(shape)
-    _STRIDE_OF[id(shape)] = stride
 
 
 def admit(shape: Any, stride: Any) -> tuple[Any, Any]:

@@ -50,6 +50,9 @@ class Axis:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Axis, (self.name,)
+
 
 def check_axis_name(name: object) -> str:
     """Return name if it can name an axis, else raise.
@@ -204,6 +207,9 @@ class Place(Mapping[str, Any]):
         if not parts.keys() - {PLAIN}:
             return hash(parts.get(PLAIN, 0))
         return hash(frozenset(parts.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Place._of, (self._parts,)
 
     def __repr__(self) -> str:
         plain = [repr(self.plain)] if PLAIN in self._parts and (self.plain != 0) is not False else []

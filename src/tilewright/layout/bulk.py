@@ -113,7 +113,7 @@ def inside(layout: LayoutLike, coord: tuple[Any, ...]) -> Any:
         part = np.asarray(part)
         ok = ok & (part >= 0) & (part < extent)
         clipped.append(np.clip(part, 0, max(extent - 1, 0)))
-    return ok & layout.valid(*clipped)
+    return ok & layout.valid(*clipped) if layout.size else ok  # where there is nothing, nothing is inside
 
 
 def all_true(at: list[Any]) -> Any:

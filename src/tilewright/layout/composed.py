@@ -11,8 +11,10 @@ from .base import LayoutLike
 from .paged import PagedLayout
 from .properties import is_bijective
 from .steps import check_step
-from .strided import Layout
+from .strided import Layout, make
 from .swizzle import Swizzle
+
+_ANYWHERE = 2**62  # the extent of a layout that only adds an offset, to whatever place
 
 
 class ComposedLayout(LayoutLike):
@@ -158,9 +160,13 @@ class ComposedLayout(LayoutLike):
         return hash((self._outer, self._inner))
 
     def __add__(self, step: Any) -> ComposedLayout:
-        if not isinstance(self._outer, (Layout, PagedLayout)) or isinstance(step, LayoutLike):
+        if isinstance(step, LayoutLike):
             return NotImplemented
-        return ComposedLayout(self._outer + step, self._inner)
+        amount = check_step(step, "offset")
+        if isinstance(self._outer, (Layout, PagedLayout)):
+            return ComposedLayout(self._outer + amount, self._inner)
+        # a swizzle has no offset of its own
+        return ComposedLayout(make(_ANYWHERE, 1, amount), self) if amount else self
 
     __radd__ = __add__
 

@@ -22,7 +22,7 @@ from .composed import ComposedLayout
 from .construct import make_layout, scaled
 from .guards import Guard, live_guards
 from .steps import merge_modes, span
-from .strided import Layout, make
+from .strided import Layout, keep_axes, make
 from .swizzle import Swizzle
 from .tuples import as_tree, as_tuple, ceil_div, index_strides, leaves, like, map_leaves
 
@@ -172,7 +172,8 @@ def strided_composition(a: Layout, b: Layout) -> Layout | None:
     guards = found.guards
     if a.guards or guards:
         guards = live_guards(found.shape, [*_continued_guards(a.guards, found), *guards])
-    return make(found.shape, found.trees[0], a.offset + found.starts[0], a.replicas + found.replicas, tuple(guards))
+    result = make(found.shape, found.trees[0], a.offset + found.starts[0], a.replicas + found.replicas, tuple(guards))
+    return keep_axes(result, a.axes)
 
 
 @dataclass(slots=True)
@@ -398,13 +399,14 @@ def compose_by_mode(outer: Any, tilers: tuple[Any, ...]) -> Any:
     if found is None:
         return _composed_by_index(outer, tilers)
     guards = [*_continued_guards(outer.guards, found), *found.guards]
-    return make(
+    result = make(
         found.shape,
         found.trees[0],
         outer.offset + found.starts[0],
         outer.replicas + found.replicas,
         live_guards(found.shape, guards),
     )
+    return keep_axes(result, outer.axes)
 
 
 def _compose_modes(shape: Any, channels: list[Any], tiler: Any) -> _Strided | None:

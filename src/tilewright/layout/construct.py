@@ -199,10 +199,14 @@ def make_layout_like(layout: Any, shape: Any = None) -> Layout:
     Layout((4, 2), (1, 8))
     """
     require_strided(layout, "make_layout_like")
+    if layout.replicas or layout.axes:
+        raise LayoutError(f"make_layout_like of {layout}: copies and named axes have no compact form; leave them out")
     if shape is not None:
         form = shape_of(shape)
         if len(leaves(form)) > len(leaves(layout.stride)):
             raise LayoutError(f"shape {form} has more flat modes than {layout}: no stride is left for the last ones")
+        if layout.guards:
+            raise LayoutError(f"make_layout_like of {layout}: its padding does not fit {form}; pad the result")
         return Layout(form, like(form, iter(leaves(layout.stride))))
     shape = shape_of(layout)
     steps = leaves(layout.stride)
@@ -213,7 +217,7 @@ def make_layout_like(layout: Any, shape: Any = None) -> Layout:
         if _magnitude(steps[k]):
             found[k] = step
             step = step * extents[k]
-    return make(shape, like(shape, iter(found)))
+    return make(shape, like(shape, iter(found)), guards=layout.guards)
 
 
 def _magnitude(step: Step) -> int:
@@ -243,7 +247,7 @@ def append(layout: Layout, *modes: Layout) -> Any:
     >>> append(Layout((3, 4)), Layout(5, 12))
     Layout((3, 4, 5), (1, 3, 12))
     """
-    return make_layout(*_own_modes(layout), *modes)
+    return make_layout(*own_modes(layout), *modes)
 
 
 def prepend(layout: Layout, *modes: Layout) -> Any:
@@ -252,7 +256,7 @@ def prepend(layout: Layout, *modes: Layout) -> Any:
     >>> prepend(Layout(3), Layout(4, 3))
     Layout((4, 3), (3, 1))
     """
-    return make_layout(*modes, *_own_modes(layout))
+    return make_layout(*modes, *own_modes(layout))
 
 
 def replace(layout: Layout, k: int, mode: Layout) -> Any:
@@ -261,19 +265,23 @@ def replace(layout: Layout, k: int, mode: Layout) -> Any:
     >>> replace(Layout((3, 4)), 1, Layout((2, 2), (3, 6)))
     Layout((3, (2, 2)), (1, (3, 6)))
     """
-    modes = _own_modes(layout)
+    modes = own_modes(layout)
     if not -len(modes) <= k < len(modes):
         raise LayoutError(f"{layout} has no mode {k}: it has modes 0 to {len(modes) - 1}")
     modes[k] = mode
     return make_layout(*modes)
 
 
-def _own_modes(layout: Layout) -> list[Any]:
-    """Return the modes of a layout that together make it up again: the offset rides on the first."""
+def own_modes(layout: Layout) -> list[Any]:
+    """Return the modes of a layout that together make it up again: offset and copies go with the first.
+
+    >>> own_modes(Layout((3, 4)) + 5)
+    [Layout(3, 1, offset=5), Layout(4, 3)]
+    """
     require_strided(layout, "taking apart the modes")
     if any(sum(any(leaves(part)) for part in as_tuple(guard.stride)) > 1 for guard in layout.guards):
         raise LayoutError(f"{layout} is padded across modes and cannot be taken apart; append before padding")
-    modes = list(layout.modes)
+    modes = [layout._mode((k,)) for k in range(layout.rank)]
     if modes:
         modes[0] = modes[0]._with(offset=layout.offset, replicas=layout.replicas)
     return modes

@@ -32,6 +32,8 @@ def as_wide(array: Any) -> Any:
     >>> as_wide(np.arange(3, dtype=np.uint8)).dtype
     dtype('int64')
     """
+    if array.dtype == "uint64" and array.size and int(array.max()) >= 2**63:
+        raise LayoutError(f"{int(array.max())} in an array is beyond 2^63 - 1, the largest place; use smaller numbers")
     return array if array.dtype == "int64" else array.astype("int64")
 
 

@@ -12,7 +12,7 @@ from ..errors import LayoutError
 from .base import require_layout
 from .composed import ComposedLayout
 from .composing import as_function, compose
-from .construct import make_layout
+from .construct import make_layout, own_modes
 from .inverses import complement, tiles_exactly
 from .regrouping import restructure
 from .strided import Layout, make
@@ -130,13 +130,17 @@ def hier_unzip(splitter: Any, layout: Layout, tiler: Any) -> Any:
     Layout(((2, 4), (2, 2)), ((1, 4), (2, 16)))
     """
     require_layout(layout, "hier_unzip")
+    return regroup(_split_modes(splitter, layout, tiler), tiler, _zipped)
+
+
+def _split_modes(splitter: Any, layout: Any, tiler: Any) -> Any:
+    """Return the layout with every mode that has a tiler split in two."""
     if tiler is None:
-        return make_layout(Layout(1, 0), layout)
+        return layout
     if not isinstance(tiler, (tuple, list)):
         return splitter(layout, tiler)
     if len(tiler) > layout.rank:
         raise LayoutError(f"tiler {tuple(tiler)} has more modes than {layout}, which has {layout.rank}")
-    pairs = [hier_unzip(splitter, layout.mode(k), part) for k, part in enumerate(tiler)]
-    rest = [layout.mode(k) for k in range(len(tiler), layout.rank)]
-    firsts = make_layout(*[pair.mode(0) for pair in pairs])
-    return make_layout(firsts, make_layout(*[pair.mode(1) for pair in pairs], *rest))
+    modes = own_modes(layout)
+    split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
+    return make_layout(*split, *modes[len(split) :])

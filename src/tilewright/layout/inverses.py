@@ -24,9 +24,8 @@ from .lookup import InverseLayout
 from .properties import collision, is_injective
 from .queries import size
 from .regrouping import require_strided
-from .simplify import coalesce
 from .steps import along, merge_modes
-from .strided import Layout, joined_parts, make
+from .strided import Layout, joined_parts, keep_axes, make, used_axes
 from .swizzle import Swizzle
 from .tuples import as_tree, ceil_div, index_strides, leaves, like, map_leaves, product
 
@@ -36,7 +35,7 @@ def complement(layout: Any, bound: Any = None) -> Layout:
 
     C is strictly increasing and meets the places of layout only in 0; `cosize((layout, C)) >= bound`, which is
     cosize(layout) unless given, and with one copy less it would not be. A shape as bound is covered mode by mode.
-    Broadcast modes are ignored.
+    Broadcast modes are ignored; the places of copies are not free.
 
     >>> complement(Layout(4, 2), 16)
     Layout((2, 2), (1, 8))
@@ -81,6 +80,7 @@ def _gaps(layout: Any) -> tuple[list[int], list[int], int, int, bool]:
     """Return the gaps between the modes, as extents and strides, the period, how far it fills, and whether wholly."""
     if not isinstance(layout, Layout):
         raise LayoutError(f"complement of {layout}: it is not strided; take the complement before composing")
+    layout = _copies_as_modes(layout)
     modes = sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0])
     if modes and modes[0][0] < 0:
         raise LayoutError(f"complement of {layout}: it has the negative stride {modes[0][0]}; flip that mode first")
@@ -109,6 +109,14 @@ def _gaps(layout: Any) -> tuple[list[int], list[int], int, int, bool]:
     return extents, strides, period, filled, wholly
 
 
+def _copies_as_modes(layout: Layout) -> Layout:
+    """Return a layout of the places of all copies: they lie where further modes would."""
+    if not layout.replicas:
+        return layout
+    extents, steps = zip(*layout.replicas, strict=True)
+    return make((layout.shape, *extents), (layout.stride, *steps), layout.offset)
+
+
 def _copies_by_mode(shape: tuple[Any, ...], block: int) -> int:
     """Return how many blocks cover shape when no block may run from one mode into the next."""
     copies = 1
@@ -125,11 +133,12 @@ def _merged(extents: list[int], strides: list[int]) -> Layout:
 
 
 def _on_one_axis(layout: Layout, what: str, plain_form: Any) -> Layout:
-    axes = layout.axes
-    if len(axes) > 1 or any(along(step, "") for step in [*leaves(layout.stride), layout.offset]):
+    axes = used_axes(layout) or layout.axes
+    steps = [*leaves(layout.stride), *(step for _, step in layout.replicas), layout.offset]
+    if len(axes) > 1 or any(along(step, PLAIN) for step in steps):
         raise LayoutError(f"{what} of {layout}: places lie on {', '.join(axes)}; take one axis with .on(axis)")
     result = plain_form(layout.on(axes[0]))
-    return make(result.shape, map_leaves(lambda step: Place({axes[0]: step}), result.stride))
+    return keep_axes(make(result.shape, map_leaves(lambda step: Place({axes[0]: step}), result.stride)), layout.axes)
 
 
 def right_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
@@ -337,7 +346,7 @@ def _inverse_over_axes(layout: Any, axes: Sequence[Axis | str] | None, invert: A
     outer = layout
     while isinstance(outer, ComposedLayout):
         outer = outer.outer
-    missing = [name for name in layout.axes if name not in names]
+    missing = [name for name in used_axes(layout) if name not in names]
     if not isinstance(outer, Layout):
         raise LayoutError(f"{invert.__name__} of {layout}: its places lie on no axis; leave out axes={names}")
     if missing or any(along(step, PLAIN) for step in [*leaves(outer.stride), outer.offset]):
@@ -417,15 +426,28 @@ def max_common_layout(a: Any, b: Any) -> Any:
     >>> max_common_layout(Layout((4, 2), (2, 1)), Layout(8))
     Layout(1, 0)
     """
+    a, b = as_function(a), as_function(b)
+    if isinstance(a, Swizzle) or isinstance(b, Swizzle):
+        raise LayoutError(f"max_common_layout of {a} and {b}: a swizzle has no shape; compose it with a layout first")
+    if a.replicated or a.axes:
+        raise LayoutError(f"max_common_layout of {a}: its places are not plain integers; leave out copies and axes")
     inverse = right_inverse(b)
-    common = compose(a, inverse)
-    if not isinstance(common, Layout):
-        return make(1, 0)
-    common = coalesce(common)
-    extents, steps = leaves(common.shape), leaves(common.stride)
-    if steps[0] != 1 or common.guards or common.offset != 0:
-        return make(1, 0)
-    return compose(inverse, make(extents[0], 1))
+    count = _identity_run(compose(a, inverse))
+    return compose(inverse, make(count, 1)) if count > 1 else make(1, 0)
+
+
+def _identity_run(layout: Any) -> int:
+    """Return how many indices from 0 on are data and lead to themselves."""
+    if isinstance(layout, Layout) and not layout.guards:
+        extents, steps = layout.canonical_modes()
+        return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
+    count = 0
+    for index, places, valid in chunks(layout, limit=1 << 12):
+        wrong = ((places != index) | ~valid).nonzero()[0]
+        count += int(wrong[0]) if len(wrong) else len(index)
+        if len(wrong):
+            break
+    return count
 
 
 def max_common_vector(a: Any, b: Any) -> int:

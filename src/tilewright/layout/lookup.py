@@ -92,16 +92,25 @@ class InverseLayout(LayoutLike):
         """Return (index, found) of a place, or of an array of places."""
         if not is_array(place):
             place = int(as_integer(place, "a place"))
-            if isinstance(self._layout, Layout):
+            if isinstance(self._layout, Layout) and not self._layout.guards:
                 index = preimage(self._layout, place)
                 return index, index is not None
         import numpy as np
 
         if self._sorted is None:
-            table = np.concatenate([np.asarray(places) for _, places, _ in bulk.chunks(self._layout)])
+            # padding lives nowhere: its place may be that of data
+            data = [(places[valid], index[valid]) for index, places, valid in bulk.chunks(self._layout)]
+            nothing = np.empty(0, np.int64)
+            table, indices = (np.concatenate([nothing, *column]) for column in zip(*data, strict=True))
             order = np.argsort(table, kind="stable")
-            self._sorted = table[order], order
+            self._sorted = table[order], indices[order]
         places, order = self._sorted
+        if not len(places):
+            return (
+                (np.zeros(np.shape(place), np.int64), np.zeros(np.shape(place), bool))
+                if is_array(place)
+                else (0, False)
+            )
         at = np.clip(np.searchsorted(places, place), 0, len(places) - 1)
         found = places[at] == place
         return (order[at], found) if is_array(place) else (int(order[at]), bool(found))

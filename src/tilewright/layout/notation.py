@@ -48,8 +48,10 @@ def format_signed(step: Any) -> str:
 def _terms(step: Any) -> list[str]:
     if not isinstance(step, Place):
         return [str(step)]
-    found = [f"{amount}@{name}" if name else str(amount) for name, amount in step._parts.items() if amount]
-    return found or [f"0@{name}" for name in step.axes] or ["0"]
+    # an axis along which nothing moves is still an axis of the places
+    return [f"{amount}@{name}" if name else str(amount) for name, amount in step._parts.items() if name or amount] or [
+        "0"
+    ]
 
 
 def _sum(terms: list[str]) -> str:

@@ -10,11 +10,11 @@ from .admission import check_span
 from .base import require_layout
 from .composed import ComposedLayout
 from .composing import as_function, compose
-from .construct import make_layout, make_ordered_layout
+from .construct import make_layout, make_ordered_layout, own_modes
 from .divides import _flat, _tiled, _zipped, regroup
 from .inverses import free_positions
 from .regrouping import restructure
-from .strided import Layout
+from .strided import Layout, used_axes
 from .tuples import as_tree, ceil_div, product_each
 
 
@@ -39,7 +39,7 @@ def logical_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
     if isinstance(block, ComposedLayout):
         return _composed_product(block, copies, strided)
     if copies.axes:
-        shared = set(copies.axes) & set(block.axes)
+        shared = set(used_axes(copies)) & set(used_axes(block))
         if shared:
             raise LayoutError(f"{block} and {copies} both lie on {', '.join(sorted(shared))}: copies would collide")
         return make_layout(block, copies)
@@ -52,10 +52,9 @@ def logical_product(block: Any, tiler: Any, *, strided: bool = False) -> Any:
 def _by_mode(block: Any, tilers: tuple[Any, ...], strided: bool) -> Any:
     if len(tilers) > block.rank:
         raise LayoutError(f"tiler {tilers} has more modes than {block}, which has {block.rank}")
-    modes = [logical_product(block.mode(k), tiler, strided=strided) for k, tiler in enumerate(tilers)]
-    modes += [block.mode(k) for k in range(len(tilers), block.rank)]
-    joined = make_layout(*modes)
-    return joined + block.offset if block.offset else joined
+    modes = own_modes(block)
+    repeated = [logical_product(mode, tiler, strided=strided) for mode, tiler in zip(modes, tilers, strict=False)]
+    return make_layout(*repeated, *modes[len(tilers) :])
 
 
 def _composed_product(block: ComposedLayout, copies: Any, strided: bool) -> Any:

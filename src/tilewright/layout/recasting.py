@@ -52,19 +52,28 @@ def upcast(layout: Layout, factor: int) -> Layout:
 
 
 def downcast(layout: Layout, factor: int) -> Layout:
-    """Return the layout over elements that are factor times narrower: contiguous extents and other strides grow.
+    """Return the layout over elements that are factor times narrower, the parts of an element in order of memory.
 
-    >>> downcast(Layout((32, 2), (2, 1)), 16)
-    Layout((32, 32), (32, 1))
+    The mode whose stride is 1 takes the parts up; every other stride grows. Where only a stride of -1 touches, the
+    parts become a mode inside that one. Elements that do not touch at all are seen by their first part alone, as in
+    CuTe.
+
+    >>> downcast(Layout((32, 2), (2, 1)), 16), downcast(Layout(4, -1) + 3, 2)
+    (Layout((32, 32), (32, 1)), Layout((2, 4), (1, -2), offset=6))
     """
     factor = _check_factor(factor)
     require_strided(layout, "downcast")
-    extents, steps = [], []
-    for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
-        touching = abs(_plain(d, layout)) == 1
-        extents.append(n * factor if touching else n)
-        steps.append(d if touching else d * factor)
-    return _rebuilt(layout, extents, steps, _plain(layout.offset, layout) * factor)
+    extents, steps = leaves(layout.shape), [_plain(step, layout) for step in leaves(layout.stride)]
+    touching = [k for k, step in enumerate(steps) if abs(step) == 1]
+    # of several, one that moves: the others have a single element, whose stride means nothing, or repeat places
+    takes = min(touching, key=lambda k: (extents[k] == 1, steps[k] < 0), default=None)
+    shape: list[Any] = list(extents)
+    stride: list[Any] = [step * factor for step in steps]
+    if takes is not None and factor > 1:
+        upward = steps[takes] > 0 or extents[takes] == 1
+        shape[takes] = extents[takes] * factor if upward else (factor, extents[takes])
+        stride[takes] = 1 if upward else (1, stride[takes])
+    return _rebuilt(layout, shape, stride, _plain(layout.offset, layout) * factor)
 
 
 def recast(layout: Layout, old_bits: int, new_bits: int) -> Layout:
@@ -96,7 +105,7 @@ def _plain(step: Any, layout: Layout) -> int:
     return step
 
 
-def _rebuilt(layout: Layout, extents: list[int], steps: list[int], offset: int) -> Layout:
+def _rebuilt(layout: Layout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
     if layout.guards or layout.replicas:
         raise LayoutError(f"{layout} is padded or replicated; recast it before that")
     shape = layout.shape

@@ -8,12 +8,12 @@ from typing import Any
 from ..errors import LayoutError
 from .base import LayoutLike, require_layout
 from .composed import ComposedLayout
-from .construct import make_layout
+from .construct import make_layout, own_modes
 from .guards import Guard
 from .queries import flat_tree, regrouped_tree, shape_of
 from .regrouping import require_strided, restructure
 from .steps import Step, merge_modes
-from .strided import Layout, make
+from .strided import Layout, keep_axes, make
 from .tuples import as_tree, leaves, like
 
 
@@ -35,15 +35,16 @@ def coalesce(layout: Any, profile: Any = None) -> Any:
     if isinstance(profile, (tuple, list)):
         if len(profile) > layout.rank:
             raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
-        return _by_mode(layout, as_tree(profile)) if isinstance(layout.shape, tuple) else coalesce(layout)
+        if not isinstance(layout.shape, tuple):
+            return coalesce(layout)
+        return keep_axes(_by_mode(layout, as_tree(profile)), layout.axes)
     if layout.shape == ():
         return layout
     if not layout.guards:
         extents, steps = layout.canonical_modes()
-        if len(extents) == 1:
-            return make(extents[0], steps[0], layout.offset, layout.replicas)
-        return make(tuple(extents), tuple(steps), layout.offset, layout.replicas)
-    return _coalesced_with_guards(layout)
+        shape, stride = (tuple(extents), tuple(steps)) if len(extents) > 1 else (extents[0], steps[0])
+        return keep_axes(make(shape, stride, layout.offset, layout.replicas), layout.axes)
+    return keep_axes(_coalesced_with_guards(layout), layout.axes)
 
 
 def _coalesced_with_guards(layout: Layout) -> Layout:
@@ -90,16 +91,17 @@ def filter(layout: Any, profile: Any = None) -> Any:  # noqa: A001
     if isinstance(profile, (tuple, list)):
         if len(profile) > layout.rank:
             raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
-        modes = [filter(layout.mode(k), part) for k, part in enumerate(profile)]
-        modes += [layout.mode(k) for k in range(len(profile), layout.rank)]
-        return make_layout(*modes) + layout.offset
+        modes = own_modes(layout)
+        return make_layout(
+            *[filter(mode, part) for mode, part in zip(modes, profile, strict=False)], *modes[len(profile) :]
+        )
     if layout.guards:
         raise LayoutError(
             f"{layout} is padded: dropping modes would lose which elements are data; filter before padding"
         )
     kept = [(n, d) for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True) if n != 1 and d != 0]
     shape, stride = tuple([n for n, _ in kept]), tuple([d for _, d in kept])
-    return coalesce(make(shape or 1, stride or 0, layout.offset, layout.replicas))
+    return keep_axes(coalesce(make(shape or 1, stride or 0, layout.offset, layout.replicas)), layout.axes)
 
 
 def flatten(value: Any) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 
 from ..errors import CoordinateError, LayoutError
 from . import bulk
-from .admission import Replica, admit, admit_guard, admit_replica, check_span, known_stride, plain_reach, remember
+from .admission import Replica, admit, admit_guard, admit_replica, check_span, plain_reach
 from .axes import PLAIN, Axis, Place, axis_name
 from .base import LayoutLike
 from .coords import as_wide, is_array, leaf_coordinates, out_of_range
 from .evaluation import ReadyMode, continued, ready_mode, ready_modes
 from .guards import Guard, box_extents, live_guards
-from .integers import Count, as_integer
+from .integers import Count, as_integer, is_dynamic
 from .mojo import MojoNames
 from .notation import format_signed, format_tree, parse_chain
 from .selection import fixed_part, kept
@@ -33,8 +33,8 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
     axes, such as `2048 @ addr`. `offset` is added to every place; `replicas` are copies that exist at the same time;
     `guards` tell data from padding. Given layouts instead, it joins them as modes.
 
-    `==` and `hash` compare what is written as shape:stride+offset. What is only known about a layout (guards, and
-    which integers are dynamic) does not make it another one; `functionally_equal` looks at guards too.
+    `==` and `hash` compare everything that `repr` shows: padding, copies, the axes that places lie on, and which
+    integers are dynamic. `functionally_equal` compares the functions instead, however they are written.
 
     >>> L = Layout((4, (2, 3)), (6, (3, 1)))
     >>> L(1, 4), L(1, (0, 2)), L(17)
@@ -45,12 +45,13 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
     Layout((2, 3), (3, 1), offset=12)
     """
 
-    __slots__ = ("_axes", "_flat", "_modes", "_program", "_rest", "_shape", "_stride")
+    __slots__ = ("_axes", "_dynamic", "_flat", "_modes", "_program", "_rest", "_shape", "_stride")
     _shape: Any
     _stride: Any
     _rest: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]]
     # worked out when first needed, and kept
     _axes: tuple[str, ...]
+    _dynamic: tuple[int, ...]
     _flat: tuple[list[int], list[Any]]
     _modes: tuple[list[int], list[Any]]
     _program: tuple[list[ReadyMode], list[ReadyMode], bool]
@@ -58,35 +59,26 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
     def __init__(
         self, shape: Any = (), stride: Any = None, offset: Any = 0, replicas: Any = (), guards: Any = ()
     ) -> None:
-        if known_stride(id(shape)) is stride and stride is not None and not (offset or replicas or guards):
-            self._shape = shape
-            self._stride = stride
-            self._rest = _NOTHING_ELSE
-        else:
-            self._check_in(shape, stride, offset, replicas, guards)
-
-    def _check_in(self, shape: Any, stride: Any, offset: Any, replicas: Any, guards: Any) -> None:
-        """Check what comes from outside and take it over."""
         if isinstance(shape, Layout):
             given = (shape, stride, offset, replicas, guards)
             shape, stride, offset, replicas, guards = joined_parts(
                 tuple([part for k, part in enumerate(given) if part is not (None, None, 0, (), ())[k]])
             )
             check_span(shape, stride)
-        elif 0 <= plain_reach(shape, stride) < 2**63:
-            remember(shape, stride)
-        else:
+        elif not 0 <= plain_reach(shape, stride) < 2**63:
             shape, stride = admit(shape, stride)
+        self._shape = shape
+        self._stride = stride
+        if offset.__class__ is int and not offset and not replicas and not guards:
+            self._rest = _NOTHING_ELSE
+            return
         if offset.__class__ is not int or offset:
             offset = check_step(offset, "offset")
             check_span(shape, stride, offset)
-        self._shape = shape
-        self._stride = stride
-        self._rest = (
-            offset,
-            tuple([admit_replica(replica) for replica in replicas]),
-            live_guards(shape, [admit_guard(guard, shape) for guard in guards]),
-        )
+        copies = tuple([admit_replica(replica) for replica in replicas])
+        if offset.__class__ is Place:
+            offset = _canonical(offset, stride, copies)
+        self._rest = (offset, copies, live_guards(shape, [admit_guard(guard, shape) for guard in guards]))
 
     @property
     def shape(self) -> Any:
@@ -173,15 +165,15 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
     def cosize(self) -> Any:
         """Return the size of the smallest buffer that holds every place and place 0; over named axes, of each axis.
 
-        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize
-        (39, 4)
+        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize, (Layout(2) - 5).cosize
+        (39, 4, 6)
         """
         if self.size == 0:
             return Count(0)
         low, high = self.bounds
         if isinstance(low, Place):
-            return Place({name: high[name] + 1 - min(low[name], 0) for name in low})
-        return Count(high + 1 - min(low, 0))
+            return Place({name: max(high[name], 0) + 1 - min(low[name], 0) for name in low})
+        return Count(max(high, 0) + 1 - min(low, 0))
 
     @classmethod
     def parse(cls, text: str) -> Layout:
@@ -213,11 +205,17 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
         )
 
     def mode(self, *path: int) -> Layout:
-        """Return one mode as a layout; further numbers lead into nested modes.
+        """Return one mode as a layout, without the offset; further numbers lead into nested modes.
 
         >>> Layout((4, (2, 3)), (6, (3, 1))).mode(1), Layout((4, (2, 3)), (6, (3, 1))).mode(1, 0)
         (Layout((2, 3), (3, 1)), Layout(2, 3))
         """
+        if self.replicas:
+            raise LayoutError(f"mode of {self}: its copies belong to all modes together; take the mode, then replicate")
+        return self._mode(path)
+
+    def _mode(self, path: tuple[int, ...]) -> Layout:
+        """Return one mode, without the offset and the copies, which belong to the whole."""
         shape, stride = self._shape, self._stride
         guards = [(guard.stride, guard) for guard in self.guards]
         for k in path:
@@ -229,7 +227,7 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
                 shape, stride = shape[k], stride[k]
                 guards = [(step[k], guard) for step, guard in guards]  # type: ignore[index]
         kept = [Guard(step, guard.limit, guard.offset) for step, guard in guards]
-        return make(shape, stride, guards=live_guards(shape, kept))
+        return keep_axes(make(shape, stride, guards=live_guards(shape, kept)), self.axes)
 
     @property
     def modes(self) -> tuple[Layout, ...]:
@@ -305,7 +303,7 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
     def _continued(self, at: Any) -> Any:
         """Return the place of a coordinate relative to the offset; the outermost coalesced mode has no end."""
         if at.__class__ is tuple:
-            modes = self.modes
+            modes = [self._mode((k,)) for k in range(self.rank)]
             if len(at) != len(modes):
                 raise LayoutError(f"coordinate {at} does not fit shape {self._shape}: it takes {len(modes)} entries")
             return sum((mode._continued(part) for part, mode in zip(at, modes, strict=True)), 0)
@@ -409,20 +407,38 @@ class Layout(StaticKnowledge, MojoNames, LayoutLike):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):
             return NotImplemented
-        return self._shape == other._shape and self._stride == other._stride and self._rest[:2] == other._rest[:2]
+        return (
+            self._shape == other._shape
+            and self._stride == other._stride
+            and self._rest == other._rest
+            and self._dynamic_leaves() == other._dynamic_leaves()
+            and self.axes == other.axes
+        )
 
     def __hash__(self) -> int:
-        return hash((self._shape, self._stride, *self._rest[:2]))
+        return hash((self._shape, self._stride, self._rest))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make, (self._shape, self._stride, *self._rest)
+
+    def _dynamic_leaves(self) -> tuple[int, ...]:
+        """Return which of the leaves, first of the shape, then of the strides, are known only at run time."""
+        try:
+            return self._dynamic
+        except AttributeError:
+            extents, steps = self.flat_modes()
+            self._dynamic = tuple([k for k, leaf in enumerate(extents + steps) if is_dynamic(leaf)])
+            return self._dynamic
 
     def __repr__(self) -> str:
         extra = [("offset", self.offset), ("replicas", self.replicas), ("guards", self.guards)]
-        tail = "".join(f", {name}={value!r}" for name, value in extra if value)
+        tail = "".join([f", {name}={value!r}" for name, value in extra if value or value.__class__ is Place])
         return f"Layout({self._shape!r}, {self._stride!r}{tail})"
 
     def __str__(self) -> str:
         text = f"{format_tree(self._shape)}:{format_tree(self._stride)}"
         text += "".join(f"+R[{count}:{format_tree(step)}]" for count, step in self.replicas)
-        text += format_signed(self.offset) if self.offset else ""
+        text += format_signed(self.offset) if self.offset or self.offset.__class__ is Place else ""
         return text + (" where " + " and ".join(map(str, self.guards)) if self.guards else "")
 
 
@@ -437,8 +453,42 @@ def make(
     layout: Layout = object.__new__(Layout)
     layout._shape = shape
     layout._stride = stride
+    if offset.__class__ is Place:
+        offset = _canonical(offset, stride, replicas)
     layout._rest = (offset, replicas, guards)
     return layout
+
+
+def _canonical(offset: Place, stride: Any, replicas: tuple[Replica, ...]) -> Any:
+    """Return an offset that says no more than it must: what moves, and the axes that no step names."""
+    steps = [*leaves(stride), *(step for _, step in replicas)]
+    named = {name for step in steps if step.__class__ is Place for name in step.axes}
+    parts = {name: amount for name, amount in offset._parts.items() if amount or (name and name not in named)}
+    return Place._of(parts) if parts else 0
+
+
+def keep_axes(layout: Layout, names: tuple[str, ...]) -> Layout:
+    """Return the layout with places on all the named axes; along those that no step is on, they stay at 0.
+
+    >>> from tilewright import bank
+    >>> keep_axes(Layout(4, 1 @ bank), ("bank", "addr"))(3)
+    Place(bank=3, addr=0)
+    """
+    missing = [name for name in names if name not in layout.axes] if names else []
+    return layout + Place._of(dict.fromkeys(missing, 0)) if missing else layout
+
+
+def used_axes(layout: Any) -> tuple[str, ...]:
+    """Return the axes along which the places of a layout are not all 0.
+
+    >>> from tilewright import addr, bank
+    >>> used_axes(Layout((4, 2), (1 @ bank, 0 @ addr)))
+    ('bank',)
+    """
+    if not isinstance(layout, Layout):
+        return tuple(layout.axes)
+    steps = [*layout.flat_modes()[1], *(step for _, step in layout.replicas), layout.offset]
+    return tuple([name for name in layout.axes if any(along(step, name) for step in steps)])
 
 
 def joined_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:

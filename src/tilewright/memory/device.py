@@ -7,9 +7,11 @@ import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 
+from ..atomic import write_file
 from ..copy import Placement, execute, plan_copy
 from ..copy.buffers import aligned_empty, placement_of
 from ..errors import MemoryConfigError
@@ -214,7 +216,7 @@ class Device(Shown):
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         blocks = [each for kind in ("dram", "trace", "l1", "l1_small") for each in self.memory_view(kind).allocations]
-        ranges = {}
+        ranges, checksums = {}, {}
         for is_l1, banks in self._banks.items():
             here = [each for each in blocks if each.buffer_type.is_l1 == is_l1]
             if not here:
@@ -223,14 +225,17 @@ class Device(Shown):
             low, high = min(each.address for each in here), max(each.end for each in here)
             ranges[name] = [low, high]
             for bank in range(banks.count):
-                _replace(path / f"{name}_{bank:03}.bin", banks.at(bank, low, high - low).tobytes())
+                image = banks.at(bank, low, high - low).tobytes()
+                checksums[file := f"{name}_{bank:03}.bin"] = crc32(image)
+                write_file(path / file, image)
         content = {
             "chip": self.chip.name,
             "dispatch": self.chip.dispatch,
             "ranges": ranges,
+            "crc32": checksums,  # a dump that was interrupted has images of two dumps, which nobody must load
             "allocations": [[each.buffer_type.name, each.address, each.size] for each in blocks],
         }
-        _replace(path / MANIFEST, json.dumps(content, indent=1).encode())
+        write_file(path / MANIFEST, json.dumps(content, indent=1))
 
     @classmethod
     def load(cls, folder: Any, chip: Any, **sizes: Any) -> Device:
@@ -249,6 +254,7 @@ class Device(Shown):
             made_on = (content["chip"], content["dispatch"])
             ranges = {str(name): (int(low), int(high)) for name, (low, high) in content["ranges"].items()}
             blocks = [(str(kind), int(address), int(size)) for kind, address, size in content["allocations"]]
+            checksums = {str(file): int(checksum) for file, checksum in content["crc32"].items()}
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise MemoryConfigError(f"{path / MANIFEST} is damaged ({problem}); dump the device again") from None
         if made_on != (device.chip.name, device.chip.dispatch):
@@ -258,11 +264,14 @@ class Device(Shown):
         for name, (low, high) in ranges.items():
             banks = device._banks[BufferType.of(name).is_l1]
             for bank in range(banks.count):
-                image = np.fromfile(path / f"{name}_{bank:03}.bin", dtype=np.uint8)
+                file = f"{name}_{bank:03}.bin"
+                image = np.fromfile(path / file, dtype=np.uint8)
                 if image.size != high - low:
                     raise MemoryConfigError(
-                        f"{name}_{bank:03}.bin has {image.size} bytes, but its range {low} to {high} has {high - low}"
+                        f"{file} has {image.size} bytes, but its range {low} to {high} has {high - low}"
                     )
+                if crc32(image.data) != checksums.get(file):
+                    raise MemoryConfigError(f"{file} is not what {MANIFEST} describes; dump the device again")
                 banks.at(bank, low, image.size)[:] = image
         for kind, address, size in blocks:
             device.allocator.reserve(address, size, kind)
@@ -280,10 +289,3 @@ def _spec_of(allocation: Allocation) -> TensorSpec:
     if allocation.spec is None:
         raise MemoryConfigError(f"{allocation} holds raw bytes and no tensor; use read_bytes and write_bytes")
     return allocation.spec
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file so that a killed run leaves the old one or the new one."""
-    neighbour = path.with_name(path.name + ".part")
-    neighbour.write_bytes(data)
-    neighbour.replace(path)

@@ -16,7 +16,7 @@ from ..layout import ComposedLayout, Layout, coalesce, compose
 from ..layout.guards import Guard, live_guards
 from ..layout.regrouping import restructure
 from ..layout.strided import make
-from ..layout.tuples import ceil_div, leaves, map_leaves, product_each
+from ..layout.tuples import ceil_div, leaves, map_leaves, product, product_each
 
 # What becomes of one mode: index i of the view is index start + step * i of the mode, for i below extent.
 Cut: TypeAlias = "tuple[int, int, int]"  # start, extent, step
@@ -133,8 +133,6 @@ def _cut_nested(whole: Layout, cuts: Sequence[Cut], keep: Sequence[bool] | None)
     found = compose(whole, (tilers, None))
     if keep is not None:
         found = _inside(found, lambda layout: _dropped(layout, keep))
-    if isinstance(found, Layout):
-        return found - found.offset, int(found.offset)
     return found, 0
 
 
@@ -142,6 +140,18 @@ def _inside(layout: Any, change: Any) -> Any:
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, _inside(layout.inner, change))
     return change(layout)
+
+
+def rebased(whole: Any) -> tuple[Any, int]:
+    """Return (layout, first): the place of the first element, and the layout counted from there.
+
+    >>> print(*rebased(paired(Layout((4, 8)) + 5)))
+    ((4,8),()):((1,4),()) 5
+    """
+    if isinstance(whole, Layout):
+        return (whole - whole.offset, int(whole.offset)) if whole.offset else (whole, 0)
+    first = whole.extended(0) if product(whole.shape) else 0
+    return (whole - first, int(first)) if first else (whole, 0)
 
 
 def vectorized(whole: Any, widths: Sequence[int]) -> Any:

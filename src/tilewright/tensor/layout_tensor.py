@@ -60,9 +60,6 @@ class LayoutTensor(TileTensor):
         if self.element_size != 1:
             raise LayoutError("a vectorized tensor cannot be composed; compose it before vectorize")
         found = self._view(paired(compose(self.layout, layout)), self._offset)
-        if hasattr(found._whole, "offset") and found._whole.offset:
-            shift = int(found._whole.offset)
-            found = self._view(found._whole - shift, self._offset + shift)
         assert isinstance(found, LayoutTensor)
         return found
 

@@ -81,8 +81,8 @@ def _share(
         _report_lost(tensor, threads, ragged)
     whole, shift = cut(tensor._whole, cuts)
     if swizzle is None:
-        moved = shift if isinstance(whole, Layout) else _distance(tensor.layout, at)
-        return tensor._view(whole, tensor._offset + shift), tuple(at), moved
+        found = tensor._view(whole, tensor._offset + shift)
+        return found, tuple(at), found.offset - tensor.offset
     if not isinstance(whole, Layout):
         raise LayoutError(f"a share of {tensor.layout} has no single start that a swizzle could move")
     size = tensor.element_size
@@ -90,11 +90,6 @@ def _share(
     found = tensor._view(whole, tensor._offset + moved)
     found._check_inside()
     return found, tuple(at), moved
-
-
-def _distance(layout: Any, at: list[int]) -> int:
-    """Return how far the place of a coordinate lies from that of the first, also past an edge."""
-    return int(layout.extended(*at) - layout.extended(*[0] * len(at))) if layout.size else 0
 
 
 def _thread_arguments(tensor: TileTensor, fixed: tuple[Any, ...], swizzle: Any) -> tuple[Layout, Swizzle | None]:

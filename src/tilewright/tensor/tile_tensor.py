@@ -16,7 +16,7 @@ from ..layout.strided import make
 from . import access, printing, reshaping, slicing, thread_shares, tile_views, whole
 from .admission import admit, index_format
 from .arithmetic import Arithmetic
-from .cutting import paired
+from .cutting import paired, rebased
 from .host_device import DeviceBuffer
 from .scalars import Scalars
 from .spaces import AddressSpace
@@ -117,7 +117,10 @@ class TileTensor(View, Arithmetic):
         self._store, self._layout, self._offset = admit(storage, layout, dtype)
         if address_space is not AddressSpace.GENERIC:
             self._store = self._store.changed(address_space=AddressSpace(address_space))
-        self._whole = paired(self._layout)
+        self._whole, first = rebased(paired(self._layout))
+        if first:
+            self._offset += first
+            self._layout = rebased(self._layout)[0]
         self._check_inside()
 
     # elements

@@ -126,9 +126,7 @@ def tile_with_offset(
     sizes, coords = _tile_arguments(tensor, fixed, coords)
     corner = tuple([int(c) * int(n) for n, c in zip(sizes, coords, strict=True)])
     found = tile(tensor, sizes, *coords, stride_layout=stride_layout)
-    layout = tensor.layout
-    origin = layout(*[0] * len(corner)) if corner else 0
-    return found, corner, int(layout(*corner) - origin)
+    return found, corner, found.offset - tensor.offset
 
 
 @dataclass(frozen=True, slots=True, repr=False)

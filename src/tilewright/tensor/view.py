@@ -15,7 +15,7 @@ from ..layout.integers import as_integer, is_dynamic
 from ..layout.tuples import leaves, product, product_each, suffix_product
 from ..showing import Shown
 from . import whole
-from .cutting import elements_of, has_padding, lanes_of
+from .cutting import elements_of, has_padding, lanes_of, rebased
 from .pointer import Pointer
 from .reach import reach_of
 from .spaces import AddressSpace
@@ -79,9 +79,12 @@ class View(Shown):
     def _view(
         self: Self, whole_layout: Any, offset: int, index_type: ScalarFormat | None = None, store: Store | None = None
     ) -> Self:
-        """Return another view of the same storage, of the same class."""
+        """Return another view of the same storage, of the same class; its offset is that of its first scalar."""
         found = object.__new__(self.__class__)
         found._store = store or self._store
+        if whole_layout.__class__ is not Layout or whole_layout.offset:
+            whole_layout, first = rebased(whole_layout)
+            offset += first
         found._whole = whole_layout
         found._offset = offset
         found._index_type = index_type

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..copy import native
 from ..errors import TransferError
-from .execution import CancelledError, Progress, Step, Switch, computed
+from .execution import CancelledError, Gate, Progress, Step, Switch, run_compute
 from .lane_moves import NOTHING, End, Native, Transfers
 from .ports import MemoryPort, Room, Work
 from .schedule import Kind
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 WORTH_A_THREAD = 256 << 10
 """Bytes that a tile must take, in and out, before a second lane gains more than passing the turn costs. A quarter of it
 is enough where computes may meet, so that no turn is passed, and where tiles come from files, which takes longer."""
+
+LEAVE_AFTER = 100_000_000
+"""Nanoseconds that an interruption waits for the workers to end; one that is in a long compute ends on its own."""
 
 _STOPPED = 1 << 62
 
@@ -99,6 +102,9 @@ class Lanes:
         self.pipeline, self.compute, self.count, self.concurrent = pipeline, compute, count, concurrent
         self.trace, self.progress, self.cancel = trace, progress, cancel
         self.done = 0
+        self._gate = Gate()
+        self._others: list[threading.Thread] = []
+        self._checks = pipeline.scheme != "direct"  # there is no compute, and buffers leave as they came
         self._watched = progress is not None or cancel is not None
         self._carry: Any = native.library().tw_carry if native.available() else None
         self._turn = ctypes.c_int64(0)  # tiles that are computed; only the library writes it
@@ -107,34 +113,51 @@ class Lanes:
         self._failure: tuple[int, BaseException] | None = None
 
     def run(self) -> None:
-        """Carry all tiles; whatever happens, no lane is left behind."""
+        """Run all tiles; whatever happens, nothing is written once this has returned.
+
+        Several workers have a thread each, and this one waits for them: a worker that computes, or waits for its turn
+        in the native library, would not notice an interruption. After one, workers in a compute are left to it.
+        """
         into, out = (list(rooms.values()) for rooms in self.pipeline.rooms())
         if self.pipeline.scheme == "simplex":
             out = out[1:]  # its buffers are both in turn: the second can be the output of the first
+        if self.count == 1:
+            self._carry_tiles(0, into[0], out[0])
+        else:
+            self._run_threads(into, out)
+        if self._failure is not None:
+            raise self._failure[1]
+
+    def _run_threads(self, into: list[list[Room]], out: list[list[Room]]) -> None:
         treatment = np.geterr()  # NumPy keeps what it does about errors for each thread
         threads = [
             threading.Thread(
-                target=copy_context().run, args=(self._follow, k, into[k], out[k], treatment), name=f"tilewright-{k}"
+                target=copy_context().run,
+                args=(self._follow, k, into[k], out[k], treatment),
+                name=f"tilewright-{k}",
+                daemon=True,
             )
-            for k in range(1, self.count)
+            for k in range(self.count)
         ]
+        self._others = threads[1:]
         try:
-            for thread in threads:
+            for thread in reversed(threads):  # the first keeps the others off its core
                 thread.start()
-            for thread in threads:  # not before: starting them can move this thread to another core
-                _keep_off(thread, native.library().tw_current_core())
-            self._carry_tiles(0, into[0], out[0])
             for thread in threads:
                 thread.join()
         except BaseException as problem:  # no thread to be had, or an interruption
             self._fail(-1, problem)
-        for thread in threads:
-            with suppress(RuntimeError):  # it never started
-                thread.join()
-        if self._failure is not None:
-            raise self._failure[1]
+            self._gate.close()
+            until = perf_counter_ns() + LEAVE_AFTER
+            for thread in threads:
+                with suppress(RuntimeError):  # it never started
+                    thread.join(None if isinstance(problem, Exception) else max(0, until - perf_counter_ns()) / 1e9)
 
     def _follow(self, lane: int, into: list[Room], out: list[Room], treatment: Any) -> None:
+        if lane == 0:
+            core = native.library().tw_current_core()
+            for thread in self._others:
+                _keep_off(thread, core)
         with np.errstate(**treatment):
             self._carry_tiles(lane, into, out)
 
@@ -152,10 +175,12 @@ class Lanes:
                 if self._watched:
                     self._check_cancelled(tile)
                 began = perf_counter_ns()
-                computed(self.compute, Step(tile, arriving.arrays(tile), leaving.arrays(tile)))
+                step = Step(tile, arriving.arrays(tile), leaving.arrays(tile))
+                run_compute(self.compute, step, check=not tile and self._checks)
                 if self.trace is not None:
                     self.trace.spans.append(Span("compute", tile, 0, began, perf_counter_ns()))
-                self._between(leaving, arriving, tile)
+                with self._gate:
+                    self._between(leaving, arriving, tile)
                 if self._watched:
                     self._count()
         except BaseException as problem:

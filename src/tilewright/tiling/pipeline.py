@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from ..copy.buffers import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..showing import Shown
-from .execution import Progress, Run, Step, Switch, computed
-from .fills import check_fill
+from .execution import Progress, Run, Step, Switch, run_compute
+from .fills import REPEATING, check_fill
 from .kernels import TileKernel
 from .lanes import Lanes, lanes_for
 from .operands import Input, Output, port_of
@@ -118,7 +118,8 @@ class Pipeline(Shown):
         """Raise if an output overwrites what an input still has to read; the same tiles in place are safe."""
         for source, item in self.reading():
             for target, other in self.writing():
-                same_tiles = item.tiler == other.tiler and not (item.tiler.count > 1 and any(item.tiler.overlap))
+                meets = any(item.tiler.overlap) or (item.fill in REPEATING and any(map(any, item.tiler.augmentation)))
+                same_tiles = item.tiler == other.tiler and not (item.tiler.count > 1 and meets)
                 if share_storage(source, target) and not (same_tiles and are_one(source, target)):
                     raise TransferError(
                         "a source and a target share memory but not their tiles, so later tiles would read what earlier"
@@ -276,7 +277,7 @@ class Pipeline(Shown):
         run = Run(self, trace, progress, cancel)
         with closing(run.steps()) as steps:
             for step in steps:
-                computed(compute or _copy_tiles, step)
+                run_compute(compute or _copy_tiles, step)
         return Report(self.tiles, perf_counter() - started, run.moved["import"], run.moved["export"], self.buffer_bytes)
 
     def kernel(

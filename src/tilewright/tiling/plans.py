@@ -7,27 +7,28 @@ any other task, so it may run anywhere, in any order, and twice.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
+import numpy as np  # noqa: F401  (for the examples)
 
 from ..errors import LayoutError, TransferError
 from ..layout.boxes import Box
 from ..showing import Shown
 from .execution import Progress, Switch
 from .extents import extents
+from .fingerprint import UnidentifiedError, fingerprint_compute, name_compute
 from .manifest import Manifest
-from .operands import halo_of, listed, port_of, tiler_with_halo
-from .plan_running import PlanRun, tasks_in_flight
-from .ports import chunks_of
+from .operands import check_one_shape, check_operand, halo_of, listed, tiler_with_halo
+from .plan_running import PlanRun
+from .ports import Port, chunks_of
 from .sharing import check_targets_apart, share_storage
-from .storage import Stored, StoredFile, check_sendable, stored
+from .storage import Handle, Stored, check_sendable, stored
 from .tiler import Tiler
 
 
@@ -148,12 +149,23 @@ class TilePlan(Shown, Sequence[Task]):
         manifest: str | Path | None = None,
         progress: Progress | None = None,
         cancel: Switch | None = None,
+        tag: str | None = None,
     ) -> PlanReport:
         """Return what happened when every task ran, here or on any `concurrent.futures` executor.
 
-        At most `in_flight` tasks are submitted at a time. A task that fails is tried again, `retries` times, perhaps
-        on another worker. A `manifest` remembers what is done, so that a run that was killed goes on where it was;
-        what a task wrote is read again then, and if it is no longer there the task is done again.
+        Args:
+            compute: a function of the arrays of a task's inputs, then of its outputs, which it writes into.
+            executor: what runs the tasks; without one they run here, one after another. Short tasks are submitted
+                several at a time.
+            in_flight: how many submissions may be under way at once. By default twice as many as the executor has
+                workers, and two more; a Dask cluster is asked again while it grows.
+            retries: how often a task that failed is tried again, perhaps on another worker.
+            manifest: a file that remembers what is done, so that a run that was killed goes on where it was. It
+                belongs to this compute and to these sources and targets: other ones are refused.
+            progress: called with the number of tasks that are done, and that of all tasks.
+            cancel: stops the run when it is set, after what was in flight has ended.
+            tag: a name for the compute in the manifest, in place of its code: for lambdas, compiled functions, and
+                changes that do not matter.
 
         >>> a, b = np.arange(10), np.zeros(10, int)
         >>> with ThreadPoolExecutor(2) as pool:
@@ -162,36 +174,51 @@ class TilePlan(Shown, Sequence[Task]):
         >>> b.tolist()
         [0, -1, -2, -3, -4, -5, -6, -7, -8, -9]
         """
-        if executor is not None and not isinstance(executor, ThreadPoolExecutor):
-            for reference in self.sources:
-                check_sendable(reference, "source")
-            for reference in self.targets:
-                check_sendable(reference, "target")
+        if in_flight is not None and in_flight < 1:
+            raise TransferError(f"expected at least 1 task in flight, got {in_flight}; leave it out for the default")
+        for what, ends in (("source", self.sources), ("target", self.targets)):
+            for end in ends:
+                end.verify()
+                if executor is not None and not isinstance(executor, ThreadPoolExecutor):
+                    check_sendable(end, what)
         started = perf_counter()
-        record = None if manifest is None else Manifest(manifest, self._identity())
-        try:
-            run = PlanRun(self, compute, executor, record, progress, cancel, retries)
-            run.go(in_flight or tasks_in_flight(executor))
-        finally:
-            if record is not None:
-                record.close()
+        with ExitStack() as files:
+            record = None
+            if manifest is not None:
+                record = files.enter_context(self._open_manifest(manifest, compute, tag))
+            run = PlanRun(self, compute, executor, record, progress, cancel, retries, in_flight)
+            run.go()
         return PlanReport(run.ran, run.skipped, run.retried, perf_counter() - started)
 
+    def _open_manifest(self, path: str | Path, compute: Callable[..., Any], tag: str | None) -> Manifest:
+        """Return the manifest of this work; raise if it belongs to other work, or nobody can tell."""
+        unknown = ""
+        work: dict[str, Any] = {"name": name_compute(compute)}
+        if tag is not None:
+            work = {"tag": str(tag)}
+        else:
+            try:
+                work["code"] = fingerprint_compute(compute)
+            except UnidentifiedError as problem:
+                unknown = str(problem)
+        found = Manifest(path, {"compute": work, **self._identity()})
+        if unknown and found.done:
+            found.close()
+            raise TransferError(
+                f"cannot tell whether {path} was made by this compute: {unknown}; name the compute with tag='...', here"
+                " and when the work is begun, or remove the manifest to start from the beginning"
+            )
+        return found
+
     def _identity(self) -> dict[str, Any]:
-        """Return what tells this plan from others: what is read and written, and how it is cut."""
-        ends = [repr(end) if isinstance(end, StoredFile) else type(end.thing).__name__ for end in self._ends()]
+        """Return what tells the work from other work, beside the compute: what is read and written, in what parts."""
         return {
-            "the list of sources and targets": ends,
-            "the time at which sources were written": [
-                os.stat(end.path).st_mtime_ns for end in self.sources if isinstance(end, StoredFile)
-            ],
+            **{f"source {k}": end.identity(reading=True) for k, end in enumerate(self.sources)},
+            **{f"target {k}": end.identity(reading=False) for k, end in enumerate(self.targets)},
             "tilers": [repr(tiler) for tiler in (*self.reading, *self.writing)],
             "pad": repr(self.pad),
             "the range of tasks": [self.first, self.last],
         }
-
-    def _ends(self) -> tuple[Stored, ...]:
-        return (*self.sources, *self.targets)
 
 
 def plan_tiles(
@@ -205,26 +232,28 @@ def plan_tiles(
     >>> plan_tiles(np.zeros((100, 100)), np.zeros((100, 100)), tile=(30, 50), overlap=2)[0].bytes_in
     13312
     """
+    for what, things in (("source", listed(source)), ("target", listed(target))):
+        for thing in things:
+            if not isinstance(thing, (str, Path)):
+                check_operand(thing, what)
     sources, targets = [stored(thing) for thing in listed(source)], [stored(thing) for thing in listed(target)]
     if not sources or not targets:
         raise TransferError("a tile plan needs at least one source and one target")
-    seen = [[end.open(writing) for end in ends] for ends, writing in ((sources, False), (targets, True))]
-    _check_apart(*seen)
-    for thing in seen[1]:
-        _check_chunks(thing, tile)
-    halo = halo_of(overlap, len(seen[0][0].shape))
-    reading = tuple([tiler_with_halo(thing.shape, tile, halo, order) for thing in seen[0]])
-    writing = tuple([Tiler([int(n) for n in thing.shape], tile, order=order) for thing in seen[1]])
-    counts = {tiler.count for tiler in (*reading, *writing)}
-    if len(counts) > 1:
-        raise LayoutError(f"sources and targets are cut into {sorted(counts)} tiles; they must have one shape")
-    sizes = tuple([tuple([np.dtype(thing.dtype).itemsize for thing in things]) for things in seen])
-    return TilePlan(tuple(sources), tuple(targets), reading, writing, sizes, pad, 0, counts.pop())  # type: ignore[arg-type]
+    read, written = [end.port(False) for end in sources], [end.port(True) for end in targets]
+    check_one_shape(read, written)
+    _check_apart(read, written)
+    shape = read[0].shape
+    for end in targets:
+        _check_chunks(end, shape, tile)
+    halo = halo_of(overlap, len(shape))
+    reading = (tiler_with_halo(shape, tile, halo, order),) * len(sources)
+    writing = (Tiler(shape, tile, order=order),) * len(targets)
+    sizes = tuple([port.dtype.itemsize for port in read]), tuple([port.dtype.itemsize for port in written])
+    return TilePlan(tuple(sources), tuple(targets), reading, writing, sizes, pad, 0, writing[0].count)
 
 
-def _check_apart(sources: list[Any], targets: list[Any]) -> None:
+def _check_apart(reading: list[Port], writing: list[Port]) -> None:
     """Raise if a target overwrites a source: a task may run after its neighbours, or twice, and must find the same."""
-    reading, writing = [port_of(thing) for thing in sources], [port_of(thing, writing=True) for thing in targets]
     check_targets_apart(writing)
     if any(share_storage(source, target) for source in reading for target in writing):
         raise TransferError(
@@ -233,13 +262,13 @@ def _check_apart(sources: list[Any], targets: list[Any]) -> None:
         )
 
 
-def _check_chunks(thing: Any, tile: Any) -> None:
+def _check_chunks(end: Stored, whole: tuple[int, ...], tile: Any) -> None:
     """Raise if two tasks would write one chunk of a chunked target, which is not safe."""
-    chunks = chunks_of(thing)
+    chunks = chunks_of(end.thing) if isinstance(end, Handle) else None
     if chunks is None:
         return
     shape = extents(tile, "tile", len(chunks))
-    if any(t % c and t < n for t, c, n in zip(shape, chunks, thing.shape, strict=True)):
+    if any(t % c and t < n for t, c, n in zip(shape, chunks, whole, strict=True)):
         raise LayoutError(
             f"tiles of {shape} cut the chunks of {chunks} that the target is stored in, and two tasks would write one"
             " chunk; use tiles that are multiples of the chunks"

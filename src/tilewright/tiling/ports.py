@@ -24,7 +24,8 @@ from ..layout import Layout
 from ..layout.boxes import Box
 from .fills import check_fill, read_box, repeated_boxes
 from .moves import LARGE_TARGET, Move, Moves, carrier, export_moves, import_moves
-from .sharing import Stretch, identity_of
+from .sharing import Stretch
+from .stores import arrays_within, is_hdf5, is_zarr, places_of
 from .tensors import ExternalTensor, InternalTensor
 
 Work = Callable[[], None]
@@ -47,6 +48,23 @@ class Room:
         if nbytes > self.bytes.size:
             raise TransferError(f"a tile of {shape} {dtype} takes {nbytes} bytes, the room has {self.bytes.size}")
         return np.ndarray(shape, dtype, self.bytes.data)
+
+
+def check_plain(array: Any, what: str) -> None:
+    """Raise for arrays that say more than their elements do: masks and units would be lost on the way.
+
+    >>> check_plain(np.zeros(3), "the source")
+    """
+    kind = type(array)
+    if isinstance(array, np.ma.MaskedArray):
+        lost, remedy = "mask", "pass array.filled(value), and the mask as another source if the compute needs it"
+    elif hasattr(array, "magnitude") and hasattr(array, "units"):
+        lost, remedy = "units", "pass array.magnitude"
+    elif isinstance(array, np.ndarray) and kind not in (np.ndarray, np.memmap):
+        lost, remedy = "meaning beyond its elements", "pass numpy.asarray(array) if it may be dropped"
+    else:
+        return
+    raise TransferError(f"{what} is a {kind.__name__}, whose {lost} would be lost; {remedy}")
 
 
 class Port(Protocol):
@@ -182,6 +200,7 @@ class SlicedPort:
         def work() -> None:
             # what is wholly outside is not asked for
             piece = np.empty(box.shape, self.dtype) if box.empty else self.thing[box.slices]
+            check_plain(piece, f"what {type(self.thing).__name__} gives for slices")
             piece = np.ascontiguousarray(piece, self.dtype)
             if piece.shape != box.shape:
                 raise TransferError(f"slices {box} of {type(self.thing).__name__} gave shape {piece.shape}")
@@ -210,12 +229,19 @@ class SlicedPort:
         return work
 
     def stretches(self) -> list[Stretch]:
-        """Return the memory of an array, or the object as a whole: which of its bytes are where, it does not say."""
-        if not isinstance(self.thing, np.ndarray):
-            return [Stretch(identity_of(self.thing), dense(0, 1), None)]
-        first = self.thing.__array_interface__["data"][0]
-        footprint = Footprint(first, self.thing.shape, self.thing.strides, self.thing.itemsize)
-        return [Stretch("memory", footprint, (first, self.thing.strides))]
+        """Return the memory of an array, or the store as a whole: which of its bytes are where, it does not say."""
+        if isinstance(self.thing, np.ndarray):
+            return [_memory_of(self.thing, (self.thing.ctypes.data, self.thing.strides))]
+        found = [Stretch(place.key, dense(0, 1), None) for place in places_of(self.thing)]
+        if is_zarr(self.thing) or is_hdf5(self.thing):
+            return found
+        for array in arrays_within(self.thing):
+            apart = object()  # how a wrapper arranges its arrays is not known: no other is arranged alike
+            if isinstance(array, np.ndarray):
+                found.append(_memory_of(array, apart))
+            else:
+                found += [Stretch(place.key, dense(0, 1), apart) for place in places_of(array)]
+        return found
 
     def _is_whole_chunks(self, box: Box) -> bool:
         ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
@@ -267,6 +293,11 @@ class DevicePort:
             f"an operand is in the memory of {engine}, which the host does not reach; give the compute in C, as in"
             f" pipeline.kernel('2 * in0', engine={engine!r}).run(), or copy the operand to the host"
         )
+
+
+def _memory_of(array: np.ndarray[Any, Any], arrangement: Any) -> Stretch:
+    footprint = Footprint(array.ctypes.data, array.shape, array.strides, array.itemsize)
+    return Stretch("memory", footprint, arrangement)
 
 
 def _around(boxes: list[Box]) -> Box:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
@@ -85,20 +84,3 @@ def are_one(source: Stored, target: Stored) -> bool:
         for one in source.stretches()
         for other in target.stretches()
     )
-
-
-def identity_of(thing: Any) -> Any:
-    """Return what two handles of one stored array have in common: where zarr keeps it, or else the object itself.
-
-    >>> class Array:
-    ...     store_path = "file:///a.zarr"
-    >>> identity_of(Array()) == identity_of(Array())
-    True
-    """
-    kept = getattr(thing, "store_path", None)  # zarr 3
-    if kept is not None:
-        return ("store", str(kept))
-    folder = getattr(getattr(thing, "store", None), "path", None)  # zarr 2
-    if isinstance(folder, str):
-        return ("store", os.path.abspath(folder), getattr(thing, "path", ""))
-    return ("object", id(thing))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
+from ..files.arrays import new_array, open_array
 from .budget import DEFAULT_LIMIT, suggest_tile
 from .execution import Progress, Switch
-from .operands import Input, Output, halo_of, listed, tiler_with_halo
+from .operands import Input, Output, check_one_shape, check_operand, halo_of, listed, tiler_with_halo
 from .pipeline import Pipeline, Report
 from .sharing import shared_targets
+from .storage import check_npy_name
 from .tiler import Tiler
 from .trace import Trace
 from .transfers import Engine
@@ -67,12 +68,24 @@ def stream(
         sources = [_opened(thing) for thing in listed(source)]
         if not sources:
             raise TransferError("there is no source; give an array, a file, or a list of them")
+        for thing in sources:
+            check_operand(thing, "source")
+        names = [thing for thing in listed(target) if isinstance(thing, (str, Path))]
+        arrays = [thing for thing in listed(target) if not isinstance(thing, (str, Path))]
+        for name in names:
+            check_npy_name(name)
+        for thing in arrays:
+            check_operand(thing, "target")
+        check_one_shape(sources, arrays)
+        if len({os.path.realpath(name) for name in names}) < len(names):
+            raise shared_targets()
         shape = tuple([int(n) for n in sources[0].shape])
         kind = np.dtype(sources[0].dtype if dtype is None else dtype)
-        names = [os.path.abspath(thing) for thing in listed(target) if isinstance(thing, (str, Path))]
-        if len(set(names)) < len(names):
-            raise shared_targets()
-        targets = [_made(thing, shape, kind, files) for thing in listed(target)]
+        function = _callable(compute)
+        targets = [
+            files.enter_context(new_array(thing, shape, kind)) if isinstance(thing, (str, Path)) else thing
+            for thing in listed(target)
+        ]
         if compute is not None:
             scheme = scheme or "double"
         elif scheme is None:
@@ -89,37 +102,15 @@ def stream(
             engine=engine,
             memory_limit=memory_limit,
         )
-        return pipeline.run(_callable(compute), trace, progress, cancel, concurrent)
+        return pipeline.run(function, trace, progress, cancel, concurrent)
 
 
 def _opened(thing: Any) -> Any:
     """Return an array for a path of an `.npy` file, and anything else as it is."""
     if not isinstance(thing, (str, Path)):
         return thing
-    if Path(thing).suffix != ".npy":
-        raise TransferError(f"{thing} is not an .npy file; open it yourself, and pass what slices")
-    return np.load(thing, mmap_mode="r", allow_pickle=False)
-
-
-def _made(thing: Any, shape: tuple[int, ...], dtype: np.dtype[Any], files: ExitStack) -> Any:
-    """Return an array for a path, in a new file that takes its name when all is written."""
-    if not isinstance(thing, (str, Path)):
-        return thing
-    path = Path(thing)
-    if path.suffix != ".npy":
-        raise TransferError(f"{path} is not an .npy file; make the target yourself, and pass what slices")
-    # a name of its own: another process that makes the same file would cut off what is mapped here
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    array = np.lib.format.open_memmap(draft, mode="w+", dtype=dtype, shape=shape)
-
-    def finish(kind: Any, *_: object) -> None:
-        if kind is None:
-            draft.replace(path)
-        else:
-            draft.unlink(missing_ok=True)
-
-    files.push(finish)
-    return array
+    check_npy_name(thing)
+    return open_array(thing)
 
 
 def _suggested(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..atomic import write_file
 from ..showing import Shown
 from .transfers import Transfer
 
@@ -111,9 +112,7 @@ class Trace(Shown):
         ['compute 0']
         """
         path = Path(path)
-        draft = path.with_name(path.name + ".part")
-        draft.write_text(json.dumps({"traceEvents": self._events(), "displayTimeUnit": "ns"}), encoding="utf-8")
-        draft.replace(path)
+        write_file(path, json.dumps({"traceEvents": self._events(), "displayTimeUnit": "ns"}))
         return path
 
     def _events(self) -> list[dict[str, Any]]:

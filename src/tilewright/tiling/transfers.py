@@ -32,7 +32,7 @@ class Transfer:
     (True, None, 'import of tile 3')
     """
 
-    __slots__ = ("_gate", "after", "began", "ended", "error", "kind", "nbytes", "operand", "tile", "work")
+    __slots__ = ("_claim", "_gate", "after", "began", "ended", "error", "kind", "nbytes", "operand", "tile", "work")
 
     def __init__(
         self,
@@ -49,11 +49,19 @@ class Transfer:
         self.began = self.ended = 0
         self._gate = threading.Lock()  # held until the transfer is over: the cheapest thing that can be waited for
         self._gate.acquire()
+        self._claim = threading.Lock()  # taken by whoever runs the transfer
 
     def run(self) -> None:
-        """Carry the transfer out, and keep what goes wrong for whoever waits."""
+        """Run the transfer, after those it depends on, and note what goes wrong for whoever waits.
+
+        Whatever the order in which an engine runs transfers, each runs once: a buffer that was filled again
+        may hold another tile by then. A second call returns when the first is over.
+        """
+        if not self._claim.acquire(blocking=False):
+            self.join()
+            return
         for earlier in self.after:
-            earlier.join()
+            earlier.run()
             if earlier.error is not None:
                 self.error = TransferError(f"not started, since the {earlier} failed: {earlier.error}")
         self.after = ()
@@ -65,6 +73,12 @@ class Transfer:
             self.error = problem
         finally:
             self.ended = perf_counter_ns()
+            self._gate.release()
+
+    def abandon(self, problem: BaseException) -> None:
+        """End a transfer with an error, unless somebody runs it already: nobody would wait for it in vain."""
+        if self._claim.acquire(blocking=False):
+            self.error = problem
             self._gate.release()
 
     @property
@@ -209,7 +223,7 @@ class Event:
         True
         """
         self.pending.append(transfer)
-        self.engine.start(transfer)
+        start_transfer(self.engine, transfer)
         return transfer
 
     def wait(self) -> None:
@@ -234,6 +248,19 @@ class Event:
         return all(transfer.finished for transfer in self.pending)
 
 
+def start_transfer(engine: Engine, transfer: Transfer) -> None:
+    """Start a transfer; if the engine cannot, the transfer is over, since waiting for it would not end.
+
+    >>> start_transfer(InlineEngine(), Transfer("import", 0, lambda: print("moved")))
+    moved
+    """
+    try:
+        engine.start(transfer)
+    except BaseException as problem:
+        transfer.abandon(problem)
+        raise
+
+
 def wait(*events: Event) -> None:
     """Wait until every transfer of several events is over; raise the first failure, naming its tile.
 
@@ -248,11 +275,20 @@ def wait(*events: Event) -> None:
 
 
 def raise_failures(transfers: Iterable[Transfer]) -> None:
-    """Raise a TransferError for the first transfer that failed, if one did.
+    """Raise a TransferError for the first transfer that failed, or that an engine has dropped, if there is one.
 
     >>> raise_failures([])
+    >>> raise_failures([Transfer("import", 3, lambda: None)])
+    Traceback (most recent call last):
+        ...
+    tilewright.errors.TransferError: import of tile 3 failed: the engine returned from wait() before it was over
     """
-    for transfer in transfers:
+    over = list(transfers)
+    for transfer in over:
+        if not transfer.finished:
+            transfer.abandon(TransferError("the engine returned from wait() before it was over"))
+            transfer.join()
+    for transfer in over:
         problem = transfer.error
         if problem is None:
             continue

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ..atomic import write_file
 from ..errors import TilewrightError
 from .data import to_json
 from .dispatch import scene_of
@@ -27,6 +27,7 @@ _NOTEBOOK_SIDE = 32  # rows and columns that a notebook shows without being aske
 def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
     """Return the path after writing a scene to it: .svg, .html, .txt, .json, or .png where it can be made.
 
+    >>> import tempfile
     >>> from tilewright import row_major
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(scene_of(row_major(4, 8)), Path(folder) / "layout.svg").name
@@ -37,16 +38,7 @@ def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
     if render is None:
         raise ValueError(f"{target.name!r}: a picture ends in one of {', '.join(_RENDERINGS)}; give it such a name")
     data = render(scene)
-    # A neighbour that is renamed: whoever looks sees the old picture or the new one, never a part.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data if isinstance(data, bytes) else data.encode("utf-8"))
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_file(target, data)
     return target
 
 

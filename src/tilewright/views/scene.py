@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -54,7 +55,7 @@ class Cell:
 
     row: int
     column: int
-    attributes: dict[str, Any]
+    attributes: dict[str, Any] = dataclasses.field(hash=False)
     valid: bool
 
 

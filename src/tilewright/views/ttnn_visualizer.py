@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..atomic import replace_file, write_file
 from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, TensorLayout
 from ..memory.kinds import ShardOrientation
 
@@ -58,9 +58,9 @@ def write_visualizer_report(
 ) -> Path:
     """Return the folder of a report that `ttnn-visualizer --profiler-path` opens, with all that is allocated.
 
-    `names` names tensors by the number of their allocation. The database is written beside its place and renamed.
+    `names` names tensors by the number of their allocation.
 
-    >>> import sqlite3
+    >>> import sqlite3, tempfile
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
     >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
@@ -75,18 +75,10 @@ def write_visualizer_report(
     allocator = memory.allocator if isinstance(memory, Device) else memory
     report = Path(folder)
     report.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=report, prefix=f".{DATABASE}.")
-    os.close(handle)
-    try:
-        with closing(sqlite3.connect(draft)) as database:
-            _fill(database, _tables(allocator, names or {}))
-        Path(draft).chmod(0o644)
-        Path(draft).replace(report / DATABASE)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    with replace_file(report / DATABASE) as draft, closing(sqlite3.connect(draft.name)) as database:
+        _fill(database, _tables(allocator, names or {}))
     config = {"report_name": f"planned for {allocator.chip.name}", "enable_detailed_buffer_report": True}
-    (report / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    write_file(report / "config.json", json.dumps(config, indent=1) + "\n")
     return report
 
 

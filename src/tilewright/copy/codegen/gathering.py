@@ -53,10 +53,11 @@ def shared_arrays(kernel: Kernel, asked_for: bool) -> list[str]:
     return lines
 
 
-def gathered(kernels: Sequence[Kernel], limit: int) -> list[Kernel]:
-    """Return the kernels with those of fewer than `limit` threads gathered: work-groups take turns among them.
+def gathered(kernels: Sequence[Kernel], limit: int, first: int = 0) -> list[Kernel]:
+    """Return the kernels of a step with those of fewer than `limit` threads gathered: work-groups take turns at them.
 
-    Kernels with barriers need all their threads, so only those with equally many go together.
+    `first` is the number of kernels that the program has already. Kernels with barriers need all their threads, so only
+    those with equally many go together.
 
     >>> small = [Kernel(f"tw_fill_{k}", "fill", ("...",), groups=2, threads=32) for k in range(3)]
     >>> [(kernel.name, kernel.groups) for kernel in gathered(small, 1000)]
@@ -70,7 +71,7 @@ def gathered(kernels: Sequence[Kernel], limit: int) -> list[Kernel]:
         else:
             together.setdefault(kernel.threads if kernel.shared else 0, []).append(kernel)
     for several in together.values():
-        found.append(several[0] if len(several) == 1 else _gather(f"tw_edges_{len(found)}", several))
+        found.append(several[0] if len(several) == 1 else _gather(f"tw_edges_{first + len(found)}", several))
     return found
 
 
@@ -89,4 +90,5 @@ def _gather(name: str, several: Sequence[Kernel]) -> Kernel:
         head = "if" if not body else "} else if"
         body += [f"{head} (all < {first}u) {{  // {kernel.note}", *indented(renamed)]
     note = f"{len(several)} parts in one launch"
-    return Kernel(name, note, ("const u32 all = group;", *body, "}"), first, threads, (), tuple(shared.items()))
+    text = ("const u32 all = group;", *body, "}")
+    return Kernel(name, note, text, first, threads, (), tuple(shared.items()), step=several[0].step)

@@ -82,7 +82,7 @@ class Kernel:
     """The statements of a kernel, how many work-groups of how many threads run it, and what memory it has beside.
 
     `shared` names arrays of the work-group and their bytes; a kernel that has any also has a barrier. `arguments` are
-    numbers that the kernel is given at its launch, with their types.
+    numbers that the kernel is given at its launch, with their types; `step` is the step of the plan it belongs to.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
@@ -96,6 +96,7 @@ class Kernel:
     tables: tuple[Table, ...] = ()
     shared: tuple[tuple[str, int], ...] = ()
     arguments: tuple[tuple[str, int], ...] = ()
+    step: int = 0
 
     @property
     def scalars(self) -> list[Any]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ...errors import FormatError
 from ...formats import BlockFormat, ScalarFormat, format_of
-from ..part import Part
 from .blocks import BLOCK_FLOATS, block_functions, pack, unpack
 from .dialect import dialect_of
 from .direct import direct, pieces
 from .gathering import gathered, kernel_text
-from .kernel import EDGE_THREADS, Job, Kernel, Tunings, by_kind
+from .kernel import EDGE_THREADS, WIDEST, Job, Kernel, Tunings, by_kind
 from .numbers import converter, needs_doubles
 from .staged import ends, staged
 
@@ -26,7 +26,9 @@ WIDE = 4  # bytes of an element from which on a staged kernel is cut as a wide o
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Source text and the launches of its kernels; kernels may run in any order, since no two write one place.
+    """Source text and the launches of its kernels, step after step.
+
+    Those of one step of the plan may run in any order, since no two of them write one place.
 
     >>> Program("...", ()).kernels
     ()
@@ -51,18 +53,32 @@ def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuni
     words = dialect_of(dialect, hints.load, hints.store, hints.unroll)
     kernels: list[Kernel] = []
     definitions: set[str] = set()
-    for k, part in enumerate([*plan.parts, *_gaps(plan)]):
-        for job in _jobs(Job(f"tw_{part.operation}_{k}", plan, part, words, aligned, hints)):
-            kind, make = _kind(job)
-            kernel, needs = make(replace(job, tuning=tunings[kind]))
-            kernels.append(kernel)
-            definitions |= needs
+    functions: dict[str, None] = {}  # in their order, each of them once
+    numbers = count()  # no two kernels have one name, in whichever step they are
+    for number, step in enumerate(plan.steps):
+        made: list[Kernel] = []
+        for part in step.parts:
+            for job in _jobs(
+                Job(f"tw_{part.operation}_{next(numbers)}", step, part, words, _aligned(plan, step, aligned), hints)
+            ):
+                kind, make = _kind(job)
+                kernel, needs = make(replace(job, tuning=tunings[kind]))
+                made.append(replace(kernel, step=number))
+                definitions |= needs
+        kernels += gathered(made, EDGE_THREADS, len(kernels))
+        functions |= dict.fromkeys(_functions(step))
     text = words.prelude
     if needs_doubles(plan.source.format, plan.target.format):
         text += words.doubles
-    text += "".join(f"\n{each}" for each in _functions(plan)) + "\n" * bool(definitions) + "".join(sorted(definitions))
-    kernels = gathered(kernels, EDGE_THREADS)
+    text += "".join(f"\n{each}" for each in functions) + "\n" * bool(definitions) + "".join(sorted(definitions))
     return Program("\n".join([text, *(kernel_text(kernel, words) for kernel in kernels)]), tuple(kernels))
+
+
+def _aligned(plan: Plan, step: Plan, aligned: tuple[int, int]) -> tuple[int, int]:
+    """Return the alignment of both ends of a step: scratch memory starts where the device likes it best."""
+    if not plan.stages:
+        return aligned
+    return (WIDEST, aligned[1]) if step.packs else (aligned[0], WIDEST)
 
 
 def check_formats(plan: Plan) -> None:
@@ -98,6 +114,8 @@ def knows_formats(plan: Plan) -> bool:
 def _jobs(job: Job) -> Iterator[Job]:
     if job.part.elements == 0 and job.part.operation != "pack":
         return
+    if job.part.operation == "clear":
+        job = replace(job, part=replace(job.part, operation="fill"))  # of blocks: zeros
     yield from pieces(job) if job.part.operation in ("copy", "fill") else [job]
 
 
@@ -126,16 +144,3 @@ def _functions(plan: Plan) -> list[str]:
     if isinstance(source, ScalarFormat) and isinstance(target, ScalarFormat) and source != target:
         found.append(converter("converted", source, target))
     return found
-
-
-def _gaps(plan: Plan) -> list[Part]:
-    """Return the part that writes zeros between the scales and the codes of every tile, if there is room there."""
-    place = plan.target
-    if not isinstance(place.format, BlockFormat) or not plan.parts:
-        return []
-    sections = place.format.sections(place.tile_elements)
-    tiles = place.nbytes // sections.total
-    if not sections.padding:
-        return []
-    shape, steps = (tiles, sections.padding), (sections.total, 1)
-    return [Part("fill", shape, (0, 0), steps, target_offset=sections.scales)]

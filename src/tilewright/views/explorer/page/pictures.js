@@ -3,22 +3,11 @@
 
 import { make } from "./dom.js";
 import { follow } from "./marks.js";
-
-const DRAWING = /^(svg|g|path|rect|text|title|line|circle|tspan)$/;
-
-/** Return the SVG of a panel as an element; anything that is not drawing is left out. */
-function element(markup) {
-  const parsed = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
-  for (const node of [parsed, ...parsed.querySelectorAll("*")]) {
-    if (!DRAWING.test(node.localName)) node.remove();
-    else for (const { name } of [...node.attributes]) if (name.startsWith("on") || name.includes("href")) node.removeAttribute(name);
-  }
-  return document.importNode(parsed, true);
-}
+import { drawing } from "./svg.js";
 
 /** Return a scene as an element; picked(fields of the cell, number of the panel) is called on a click or Enter. */
 export function scene(found, picked, { facts = true } = {}) {
-  const svgs = found.panels.map((panel) => element(panel.svg));
+  const svgs = found.panels.map((panel) => drawing(panel.svg));
   const told = make("output", { class: "told", "aria-live": "polite" },
     "Point, or move with the arrow keys; click or press Enter to choose.");
   const data = found.panels.map((panel) => panel.data);
