@@ -419,7 +419,10 @@ def nullspace(layout: Layout) -> Layout:
 
 
 def max_common_layout(a: Any, b: Any) -> Any:
-    """Return the longest layout R with a(R(i)) == i and b(R(i)) == i: the elements that both keep contiguous.
+    """Return the longest layout R with a(R(i)) == i and b(R(i)) == i, and so for every such run of elements after it.
+
+    These are the elements that both keep contiguous and in the same order, all over: a swizzle ends a run where it
+    first could move one, though the first run may be longer.
 
     >>> max_common_layout(Layout(8), Layout((4, 2), (1, 4)))
     Layout(8, 1)
@@ -432,22 +435,27 @@ def max_common_layout(a: Any, b: Any) -> Any:
     if a.replicated or a.axes:
         raise LayoutError(f"max_common_layout of {a}: its places are not plain integers; leave out copies and axes")
     inverse = right_inverse(b)
-    count = _identity_run(compose(a, inverse))
+    count = _common_run(compose(a, inverse))
     return compose(inverse, make(count, 1)) if count > 1 else make(1, 0)
 
 
-def _identity_run(layout: Any) -> int:
-    """Return how many indices from 0 on are data and lead to themselves."""
+def _common_run(layout: Any) -> int:
+    """Return the length of the runs of data, each from a multiple of it on, in which places rise with the index."""
     if isinstance(layout, Layout) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
-    count = 0
-    for index, places, valid in chunks(layout, limit=1 << 12):
-        wrong = ((places != index) | ~valid).nonzero()[0]
-        count += int(wrong[0]) if len(wrong) else len(index)
-        if len(wrong):
-            break
-    return count
+    import numpy as np
+
+    run, before = 0, (0, True)
+    for index, places, valid in chunks(layout):
+        shift = np.concatenate([[before[0]], places - index])
+        is_data = np.concatenate([[before[1]], valid])
+        ends = (is_data[1:] != is_data[:-1]) | (valid & (shift[1:] != shift[:-1]))
+        run = int(np.gcd.reduce(index[ends], initial=run))
+        if ends[0] and index[0] == 0:
+            return 1
+        before = shift[-1], is_data[-1]
+    return run or int(layout.size)
 
 
 def max_common_vector(a: Any, b: Any) -> int:
