@@ -27,6 +27,7 @@ from .test_surface import ROOMS, public_names
 
 # What belongs to one process: its memory, its threads, its files; or what is no value at all.
 NOT_VALUES = {
+    *["Device", "DeviceBuffer", "DeviceContext"],  # the memory of a whole chip
     "Event",  # a transfer that is going on
     "InlineEngine",
     "LayoutLike",  # what all layouts have in common
@@ -107,7 +108,12 @@ def further_values(folder):
         *[spec, nested, nested.memory.nd_shard_spec, spec.where(0, 2, 33, 17), cores, tw.ShardSpec(cores, (32, 32))],
         *[views.bank_conflicts(np.arange(32)), views.coalescing(np.arange(32)), views.balance([1, 2])],
         *[views.contiguous_runs(tw.row_major(4, 8)), tw.suggest_tile((1000, 1000), ["float32"], ["float32"])],
-        *[tw.block_sharded((8, 8)), memory.Resident("gap", 3, 4), files.inspect(_a_file(folder)).tensors[0]],
+        *[
+            tw.CoreGrid(x=8, y=8),
+            tw.block_sharded((8, 8)),
+            memory.Resident("gap", 3, 4),
+            files.inspect(_a_file(folder)).tensors[0],
+        ],
         *[tiling.Input(array, tw.Tiler((8, 8), (4, 4))), tiling.Output(array, tw.Tiler((8, 8), (4, 4)))],
         *[tiling.Schedule("double", 5), views.Outline(0, 0, 2, 2), conversion.Verdict("w", 4, None)],
         *[

@@ -224,7 +224,7 @@ def test_a_link_shows_the_same_again(look, explorer):
 
 
 def test_an_invalid_form_has_no_verdict(look):
-    page = look(expected=REFUSED)
+    page = look(refused=REFUSED)
     assert "Fits" in page.locator(".pill").inner_text()
     field(page, "shape").fill("64xfoo")
     settled(page)
