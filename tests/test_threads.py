@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copy import Placement, execute, plan_copy
+from tilewright.copy import Placement, execute, kernel_cache, plan_copy
+from tilewright.copy.compiled import CompiledPlans
 
 THREADS, ROUNDS = 4, 60
+COMPILED = CompiledPlans()
 
 
 @contextmanager
@@ -83,11 +85,34 @@ def draw_layouts(k):
     return to_svg(scene_of(tw.row_major(k % 9 + 1, 4)))
 
 
+def compile_plans(k):
+    """What an engine made of a plan is that of this plan, however many are made, found and forgotten meanwhile."""
+    place = Placement(tw.Layout(k + 1), "int8")
+    plan = plan_copy(place, place)
+    return COMPILED.get(plan, "an engine", lambda: plan.moved), COMPILED.get(plan, "another", lambda: -plan.moved)
+
+
+def compile_kernels(k):
+    return kernel_cache.kept([f"program {k % 40}"], f"code {k % 40}".encode)
+
+
 @pytest.mark.parametrize(
-    "work", [build_layouts, work_on_layouts, copy_by_plan, pack_tiles, ask_specs, stream_tiles, draw_layouts]
+    "work",
+    [
+        build_layouts,
+        work_on_layouts,
+        copy_by_plan,
+        pack_tiles,
+        ask_specs,
+        stream_tiles,
+        draw_layouts,
+        compile_plans,
+        compile_kernels,
+    ],
 )
-def test_threads_with_fresh_objects_get_the_answers_of_one(work):
-    rounds = 5 * ROUNDS if work in (build_layouts, work_on_layouts) else ROUNDS
+def test_threads_with_fresh_objects_get_the_answers_of_one(work, tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+    rounds = 5 * ROUNDS if work in (build_layouts, work_on_layouts, compile_plans) else ROUNDS
     answers = [[None] * rounds for _ in range(THREADS)]
     problems = []
     start = threading.Barrier(THREADS)
