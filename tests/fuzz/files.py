@@ -80,7 +80,7 @@ def converted_in(folder: Path) -> list[Path]:
     import tilewright as tw
 
     with tempfile.TemporaryDirectory() as name:
-        np.savez(Path(name, "m.npz"), **ARRAYS)
+        np.savez(Path(name, "m.npz"), **{key: np.atleast_2d(array) for key, array in ARRAYS.items()})  # for shards
         tw.convert(Path(name, "m.npz"), folder, layout="row_major", shard="height", grid=[2, 1], buffer="l1")
     return sorted(folder.iterdir())
 

@@ -15,7 +15,7 @@ from .integers import as_integer
 from .queries import shape_of
 from .regrouping import require_strided
 from .steps import Step, check_step, merge_modes
-from .strided import Layout, joined_parts, make
+from .strided import Layout, joined_parts, keep_axes, make
 from .tuples import (
     as_tree,
     as_tuple,
@@ -148,7 +148,8 @@ def reaching(layout: Layout, extent: int) -> Layout:
         for steps_, guard in zip(bounds, layout.guards, strict=True)
     ]
     guards.append(Guard(index_strides(shape), layout.size))
-    return make(shape, like(shape, iter(steps)), layout.offset, layout.replicas, live_guards(shape, guards))
+    longer = make(shape, like(shape, iter(steps)), layout.offset, layout.replicas, live_guards(shape, guards))
+    return keep_axes(longer, layout.axes)
 
 
 def scaled(layout: Layout, factor: int) -> Layout:

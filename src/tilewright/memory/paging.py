@@ -195,7 +195,7 @@ def cut_in_shards(tensor: tuple[int, ...], sharding: NdShardSpec, page: tuple[in
     if len(shard) > len(grid):
         raise MemoryConfigError(
             f"shards of rank {len(shard)}, {list(sharding.shape)}, do not fit a tensor of rank {len(grid)},"
-            f" {list(tensor)}; give a shard at most {len(grid)} extents"
+            f" {list(tensor)}; use shards of at most {len(grid)} extents"
         )
     cores = _cores_in_order(grid, shard, sharding)
     extra = len(grid) - len(shard)
