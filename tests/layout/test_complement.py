@@ -166,3 +166,17 @@ def test_along_one_named_axis_a_complement_lies_on_that_axis():
 
 def test_a_huge_complement_needs_no_enumeration():
     assert tw.complement(L((1 << 20, 1 << 20), (1, 1 << 21)), 1 << 42) == L((2, 2), (1 << 20, 1 << 41))
+
+
+@given(injective_layouts(max_size=12, offsets=False), st.integers(1, 3), st.integers(0, 60), st.integers(0, 80))
+def test_the_places_of_copies_are_not_free(layout, count, step, bound):
+    copied = tw.replicate(layout, count, step)
+    taken = [place for i in range(copied.size) for place in copied(i)]
+    if len(set(taken)) < len(taken):
+        return
+    rest = tw.complement(copied, bound)
+    met = [place + rest(k) for k in range(rest.size) for place in taken]
+    assert len(set(met)) == len(met)
+    repeated = tw.logical_product(copied, 3)
+    every = [place for i in range(repeated.size) for place in repeated(i)]
+    assert len(set(every)) == len(every) == 3 * len(taken)

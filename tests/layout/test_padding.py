@@ -283,3 +283,8 @@ def test_padding_prints_and_is_read_back(pair):
     assert again == layout
     assert again.guards == layout.guards
     assert valid_flags(again) == valid_flags(layout)
+
+
+@pytest.mark.parametrize("empty", [L(0), L((0, 4)), tw.PagedLayout(4, [])])
+def test_nothing_is_inside_an_empty_layout(empty):
+    assert empty.valid(np.array([0, 3])).tolist() == [False, False]

@@ -275,3 +275,9 @@ def test_every_coordinate_form_reaches_a_swizzled_layout():
         expected = Swizzle(2, 0, 2)(layout(i))
         assert swizzled(i) == swizzled(i % 4, i // 4) == swizzled(nested_like(shape, at)) == expected
         assert len(leaves(shape)) == len(at)
+
+
+def test_arrays_of_offsets_beyond_63_bits_are_refused_and_do_not_wrap():
+    with pytest.raises(LayoutError, match="largest place"):
+        Swizzle(1, 0, 1)(np.array([2**63 + 2], np.uint64))
+    assert Swizzle(1, 0, 1)(np.array([2**63 - 1], np.uint64)).tolist() == [Swizzle(1, 0, 1)(2**63 - 1)]
