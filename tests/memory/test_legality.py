@@ -133,15 +133,36 @@ def test_configs():
             NdShardSpec(wrong, (2, 2))
 
 
-def test_configs_are_equal_when_they_place_alike():
+def test_configs_are_equal_when_the_same_was_asked_for():
     given = nd_sharded((32, 64), (2, 1))
     spec = TensorSpec((64, 64), layout="tile", memory=given)
     assert spec.memory.shard_spec is not None
     assert spec.memory == given
     assert hash(spec.memory) == hash(given)
-    assert height_sharded((2, 1), (32, 64)) == given
+    assert height_sharded((2, 1), (32, 64)) != given, "only shards of a matrix must be whole rows"
     assert height_sharded((2, 1), (32, 64)) != height_sharded((2, 1), (32, 64), buffer_type="dram")
     assert block_sharded((2, 1), (32, 64)) != given
+
+
+def test_equal_configs_obey_the_same_rules():
+    """The kinds of sharding have rules of their own, also where their shards are the same."""
+    shards = [ShardSpec(grid, shape) for grid in ((2, 1), (1, 2), (2, 2)) for shape in ((32, 64), (64, 64))]
+    every = [
+        MemoryConfig(kind, "l1", each)
+        for kind in ("height_sharded", "width_sharded", "block_sharded")
+        for each in shards
+    ]
+    every += [MemoryConfig("nd_sharded", "l1", nd_shard_spec=NdShardSpec(each.shape, each.grid)) for each in shards]
+
+    def verdicts(config):
+        specs = [TensorSpec(shape, layout="tile", memory=config) for shape in ((64, 64), (32, 128), (128, 64))]
+        return [[str(each) for each in spec.violations()] for spec in specs]
+
+    for k, one in enumerate(every):
+        for other in every[:k]:
+            if one == other:
+                assert verdicts(one) == verdicts(other), f"{one} and {other}"
+    assert len(set(every)) == len(every)
 
 
 def test_tiles():

@@ -16,7 +16,7 @@ from ..layout.tuples import product_each
 from .leaves import Mode
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Placement:
     """A layout from coordinates to elements, their format, and the value that padding is filled with.
 
@@ -60,13 +60,19 @@ class Placement:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """Return all that distinguishes placements, the padding included, for use in caches.
+        """Return all that distinguishes placements, the padding and the sign of a zero to fill with included.
 
-        >>> from tilewright import pad, Layout
-        >>> Placement(pad(Layout(5), 8), "int8").key == Placement(Layout(8), "int8").key
+        >>> from tilewright import Layout
+        >>> Placement(Layout(8), "float32", fill=0.0) == Placement(Layout(8), "float32", fill=-0.0)
         False
         """
         return (self.layout, self.format, repr(self.fill), self.tile_elements)
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Placement) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @cached_property
     def extents(self) -> tuple[int, ...]:

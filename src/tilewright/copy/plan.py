@@ -56,13 +56,6 @@ class PlannedSource(Placement):
         """Return the source without its plan."""
         return Placement(self.layout, self.format, self.fill, self.tile_elements)
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, PlannedSource):
-            other = other.placement
-        return self.placement == other if isinstance(other, Placement) else NotImplemented
-
-    __hash__ = Placement.__hash__
-
     def __repr__(self) -> str:
         return repr(self.placement)
 

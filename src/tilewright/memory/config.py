@@ -86,7 +86,7 @@ class MemoryConfig:
     """Which memory a tensor lies in, and how its pages are spread over banks or cores.
 
     A tensor's own config has both forms of its shards: the one that was given, which decides the placement, and the
-    other as a label. Configs are equal when they place alike.
+    other as a label. Configs are equal when the same was asked for; the label does not count.
 
     >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded
     True
@@ -164,7 +164,10 @@ class MemoryConfig:
         return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.buffer_type, self.sharding or self.memory_layout)
+        """Return what was asked for, without the label that `completed` works out for a tensor."""
+        if self.made_with_nd:
+            return (self.buffer_type, self.nd_shard_spec)
+        return (self.buffer_type, self.memory_layout, self.shard_spec)
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, MemoryConfig) else NotImplemented
