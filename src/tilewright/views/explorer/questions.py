@@ -193,7 +193,7 @@ def spec_of(words: Words) -> TensorSpec:
 
 
 def words_of(spec: TensorSpec) -> dict[str, str]:
-    """Return the fields that spell a spec: `spec_of(words_of(spec)) == spec`.
+    """Return the fields that spell a spec: `spec_of(words_of(spec))` places every page alike.
 
     >>> words_of(TensorSpec((64, 96), "bfloat16", memory=height_sharded((2, 1)), chip="n150"))["shard"]
     '32x96'
@@ -229,7 +229,7 @@ def _kind(memory: MemoryConfig, sharding: NdShardSpec) -> str:
     if layout is TensorMemoryLayout.ND_SHARDED or len(sharding.shape) != 2:
         return "nd_sharded"
     plain = MemoryConfig(layout, memory.buffer_type, ShardSpec(sharding.grid, sharding.shape, sharding.orientation))
-    return layout.name.lower() if plain == memory else "nd_sharded"
+    return layout.name.lower() if plain.sharding == sharding else "nd_sharded"
 
 
 def _grid(grid: CoreRangeSet) -> str:
