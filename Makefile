@@ -84,7 +84,7 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" >/dev/null
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
-		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py \
+		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
 		tests/compare/test_moments.py tests/tiling/test_lanes.py
 
 # Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
@@ -98,8 +98,8 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 	$(BIN)/cmake --build build/sanitize-threads --parallel 2 >/dev/null
 	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
 	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
-	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copy/test_random_plans.py \
-		tests/copy/test_prepared.py tests/compare/test_moments.py tests/tiling/test_lanes.py tests/tiling/test_faults.py \
+	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
+		tests/copying/test_prepared.py tests/compare/test_moments.py tests/tiling/test_lanes.py tests/tiling/test_faults.py \
 		tests/tiling/test_pipeline.py
 	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 
@@ -117,7 +117,7 @@ test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="py
 
 test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
 	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \
-		tests/copy tests/tiling/test_kernels.py tests/tensor/test_devices.py
+		tests/copying tests/tiling/test_kernels.py tests/tensor/test_devices.py
 
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)
@@ -132,7 +132,7 @@ sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA
 	done
 
 # MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file; python -m tests.mutants --help for all.
-mutants: $(INSTALLED) $(VENV)/.cosmic-ray ## change layout/ and copy/plan.py in small ways: which changes does no test notice?
+mutants: $(INSTALLED) $(VENV)/.cosmic-ray ## change layout/ and copying/plan.py in small ways: which changes does no test notice?
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 $(VENV)/.cosmic-ray: $(INSTALLED)

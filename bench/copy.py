@@ -27,8 +27,8 @@ import numpy as np
 import tilewright as tw
 from tilewright import formats
 from tilewright.cli.measuring import Task, best_times, memcpy
-from tilewright.copy import copy, native
-from tilewright.copy.buffers import aligned_empty
+from tilewright.copying import copy, native
+from tilewright.copying.buffers import aligned_empty
 
 PERMUTATIONS = [
     (0, 2, 3, 1),

@@ -33,12 +33,12 @@ from math import exp, log
 from typing import Any
 
 import tilewright as tw
-from tilewright.copy import Placement, copy, cuda_engine, plan_copy, tiled_layout
-from tilewright.copy.buffers import placement_of
-from tilewright.copy.codegen import DEFAULTS, Tuning, generate
-from tilewright.copy.codegen.program import WIDE
-from tilewright.copy.device_array import admitted
-from tilewright.copy.plan import Plan
+from tilewright.copying import Placement, copy, cuda_engine, plan_copy, tiled_layout
+from tilewright.copying.buffers import placement_of
+from tilewright.copying.codegen import DEFAULTS, Tuning, generate
+from tilewright.copying.codegen.program import WIDE
+from tilewright.copying.device_array import admitted
+from tilewright.copying.plan import Plan
 
 Task = Callable[[], Any]
 Move = Callable[[Any], Any]

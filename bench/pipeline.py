@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.cli.measuring import Task, best_times
-from tilewright.copy import native
-from tilewright.copy.buffers import aligned_empty
+from tilewright.copying import native
+from tilewright.copying.buffers import aligned_empty
 from tilewright.tiling import Input, Output, Pipeline, Tiler, Trace, stream
 
 SIDE, TILE = 4096, 256

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.copy.buffers import aligned_empty
+from tilewright.copying.buffers import aligned_empty
 
 SIDE = 4096
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import tilewright as tw
 from tilewright import views
-from tilewright.copy import tiled_layout
+from tilewright.copying import tiled_layout
 from tilewright.tiling import Schedule, Tiler
 from tilewright.views.explorer import words_of
 from tilewright.views.explorer.answers import QUESTIONS

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.copy.drivers import driver
+from tilewright.copying.drivers import driver
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPE, TILE = (500, 700), (32, 64)

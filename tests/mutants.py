@@ -2,7 +2,7 @@
 """Mutation testing: change the code in small ways, and see whether a test notices. `make mutants` runs it.
 
     python -m tests.mutants                                     a sample of every file
-    python -m tests.mutants --all src/tilewright/copy/plan.py   every mutant of one file
+    python -m tests.mutants --all src/tilewright/copying/plan.py   every mutant of one file
 
 The operators are Cosmic Ray's, applied inside functions. The checkout is never changed: a mutant exists only in the
 memory of one forked process, in which the function that it changes is replaced. That process has imported everything
@@ -46,8 +46,8 @@ from cosmic_ray.operators.provider import OperatorProvider
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/tilewright"
-SUBJECTS = [*sorted(PACKAGE.glob("layout/*.py")), PACKAGE / "copy/plan.py"]
-TESTS = {"layout": "tests/layout", "copy": "tests/copy"}  # those which concern the files of a room
+SUBJECTS = [*sorted(PACKAGE.glob("layout/*.py")), PACKAGE / "copying/plan.py"]
+TESTS = {"layout": "tests/layout", "copy": "tests/copying"}  # those which concern the files of a room
 # `is` for `==` is the same for small integers, and the other way round for None and True.
 OPERATORS = [
     name

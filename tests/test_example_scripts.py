@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copy import opencl_engine
+from tilewright.copying import opencl_engine
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))

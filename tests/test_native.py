@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.copy import native
+from tilewright.copying import native
 
 needs_native = pytest.mark.skipif(not native.available(), reason=f"{native.why_not()}")
 
@@ -89,7 +89,7 @@ def test_available_means_no_reason():
 
 def test_environment_variable_disables_the_library():
     program = (
-        "from tilewright.copy import native\n"
+        "from tilewright.copying import native\n"
         "assert not native.available()\n"
         "print(native.why_not())\n"
         "print(hex(native.fingerprint(b'foobar')))\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copy import native
+from tilewright.copying import native
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,7 +22,7 @@ ASK_THE_WHEEL = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import tilewright
-from tilewright.copy import native
+from tilewright.copying import native
 assert tilewright.__file__.startswith(sys.argv[1]), tilewright.__file__
 assert native.fingerprint(b"foobar") == 0x85944171F73967E8
 print(native.why_not())

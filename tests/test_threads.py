@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copy import Placement, execute, kernel_cache, plan_copy
-from tilewright.copy.compiled import CompiledPlans
+from tilewright.copying import Placement, execute, kernel_cache, plan_copy
+from tilewright.copying.compiled import CompiledPlans
 
 THREADS, ROUNDS = 4, 60
 COMPILED = CompiledPlans()

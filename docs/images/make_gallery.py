@@ -17,7 +17,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copy import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule, Tiler
 from tilewright.tiling.trace import Span
 
@@ -286,7 +286,7 @@ def page() -> str:
         "import numpy as np",
         "import tilewright as tw",
         "from tilewright import addr, bank, views",
-        "from tilewright.copy import Placement, plan_copy, tiled_layout",
+        "from tilewright.copying import Placement, plan_copy, tiled_layout",
         "from tilewright.tiling import Schedule, Tiler",
         "from tilewright.tiling.trace import Span",
         "",

@@ -10,7 +10,7 @@ ROOMS = {
     "errors": ("errors",),
     "layout": ("layout",),
     "formats": ("formats",),
-    "copy": ("copy",),
+    "copying": ("copying",),
     "memory": ("memory",),
     "tensor": ("tensor",),
     "tiling": ("tiling",),

@@ -21,7 +21,7 @@ from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public 
 if TYPE_CHECKING:
     from .compare import Comparison, diff
     from .conversion import ConversionPlan, ConversionReport, Rules, VerifyReport, convert, plan_conversion, verify
-    from .copy import Placement, Plan, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
+    from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import (
         Inspection,
         StoredTensor,
@@ -72,8 +72,10 @@ __version__ = "0.1.0"
 
 # Rooms that need NumPy are opened on first use, so that `import tilewright` stays quick.
 _LAZY = {
-    **dict.fromkeys(("Placement", "Plan", "pack", "plan_copy", "relayout", "tiled_layout", "tilize"), "copy"),
-    **dict.fromkeys(("unpack", "untilize"), "copy"),
+    **dict.fromkeys(
+        ("Placement", "Plan", "copy", "pack", "plan_copy", "relayout", "tiled_layout", "tilize"), "copying"
+    ),
+    **dict.fromkeys(("unpack", "untilize"), "copying"),
     **dict.fromkeys(("BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error"), "formats"),
     **dict.fromkeys(
         ("Allocator", "BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"
@@ -146,6 +148,7 @@ __all__ = [
     "block_sharded",
     "cast",
     "convert",
+    "copy",
     "diff",
     "explain",
     "explain_address",

@@ -62,7 +62,7 @@ class TransferError(TilewrightError, RuntimeError):
 class DeviceError(TransferError):
     """A device that is missing, has no room left, or failed: a `TransferError` that another device would not have.
 
-    >>> from tilewright.copy import cuda_engine
+    >>> from tilewright.copying import cuda_engine
     >>> try:
     ...     home = cuda_engine.home()
     ... except DeviceError as problem:

@@ -53,7 +53,7 @@ def commands_after(shown, name):
 
 
 def test_doctor_examines_every_engine(run):
-    from tilewright.copy.engine import ENGINES
+    from tilewright.copying.engine import ENGINES
 
     data = run("doctor", "--json").json
     assert [each["name"] for each in data["engines"]] == [name for name in ENGINES if name != "auto"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright.compare import moments as subject
 from tilewright.compare.moments import Moments
-from tilewright.copy import native
+from tilewright.copying import native
 
 
 def moments_of(a, b, cuts=()):

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tilewright.copy import cuda_engine
+from tilewright.copying import cuda_engine
 
 if cuda_engine.why_not() is not None:
     collect_ignore_glob = ["test_[!p]*.py"]  # all but the one that says why

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.copy import Placement, cuda_engine, execute, plan_copy, tiled_layout
-from tilewright.copy.codegen import Tuning
-from tilewright.copy.plan import Plan
+from tilewright.copying import Placement, cuda_engine, execute, plan_copy, tiled_layout
+from tilewright.copying.codegen import Tuning
+from tilewright.copying.plan import Plan
 from tilewright.formats import ScalarFormat, format_of
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 

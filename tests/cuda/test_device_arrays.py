@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tests.copy.on_devices import random, same_bits
-from tilewright.copy import copy
+from tests.copying.on_devices import random, same_bits
+from tilewright.copying import copy
 from tilewright.formats import format_of
 from tilewright.tensor import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
@@ -108,7 +108,7 @@ def test_blocks_become_other_blocks_on_the_device(torch):
     eight = tw.tilize(torch.from_numpy(host).cuda(), dtype="bfloat8_b")
     places = [tw.Placement(place, name, tile_elements=1024) for name in ("bfloat8_b", "bfloat4_b")]
     four = torch.full((places[1].nbytes,), 0xA5, device="cuda", dtype=torch.uint8)
-    from tilewright.copy import execute
+    from tilewright.copying import execute
 
     execute(tw.plan_copy(*places), eight, four)
     wanted = np.full(places[1].nbytes, 0xA5, dtype=np.uint8)
@@ -149,7 +149,7 @@ bad = cupy.RawKernel('extern "C" __global__ void bad(int *p) { p[1ll << 40] = 1;
 bad((1,), (1,), (there,))
 try:
     tw.tilize(there)
-    tw.copy.copy(there, np.zeros((64, 64), np.float32))
+    tw.copy(there, np.zeros((64, 64), np.float32))
 except tw.DeviceError as problem:
     print(problem)
 """

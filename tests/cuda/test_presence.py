@@ -3,7 +3,7 @@
 
 import pytest
 
-from tilewright.copy import cuda_engine
+from tilewright.copying import cuda_engine
 
 
 def test_a_device_is_here():

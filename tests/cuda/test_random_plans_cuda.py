@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.copy import test_random_plans as random_plans
-from tests.copy.models import SCALARS
-from tests.copy.on_devices import KNOWN_BLOCKS, check_cut, law
-from tests.copy.strategies import pairs
-from tilewright.copy import cuda_engine
-from tilewright.copy.codegen import Tuning
+from tests.copying import test_random_plans as random_plans
+from tests.copying.models import SCALARS
+from tests.copying.on_devices import KNOWN_BLOCKS, check_cut, law
+from tests.copying.strategies import pairs
+from tilewright.copying import cuda_engine
+from tilewright.copying.codegen import Tuning
 
 CUDA = {"engine": "cuda"}
 TUNINGS = [

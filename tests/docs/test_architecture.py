@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from tilewright.copy import cuda_engine, native, opencl_engine
+from tilewright.copying import cuda_engine, native, opencl_engine
 
-from ..test_rooms import ROOMS
+from ..test_packages import PACKAGES
 from .journeys import JOURNEYS
 from .pages import DOCS, ROOT, blocks_of
 
@@ -89,8 +89,8 @@ def listed_rooms():
     return [name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
 
 
-def test_rooms_are_listed_in_the_order_of_their_imports():
-    assert listed_rooms() == [room for room in ROOMS if room != "__main__"]
+def test_packages_are_listed_in_the_order_of_their_imports():
+    assert listed_rooms() == [room for room in PACKAGES if room != "__main__"]
 
 
 def test_files_in_the_text_exist():

@@ -85,7 +85,7 @@ def test_style_sheets_fetch_nothing():
 def test_every_public_name_is_in_the_reference():
     reference = runpy.run_path(str(DOCS / "site" / "reference.py"))
     missing = []
-    for title, modules in reference["ROOMS"].items():
+    for title, modules in reference["PACKAGES"].items():
         ids = seen(SITE / "api" / f"{title}.html").ids
         for module in modules:
             public = reference["public_names"](import_module(f"tilewright.{module}"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.copy import pack, unpack
+from tilewright.copying import pack, unpack
 from tilewright.formats import (
     BLOCK_FORMATS,
     SmallFloat,

@@ -4,7 +4,7 @@
     python -m tests.fuzz.plans --plans 100000 --seed 1
     python -m tests.fuzz.plans --again 1/check_windows/12
 
-The placements are those of the tests of `copy/`: strided, padded, guarded, reversed, swizzled, paged, composed, with
+The placements are those of the tests of `copying/`: strided, padded, guarded, reversed, swizzled, paged, composed, with
 overlapping sources, of every scalar and block format, at any address. Each plan runs on the reference engine and on the
 native one with one and several threads; a byte that no plan owns must stay as it was, and what
 a plan says of itself must be what happened. Built with a small
@@ -29,10 +29,10 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
-from tests.copy.models import POISON, SCALARS, any_bits, numbers, padding, ragged_plan
-from tests.copy.strategies import SOURCES, TARGETS, Side, layouts, pairs
-from tests.copy.test_plan_truth import check_truth
-from tests.copy.test_random_plans import (
+from tests.copying.models import POISON, SCALARS, any_bits, numbers, padding, ragged_plan
+from tests.copying.strategies import SOURCES, TARGETS, Side, layouts, pairs
+from tests.copying.test_plan_truth import check_truth
+from tests.copying.test_random_plans import (
     Memory,
     block_sides,
     copied_one_by_one,
@@ -45,10 +45,10 @@ from tests.copy.test_random_plans import (
 )
 from tests.memory.strategies import specs
 
-from tilewright.copy import Placement, execute, native, native_engine, plan_copy
-from tilewright.copy.part import Part
-from tilewright.copy.plan import Plan
-from tilewright.copy.prepared import prepared
+from tilewright.copying import Placement, execute, native, native_engine, plan_copy
+from tilewright.copying.part import Part
+from tilewright.copying.plan import Plan
+from tilewright.copying.prepared import prepared
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout, PagedLayout, compose
 from tilewright.memory import from_bytes, to_bytes

@@ -19,7 +19,7 @@ from tilewright import (
     tiled_layout,
     within,
 )
-from tilewright.copy import execute
+from tilewright.copying import execute
 from tilewright.layout import Layout
 from tilewright.layout.additive import additive_modes
 

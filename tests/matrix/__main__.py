@@ -36,12 +36,12 @@ NOT_OF_THE_PACKAGE = [
     "tests/matrix",
     "tests/test_distribution.py",
     "tests/test_packaging.py",
-    "tests/test_rooms.py",
+    "tests/test_packages.py",
 ]
 
 ASK_THE_PACKAGE = """
 import json, numpy, tilewright
-from tilewright.copy import native
+from tilewright.copying import native
 print(json.dumps([tilewright.__file__, numpy.__version__, native.why_not()]))
 """
 

@@ -12,7 +12,7 @@ import os
 import ml_dtypes
 import numpy as np
 
-from tilewright.copy import native
+from tilewright.copying import native
 from tilewright.formats import BLOCK_FORMATS
 
 MAX_RANK = 24

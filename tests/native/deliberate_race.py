@@ -9,8 +9,8 @@ from threading import Thread
 import numpy as np
 
 from tilewright import col_major, row_major
-from tilewright.copy import Placement, plan_copy
-from tilewright.copy.prepared import prepared
+from tilewright.copying import Placement, plan_copy
+from tilewright.copying.prepared import prepared
 
 SIZE = 256
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.copy.strategies import layouts as placed_layouts
-from tests.copy.strategies import sides
+from tests.copying.strategies import layouts as placed_layouts
+from tests.copying.strategies import sides
 from tilewright import Idx, Layout, TileTensor
 from tilewright.mojo.layout import AddressSpace, Coord
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copy import cuda_engine, opencl_engine
+from tilewright.copying import cuda_engine, opencl_engine
 from tilewright.errors import LayoutError, TransferError
 from tilewright.tensor import DeviceContext, TileTensor
 

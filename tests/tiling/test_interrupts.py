@@ -14,7 +14,7 @@ SCRIPT = """
     from concurrent.futures import ThreadPoolExecutor
     import numpy as np
     import tilewright as tw
-    from tilewright.copy import native
+    from tilewright.copying import native
     from tilewright.tiling import plan_tiles
 
     pool = ThreadPoolExecutor(2)

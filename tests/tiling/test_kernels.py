@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copy import opencl_engine
+from tilewright.copying import opencl_engine
 from tilewright.errors import FormatError, TransferError
 from tilewright.formats import format_of
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, spaced_layout

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copy import native
+from tilewright.copying import native
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Trace, lane_moves, lanes, stream
 
 from .pipelines import SCHEMES, stencils

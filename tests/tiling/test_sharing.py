@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copy import opencl_engine
+from tilewright.copying import opencl_engine
 from tilewright.errors import TransferError
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, plan_tiles
 from tilewright.tiling.operands import port_of

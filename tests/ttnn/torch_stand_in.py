@@ -28,7 +28,7 @@ class Tensor:
         return 1, 0
 
     def __dlpack__(self, **options):
-        from tilewright.copy.foreign import exported
+        from tilewright.copying.foreign import exported
 
         return exported(self.values)
 

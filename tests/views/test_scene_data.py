@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copy import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy, tiled_layout
 
 from .things import TILED, noisy, scenes
 

@@ -5,7 +5,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copy import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule
 from tilewright.tiling.trace import Span as Happened
 

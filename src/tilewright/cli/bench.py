@@ -80,8 +80,8 @@ def _subjects(size: int, threads: int, with_peers: bool) -> list[Subject]:
 def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
     import numpy as np
 
-    from ..copy import copy, tilize, untilize
-    from ..copy.buffers import aligned_empty
+    from ..copying import copy, tilize, untilize
+    from ..copying.buffers import aligned_empty
     from ..formats import bfloat16
 
     size, half = len(single), bfloat16.dtype
@@ -145,7 +145,7 @@ def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
 def _offsets(size: int) -> Subject:
     import numpy as np
 
-    from ..copy import tiled_layout
+    from ..copying import tiled_layout
 
     layout = tiled_layout((size, size))
     down, across = layout(np.arange(size), 0), layout(0, np.arange(size))

@@ -91,15 +91,15 @@ def _findings() -> Findings:
 
 
 def _engine_names() -> list[str]:
-    from ..copy import engine
+    from ..copying import engine
 
     return [name for name in engine.ENGINES if name != "auto"]
 
 
 def _examined(name: str) -> EngineFound:
     """Return what is known about an engine, after asking it to do something."""
-    from ..copy import native
-    from ..copy.drivers import DEVICE_ENGINES, driver
+    from ..copying import native
+    from ..copying.drivers import DEVICE_ENGINES, driver
 
     known: Any = native if name == "native" else driver(name) if name in DEVICE_ENGINES else None
     problem = known.why_not() if known is not None else None
@@ -125,7 +125,7 @@ def _runs_on(name: str, driver: Any) -> str:
 def _gives_right_bits(name: str) -> bool:
     import numpy as np
 
-    from ..copy import tilize, untilize
+    from ..copying import tilize, untilize
 
     values = np.linspace(-3, 3, 50 * 70, dtype=np.float32).reshape(50, 70)
     packed, expected = (tilize(values, dtype="bfloat8_b", engine=each) for each in (name, "reference"))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..copy import native
+from ..copying import native
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copy.foreign import values_of
+from ..copying.foreign import values_of
 from ..errors import LayoutError
 from ..files.block_parts import read_steps
 from ..files.boxes import box_of

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..atomic import Draft, write_file
-from ..copy import execute, plan_copy
-from ..copy.buffers import CACHE_LINE, aligned_empty, placement_of
+from ..copying import execute, plan_copy
+from ..copying.buffers import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
 from ..files.boxes import PagedBoxes
 from ..files.source_file import Bytes

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copy.buffers import aligned_empty
+from ..copying.buffers import aligned_empty
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..layout.boxes import Box

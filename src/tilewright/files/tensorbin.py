@@ -17,7 +17,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from ..atomic import replace_file
-from ..copy import copy
+from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout import round_up
 from ..memory import TensorSpec, from_bytes

@@ -12,8 +12,8 @@ from zlib import crc32
 import numpy as np
 
 from ..atomic import write_file
-from ..copy import Placement, execute, plan_copy
-from ..copy.buffers import aligned_empty, placement_of
+from ..copying import Placement, execute, plan_copy
+from ..copying.buffers import aligned_empty, placement_of
 from ..errors import MemoryConfigError
 from ..formats import ScalarFormat
 from ..layout import Layout, PagedLayout, compose

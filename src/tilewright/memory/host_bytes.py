@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..copy import Placement, execute, plan_copy
-from ..copy.buffers import aligned_empty, placement_of
-from ..copy.foreign import values_of
+from ..copying import Placement, execute, plan_copy
+from ..copying.buffers import aligned_empty, placement_of
+from ..copying.foreign import values_of
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, ScalarFormat, format_of
 from .spec import TensorSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..copy import tiled_layout
+from ..copying import tiled_layout
 from ..errors import MemoryConfigError
 from ..formats import BlockFormat, Format, format_of
 from ..layout import Axis, Layout, addr, bank, core, left_inverse, round_up, row_major, within

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import formats
-from ..copy.buffers import aligned_empty
+from ..copying.buffers import aligned_empty
 from ..errors import CoordinateError, FormatError
 from ..formats import ScalarFormat, format_of
 from ..layout.integers import as_integer

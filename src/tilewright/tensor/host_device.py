@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..copy import copy as copy_elements
-from ..copy.buffers import aligned_empty
-from ..copy.device_array import DeviceArray
-from ..copy.drivers import DEVICE_ENGINES, driver
+from ..copying import copy as copy_elements
+from ..copying.buffers import aligned_empty
+from ..copying.device_array import DeviceArray
+from ..copying.drivers import DEVICE_ENGINES, driver
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import ScalarFormat, format_of
 from ..layout.brackets import brackets

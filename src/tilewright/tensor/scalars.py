@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copy.buffers import Buffer, aligned_empty, placement_of
-from ..copy.engine import execute
-from ..copy.footprints import footprint_of
-from ..copy.placement import Placement
-from ..copy.plan import plan_copy
+from ..copying.buffers import Buffer, aligned_empty, placement_of
+from ..copying.engine import execute
+from ..copying.footprints import footprint_of
+from ..copying.placement import Placement
+from ..copying.plan import plan_copy
 from ..errors import LayoutError
 from ..formats import cast
 from ..layout import Layout, Swizzle, compose

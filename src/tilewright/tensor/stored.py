@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copy.foreign import exported, values_of
+from ..copying.foreign import exported, values_of
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..copy import copy
-from ..copy.buffers import aligned_empty
+from ..copying import copy
+from ..copying.buffers import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat, format_of
 from ..memory import Change, ChangeKind, Device, TensorLayout, TensorSpec, changes, from_bytes, to_bytes

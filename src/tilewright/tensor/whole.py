@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copy.engine import execute
-from ..copy.plan import plan_copy
+from ..copying.engine import execute
+from ..copying.plan import plan_copy
 from ..errors import LayoutError
 from ..layout.tuples import product_each
 from .access import require_writable

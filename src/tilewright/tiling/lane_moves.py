@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..copy.prepared import NativeRunner
+from ..copying.prepared import NativeRunner
 from .fills import check_fill
 from .moves import Moves
 from .ports import MemoryPort, Room, Work
@@ -74,7 +74,7 @@ class Pattern(NamedTuple):
 class Transfers:
     """The imports or the exports of the tiles of a lane.
 
-    >>> from tilewright.copy import native
+    >>> from tilewright.copying import native
     >>> from tilewright.tiling import ExternalTensor
     >>> end = End(MemoryPort(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), Room(64))
     >>> imports = Transfers([end], 3, importing=True)

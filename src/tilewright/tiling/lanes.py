@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copy import native
+from ..copying import native
 from ..errors import TransferError
 from .execution import CancelledError, Gate, Progress, Step, Switch, run_compute
 from .lane_moves import NOTHING, End, Native, Transfers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A transfer as a few copy plans: the box that is data, and the boxes that a fill supplies.
 
-Every byte that moves is moved by a plan of `tilewright.copy`. Tiles of one shape differ only in where they start, so
+Every byte that moves is moved by a plan of `tilewright.copying`. Tiles of one shape differ only in where they start, so
 the plan of a shape is made once and run at many addresses.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..copy import Placement, plan_copy
-from ..copy.footprints import Footprint, dense
-from ..copy.prepared import Runner, prepared
+from ..copying import Placement, plan_copy
+from ..copying.footprints import Footprint, dense
+from ..copying.prepared import Runner, prepared
 from ..errors import TransferError
 from ..formats import format_of
 from ..layout import Layout, compose

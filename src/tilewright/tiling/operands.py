@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copy.device_array import on_device
+from ..copying.device_array import on_device
 from ..errors import LayoutError, TransferError
 from .extents import extents
 from .mapped import MappedPort, map_of

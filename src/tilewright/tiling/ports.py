@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copy.buffers import aligned_empty
-from ..copy.device_array import DeviceArray
-from ..copy.footprints import Footprint, dense
-from ..copy.prepared import Runner
+from ..copying.buffers import aligned_empty
+from ..copying.device_array import DeviceArray
+from ..copying.footprints import Footprint, dense
+from ..copying.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
 from ..layout.boxes import Box

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
-from ..copy.footprints import Footprint
+from ..copying.footprints import Footprint
 from ..errors import TransferError
 
 
 class Stretch(NamedTuple):
     """The bytes that an array lies on: of which memory, file or object, which of them, and arranged how.
 
-    >>> from tilewright.copy.footprints import dense
+    >>> from tilewright.copying.footprints import dense
     >>> Stretch("memory", dense(0, 8), (0, 1)).meets(Stretch("memory", dense(7, 2), (7, 1)))
     True
     """

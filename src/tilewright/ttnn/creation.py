@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copy.foreign import values_of
+from ..copying.foreign import values_of
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, cast, format_of
 from ..memory import TensorSpec

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copy import copy
+from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat
 from ..memory import TensorLayout

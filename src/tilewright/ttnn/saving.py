@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copy.foreign import values_of
+from ..copying.foreign import values_of
 from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import TensorLayout

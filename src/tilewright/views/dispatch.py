@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from ..compare import Comparison, TensorComparison
-from ..copy import Plan
+from ..copying import Plan
 from ..errors import LayoutError
 from ..files import ElementReading, Inspection, TileReading
 from ..formats import QuantizationReport

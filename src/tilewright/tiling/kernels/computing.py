@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...copy.codegen.numbers import reader, writer
-from ...copy.codegen.text import indented
+from ...copying.codegen.numbers import reader, writer
+from ...copying.codegen.text import indented
 from ...errors import TransferError
 from .operand import Operand
 

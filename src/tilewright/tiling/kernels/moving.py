@@ -7,8 +7,8 @@ each thread starts copies of up to 16 bytes with `cp.async`, which land while an
 
 from __future__ import annotations
 
-from ...copy.codegen.kernel import vector
-from ...copy.codegen.text import indented
+from ...copying.codegen.kernel import vector
+from ...copying.codegen.text import indented
 from .operand import Operand
 
 # Every import and export has an event, also one that has nothing to copy: its event is that of a byte nobody looks at.

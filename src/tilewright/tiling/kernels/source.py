@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...copy.codegen.dialect import dialect_of
-from ...copy.codegen.gathering import shared_arrays
-from ...copy.codegen.kernel import Kernel
-from ...copy.codegen.numbers import needs_doubles
-from ...copy.codegen.text import indented
+from ...copying.codegen.dialect import dialect_of
+from ...copying.codegen.gathering import shared_arrays
+from ...copying.codegen.kernel import Kernel
+from ...copying.codegen.numbers import needs_doubles
+from ...copying.codegen.text import indented
 from .computing import computing, values
 from .moving import CUDA_WORDS, OPENCL_WORDS, exported, imported
 from .operand import Operand

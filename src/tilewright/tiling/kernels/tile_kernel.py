@@ -7,9 +7,9 @@ from math import gcd
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ...copy.codegen.kernel import WIDEST
-from ...copy.device_array import DeviceArray
-from ...copy.drivers import DEVICE_ENGINES, driver
+from ...copying.codegen.kernel import WIDEST
+from ...copying.device_array import DeviceArray
+from ...copying.drivers import DEVICE_ENGINES, driver
 from ...errors import DeviceError, FormatError, TransferError
 from ...formats import ScalarFormat, format_of
 from ...layout.boxes import Box
@@ -121,7 +121,7 @@ class TileKernel:
         there, and not waited for. `groups` is how many work-groups share the tiles.
 
         >>> import numpy as np
-        >>> from tilewright.copy import opencl_engine
+        >>> from tilewright.copying import opencl_engine
         >>> from tilewright.tiling import Output, Pipeline, Tiler
         >>> kernel = Pipeline([], [Output(np.zeros(12), Tiler((12,), (5,)))]).kernel("x0", engine="opencl")
         >>> bool(opencl_engine.why_not()) or kernel.run().tiles == 3

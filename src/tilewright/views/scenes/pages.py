@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...copy import tiled_layout
+from ...copying import tiled_layout
 from ...errors import LayoutError, OutOfMemory
 from ...formats import BlockFormat
 from ...memory import TensorLayout, TensorSpec

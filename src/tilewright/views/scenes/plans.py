@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...copy import Plan
+from ...copying import Plan
 from ..scene import Fact, Field, Grid, Scene
 from ..sheet import SIDE, spread
 from .layouts import note_of, sheet_panels
@@ -20,7 +20,7 @@ def plan_scene(plan: Plan, *, side: int = SIDE) -> Scene:
     Memories too large to draw are shown as coordinates, in blocks, painted by place.
 
     >>> from tilewright import row_major, col_major
-    >>> from tilewright.copy import Placement, plan_copy
+    >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(row_major(2, 3), "int8"), Placement(col_major(2, 3), "int8"))
     >>> target = plan_scene(plan).panels[1]
     >>> target.title, target.field("element").values, target.field("source").values

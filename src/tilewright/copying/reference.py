@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference engine: plans in plain NumPy. It is always there, and it is the oracle for every other engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..formats import BlockFormat, ScalarFormat, cast
+from .part import HotModes, Part
+from .placement import Placement
+from .plan import Plan
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+AT_ONCE = 1 << 20  # elements that are converted at a time, so that no temporary grows with the tensor
+
+
+def run(plan: Plan, source: Bytes, target: Bytes) -> None:
+    """Carry out a plan of one step on the bytes of source and target.
+
+    >>> from tilewright import row_major, col_major
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(row_major(2, 3), "uint8"), Placement(col_major(2, 3), "uint8"))
+    >>> moved = np.zeros(6, dtype=np.uint8)
+    >>> run(plan, np.arange(6, dtype=np.uint8), moved)
+    >>> moved.tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    for part in plan.parts:
+        if part.elements or part.operation == "pack":
+            for piece in _pieces(part):
+                _OPERATIONS[piece.operation](plan, piece, source, target)
+
+
+def _pieces(part: Part) -> Iterator[Part]:
+    """Yield the part in pieces, slabs of its outermost mode, each of a bounded number of elements."""
+    inner = prod(part.extents[1:]) * len(part.lanes)
+    if not part.extents or part.extents[0] * inner <= AT_ONCE:
+        yield part
+        return
+    step = max(1, AT_ONCE // inner)
+    for start in range(0, part.extents[0], step):
+        count = min(step, part.extents[0] - start)
+        slab = replace(
+            part,
+            extents=(count, *part.extents[1:]),
+            source_offset=part.source_offset + start * part.source[0],
+            target_offset=part.target_offset + start * part.target[0],
+            scale_offset=part.scale_offset + (start * part.scale[0] if part.scale else 0),
+        )
+        if count * inner <= AT_ONCE:
+            yield slab
+        else:  # a single row is too long already: go on inside it
+            yield from _pieces(
+                replace(
+                    slab, extents=part.extents[1:], source=part.source[1:], target=part.target[1:], scale=part.scale[1:]
+                )
+            )
+
+
+def table(place: Placement, hot: HotModes) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the places of all hot digits, in elements, with every strided leaf at 0.
+
+    >>> from tilewright import Layout
+    >>> table(Placement(Layout((4, 3), (3, 1)), "int8"), HotModes(((), ((1, 0, 3),)))).tolist()
+    [0, 1, 2]
+    """
+    spans = [(radix, start, count) for mode in hot.digits for radix, start, count in mode]
+    grid = np.indices([count for _, _, count in spans], dtype=np.int64).reshape(len(spans), -1)
+    indices = []
+    k = 0
+    for mode in hot.digits:
+        index = np.zeros(grid.shape[1], dtype=np.int64)
+        for radix, start, _ in mode:
+            index += (grid[k] + start) * radix
+            k += 1
+        indices.append(index)
+    places = place.layout.extended(*indices) if len(indices) > 1 else place.layout.extended(indices[0])
+    return np.broadcast_to(np.asarray(places, dtype=np.int64), grid.shape[1:])
+
+
+def _view(data: Bytes, dtype: Any, part: Part, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
+    return np.ndarray(part.extents, dtype, data.data, offset, steps)
+
+
+def _copy(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+    before, after = _scalar(plan.source), _scalar(plan.target)
+    if part.hot:
+        at = _hot_offsets(part, part.hot, plan.source, part.source, part.source_offset, before.itemsize)
+        to = _hot_offsets(part, part.hot, plan.target, part.target, part.target_offset, after.itemsize)
+        for start in range(0, at.size, AT_ONCE):
+            picked = _anywhere(source, before)[at[start : start + AT_ONCE]]
+            _anywhere(target, after)[to[start : start + AT_ONCE]] = cast(picked, after)
+        return
+    _view(target, after.dtype, part, part.target, part.target_offset)[...] = cast(
+        _view(source, before.dtype, part, part.source, part.source_offset), after
+    )
+
+
+def _fill(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+    after = _scalar(plan.target)
+    value = fill_value(plan)
+    if part.hot:
+        to = _hot_offsets(part, part.hot, plan.target, part.target, part.target_offset, after.itemsize)
+        _anywhere(target, after)[to] = value
+        return
+    _view(target, after.dtype, part, part.target, part.target_offset)[...] = value
+
+
+def fill_value(plan: Plan) -> np.ndarray[Any, Any]:
+    """Return the padding value as one element: of the target, or float32 where the target has blocks.
+
+    The value is taken as an element of the source first, then converted like the data.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7))
+    >>> fill_value(plan).item()
+    -3
+    """
+    value = np.asarray(plan.target.fill)
+    if isinstance(plan.source.format, ScalarFormat):
+        value = cast(value, plan.source.format)
+    return cast(value, "float32" if isinstance(plan.target.format, BlockFormat) else plan.target.format)
+
+
+def _pack(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+    before, blocks = _scalar(plan.source), plan.target.format
+    assert isinstance(blocks, BlockFormat)
+    values = np.empty((*part.extents, blocks.block), dtype=np.float32)
+    for lane, offset in enumerate(part.lanes):
+        if part.mask >> lane & 1:
+            values[..., lane] = cast(
+                _view(source, before.dtype, part, part.source, part.source_offset + offset), "float32"
+            )
+        else:
+            values[..., lane] = fill_value(plan)
+    sections = blocks.sections(blocks.block)
+    packed = blocks.pack(values, tile_elements=blocks.block).reshape(*part.extents, sections.total)
+    _view(target, np.uint8, part, part.scale, part.scale_offset)[...] = packed[..., 0]
+    for k in range(sections.data):
+        _view(target, np.uint8, part, part.target, part.target_offset + k)[...] = packed[..., sections.data_offset + k]
+
+
+def _unpack(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+    blocks, after = plan.source.format, _scalar(plan.target)
+    assert isinstance(blocks, BlockFormat)
+    sections = blocks.sections(blocks.block)
+    packed = np.zeros((*part.extents, sections.total), dtype=np.uint8)
+    packed[..., 0] = _view(source, np.uint8, part, part.scale, part.scale_offset)
+    for k in range(sections.data):
+        packed[..., sections.data_offset + k] = _view(source, np.uint8, part, part.source, part.source_offset + k)
+    values = cast(blocks.unpack(packed.reshape(-1), tile_elements=blocks.block), after)
+    values = values.reshape(*part.extents, blocks.block)
+    for lane, offset in enumerate(part.lanes):
+        if part.mask >> lane & 1:
+            _view(target, after.dtype, part, part.target, part.target_offset + offset)[...] = values[..., lane]
+
+
+def _clear(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+    _view(target, np.uint8, part, part.target, part.target_offset)[...] = 0
+
+
+_OPERATIONS = {"copy": _copy, "fill": _fill, "pack": _pack, "unpack": _unpack, "clear": _clear}
+
+
+def _scalar(place: Placement) -> ScalarFormat:
+    assert isinstance(place.format, ScalarFormat)
+    return place.format
+
+
+def _hot_offsets(part: Part, hot: HotModes, place: Placement, steps: Any, offset: int, size: int) -> Any:
+    """Return the byte offset of every element of a part with a table."""
+    total = table(place, hot) * size + offset
+    for n, step in zip(part.extents, steps, strict=True):
+        total = (total[:, None] + np.arange(n, dtype=np.int64) * step).reshape(-1)
+    return total
+
+
+def _anywhere(data: Bytes, element: ScalarFormat) -> np.ndarray[Any, Any]:
+    """Return a view in which index i is the element that starts at byte i."""
+    return np.ndarray((max(0, data.size - element.itemsize + 1),), element.dtype, data.data, 0, (1,))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Casts and block floats recorded from ttnn, through plans on every engine; cases of one kind share a plan."""
+
+import numpy as np
+import pytest
+
+from tests.formats import test_golden_blocks as blocks
+from tests.formats import test_golden_casts as casts
+from tilewright.copying import Placement, execute, opencl_engine, plan_copy
+from tilewright.errors import FormatError, TransferError
+from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of
+from tilewright.layout import Layout
+
+from .models import poisoned
+
+
+def grouped(cases, key):
+    """Return the cases of each key, in the order in which keys first occur."""
+    found = {}
+    for case in cases:
+        found.setdefault(key(case), []).append(case)
+    return found
+
+
+def named(key):
+    return "-".join(map(str, key))
+
+
+def moved(data, source, target, engine):
+    """Return what a plan makes of elements that lie one after another."""
+    room = Layout(data.size if source.tile_elements == 0 else source.places)
+    assert room.size == target.places
+    out = poisoned(target.nbytes, "uint8")
+    execute(plan_copy(source, target), data, out, **engine)
+    return out
+
+
+PAIRS = grouped(casts.NAMED, lambda case: (case["src"], case["dst"]))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=named)
+def test_casts_are_those_of_ttnn(pair, engine):
+    source, target = map(format_of, pair)
+    inputs = [casts.ARRAYS[f"{case['id']}_in"].astype(source.dtype).reshape(-1) for case in PAIRS[pair]]
+    outputs = [casts.ARRAYS[f"{case['id']}_out"].reshape(-1) for case in PAIRS[pair]]
+    room = Layout(sum(values.size for values in inputs))
+    made = moved(np.concatenate(inputs), Placement(room, source), Placement(room, target), engine)
+    assert made.tobytes() == b"".join([values.tobytes() for values in outputs])
+
+
+@pytest.mark.parametrize(("name", "into"), [("f32_to_bf16", "bfloat16"), ("f32_to_fp8", "float8_e4m3")])
+def test_float32_is_rounded_as_in_ttnn(name, into, engine):
+    arrays = {key: casts.ARRAYS[key] for key in casts.ARRAYS if key.startswith(name)}
+    source = next(values for key, values in arrays.items() if "_in" in key).view(np.float32).reshape(-1)
+    wanted = next(values for key, values in arrays.items() if "_out" in key)
+    room = Layout(source.size)
+    made = moved(source, Placement(room, "float32"), Placement(room, into), engine)
+    assert made.tobytes() == wanted.tobytes()
+
+
+def block_key(case):
+    return blocks.block_format(case).name, blocks.tile_elements(case), blocks.physical(case).dtype.name
+
+
+KINDS = grouped(blocks.CASES, block_key)
+PACKED = grouped(blocks.CASES, lambda case: block_key(case)[:2])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=named)
+def test_blocks_are_packed_as_in_ttnn(kind, engine):
+    name, elements, source = kind
+    values = np.concatenate([blocks.physical(case).reshape(-1) for case in KINDS[kind]])
+    room = Layout(values.size)
+    made = moved(values, Placement(room, source), Placement(room, name, tile_elements=elements), engine)
+    wanted = np.concatenate([blocks.ARRAYS[f"{case['id']}_packed"] for case in KINDS[kind]])
+    np.testing.assert_array_equal(made, wanted)
+
+
+@pytest.mark.parametrize("kind", PACKED, ids=named)
+def test_blocks_are_unpacked_as_in_ttnn(kind, engine):
+    name, elements = kind
+    packed = [blocks.ARRAYS[f"{case['id']}_packed"] for case in PACKED[kind]]
+    sizes = [data.size // format_of(name).bytes_per_tile(elements) * elements for data in packed]
+    room = Layout(sum(sizes))
+    place = Placement(room, name, tile_elements=elements)
+    made = moved(np.concatenate(packed), place, Placement(room, "float32"), engine).view(np.float32)
+    for case, values in zip(PACKED[kind], np.split(made, np.cumsum(sizes)[:-1]), strict=True):
+        if "shape" in case:
+            turned = case.get("transpose_tile", False)
+            values = blocks.untilized(values, case["shape"], case["tile"], turned)
+        wanted = blocks.ARRAYS[f"{case['id']}_unpacked"]
+        np.testing.assert_array_equal(np.ascontiguousarray(values).view(np.uint32), wanted.view(np.uint32))
+
+
+def test_every_recorded_case_is_replayed():
+    assert sum(map(len, PAIRS.values())) == len(casts.NAMED) == len(casts.CASES) - 2
+    assert sum(map(len, KINDS.values())) == sum(map(len, PACKED.values())) == len(blocks.CASES)
+
+
+OTHERS = [name for name in BLOCK_FORMATS if not name.startswith("bfloat")]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_blocks_that_devices_have_no_code_for_are_refused_by_name(name):
+    element = format_of(name)
+    assert isinstance(element, BlockFormat)
+    room = Layout(4 * element.block)
+    plan = plan_copy(Placement(room, "float32"), Placement(room, element, tile_elements=element.block))
+    assert not opencl_engine.can_run(plan)
+    for dialect in ("opencl", "cuda"):
+        with pytest.raises(FormatError, match=f"devices have no code for {name}.*engine='reference'"):
+            plan.source(dialect)
+    if opencl_engine.why_not():
+        pytest.skip(opencl_engine.why_not())
+    out = np.zeros(plan.target.nbytes, np.uint8)
+    with pytest.raises(TransferError, match=f"cannot run this plan: devices have no code for {name}"):
+        execute(plan, np.ones(room.size, np.float32), out, engine="opencl")

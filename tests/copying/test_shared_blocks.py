@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks that several threads share, as on CUDA, run on OpenCL: its exchange of registers goes through local memory."""
+
+import numpy as np
+import pytest
+
+from tilewright.copying import Placement, execute, opencl_engine, plan_copy, tiled_layout
+from tilewright.copying.buffers import placement_of
+from tilewright.copying.codegen import Tuning, dialect, program
+from tilewright.formats import format_of
+
+from .models import POISON, any_bits
+
+pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+IDS = "const u32 group = GROUP, thread = THREAD;"
+ROOM = "__local u32 exchanged[512]; u32 other;\n"
+ACROSS = """
+#define across(x, lane) (exchanged[THREAD] = (x), BARRIER, other = exchanged[THREAD ^ (lane)], BARRIER, other)
+"""
+
+
+@pytest.fixture
+def shuffling(monkeypatch):
+    """Generate OpenCL as if its threads could exchange registers."""
+    plain = program.dialect_of("opencl")
+    words = dialect.Dialect("opencl", plain.prelude + ACROSS, plain.doubles, shuffles=True, starts=True)
+    monkeypatch.setattr(program, "dialect_of", lambda *_: words)
+    whole = program.kernel_text
+    monkeypatch.setattr(program, "kernel_text", lambda *given: whole(*given).replace(IDS, ROOM + IDS))
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "shape"),
+    [
+        ("bfloat8_b", "float32", (32, 64)),
+        ("bfloat4_b", "bfloat16", (32, 64)),
+        ("bfloat2_b", "float64", (32, 32)),
+        ("bfloat8_a", "float32", (20, 32)),
+    ],
+)
+def test_threads_that_share_a_block_agree_on_its_exponent(shuffling, name, element, shape):
+    rng = np.random.default_rng(5)
+    source = any_bits(rng, shape, element)
+    place = Placement(tiled_layout(shape), name, 1.5, tile_elements=1024)
+    plan = plan_copy(placement_of(source), place)
+    wanted = np.full(place.nbytes, POISON, dtype=np.uint8)
+    execute(plan, source, wanted, engine="reference")
+    assert "across(" in program.generate(plan, "opencl").text.replace(ACROSS, "")
+    home = opencl_engine.home()
+    ends = [home.empty((size,), format_of("uint8")) for size in (source.nbytes, place.nbytes)]
+    home.upload(source, ends[0])
+    home.upload(np.full(place.nbytes, POISON, dtype=np.uint8), ends[1])
+    opencl_engine.run(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
+    made = np.empty_like(wanted)
+    home.download(ends[1], made)
+    np.testing.assert_array_equal(made, wanted)
