@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tilewright as tw
-from tilewright.cli.explore import _fragment
+from tilewright.cli.explore import _initial_fragment
 from tilewright.views.explorer import Explorer, spec_of
 from tilewright.views.explorer.pictures import PICTURES
 from tilewright.views.html import panel_markup
@@ -213,7 +213,7 @@ def test_a_link_shows_the_same_again(look, explorer):
     assert "key" not in link
     command = page.get_by_label("The command").input_value()
     assert command == f"tilewright explore '#{link.partition('#')[2]}'"
-    assert _fragment(command.partition("'")[2][:-1], None) == link.partition("#")[2]  # as the command reads it
+    assert _initial_fragment(command.partition("'")[2][:-1], None) == link.partition("#")[2]  # as the command reads it
     other = page.context.new_page()  # the same browser, which kept the key
     other.goto(link)
     settled(other)

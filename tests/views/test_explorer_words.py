@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
-from tilewright.views.explorer import answers, pictures, questions
-from tilewright.views.explorer.questions import FieldError, spec_of, words_of
+from tilewright.views.explorer import answers, pictures
+from tilewright.views.explorer import form as questions
+from tilewright.views.explorer.form import FieldError, spec_of, words_of
 
 CHIPS = ("wormhole_n150", "blackhole_p150", "grayskull")
 small = st.integers(1, 130)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
-from tilewright.views.colours import CATEGORIES, along, contrast, ink_on
-from tilewright.views.paint import cell_colours, labels_to_try, scales_of
+from tilewright.views.color_scales import CATEGORIES, along, cell_colours, contrast, ink_on, labels_to_try, scales_of
 
 from .pictures import drawn_grids, parse
 from .things import TILED, scenes
@@ -79,7 +78,7 @@ def test_categories_and_ramps_can_be_read_with_their_ink():
 
 
 def test_ramps_change_lightness_all_the_way():
-    from tilewright.views.colours import luminance
+    from tilewright.views.color_scales import luminance
 
     for kind, sign in (("ramp", 1), ("heat", -1)):
         levels = [sign * luminance(along(kind, k)) for k in range(64)]

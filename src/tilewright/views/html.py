@@ -12,10 +12,10 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from .drawing import DARK, LIGHT, attribute, style
-from .paint import written
+from .color_scales import written
 from .scene import Fact, Grid, Panel, Scene
 from .svg import draw_panels, to_svg
+from .svg_elements import DARK, LIGHT, attribute, style
 
 # Nothing may be loaded and nothing sent: also a hostile name has no way out.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

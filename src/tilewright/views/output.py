@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..atomic import write_file
 from ..errors import TilewrightError
-from .data import to_json
-from .dispatch import scene_of
 from .html import to_fragment, to_html
-from .png import to_png
-from .scene import Scene
+from .scene import Scene, to_json
+from .scene_registry import scene_of
 from .svg import to_svg
 from .terminal import has_colours
 from .text import to_text
@@ -40,15 +43,6 @@ def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
     data = render(scene)
     write_file(target, data)
     return target
-
-
-_RENDERINGS: dict[str, Callable[[Scene], str | bytes]] = {
-    ".svg": to_svg,
-    ".html": to_html,
-    ".txt": lambda scene: to_text(scene) + "\n",
-    ".png": to_png,
-    ".json": to_json,
-}
 
 
 def show(thing: Any, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
@@ -99,3 +93,69 @@ def notebook_html(thing: Any) -> str | None:
         return to_fragment(scene_of(thing, side=_NOTEBOOK_SIDE))
     except TilewrightError:
         return None
+
+
+SCALE = 2  # dots of the picture to a pixel of the SVG
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_PATIENCE = 120  # seconds
+_SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
+
+
+def png_converter() -> str | None:
+    """Return what would make a PNG here: "cairosvg", the path of a browser, or None.
+
+    >>> png_converter() is None or isinstance(png_converter(), str)
+    True
+    """
+    if find_spec("cairosvg") is not None:
+        return "cairosvg"
+    return next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+
+
+def to_png(scene: Scene) -> bytes:
+    """Return a scene as PNG, on light paper; it needs cairosvg or a Chromium browser.
+
+    >>> from tilewright.views import Grid, Scene
+    >>> png_converter() is None or to_png(Scene("one", (Grid(1, 1),)))[:4] == b"\\x89PNG"
+    True
+    """
+    converter = png_converter()
+    if converter is None:
+        raise ValueError(
+            "a .png needs cairosvg or Chromium, and neither is installed: pip install cairosvg, or save an .svg"
+        )
+    svg = to_svg(scene)
+    if converter == "cairosvg":
+        data: bytes = import_module("cairosvg").svg2png(svg.encode("utf-8"), scale=SCALE)
+        return data
+    return _photographed(svg, converter)
+
+
+def _photographed(svg: str, browser: str) -> bytes:
+    size = _SIZE.search(svg)
+    assert size is not None  # to_svg writes it
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        source, target = Path(folder, "picture.svg"), Path(folder, "picture.png")
+        source.write_text(svg, encoding="utf-8")
+        flags = ["--headless", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking"]
+        flags += ["--no-first-run", f"--user-data-dir={folder}/profile", f"--force-device-scale-factor={SCALE}"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            flags.append("--no-sandbox")  # a browser has none for root, and the picture is our own
+        flags += [f"--window-size={size[1]},{size[2]}", f"--screenshot={target}", source.as_uri()]
+        try:
+            ended = subprocess.run([browser, *flags], capture_output=True, timeout=_PATIENCE, check=False)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            raise ValueError(f"{browser} could not draw the .png ({problem}); save an .svg") from None
+        if not target.is_file():
+            said = ended.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise ValueError(f"{browser} drew no .png ({''.join(said)}); pip install cairosvg, or save an .svg")
+        return target.read_bytes()
+
+
+_RENDERINGS: dict[str, Callable[[Scene], str | bytes]] = {
+    ".svg": to_svg,
+    ".html": to_html,
+    ".txt": lambda scene: to_text(scene) + "\n",
+    ".png": to_png,
+    ".json": to_json,
+}

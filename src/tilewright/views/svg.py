@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from .drawing import SANS, Drawing, attribute, style, text, width_of
-from .paint import kinds_of, scales_of
+from .color_scales import kinds_of, scales_of
 from .scene import Fact, Grid, Scene
+from .svg_elements import SANS, Drawing, attribute, style, text, width_of
 from .svg_grid import draw_grid, frame
-from .svg_lanes import draw_lanes
+from .svg_tracks import draw_lanes
 
 PAGE = 1020  # pixels within which panels are set side by side
 _MARGIN, _GAP = 18, 28

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from .colours import INK, NOTHING, PALE_INK, Scale, ink_on
-from .drawing import INK as PADDING_INK
-from .drawing import LINE, MARK, MONO, Drawing, attribute, boxes, hatching, text, width_of
-from .legend import legend_of
-from .paint import cell_colours, labels_to_try
+from .color_scales import INK, NOTHING, PALE_INK, Scale, cell_colours, ink_on, labels_to_try
 from .scene import Grid, Outline
+from .svg_elements import INK as PADDING_INK
+from .svg_elements import LINE, MARK, MONO, Drawing, attribute, boxes, hatching, legend_of, text, width_of
 
 WIDEST = 900  # pixels that the cells of one grid may take
 MOST_LABELS = 4096
@@ -85,7 +83,7 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 2, (Field("bank", (0, 1)),), color="bank", label="bank")
-    >>> from tilewright.views.paint import scales_of
+    >>> from tilewright.views.color_scales import scales_of
     >>> from tilewright.views.scene import Scene
     >>> drawing = draw_grid(grid, scales_of(Scene("", (grid,))))
     >>> drawing.width > drawing.height

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from .colours import ink_on
+from .color_scales import ink_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from textwrap import wrap
 
-from .colours import Scale
-from .paint import hatched_kinds, kinds_of, scales_of, written
+from .color_scales import Scale, hatched_kinds, kinds_of, scales_of, written
 from .scene import Fact, Grid, Lanes, Scene
-from .svg_lanes import amount
+from .svg_tracks import amount
 from .terminal import Ink, plain
 from .text_grid import grid_lines, labels_fit, symbol
 

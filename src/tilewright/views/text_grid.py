@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .colours import CATEGORIES, Scale
-from .paint import cell_colours, labels_to_try
+from .color_scales import CATEGORIES, Scale, cell_colours, labels_to_try
 from .scene import Grid
 from .terminal import Ink, plain
 

@@ -18,8 +18,7 @@ from ...memory.tile import HEIGHTS, WIDTHS
 from ...memory.where import coordinate_of
 from ...tiling.schedule import SCHEMES
 from ..scenes.pages import page_scene
-from .pictures import drawn
-from .questions import (
+from .form import (
     MEMORIES,
     FieldError,
     Words,
@@ -34,6 +33,7 @@ from .questions import (
     spec_of,
     words_of,
 )
+from .pictures import drawn
 
 MOST_LISTED = 1 << 22  # pages among which those of a core are looked for
 MOST_ROWS = 64  # of what a core holds

@@ -12,14 +12,14 @@ from ...errors import TilewrightError
 from ...layout import parse
 from ...memory import Allocator, TensorSpec
 from ...tiling import Schedule, Tiler
-from ..dispatch import scene_of
 from ..html import panel_data, panel_markup
 from ..scene import Fact, Scene
+from ..scene_registry import scene_of
 from ..scenes.memory_maps import memory_scene
 from ..scenes.schedules import schedule_scene
 from ..scenes.specs import spec_scene
 from ..scenes.tilers import tiler_scene
-from .questions import FieldError, Words, by, drawable, number, numbers, require_place, size, spec_of
+from .form import FieldError, Words, by, drawable, number, numbers, require_place, size, spec_of
 
 MOST_BUFFERS = 16
 MOST_TILES_DRAWN = 24

@@ -26,13 +26,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ... import __version__
 from ...errors import TilewrightError
-from ..data import to_json
 from ..html import to_html
-from ..scene import Scene
+from ..scene import Scene, to_json
 from ..svg import to_svg
 from .answers import QUESTIONS
+from .form import FieldError, Words
 from .pictures import PICTURES, drawn
-from .questions import FieldError, Words
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...copying import Plan
+from ..layout_grid import SIDE, spread
 from ..scene import Fact, Field, Grid, Scene
-from ..sheet import SIDE, spread
 from .layouts import note_of, sheet_panels
 
 _MOST_NESTS = 4  # of the loop nests, those that are written out

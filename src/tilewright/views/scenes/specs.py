@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where
-from ..access import balance
+from ..layout_grid import SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
-from ..sheet import SIDE
 from .layouts import layout_scene
 from .pages import page_grid
 

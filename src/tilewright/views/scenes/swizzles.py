@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis import BankReport, bank_conflicts
 from ...errors import LayoutError
 from ...layout import ComposedLayout, LayoutLike, Swizzle, compose
-from ..access import BankReport, bank_conflicts
+from ..layout_grid import SIDE, Sheet, spread
 from ..scene import Fact, Field, Grid, Scene
-from ..sheet import SIDE, Sheet, spread
 from .layouts import title_of
 
 _LANES = 32  # threads that read at the same time

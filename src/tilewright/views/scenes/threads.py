@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis import bank_conflicts, coalescing
 from ...errors import LayoutError
 from ...layout import Layout, LayoutLike, row_major
 from ...layout.base import require_layout
 from ...layout.tuples import product, product_each
 from ...tensor import TileTensor
-from ..access import bank_conflicts, coalescing
 from ..scene import Fact, Field, Grid, Scene
 
 _LANES = 32

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...errors import LayoutError
 from ...tiling import Tiler
+from ..layout_grid import SIDE
 from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene
-from ..sheet import SIDE
 
 _MOST_TILES = 400  # that are outlined
 

@@ -17,18 +17,17 @@ from ..memory import Allocator, Device, Explanation, TensorSpec
 from ..tensor import Tensor, TileTensor
 from ..tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from .scene import Scene
-from .scenes.blocks import block_scene
+from .scenes.block_formats import block_scene
 from .scenes.comparisons import comparison_scene, comparisons_scene
 from .scenes.layouts import layout_scene
 from .scenes.memory_maps import memory_scene
 from .scenes.plans import plan_scene
 from .scenes.schedules import schedule_scene, trace_scene
 from .scenes.specs import spec_scene
-from .scenes.stored import inspection_scene, tile_scene
+from .scenes.stored_tensors import inspection_scene, tile_scene
 from .scenes.swizzles import swizzle_scene
-from .scenes.tensors import tensor_scene
+from .scenes.tensors import tensor_scene, values_scene
 from .scenes.tilers import tiler_scene
-from .scenes.values import values_scene
 
 
 @singledispatch

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from math import floor, log10
 
-from .colours import INK, NOTHING, Scale, ink_on
-from .drawing import LINE, MONO, SOFT, Drawing, attribute, hatching, text, width_of
-from .legend import legend_of
-from .paint import hatched_kinds
+from .color_scales import INK, NOTHING, Scale, hatched_kinds, ink_on
 from .scene import Lanes, Span
+from .svg_elements import LINE, MONO, SOFT, Drawing, attribute, hatching, legend_of, text, width_of
 
 WIDTH = 640  # pixels of the axis
 _NAME_SIZE = 10
@@ -60,7 +58,7 @@ def draw_lanes(lanes: Lanes, scales: dict[str, Scale], number: int = 0, again: b
     """Return lanes as a drawing; `number` is what a page calls the panel, `again` that its colours are explained.
 
     >>> from tilewright.views.scene import Scene
-    >>> from tilewright.views.paint import scales_of
+    >>> from tilewright.views.color_scales import scales_of
     >>> lanes = Lanes(("bank 0",), (Span(0, 0, 64, "a", "a"),), end=128)
     >>> draw_lanes(lanes, scales_of(Scene("", (lanes,)))).height > 24
     True

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
+from ...byte_sizes import parse_size
 from ...errors import LayoutError, MemoryConfigError, TilewrightError
 from ...formats import format_of
 from ...memory import (
@@ -28,7 +29,6 @@ from ...memory import (
     width_sharded,
 )
 from ...memory.legality import placement_violations
-from ...sizes import parse_size
 
 Words: TypeAlias = Mapping[str, str]
 Made = TypeVar("Made")

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import LayoutError
 from ...files import Inspection, TileReading
+from ..layout_grid import SIDE
 from ..scene import Fact, Field, Grid, Lanes, Outline, Scene, Span
-from ..sheet import SIDE
 
 
 def inspection_scene(found: Inspection, *, side: int = SIDE, title: str = "") -> Scene:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import LayoutError
 from ...formats import QuantizationReport, quantization_error
+from ..layout_grid import SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
-from ..sheet import SIDE
 
 _ERRORS = {"max_abs_error": "largest error", "max_relative_error": "largest relative error", "flattened": "flattened"}
 

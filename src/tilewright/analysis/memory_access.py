@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, mode, size
+from ..layout import LayoutLike, mode, size
 from ..layout.integers import as_integer
 from ..tensor.view import View
 
@@ -19,7 +19,6 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 WARP = 32  # threads that run in step
 SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction moves for a thread
 MOST_BYTES = SIZES[-1]
-_CHUNK = 1 << 20  # coordinates looked at in one go
 
 
 # An access: which elements each thread touches, given as offsets, a layout or a tensor.
@@ -295,70 +294,3 @@ def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
     number = np.cumsum(starts)[data]
     lengths = np.bincount(number)[1:]
     return RunReport(len(lengths), int(lengths.min()), int(lengths.max()), float(lengths.mean()))
-
-
-def padding_share(layout: LayoutLike) -> float:
-    """Return the share of the coordinates of a layout that are padding.
-
-    >>> from tilewright import row_major, within
-    >>> padding_share(within(row_major(64, 96), (60, 90)))
-    0.12109375
-    """
-    size = int(layout.size)
-    if not size:
-        return 0.0
-    if isinstance(layout, Layout):
-        try:
-            return 1 - prod(layout.logical_shape) / size
-        except LayoutError:
-            pass  # padded across modes: count
-    data = 0
-    for start in range(0, size, _CHUNK):
-        index = np.arange(start, min(size, start + _CHUNK), dtype=np.int64)
-        data += int(np.count_nonzero(np.broadcast_to(layout.valid(index), index.shape)))
-    return 1 - data / size
-
-
-@dataclass(frozen=True, slots=True)
-class BalanceReport:
-    """How evenly bytes lie over cores or banks.
-
-    >>> print(BalanceReport(8, 0, 2048, 1536.0, 2))
-    1536 on average, 0 to 2048, 2 of 8 idle
-    """
-
-    count: int
-    least: int
-    most: int
-    mean: float
-    idle: int
-
-    @property
-    def imbalance(self) -> float:
-        """Return how much more the fullest holds than the average: 1 is even.
-
-        >>> BalanceReport(4, 0, 100, 50.0, 2).imbalance
-        2.0
-        """
-        return self.most / self.mean if self.mean else 1.0
-
-    def __str__(self) -> str:
-        if self.least == self.most:
-            return f"{self.most} on each of {self.count}"
-        idle = f", {self.idle} of {self.count} idle" if self.idle else ""
-        mean = f"{self.mean:g}" if self.mean < 1000 else f"{self.mean:.0f}"
-        return f"{mean} on average, {self.least} to {self.most}{idle}"
-
-
-def balance(amounts: Iterable[int]) -> BalanceReport:
-    """Return how evenly amounts, such as the bytes of every core, are spread.
-
-    >>> balance([2048, 2048, 1024, 0]).imbalance
-    1.6
-    """
-    if isinstance(amounts, (LayoutLike, View)):
-        raise LayoutError(f"balance takes amounts, such as the bytes of every core, not {amounts!r}")
-    found = [int(amount) for amount in amounts]
-    if not found:
-        raise LayoutError("balance needs at least one amount: give the bytes of every core, 0 where there are none")
-    return BalanceReport(len(found), min(found), max(found), sum(found) / len(found), found.count(0))
