@@ -201,5 +201,5 @@ def test_balance():
     assert analysis.balance([0, 0]).imbalance == 1.0
     with pytest.raises(tw.LayoutError, match="at least one"):
         analysis.balance([])
-    with pytest.raises(tw.LayoutError, match="bank_conflicts needs lanes"):
+    with pytest.raises(tw.LayoutError, match="bank_conflicts needs offsets"):
         analysis.bank_conflicts([])

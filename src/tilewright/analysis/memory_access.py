@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an access pattern costs, in numbers: bank conflicts, coalescing, runs, padding, balance."""
+"""The cost of an access pattern: bank conflicts, coalescing, contiguous runs."""
 
 from __future__ import annotations
 
@@ -17,76 +17,76 @@ from ..tensor.view import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 WARP = 32  # threads that run in step
-SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction moves for a thread
-MOST_BYTES = SIZES[-1]
+SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread
+MAX_BYTES = SIZES[-1]
 
 
 # An access: which elements each thread touches, given as offsets, a layout or a tensor.
 
 
-def _access(given: Any, what: str, active: Any = None) -> tuple[Array, Array]:
-    """Return the offsets of an access, a row for each thread, and which are touched: not padding, by active threads."""
-    places, touched = _offsets(given, what)
+def _access_offsets(access: Any, what: str, active: Any = None) -> tuple[Array, Array]:
+    """Return the offsets of an access, one row per thread, and which of them are data of active threads."""
+    places, touched = _offsets(access, what)
     if active is None:
         return places, touched
     threads = np.asarray(active, dtype=bool).reshape(-1)
     if len(threads) != len(places):
-        raise LayoutError(f"{what}: active has {len(threads)} entries for {len(places)} threads; give one for each")
+        raise LayoutError(f"{what}: active has {len(threads)} entries for {len(places)} threads; give one per thread")
     return places, touched & threads[:, None]
 
 
-def _offsets(given: Any, what: str) -> tuple[Array, Array]:
-    if isinstance(given, View):
-        places, touched = _places(given.layout)
-        inside = given.element_layout
+def _offsets(access: Any, what: str) -> tuple[Array, Array]:
+    if isinstance(access, View):
+        places, touched = _layout_offsets(access.layout)
+        inside = access.element_layout
         vector = np.asarray(inside(np.arange(inside.size, dtype=np.int64))).reshape(-1)
-        places = (places[..., None] + int(given.offset) + vector).reshape(len(places), -1)
+        places = (places[..., None] + int(access.offset) + vector).reshape(len(places), -1)
         return places, np.repeat(touched, vector.size, axis=1)
-    if isinstance(given, LayoutLike):
-        return _places(given)
-    found = np.asarray(given)
-    if found.dtype.kind not in "iu" and not (found.dtype.kind == "f" and bool((found == np.round(found)).all())):
+    if isinstance(access, LayoutLike):
+        return _layout_offsets(access)
+    table = np.asarray(access)
+    if table.dtype.kind not in "iu" and not (table.dtype.kind == "f" and bool((table == np.round(table)).all())):
         raise LayoutError(
             f"{what} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
-            f" got {type(given).__name__} of {found.dtype}"
+            f" got {type(access).__name__} of {table.dtype}"
         )
-    threads = len(found) if found.ndim else 1
-    places = found.astype(np.int64).reshape(threads, found.size // max(1, threads))
+    threads = len(table) if table.ndim else 1
+    places = table.astype(np.int64).reshape(threads, table.size // max(1, threads))
     return places, np.ones(places.shape, dtype=bool)
 
 
-def _places(layout: LayoutLike) -> tuple[Array, Array]:
+def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
     """Return the offsets of a layout whose first mode counts threads, and which of them are not padding."""
     modes = [np.arange(int(size(mode(layout, k))), dtype=np.int64) for k in range(int(layout.rank))]
     grid = np.ix_(*modes)
-    shape = tuple(len(each) for each in modes)
+    shape = tuple(map(len, modes))
     places = np.asarray(layout(*grid))
     if places.dtype.kind not in "iu":
-        raise LayoutError(f"{layout} leads to named axes; take one of them with .on(axis)")
+        raise LayoutError(f"{layout} maps to named axes; choose one with .on(axis)")
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
-    return tuple(np.broadcast_to(each, shape).reshape(flat) for each in (places, touched))  # type: ignore[return-value]
+    return tuple(np.broadcast_to(table, shape).reshape(flat) for table in (places, touched))  # type: ignore[return-value]
 
 
 def _instructions(places: Array, touched: Array, itemsize: int) -> Iterator[tuple[Array, Array, int]]:
     """Yield the instructions of each warp, as (offset of each thread, active threads, bytes of each thread).
 
-    A thread moves at most 16 bytes in one, of elements that follow each other from a multiple of their size on; all
-    threads of a warp do the same.
+    An instruction accesses at most 16 bytes per thread, of consecutive elements aligned to that size; all threads of a
+    warp use the same width.
     """
     for start in range(0, len(places), WARP):
         rows, active = places[start : start + WARP], touched[start : start + WARP]
         column, count = 0, rows.shape[1]
         while column < count:
-            wide = _vector(rows[:, column:], active[:, column:], itemsize)
+            wide = _vector_width(rows[:, column:], active[:, column:], itemsize)
             yield rows[:, column], active[:, column], wide * itemsize
             column += wide
 
 
-def _vector(rows: Array, active: Array, itemsize: int) -> int:
-    """Return how many elements one instruction can move for every thread of a warp, from the first column on."""
+def _vector_width(rows: Array, active: Array, itemsize: int) -> int:
+    """Return how many elements, from the first column on, one instruction can access for every thread of a warp."""
     wide = 1
-    while wide * 2 * itemsize <= MOST_BYTES and wide * 2 <= rows.shape[1]:
+    while wide * 2 * itemsize <= MAX_BYTES and wide * 2 <= rows.shape[1]:
         more = wide * 2
         alike = bool((active[:, :more] == active[:, :1]).all())
         used = rows[active[:, 0], :more]
@@ -97,10 +97,10 @@ def _vector(rows: Array, active: Array, itemsize: int) -> int:
     return wide
 
 
-def _checked_size(itemsize: Any, given: Any, what: str) -> int:
-    """Return the bytes of an element: what was said, what the tensor says, or 4."""
+def _validate_itemsize(itemsize: int | None, access: Any, what: str) -> int:
+    """Return the bytes of an element: `itemsize`, that of the tensor, or 4."""
     if itemsize is None:
-        itemsize = np.dtype(given.dtype).itemsize if isinstance(given, View) else 4
+        itemsize = np.dtype(access.dtype).itemsize if isinstance(access, View) else 4
     if itemsize not in SIZES:
         raise LayoutError(f"{what}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
     return int(itemsize)
@@ -108,11 +108,11 @@ def _checked_size(itemsize: Any, given: Any, what: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BankReport:
-    """How an access of all threads meets the banks of a shared memory.
+    """The bank conflicts of an access to shared memory.
 
-    `ways` is the most words that any bank has to give in one phase: 1 is free of conflicts. `wavefronts` is how often
-    the memory is read in all, `ideal` how often it would be without conflicts. `words` counts the words of each bank.
-    `instructions` is how many loads or stores of a warp the access takes.
+    `ways` is the largest number of words that one bank serves in one phase: 1 means no conflict. `wavefronts` is the
+    number of passes over the memory, `ideal` that without conflicts. `words` counts the words per bank, and
+    `instructions` the loads or stores of a warp.
 
     >>> BankReport(1, 1, 1, (1, 1)).conflict_free
     True
@@ -145,42 +145,44 @@ def bank_conflicts(
     store: bool = False,
     active: Any = None,
 ) -> BankReport:
-    """Return how an access meets the banks of a shared memory.
+    """Return the bank conflicts of an access to shared memory.
 
-    `offsets` has an element for each thread, or a row of elements each: numbers, a layout whose first mode counts
-    threads, or a `TileTensor` (where its elements lie, not what they are). `itemsize` is the bytes of an element: that
-    of the tensor, or 4. Bank b holds the bytes whose word number, of `width` bytes, is b modulo `banks`.
+    `offsets` are the element offsets of each thread: a list with one entry or one row per thread, a layout whose first
+    mode counts threads, or a `TileTensor` (the offsets of its elements, not its values). `itemsize` is the bytes of an
+    element: by default that of the tensor, or 4. Bank b holds the words of `width` bytes whose index is b modulo
+    `banks`.
 
-    Threads that want the same word share it. An instruction moves up to 16 bytes a thread, if they follow each other
-    and are aligned; what is more takes several. When all threads together want more bytes than the banks give at once,
-    they are served in phases, in order; loads of 8 and 16 bytes in half as many where neighbours want the same. What an
-    instruction costs is as counted on an NVIDIA H200; which ones a compiler would choose is assumed to be the widest.
-    `store` counts a store, and `active` says which threads take part.
+    Threads that read the same word share it (broadcast). An instruction accesses up to 16 contiguous, aligned bytes per
+    thread; more take several instructions. If all threads together need more bytes than the banks give at once, they
+    are served in phases, in order; loads of 8 and 16 bytes take half as many phases if neighbouring threads read the
+    same. Costs are those measured on an NVIDIA H200; the widest possible instructions are assumed. `store` counts a
+    store instead of a load, and `active` says which threads take part.
 
+    >>> from tilewright import Layout
     >>> print(bank_conflicts(Layout(32)))
     no conflict
     >>> print(bank_conflicts(Layout(32, 32)))  # a column of a 32 x 32 tile
     32-way conflict
     >>> print(bank_conflicts(np.arange(32) * 33))  # the same with a column of padding
     no conflict
-    >>> bank_conflicts(Layout((32, 8), (8, 1))).instructions  # 32 bytes a thread
+    >>> bank_conflicts(Layout((32, 8), (8, 1))).instructions  # 32 bytes per thread
     2
     """
-    size = _checked_size(itemsize, offsets, "bank_conflicts")
-    places, touched = _access(offsets, "bank_conflicts", active)
+    size = _validate_itemsize(itemsize, offsets, "bank_conflicts")
+    places, touched = _access_offsets(offsets, "bank_conflicts", active)
     if min(as_integer(banks, "banks"), as_integer(width, "width")) < 1 or not places.size:
         raise LayoutError(
-            f"bank_conflicts needs lanes and positive sizes, got {places.size} offsets, banks={banks!r},"
+            f"bank_conflicts needs offsets and positive sizes, got {places.size} offsets, banks={banks!r},"
             f" width={width!r}"
         )
     words, ways, count = np.zeros(banks, dtype=np.int64), [], 0
     for first, active, moved in _instructions(places, touched, size):
         count += 1
-        lanes = min(WARP, max(1, banks * width // moved))
-        if not store and moved > 4 and lanes < WARP and _merges(first, active):
-            lanes *= 2
-        for start in range(0, len(first), lanes):
-            chosen = first[start : start + lanes][active[start : start + lanes]]
+        phase = min(WARP, max(1, banks * width // moved))
+        if not store and moved > 4 and phase < WARP and _merges_phases(first, active):
+            phase *= 2
+        for start in range(0, len(first), phase):
+            chosen = first[start : start + phase][active[start : start + phase]]
             if chosen.size:
                 wanted = np.unique((chosen[:, None] * size + np.arange(moved)) // width)
                 counts = np.bincount(wanted % banks, minlength=banks)
@@ -189,13 +191,13 @@ def bank_conflicts(
     return BankReport(max(ways, default=0), sum(ways), len(ways), tuple(words.tolist()), count)
 
 
-def _merges(first: Array, active: Array) -> bool:
-    """Return whether a wide load is served in phases of twice the length: threads want what a neighbour wants."""
-    lanes = np.arange(len(first))
+def _merges_phases(first: Array, active: Array) -> bool:
+    """Return whether a wide load takes half as many phases, since neighbouring threads read the same."""
+    threads = np.arange(len(first))
     for bit in (1, 2):
-        other = lanes ^ bit
+        other = threads ^ bit
         paired = other < len(first)
-        mine, theirs = lanes[paired], other[paired]
+        mine, theirs = threads[paired], other[paired]
         both = active[mine] & active[theirs]
         if bool((first[mine][both] == first[theirs][both]).all()):
             return True
@@ -204,7 +206,7 @@ def _merges(first: Array, active: Array) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CoalescingReport:
-    """How an access of all threads meets global memory, which moves whole sectors.
+    """The sectors that an access to global memory transfers.
 
     >>> CoalescingReport(sectors=32, ideal=4, lines=32, used=128, moved=1024).efficiency
     0.125
@@ -219,7 +221,7 @@ class CoalescingReport:
 
     @property
     def efficiency(self) -> float:
-        """Return the share of the moved bytes that a thread asked for.
+        """Return the share of the transferred bytes that threads asked for.
 
         >>> CoalescingReport(4, 4, 1, 128, 128).efficiency
         1.0
@@ -233,20 +235,21 @@ class CoalescingReport:
 def coalescing(
     offsets: Any, itemsize: int | None = None, sector: int = 32, line: int = 128, active: Any = None
 ) -> CoalescingReport:
-    """Return how an access of all threads meets global memory, in sectors of 32 bytes and lines of 128.
+    """Return the sectors that an access to global memory transfers, by default of 32 bytes in lines of 128.
 
-    `offsets`, `itemsize` and `active` are as for `bank_conflicts`. Every instruction of a warp asks for sectors anew.
+    `offsets`, `itemsize` and `active` are as for `bank_conflicts`. Instructions do not share sectors.
 
+    >>> from tilewright import Layout
     >>> print(coalescing(Layout(32)))
     4 sectors (100% of the bytes are used)
     >>> print(coalescing(Layout(32, 32)))
     32 sectors (12% of the bytes are used)
     """
-    size = _checked_size(itemsize, offsets, "coalescing")
-    places, touched = _access(offsets, "coalescing", active)
+    size = _validate_itemsize(itemsize, offsets, "coalescing")
+    places, touched = _access_offsets(offsets, "coalescing", active)
     if min(as_integer(sector, "sector"), as_integer(line, "line")) < 1 or not places.size:
         raise LayoutError(
-            f"coalescing needs lanes and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
+            f"coalescing needs offsets and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
         )
     total = np.zeros(5, dtype=np.int64)
     for first, active, moved in _instructions(places, touched, size):
@@ -259,7 +262,7 @@ def coalescing(
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """How long the stretches are that can be moved in one go, in elements.
+    """The lengths of contiguous runs, in elements.
 
     >>> print(RunReport(4, 8, 8, 8.0))
     4 runs of 8
@@ -277,15 +280,15 @@ class RunReport:
 
 
 def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
-    """Return the runs of places that follow each other, read row by row; padding ends a run.
+    """Return the runs of consecutive offsets, in row-major order; padding ends a run.
 
-    `offsets` are numbers, a layout or a `TileTensor`; `valid` says of numbers which are not padding.
+    `offsets` are integers, a layout or a `TileTensor`; `valid` says which integers are not padding.
 
     >>> from tilewright import row_major, col_major
     >>> print(contiguous_runs(row_major(4, 8).offsets()), contiguous_runs(col_major(4, 8).offsets()), sep=", ")
     1 run of 32, 32 runs of 1
     """
-    places, touched = (each.reshape(-1) for each in _access(offsets, "contiguous_runs"))
+    places, touched = (table.reshape(-1) for table in _access_offsets(offsets, "contiguous_runs"))
     data = touched if valid is None else np.asarray(valid, dtype=bool).reshape(-1)
     if not data.any():
         return RunReport(0, 0, 0, 0.0)

@@ -40,7 +40,7 @@ def padding_share(layout: LayoutLike) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BalanceReport:
-    """How evenly bytes lie over cores or banks.
+    """How evenly amounts, such as bytes, are spread over cores or banks.
 
     >>> print(BalanceReport(8, 0, 2048, 1536.0, 2))
     1536 on average, 0 to 2048, 2 of 8 idle
@@ -54,7 +54,7 @@ class BalanceReport:
 
     @property
     def imbalance(self) -> float:
-        """Return how much more the fullest holds than the average: 1 is even.
+        """Return the largest amount divided by the mean: 1 is even.
 
         >>> BalanceReport(4, 0, 100, 50.0, 2).imbalance
         2.0
@@ -76,8 +76,8 @@ def balance(amounts: Iterable[int]) -> BalanceReport:
     1.6
     """
     if isinstance(amounts, (LayoutLike, View)):
-        raise LayoutError(f"balance takes amounts, such as the bytes of every core, not {amounts!r}")
-    found = [int(amount) for amount in amounts]
-    if not found:
-        raise LayoutError("balance needs at least one amount: give the bytes of every core, 0 where there are none")
-    return BalanceReport(len(found), min(found), max(found), sum(found) / len(found), found.count(0))
+        raise LayoutError(f"expected amounts, such as the bytes per core, got {amounts!r}")
+    values = [int(amount) for amount in amounts]
+    if not values:
+        raise LayoutError("expected at least one amount, such as the bytes per core, got none")
+    return BalanceReport(len(values), min(values), max(values), sum(values) / len(values), values.count(0))

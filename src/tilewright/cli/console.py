@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verb prints: text for people, JSON for programs; colours only on a terminal."""
+"""What a verb prints: text for people, JSON for programs; colors only on a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .failures import ExitCode
 
 
 def color_setting() -> bool | None:
-    """Return False if NO_COLOR or a dumb terminal forbids colours, otherwise None: colours on a terminal only.
+    """Return False if NO_COLOR or a dumb terminal forbids colors, otherwise None: colors on a terminal only.
 
     >>> color_setting() in (None, False)
     True
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Console:
-    """How a command prints: as JSON or text, with or without tracebacks and colours.
+    """How a command prints: as JSON or text, with or without tracebacks and colors.
 
     >>> Console(json=True).json
     True

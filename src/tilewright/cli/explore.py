@@ -67,9 +67,9 @@ def _initial_fragment(start: str | None, options: SpecOptions) -> str:
         return ""
     if "#" in start or "=" in start:
         return remove_key(start.rpartition("#")[2])
-    from ..views.explorer import words_of
+    from ..views.explorer import spell_spec
 
-    words: dict[str, Any] = words_of(options.build_spec(Drawable.parse(start).extents))
+    words: dict[str, Any] = spell_spec(options.build_spec(Drawable.parse(start).extents))
     return urlencode(words)
 
 

@@ -72,7 +72,7 @@ class ShowOptions:
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
 @click.option("--tensor", metavar="NAME", help="Which tensor of a file.")
 @click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
-@click.option("--color", metavar="NAME", help="Attribute that colours the cells of a layout.")
+@click.option("--color", metavar="NAME", help="Attribute that colors the cells of a layout.")
 @click.option("--label", metavar="NAME", help="Attribute that labels the cells.")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
@@ -143,10 +143,10 @@ def _check_picture_path(output: str | None) -> None:
 
 def _build_answer(scene: Scene, output: str | None) -> Answer:
     from ..views import to_data, to_text
-    from ..views.terminal import has_colours
+    from ..views.terminal import supports_color
 
     if output is None:
-        return Answer(lambda: to_text(scene, color=has_colours(sys.stdout)), to_data(scene))
+        return Answer(lambda: to_text(scene, color=supports_color(sys.stdout)), to_data(scene))
     save_picture(scene, output)
     written = Path(output)
     size = written.stat().st_size

@@ -3,7 +3,7 @@
 
 from .html import to_fragment, to_html
 from .output import notebook_html, save, show, to_png
-from .scene import Cell, Fact, Field, Grid, Lanes, Outline, Scene, Span, to_data, to_json
+from .scene import Cell, Fact, Field, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scene_registry import scene_of
 from .scenes.block_formats import block_scene
 from .scenes.comparisons import comparison_scene, comparisons_scene, difference_scene
@@ -26,10 +26,10 @@ __all__ = [
     "Fact",
     "Field",
     "Grid",
-    "Lanes",
     "Outline",
     "Scene",
     "Span",
+    "Tracks",
     "block_scene",
     "comparison_scene",
     "comparisons_scene",

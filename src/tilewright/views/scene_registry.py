@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scene_of`: from anything that can be looked at to its scene. Later rooms and users register their own things."""
+"""`scene_of`: the scene of any object that can be drawn; users can register their own types."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from .scenes.tilers import tiler_scene
 
 
 @singledispatch
-def scene_of(thing: Any, **options: Any) -> Scene:
+def scene_of(subject: Any, **options: Any) -> Scene:
     """Return the scene of a layout, tensor, spec, plan, report, allocator, device, tiler, schedule, pipeline or trace.
 
-    Options are those of its scene. `scene_of.register(MyType)` teaches it another type.
+    Options are those of its scene. `scene_of.register(MyType)` adds another type.
 
     >>> from tilewright import row_major
     >>> scene_of(row_major(4, 8)).title
     '(4,8):(8,1)'
     """
-    own = getattr(thing, "plain", None)  # a dialect's value is one of ours under other names
+    own = getattr(subject, "plain", None)  # a dialect object wraps one of the core
     if scene_of.dispatch(type(own)) is not scene_of.dispatch(object):
         return scene_of(own, **options)
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
-    raise TypeError(f"there is no scene of a {type(thing).__name__}; there is one of: {known}")
+    raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
 
 
 scene_of.register(LayoutLike, layout_scene)
@@ -60,47 +60,49 @@ scene_of.register(Inspection, inspection_scene)
 scene_of.register(TileReading, tile_scene)
 
 
-def _without_side(scene: Callable[..., Scene]) -> Callable[..., Scene]:
-    """Return a scene that takes, and does not need, the cap on rows and columns: lanes have none."""
-    return lambda thing, side=0, **options: scene(thing, **options)
+def _ignore_side(scene: Callable[..., Scene]) -> Callable[..., Scene]:
+    """Return a scene function that accepts and ignores `side`, which tracks do not have."""
+    return lambda subject, side=0, **options: scene(subject, **options)
 
 
-scene_of.register(Allocator, _without_side(memory_scene))
-scene_of.register(Device, _without_side(memory_scene))
-scene_of.register(Schedule, _without_side(schedule_scene))
-scene_of.register(Pipeline, _without_side(schedule_scene))
-scene_of.register(Trace, _without_side(trace_scene))
+scene_of.register(Allocator, _ignore_side(memory_scene))
+scene_of.register(Device, _ignore_side(memory_scene))
+scene_of.register(Schedule, _ignore_side(schedule_scene))
+scene_of.register(Pipeline, _ignore_side(schedule_scene))
+scene_of.register(Trace, _ignore_side(trace_scene))
 
 
 @scene_of.register
-def _of_tile_plan(thing: TilePlan, **options: Any) -> Scene:
+def _tile_plan_scene(subject: TilePlan, **options: Any) -> Scene:
     """Return the tiles that the tasks of a plan read, or write where nothing is read."""
-    tiler = (*thing.reading, *thing.writing)[0]
-    words = f"{len(thing)} tasks, which read these tiles" if thing.reading else f"{len(thing)} tasks"
-    return tiler_scene(tiler, **{"title": words, **options})
+    tiler = (*subject.reading, *subject.writing)[0]
+    title = f"{len(subject)} tasks, which read these tiles" if subject.reading else f"{len(subject)} tasks"
+    return tiler_scene(tiler, **{"title": title, **options})
 
 
 @scene_of.register
-def _of_explanation(thing: Explanation, **options: Any) -> Scene:
-    return spec_scene(thing.spec, at=thing.where.coordinate, **options)
+def _explanation_scene(subject: Explanation, **options: Any) -> Scene:
+    return spec_scene(subject.spec, at=subject.where.coordinate, **options)
 
 
 @scene_of.register
-def _of_element(thing: ElementReading, **options: Any) -> Scene:
-    return _of_explanation(thing.explanation, **options)
+def _element_scene(subject: ElementReading, **options: Any) -> Scene:
+    return _explanation_scene(subject.explanation, **options)
 
 
 @scene_of.register
-def _of_swizzle(thing: Swizzle, **options: Any) -> Scene:
-    raise LayoutError(f"{thing} has no shape of its own; compose it with a layout, as in {thing} o (8,8):(8,1)")
+def _swizzle_scene(subject: Swizzle, **options: Any) -> Scene:
+    raise LayoutError(
+        f"cannot draw {subject} alone: it has no shape; compose it with a layout, as in {subject} o (8,8):(8,1)"
+    )
 
 
 @scene_of.register
-def _of_scene(thing: Scene, side: int | None = None) -> Scene:
-    return thing  # which was drawn for a side already
+def _scene_itself(subject: Scene, side: int | None = None) -> Scene:
+    return subject  # already drawn for a side
 
 
 @scene_of.register
-def _of_composed(thing: ComposedLayout, **options: Any) -> Scene:
-    swizzled = isinstance(thing.outer, Swizzle) and not options.keys() & {"color", "label", "memory", "title"}
-    return swizzle_scene(thing, **options) if swizzled else layout_scene(thing, **options)
+def _composed_scene(subject: ComposedLayout, **options: Any) -> Scene:
+    swizzled = isinstance(subject.outer, Swizzle) and not options.keys() & {"color", "label", "memory", "title"}
+    return swizzle_scene(subject, **options) if swizzled else layout_scene(subject, **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strokes of a picture: SVG elements as strings, with every word escaped."""
+"""SVG elements as strings, with all text escaped; and legends made of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .color_scales import Scale, along, hatched_kinds, kinds_of, written
-from .scene import Grid, Lanes
+from .color_scales import Scale, colored_kinds, format_value, hatched_kinds, ramp_color
+from .scene import Grid, Tracks
 
 SANS = "ui-sans-serif, system-ui, Helvetica, Arial, sans-serif"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-ADVANCE = 0.61  # width of a letter over the size of its type: exact for monospaced type, generous for the other
+ADVANCE = 0.61  # width of a character relative to the font size: exact for monospaced fonts, generous for others
 
 PAPER, INK, SOFT, LINE, MARK, GOOD = "#fdfcf9", "#1f2328", "#57606a", "#c4cad1", "#b3261e", "#1a7f37"
 DARK = {"paper": "#16191d", "ink": "#e8eaed", "soft": "#a3adb8", "line": "#3d444d", "bad": "#ff8a80", "good": "#6fdd8b"}
@@ -21,9 +21,9 @@ LIGHT = {"paper": PAPER, "ink": INK, "soft": SOFT, "line": LINE, "bad": MARK, "g
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A part of a picture at the origin: its size in pixels, and its elements.
+    """A part of a picture, placed at the origin: its size in pixels, and its elements.
 
-    >>> Drawing(10, 10, ("<rect/>",)).placed(5, 6)
+    >>> Drawing(10, 10, ("<rect/>",)).translate(5, 6)
     '<g transform="translate(5 6)"><rect/></g>'
     """
 
@@ -31,65 +31,65 @@ class Drawing:
     height: float
     body: tuple[str, ...]
 
-    def placed(self, x: float, y: float) -> str:
-        """Return the elements moved to a point.
+    def translate(self, x: float, y: float) -> str:
+        """Return the elements translated to a point.
 
-        >>> Drawing(1, 1, ("<a/>", "<b/>")).placed(0, 2)
+        >>> Drawing(1, 1, ("<a/>", "<b/>")).translate(0, 2)
         '<g transform="translate(0 2)"><a/>\\n<b/></g>'
         """
         return f'<g transform="translate({x:g} {y:g})">' + "\n".join(self.body) + "</g>"
 
 
-def width_of(words: str, size: float) -> float:
-    """Return the width in pixels of words in type of a size.
+def text_width(words: str, size: float) -> float:
+    """Return the width of a text in pixels at a font size.
 
-    >>> width_of("offset", 10)
+    >>> text_width("offset", 10)
     36.6
     """
     return round(len(words) * ADVANCE * size, 2)
 
 
-def attribute(value: str) -> str:
-    """Return text that is safe inside an attribute or an element.
+def escape_text(value: str) -> str:
+    """Return text escaped for use in an attribute or an element.
 
-    >>> attribute('<script>"')
+    >>> escape_text('<script>"')
     '&lt;script&gt;&quot;'
     """
-    if not value.isprintable():  # control characters have no place in XML, not even escaped
+    if not value.isprintable():  # XML forbids control characters, even escaped
         value = "".join(c if c.isprintable() else "\ufffd" for c in value)
     return escape(value)
 
 
-def text(
+def text_element(
     x: float, y: float, words: str, size: float = 12, tone: str = "ink", anchor: str = "start", bold: bool = False
 ) -> str:
-    """Return words at a point, in a tone of the paper: ink, soft, good or bad.
+    """Return a text at a point; `tone` is ink, soft, good or bad.
 
-    >>> text(0, 12, "a < b")
+    >>> text_element(0, 12, "a < b")
     '<text class="tw-ink" x="0" y="12" font-size="12" fill="#1f2328">a &lt; b</text>'
     """
     more = (f' text-anchor="{anchor}"' if anchor != "start" else "") + (' font-weight="600"' if bold else "")
-    words = attribute(words)
+    words = escape_text(words)
     return f'<text class="tw-{tone}" x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{LIGHT[tone]}"{more}>{words}</text>'
 
 
-def boxes(cells: Sequence[tuple[float, float, float, float]], attributes: str) -> str:
-    """Return one path with many boxes, each given as x, y, width, height.
+def box_path(cells: Sequence[tuple[float, float, float, float]], attributes: str) -> str:
+    """Return one path with many boxes, each as (x, y, width, height).
 
-    >>> boxes([(0, 0, 4, 2), (4, 0, 4, 2)], 'fill="red"')
+    >>> box_path([(0, 0, 4, 2), (4, 0, 4, 2)], 'fill="red"')
     '<path fill="red" d="M0 0h4v2h-4zM4 0h4v2h-4z"/>'
     """
     path = "".join([f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in cells])
     return f'<path {attributes} d="{path}"/>'
 
 
-def hatching(cells: Sequence[tuple[float, float, float, float]], gap: float = 7, crossed: bool = False) -> str:
-    """Return diagonal strokes over boxes, on a veil of paper: what is there and is not data.
+def hatch_path(cells: Sequence[tuple[float, float, float, float]], gap: float = 7, crossed: bool = False) -> str:
+    """Return diagonal strokes over boxes, which mark padding and unused cells.
 
-    `crossed` adds the other diagonal, for a second kind of it. Strokes are drawn one by one, because patterns need
-    names, which would clash when pictures share a page.
+    `crossed` adds the other diagonal, for a second kind. Strokes are drawn one by one, because SVG patterns need ids,
+    which would clash if several pictures share a page.
 
-    >>> hatching([(0, 0, 7, 7)]).count("M")
+    >>> hatch_path([(0, 0, 7, 7)]).count("M")
     2
     """
     strokes = []
@@ -99,21 +99,21 @@ def hatching(cells: Sequence[tuple[float, float, float, float]], gap: float = 7,
         while c < x + y + w + h:
             x0, x1 = max(x, c - y - h), min(x + w, c - y)
             strokes.append(f"M{x0:g} {c - x0:g}L{x1:g} {c - x1:g}")
-            if crossed:  # the same strokes, seen in a mirror
+            if crossed:  # the same strokes, mirrored
                 strokes.append(f"M{x0:g} {2 * y + h - c + x0:g}L{x1:g} {2 * y + h - c + x1:g}")
             c += gap
-    veil = boxes(cells, f'class="tw-paper" fill="{PAPER}" fill-opacity="0.62"')
+    veil = box_path(cells, f'class="tw-paper" fill="{PAPER}" fill-opacity="0.62"')
     line = f'class="tw-hatch" stroke="{SOFT}" stroke-opacity="0.6" stroke-width="0.8"'
     return f'{veil}<path {line} fill="none" d="{"".join(strokes)}"/>'
 
 
-def style() -> str:
-    """Return the style sheet that gives a picture its dark version; it touches no class that is not its own.
+def dark_style() -> str:
+    """Return the style sheet for dark backgrounds; it affects only classes of our own.
 
-    >>> "prefers-color-scheme: dark" in style()
+    >>> "prefers-color-scheme: dark" in dark_style()
     True
     """
-    rules = "".join(f".tw-{tone}{{fill:{colour}}}" for tone, colour in DARK.items() if tone != "line")
+    rules = "".join(f".tw-{tone}{{fill:{color}}}" for tone, color in DARK.items() if tone != "line")
     rules += f".tw-line{{stroke:{DARK['line']}}}.tw-hatch{{stroke:{DARK['soft']}}}"
     return f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
 
@@ -123,73 +123,76 @@ _MOST = 32
 _BAR = 120
 
 
-def legend_of(panel: Grid | Lanes, scales: dict[str, Scale], room: float, again: bool = False) -> Drawing:
-    """Return the legend of a panel within a width, empty where there is nothing to say.
+def draw_legend(panel: Grid | Tracks, scales: dict[str, Scale], width: float, again: bool = False) -> Drawing:
+    """Return the legend of a panel, at most `width` pixels wide; empty if there is nothing to explain.
 
-    `again` leaves out the colours, where a panel before it has explained them.
+    `again` omits the colors, which an earlier panel has explained.
 
-    >>> legend_of(Grid(1, 1), {}, 100).height
+    >>> draw_legend(Grid(1, 1), {}, 100).height
     0
     """
-    if isinstance(panel, Lanes):
+    if isinstance(panel, Tracks):
         scale = scales["kind"]
-        entries = [(scale.colour(kind), kind) for kind in kinds_of(panel) if kind]
-        return _swatches("", [] if again else entries, () if again else hatched_kinds(panel), room)
+        entries = [(scale.color(kind), kind) for kind in colored_kinds(panel) if kind]
+        return _draw_swatches("", [] if again else entries, () if again else hatched_kinds(panel), width)
     hatched = (panel.hatched,) if panel.valid and not all(panel.valid) and panel.hatched else ()
     if not panel.color or again:
-        return _swatches("", [], hatched, room)
+        return _draw_swatches("", [], hatched, width)
     scale = scales[panel.color]
     if scale.named:
         seen = set(panel.field(panel.color).values)
-        entries = [(scale.colour(value), written(value)) for value in scale.values if value in seen]
-        return _swatches(panel.color, entries, hatched, room)
-    return _bar(panel.color, scale, "".join(hatched))
+        entries = [(scale.color(value), format_value(value)) for value in scale.values if value in seen]
+        return _draw_swatches(panel.color, entries, hatched, width)
+    return _draw_color_bar(panel.color, scale, "".join(hatched))
 
 
-def _swatches(name: str, entries: Sequence[tuple[str, str]], hatched: Sequence[str], room: float) -> Drawing:
+def _draw_swatches(name: str, entries: Sequence[tuple[str, str]], hatched: Sequence[str], width: float) -> Drawing:
     body = []
     x, y = 0.0, 0
     if name and entries:
-        body.append(text(0, 11, name, _SIZE, "soft"))
-        x = width_of(name, _SIZE) + 10
+        body.append(text_element(0, 11, name, _SIZE, "soft"))
+        x = text_width(name, _SIZE) + 10
     indent = x
     shown = [*entries[:_MOST], *([("", f"and {len(entries) - _MOST} more")] if len(entries) > _MOST else [])]
     widest = x
     hatches = [("crossed" if k else "hatched", word) for k, word in enumerate(hatched)]
-    for colour, word in [*shown, *hatches]:
-        needed = 18 + width_of(word, _SIZE) + 8
-        if x > indent and x + needed > room:
+    for color, word in [*shown, *hatches]:
+        needed = 18 + text_width(word, _SIZE) + 8
+        if x > indent and x + needed > width:
             x, y = indent, y + 16
-        if colour:
-            body.append(_swatch(x, y + 2, colour))
-        body.append(text(x + 15, y + 11, word, _SIZE))
+        if color:
+            body.append(_draw_swatch(x, y + 2, color))
+        body.append(text_element(x + 15, y + 11, word, _SIZE))
         x += needed
         widest = max(widest, x)
     return Drawing(widest, y + 16 if body else 0, tuple(body))
 
 
-def _swatch(x: float, y: float, colour: str) -> str:
-    hatched = colour in ("hatched", "crossed")
-    fill = "none" if hatched else colour
+def _draw_swatch(x: float, y: float, color: str) -> str:
+    hatched = color in ("hatched", "crossed")
+    fill = "none" if hatched else color
     box = f'<rect x="{x:g}" y="{y:g}" width="11" height="11" rx="2" fill="{fill}" class="tw-line" stroke="{LINE}"/>'
-    return box + (hatching([(x, y, 11, 11)], 4, colour == "crossed") if hatched else "")
+    return box + (hatch_path([(x, y, 11, 11)], 4, color == "crossed") if hatched else "")
 
 
-def _bar(name: str, scale: Scale, hatched: str) -> Drawing:
-    """Return a ramp of colours with its ends; values too many to name are a ramp, too."""
+def _draw_color_bar(name: str, scale: Scale, hatched: str) -> Drawing:
+    """Return a color bar with its lowest and highest value."""
     low, high = (scale.values[0], scale.values[-1]) if scale.kind == "category" else (scale.low, scale.high)
     kind = "ramp" if scale.kind == "category" else scale.kind
     name += " (log)" if scale.log else ""
-    start = width_of(f"{name} {written(low)}", _SIZE) + 6
-    body = [text(0, 11, name, _SIZE, "soft"), text(start - 6, 11, written(low), _SIZE, "soft", "end")]
+    start = text_width(f"{name} {format_value(low)}", _SIZE) + 6
+    body = [
+        text_element(0, 11, name, _SIZE, "soft"),
+        text_element(start - 6, 11, format_value(low), _SIZE, "soft", "end"),
+    ]
     step = _BAR // 16
     for k in range(16):
-        colour = attribute(along(kind, k * 63 // 15))
-        body.append(f'<rect x="{start + k * step:g}" y="2" width="{step}" height="11" fill="{colour}"/>')
+        color = escape_text(ramp_color(kind, k * 63 // 15))
+        body.append(f'<rect x="{start + k * step:g}" y="2" width="{step}" height="11" fill="{color}"/>')
     end = start + 16 * step + 6
-    body.append(text(end, 11, written(high), _SIZE, "soft"))
-    end += width_of(written(high), _SIZE) + 12
+    body.append(text_element(end, 11, format_value(high), _SIZE, "soft"))
+    end += text_width(format_value(high), _SIZE) + 12
     if hatched:
-        body += [_swatch(end, 2, "hatched"), text(end + 15, 11, hatched, _SIZE)]
-        end += 15 + width_of(hatched, _SIZE)
+        body += [_draw_swatch(end, 2, "hatched"), text_element(end + 15, 11, hatched, _SIZE)]
+        end += 15 + text_width(hatched, _SIZE)
     return Drawing(end, 16, tuple(body))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenes of comparisons: where two tensors differ, block by block, and how all tensors of two files do."""
+"""The scenes of comparisons: where two tensors differ, and how all tensors of two files differ."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from ...compare import Comparison, TensorComparison
 from ...errors import LayoutError
-from ..layout_grid import SIDE
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
 from .block_formats import largest_of_cells
 
 
-def comparison_scene(found: TensorComparison, *, side: int = SIDE, title: str = "") -> Scene:
+def comparison_scene(found: TensorComparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return a heat map of the largest error of every block of a tensor, with the figures of the comparison.
 
     >>> import tilewright as tw
@@ -64,7 +64,7 @@ def _facts(found: TensorComparison) -> list[Fact]:
     return facts
 
 
-def comparisons_scene(found: Comparison, *, side: int = SIDE, title: str = "") -> Scene:
+def comparisons_scene(found: Comparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the relative error of every tensor of two files as a heat map, one row each, the worst first.
 
     >>> import tilewright as tw
@@ -76,7 +76,7 @@ def comparisons_scene(found: Comparison, *, side: int = SIDE, title: str = "") -
         return comparison_scene(found.tensors[0], side=side, title=title)
     ranked = sorted(found.tensors, key=lambda each: (-bool(each.problem), -each.relative_rms))[:side]
     if not ranked:
-        raise LayoutError(f"{found.a} and {found.b} have no tensor in common: there is nothing to see")
+        raise LayoutError(f"{found.a} and {found.b} have no tensor in common; nothing to draw")
     values = [None if each.problem else each.relative_rms for each in ranked]
     grid = Grid(
         len(ranked),
@@ -96,16 +96,18 @@ def comparisons_scene(found: Comparison, *, side: int = SIDE, title: str = "") -
     ]
     worst = found.worst
     facts += [Fact("worst", worst.name), *_facts(worst)] if worst is not None and worst.unequal else []
-    left = len(found.tensors) - len(ranked)
+    omitted = len(found.tensors) - len(ranked)
     return Scene(
-        title or f"{found.a} and {found.b}", (grid,), tuple(facts), f"{left} more are not shown." if left else ""
+        title or f"{found.a} and {found.b}", (grid,), tuple(facts), f"{omitted} more are not shown." if omitted else ""
     )
 
 
-def difference_scene(expected: Any, found: Any, *, tolerance: float = 0.0, side: int = SIDE, title: str = "") -> Scene:
-    """Return a heat map of how far one array is from another of the same shape, its worst element marked.
+def difference_scene(
+    expected: Any, found: Any, *, tolerance: float = 0.0, side: int = MAX_SIDE, title: str = ""
+) -> Scene:
+    """Return a heat map of the absolute difference of two arrays of the same shape, with the worst element marked.
 
-    Leading dimensions follow each other downwards. Elements that are NaN in both are alike; in one, infinitely far.
+    Leading dimensions are stacked. Elements that are NaN in both are equal; NaN in one counts as infinite.
 
     >>> scene = difference_scene(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 0.5, 0]]))
     >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]
@@ -129,7 +131,7 @@ def difference_scene(expected: Any, found: Any, *, tolerance: float = 0.0, side:
         rows,
         columns,
         (Field("difference", tuple(cells.reshape(-1).tolist()), "heat"),),
-        title="how far apart",
+        title="absolute difference",
         color="difference",
         label="difference",
         outlines=(mark,) if distance.max() else (),
@@ -137,7 +139,7 @@ def difference_scene(expected: Any, found: Any, *, tolerance: float = 0.0, side:
         column_axis="column",
         block=step,
     )
-    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} elements, and shows the largest."
+    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} elements and shows the largest."
     shape = " x ".join(map(str, before.shape))
     facts = _difference_facts(before, after, distance, worst, tolerance)
     return Scene(title or f"differences of {shape}", (grid,), tuple(facts), note)
