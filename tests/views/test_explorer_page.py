@@ -179,12 +179,12 @@ def test_an_address_that_holds_no_element_is_explained(look):
 def test_clicking_a_core_shows_what_it_holds(look):
     page = look()
     cores = "svg[aria-label='cores and their shards']"
-    page.locator(cores).click(position=cell(page, parse_cores, 5, 2))
+    page.locator(cores).click(position=cell(page, cores, 5, 2))
     settled(page)
     assert page.get_by_role("heading", name="What core (2, 5) holds").is_visible()
     table = page.get_by_role("region", name="What core (2, 5) holds").inner_text()
     assert "row 160, column 64" in table
-    page.locator(cores).click(position=cell(page, parse_cores, 0, 7))
+    page.locator(cores).click(position=cell(page, cores, 0, 7))
     settled(page)
     assert "nothing of this tensor" in page.get_by_text("What core (7, 0) holds").locator("..").inner_text()
 
