@@ -38,7 +38,6 @@ INSIDE_FUNCTIONS = {
     ("copying/device_array.py", "copying.opencl_arrays"),  # which imports PyOpenCL
     ("copying/opencl_engine.py", "copying.opencl_arrays"),
     ("copying/plan.py", "copying.codegen"),  # a plan shows the source that is made of it
-    ("tiling/kernels/tile_kernel.py", "tiling.pipeline"),
     ("layout/mojo.py", "layout.regrouping"),  # the names that Mojo gives to what strided layouts do
     ("layout/products.py", "layout.padding"),
     ("memory/spec.py", "memory.fitting"),  # `spec.fit()` asks the room's largest question

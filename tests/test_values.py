@@ -28,13 +28,13 @@ from .test_surface import ROOMS, public_names
 # What belongs to one process: its memory, its threads, its files; or what is no value at all.
 NOT_VALUES = {
     *["Device", "DeviceBuffer", "DeviceContext"],  # the memory of a whole chip
-    "Event",  # a transfer that is going on
-    "InlineEngine",
+    "TransferEvent",  # a transfer that is going on
+    "InlineQueue",
     "LayoutLike",  # what all layouts have in common
     "Pipeline",  # holds the functions and arrays of one process
-    "SimulatedEngine",
+    "SimulatedQueue",
     "Step",  # views of the buffers of one tile
-    "ThreadEngine",
+    "ThreadQueue",
     "TileKernel",  # compiled for one device
     "event_t",
     "int",

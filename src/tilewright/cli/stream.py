@@ -135,7 +135,7 @@ def _in_words(data: dict[str, Any]) -> str:
 
 def _compute(name: str, sources: int, settings: dict[str, Any]) -> tuple[Callable[..., Any] | None, int]:
     """Return the function of a compute, and how far it looks around."""
-    from ..tiling.computes import COMPUTES
+    from ..tiling.named_computes import COMPUTES
 
     if ":" in name:
         return _guarded(_imported(name), name, settings), 0
