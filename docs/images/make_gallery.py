@@ -26,7 +26,7 @@ PAGE = HERE.parent / "gallery.md"
 GIVEN = {
     "np": np, "tw": tw, "views": views, "addr": addr, "bank": bank, "Placement": Placement, "plan_copy": plan_copy,
     "tiled_layout": tiled_layout, "Schedule": Schedule, "Tiler": Tiler,
-    "Span": Span,
+    "TraceSpan": TraceSpan,
 }  # fmt: skip
 
 
@@ -253,7 +253,7 @@ PICTURES = (
     Picture(
         "pipeline",
         "A pipeline",
-        "Double buffering, if an import and an export take 1 and a compute 1.5: what is under way, and what every"
+        "Double buffering, if an import and an export take 1 and a compute 1.5: timeline, and what every"
         " buffer is used for. A recorded `Trace` has the same picture.",
         """
         scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))

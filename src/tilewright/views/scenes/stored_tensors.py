@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenes of stored tensors: the bytes of a file, tensor by tensor, and one tile of one of them."""
+"""The scenes of files: the byte ranges of their tensors, and one tile of a tensor."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ...errors import LayoutError
 from ...files import Inspection, TileReading
-from ..scene import Fact, Field, Grid, Lanes, Outline, Scene, Span
-from ..sheet import SIDE
+from ..layout_grid import MAX_SIDE
+from ..scene import Fact, Field, Grid, Outline, Scene, Span, Tracks
 
 
-def inspection_scene(found: Inspection, *, side: int = SIDE, title: str = "") -> Scene:
+def inspection_scene(found: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the bytes of every file, and the tensors in them.
 
     >>> import tempfile
@@ -25,7 +25,7 @@ def inspection_scene(found: Inspection, *, side: int = SIDE, title: str = "") ->
     [('x', 128)]
     """
     if not found.tensors:
-        raise LayoutError(f"{found.path} holds no tensors: there is nothing to see")
+        raise LayoutError(f"cannot draw {found.path}: it holds no tensors")
     files = list(dict.fromkeys(each.path for each in found.tensors))[:side]
     spans = tuple(
         Span(
@@ -39,7 +39,7 @@ def inspection_scene(found: Inspection, *, side: int = SIDE, title: str = "") ->
         if each.path in files and each.nbytes
     )
     end = max([1, *(each.byte_range[1] for each in found.tensors)])
-    panels = (Lanes(tuple(Path(each).name for each in files), spans, 0, end, "bytes", "bytes of each file"),)
+    panels = (Tracks(tuple(Path(each).name for each in files), spans, 0, end, "bytes", "bytes of each file"),)
     padding = sum(each.padding_bytes for each in found.tensors)
     facts = (
         Fact("kind", found.kind),
@@ -50,7 +50,7 @@ def inspection_scene(found: Inspection, *, side: int = SIDE, title: str = "") ->
     return Scene(title or Path(found.path).name, panels, facts)
 
 
-def tile_scene(found: TileReading, *, side: int = SIDE, title: str = "") -> Scene:
+def tile_scene(found: TileReading, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the values of one tile, its faces outlined, and the exponents of its blocks.
 
     >>> reading = TileReading("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))

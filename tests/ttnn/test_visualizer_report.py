@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.views import ttnn_visualizer, write_visualizer_report
+from tilewright.ttnn import visualizer_report as ttnn_visualizer
+from tilewright.ttnn import write_visualizer_report
 
 CHIP = "wormhole_n150"
 EVIL = "'); drop table tensors; --<script>alert(1)</script>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a block format: the exponent that every block shares, and the error that it costs."""
+"""The scene of a block format: the shared exponents, and the error of every block."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import LayoutError
 from ...formats import QuantizationReport, quantization_error
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
-from ..sheet import SIDE
 
 _ERRORS = {"max_abs_error": "largest error", "max_relative_error": "largest relative error", "flattened": "flattened"}
 
@@ -21,7 +21,7 @@ def block_scene(
     format: Any = None,  # noqa: A002  (the word of `quantization_error`)
     *,
     error: str = "max_abs_error",
-    side: int = SIDE,
+    side: int = MAX_SIDE,
 ) -> Scene:
     """Return the exponents of the blocks of an array, and a heat map of their errors.
 
@@ -37,9 +37,9 @@ def block_scene(
     if not isinstance(report, QuantizationReport):
         report = quantization_error(report, format)
     if not report.scales.size:
-        raise LayoutError(f"an array of shape {report.shape} has no blocks: there is nothing to see; give it elements")
+        raise LayoutError(f"an array of shape {report.shape} has no blocks; nothing to draw")
     if error not in _ERRORS:
-        raise ValueError(f"error={error!r} is not measured; use one of {', '.join(_ERRORS)}")
+        raise ValueError(f"unknown error {error!r}; use one of {', '.join(_ERRORS)}")
     across = report.format.block if report.axis == len(report.shape) - 1 else 1
     down = report.format.block if across == 1 else 1
     exponents, step = largest_of_cells(report.scale_exponents, side)
@@ -72,7 +72,7 @@ def block_scene(
             **common,  # type: ignore[arg-type]
         ),
     )
-    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} blocks, and shows the largest value."
+    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} blocks and shows the largest value."
     shape = " x ".join(map(str, report.shape))
     return Scene(f"{report.format} on {shape}", panels, tuple(_facts(report)), note)
 
@@ -114,5 +114,5 @@ def _facts(report: QuantizationReport) -> list[Fact]:
         )
     lost = int(report.flattened.sum())
     count = int(np.prod(report.shape))
-    facts.append(Fact("made zero by a neighbour", f"{lost} of {count} elements", "bad" if lost else "good"))
+    facts.append(Fact("flushed to zero", f"{lost} of {count} elements", "bad" if lost else "good"))
     return facts

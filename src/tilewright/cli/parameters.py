@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as people type them: shapes `4x60x90`, sizes `256MiB`, coordinates `2,33,17`, cores `0,5`, names."""
+"""Types of command-line values: shapes `4x60x90`, sizes `256MiB`, coordinates `2,33,17`, cores `0,5`, names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..sizes import parse_size
+from ..byte_sizes import parse_size
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -19,7 +19,7 @@ else:  # older releases of click have no brackets here
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
-class Shape(ParamType):
+class ShapeType(ParamType):
     """Extents, as in 4x60x90; a single number is a vector, and () has no dimensions."""
 
     name = "shape"
@@ -31,11 +31,11 @@ class Shape(ParamType):
         text = str(value).strip().strip("()[]").replace(" ", "")
         parts = re.split(r"[x×X,]", text.rstrip(",")) if text else []
         if not all(part.isascii() and part.isdigit() for part in parts):
-            self.fail(f"{value!r} is no shape; write extents as 4x60x90", param, ctx)
+            self.fail(f"{value!r} is not a shape; write extents as 4x60x90", param, ctx)
         return tuple([int(part) for part in parts])
 
 
-class Numbers(ParamType):
+class IntegerList(ParamType):
     """Integers, as in 2,33,17: a coordinate, dimensions."""
 
     name = "numbers"
@@ -50,13 +50,13 @@ class Numbers(ParamType):
             return value
         text = str(value).strip().strip("()[]")
         parts = [part.strip() for part in text.rstrip(",").split(",")] if text else []
-        right = all(_NUMBER.fullmatch(part) for part in parts) and self.count in (None, len(parts))
-        if not right:
-            self.fail(f"{value!r} is no {self.what}; write it as {self.example}", param, ctx)
+        is_valid = all(_NUMBER.fullmatch(part) for part in parts) and self.count in (None, len(parts))
+        if not is_valid:
+            self.fail(f"{value!r} is not a {self.what}; write it as {self.example}", param, ctx)
         return tuple([int(part, 0) if "x" in part.lower() else int(part) for part in parts])
 
 
-class Size(ParamType):
+class SizeType(ParamType):
     """Bytes, as in 256MiB, 1.5GiB, 64KB or 4096."""
 
     name = "size"
@@ -65,13 +65,13 @@ class Size(ParamType):
         """Return the bytes that a text gives."""
         if isinstance(value, int):
             return value
-        found = parse_size(str(value))
-        if found is None:
-            self.fail(f"{value!r} is no size; write it as 256MiB, 1.5GiB or a number of bytes", param, ctx)
-        return found
+        size = parse_size(str(value))
+        if size is None:
+            self.fail(f"{value!r} is not a size; write it as 256MiB, 1.5GiB or a number of bytes", param, ctx)
+        return size
 
 
-class Address(ParamType):
+class AddressType(ParamType):
     """A byte address, decimal or as 0x16e9d1."""
 
     name = "address"
@@ -82,11 +82,11 @@ class Address(ParamType):
             return value
         text = str(value).strip().replace("_", "")
         if not _NUMBER.fullmatch(text) or text.startswith("-"):
-            self.fail(f"{value!r} is no address; write it as 1498385 or 0x16dd11", param, ctx)
+            self.fail(f"{value!r} is not an address; write it as 1498385 or 0x16dd11", param, ctx)
         return int(text, 16) if "x" in text.lower() else int(text)
 
 
-class Grid(ParamType):
+class GridType(ParamType):
     """Cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
 
     name = "grid"
@@ -101,18 +101,18 @@ class Grid(ParamType):
             return int(plain[1]), int(plain[2])
         ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in text.split("+")]
         if not all(ranges):
-            self.fail(f"{value!r} is no grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1", param, ctx)
+            self.fail(f"{value!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1", param, ctx)
         corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
         return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
 
 
-class FormatName(ParamType):
+class FormatType(ParamType):
     """A number format: bfloat16, bfloat8_b, float32 and the others."""
 
     name = "format"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name of a format, after asking whether there is one of that name."""
+        """Return the name of a format, or fail if it is unknown."""
         from ..errors import FormatError
         from ..formats import format_of
 
@@ -122,13 +122,13 @@ class FormatName(ParamType):
             self.fail(str(problem), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the formats that a text could become."""
+        """Return the format names that complete a prefix."""
         from ..formats import BLOCK_FORMATS, SCALAR_FORMATS
 
         return [CompletionItem(name) for name in (*BLOCK_FORMATS, *SCALAR_FORMATS) if name.startswith(incomplete)]
 
 
-class ChipName(ParamType):
+class ChipType(ParamType):
     """A chip by name, or the TOML file that describes one."""
 
     name = "chip"
@@ -146,32 +146,18 @@ class ChipName(ParamType):
             self.fail(str(problem), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the chips that a text could become."""
+        """Return the chip names that complete a prefix."""
         from ..memory import chip_names
 
         return [CompletionItem(name) for name in chip_names() if name.startswith(incomplete)]
 
 
-SHAPE = Shape()
-SIZE = Size()
-ADDRESS = Address()
-GRID = Grid()
-FORMAT = FormatName()
-CHIP = ChipName()
-COORDINATE = Numbers("coordinate", "2,33,17")
-CORE = Numbers("core", "column,row, such as 0,5", 2)
-DIMENSIONS = Numbers("list of dimensions", "0,1")
-
-
-def bytes_in_words(count: int) -> str:
-    """Return a number of bytes as people say it.
-
-    >>> bytes_in_words(1000), bytes_in_words(268435456), bytes_in_words(1610612736)
-    ('1000 bytes', '256 MiB', '1.5 GiB')
-    """
-    size, unit = float(count), ""
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if size < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{size:.3g} {unit}" if unit and size < 1000 else f"{size:.0f} {unit}" if unit else f"{count} bytes"
+SHAPE = ShapeType()
+SIZE = SizeType()
+ADDRESS = AddressType()
+GRID = GridType()
+FORMAT = FormatType()
+CHIP = ChipType()
+COORDINATE = IntegerList("coordinate", "2,33,17")
+CORE = IntegerList("core", "column,row, such as 0,5", 2)
+DIMENSIONS = IntegerList("list of dimensions", "0,1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layout spread on a sheet: the last mode across, all others down; large ones in blocks, of which one cell each."""
+"""A layout as a grid of cells: its last mode across, the others down; a cell of a large layout stands for a block."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..layout.strided import make
 from ..layout.tuples import leaves, product, product_each
 from .scene import Outline, OutlineKind
 
-SIDE = 128  # cells that a sheet may have in a row or a column; beyond, cells stand for blocks
-_FEWEST = 4  # tiles on either side that are worth a cell each
+MAX_SIDE = 128  # cells in a row or column; in larger layouts a cell stands for a block
+_MIN_TILES = 4  # per side, for one cell per tile
 _MOST_OUTLINES = 1024
 _NESTING: tuple[tuple[int, OutlineKind], ...] = ((2, "face"), (1, "tile"))  # levels from the outside
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
-    """A layout on a sheet of cells; `block` is how many rows and columns of coordinates each cell stands for.
+class LayoutGrid:
+    """A layout as a grid of cells; each cell stands for `block` rows and columns of coordinates.
 
     `down` and `across` are the extents of the leaves along either side, fastest first.
 
     >>> from tilewright import row_major
-    >>> sheet = spread(row_major(512, 64))
+    >>> sheet = sample_layout(row_major(512, 64))
     >>> sheet.rows, sheet.columns, sheet.block
     (128, 64, (4, 1))
     """
@@ -45,7 +45,7 @@ class Sheet:
         """Return the number of rows of cells.
 
         >>> from tilewright import row_major
-        >>> spread(row_major(2, 3, 4)).rows
+        >>> sample_layout(row_major(2, 3, 4)).rows
         6
         """
         return -(-prod(self.down) // self.block[0])
@@ -55,27 +55,27 @@ class Sheet:
         """Return the number of columns of cells.
 
         >>> from tilewright import row_major
-        >>> spread(row_major(2, 3, 4)).columns
+        >>> sample_layout(row_major(2, 3, 4)).columns
         4
         """
         return -(-prod(self.across) // self.block[1])
 
     @property
-    def whole(self) -> bool:
-        """Return whether every coordinate has a cell of its own.
+    def is_complete(self) -> bool:
+        """Return whether every coordinate has its own cell.
 
         >>> from tilewright import row_major
-        >>> spread(row_major(512, 64)).whole
+        >>> sample_layout(row_major(512, 64)).is_complete
         False
         """
         return self.block == (1, 1)
 
     @property
-    def hollow(self) -> bool:
-        """Return whether coordinates that are not valid have no place at all, as those of an inverse.
+    def has_holes(self) -> bool:
+        """Return whether invalid coordinates have no place at all, as in an inverse.
 
         >>> from tilewright import InverseLayout, row_major
-        >>> spread(row_major(2, 2)).hollow, spread(InverseLayout(row_major(2, 2))).hollow
+        >>> sample_layout(row_major(2, 2)).has_holes, sample_layout(InverseLayout(row_major(2, 2))).has_holes
         (False, True)
         """
         return isinstance(self.layout, InverseLayout)
@@ -84,7 +84,7 @@ class Sheet:
         """Return, for each mode, the coordinates of the first element of every cell.
 
         >>> from tilewright import row_major
-        >>> [part.tolist() for part in spread(row_major(2, 2)).coordinates()]
+        >>> [part.tolist() for part in sample_layout(row_major(2, 2)).coordinates()]
         [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
         """
         row = np.arange(self.rows, dtype=np.int64)[:, None] * self.block[0]
@@ -96,17 +96,17 @@ class Sheet:
         return [*np.unravel_index(row, tuple(outer)), np.minimum(column, last - 1)]
 
     def places(self) -> dict[str, Places]:
-        """Return where every cell's first element lives: `offset`, or one table for each named axis.
+        """Return the place of every cell's first element: `offset`, or one table per named axis.
 
         >>> from tilewright import row_major
-        >>> spread(row_major(2, 2)).places()["offset"].tolist()
+        >>> sample_layout(row_major(2, 2)).places()["offset"].tolist()
         [[0, 1], [2, 3]]
         """
         layout: Any = self.layout
         if isinstance(layout, Layout) and layout.replicas:
             layout = make(layout.shape, layout.stride, layout.offset, (), layout.guards)
         at = self.coordinates()
-        if self.hollow:
+        if self.has_holes:
             valid = self.valid()
             at = [np.where(valid, part, part[valid][0]) for part in at]
         found = layout.extended(*at) if layout.shape != () else layout.extended()
@@ -120,7 +120,7 @@ class Sheet:
         """Return which cells begin with data rather than padding.
 
         >>> from tilewright import Layout, pad
-        >>> spread(pad(Layout(3), 4)).valid().tolist()
+        >>> sample_layout(pad(Layout(3), 4)).valid().tolist()
         [[True, True, True, False]]
         """
         answer = self.layout.valid(*self.coordinates()) if self.layout.shape != () else True
@@ -130,21 +130,21 @@ class Sheet:
         """Return the coordinate of every cell as text, nested as the shape is.
 
         >>> from tilewright import Layout
-        >>> spread(Layout((2, (1, 2)))).names()
+        >>> sample_layout(Layout((2, (1, 2)))).names()
         ['0,(0,0)', '0,(0,1)', '1,(0,0)', '1,(0,1)']
         """
         modes = self.layout.shape if isinstance(self.layout.shape, tuple) else (self.layout.shape,)
         parts = []
         for mode, at in zip(modes, self.coordinates(), strict=False):
-            words = {int(k): _nested(int(k), mode) for k in np.unique(at)}
+            words = {int(k): _format_coordinate(int(k), mode) for k in np.unique(at)}
             parts.append([words[k] for k in at.reshape(-1).tolist()])
         return [",".join(words) for words in zip(*parts, strict=True)]
 
     def elements(self) -> list[str]:
-        """Return the coordinate of every cell as text, one number a mode.
+        """Return the coordinate of every cell as text, one number per mode.
 
         >>> from tilewright import row_major
-        >>> spread(row_major(2, 1, 2)).elements()
+        >>> sample_layout(row_major(2, 1, 2)).elements()
         ['0,0,0', '0,0,1', '1,0,0', '1,0,1']
         """
         parts = [list(map(str, at.reshape(-1).tolist())) for at in self.coordinates()]
@@ -154,7 +154,7 @@ class Sheet:
         """Return the coordinates of the first element of every row, where more than one mode goes down.
 
         >>> from tilewright import row_major
-        >>> spread(row_major(2, 1, 2)).row_names()
+        >>> sample_layout(row_major(2, 1, 2)).row_names()
         ('0,0', '1,0')
         """
         if len(self.extents) == 1:
@@ -165,14 +165,17 @@ class Sheet:
         return tuple(",".join(map(str, entry)) for entry in zip(*first, strict=True))
 
     def outlines(self) -> tuple[Outline, ...]:
-        """Return boxes around tiles, and around their faces, as the nesting of the shape tells.
+        """Return boxes around tiles and their faces, derived from the nesting of the shape.
 
         >>> from tilewright import row_major, blocked_product
-        >>> [(box.row, box.column) for box in spread(blocked_product(row_major(2, 2), row_major(1, 2))).outlines()]
+        >>> [
+        ...     (box.row, box.column)
+        ...     for box in sample_layout(blocked_product(row_major(2, 2), row_major(1, 2))).outlines()
+        ... ]
         [(0, 0), (0, 2)]
         """
         found: list[Outline] = []
-        levels = (_levels(self.down), _levels(self.across))
+        levels = (_block_sizes(self.down), _block_sizes(self.across))
         for depth, kind in _NESTING:
             steps = [level[-depth] if len(level) >= depth else None for level in levels]
             if steps == [None, None] or any(
@@ -200,11 +203,11 @@ class Sheet:
         return tuple(found)
 
 
-def spread(layout: LayoutLike, side: int = SIDE, block: tuple[int, int] | None = None) -> Sheet:
-    """Return a layout on a sheet of at most `side` rows and columns, or of given blocks.
+def sample_layout(layout: LayoutLike, side: int = MAX_SIDE, block: tuple[int, int] | None = None) -> LayoutGrid:
+    """Return a layout as a grid of at most `side` rows and columns, or with the given `block` per cell.
 
     >>> from tilewright import row_major
-    >>> spread(row_major(256)).columns
+    >>> sample_layout(row_major(256)).columns
     64
     """
     extents = product_each(layout.shape) if layout.shape != () else (1,)
@@ -216,24 +219,24 @@ def spread(layout: LayoutLike, side: int = SIDE, block: tuple[int, int] | None =
         if wide:
             down, across = [extents[0] // wide], [wide]
     down, across = [int(n) for n in down], [int(n) for n in across]
-    return Sheet(
-        layout, tuple(int(n) for n in extents), tuple(down), tuple(across), block or _blocks(down, across, side)
+    return LayoutGrid(
+        layout, tuple(int(n) for n in extents), tuple(down), tuple(across), block or _choose_block(down, across, side)
     )
 
 
-def _blocks(down: list[int], across: list[int], side: int) -> tuple[int, int]:
-    """Return how many rows and columns one cell stands for: preferably a tile, if both sides have tiles."""
+def _choose_block(down: list[int], across: list[int], side: int) -> tuple[int, int]:
+    """Return the rows and columns per cell: one tile if the layout has tiles, otherwise powers of two."""
     if prod(down) <= side and prod(across) <= side:
         return (1, 1)
-    tiles = [levels[-1] if (levels := _levels(tuple(extents))) else 0 for extents in (down, across)]
+    tiles = [levels[-1] if (levels := _block_sizes(tuple(extents))) else 0 for extents in (down, across)]
     counts = [-(-prod(n) // tile) if tile else 0 for n, tile in zip((down, across), tiles, strict=True)]
-    if all(_FEWEST <= count <= side for count in counts):
+    if all(_MIN_TILES <= count <= side for count in counts):
         return tiles[0], tiles[1]
-    return _block(down, side), _block(across, side)
+    return _smallest_block(down, side), _smallest_block(across, side)
 
 
-def _block(extents: list[int], side: int) -> int:
-    """Return the smallest block that makes at most `side` of them: whole leaves times a power of two."""
+def _smallest_block(extents: list[int], side: int) -> int:
+    """Return the smallest block that gives at most `side` cells: whole leaves times a power of two."""
     total = prod(extents)
     size = 1
     for k, extent in enumerate(extents):
@@ -245,8 +248,8 @@ def _block(extents: list[int], side: int) -> int:
     return total
 
 
-def _levels(extents: tuple[int, ...]) -> list[int]:
-    """Return the sizes of the blocks that the leaves of one side nest into, smallest first, less the trivial ones."""
+def _block_sizes(extents: tuple[int, ...]) -> list[int]:
+    """Return the sizes of the nested blocks of one side, smallest first, without the trivial ones."""
     sizes: list[int] = []
     size = 1
     for extent in extents[:-1]:
@@ -256,12 +259,12 @@ def _levels(extents: tuple[int, ...]) -> list[int]:
     return [n for n in sizes if n < prod(extents)]
 
 
-def _nested(index: int, shape: Any) -> str:
+def _format_coordinate(index: int, shape: Any) -> str:
     if not isinstance(shape, tuple):
         return str(index)
     parts = []
     for mode in shape:
         size = product(mode)
-        parts.append(_nested(index % size, mode))
+        parts.append(_format_coordinate(index % size, mode))
         index //= size
     return f"({','.join(parts)})"
