@@ -7,7 +7,7 @@ import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copying import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule
-from tilewright.tiling.trace import Span as Happened
+from tilewright.tiling.trace import TraceSpan as Happened
 
 TILED = tiled_layout((20, 28), (8, 16), (4, 8))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...errors import LayoutError
 from ...tiling import Pipeline, Schedule, Trace
-from ...tiling.schedule import Compute, Export, Import, Key, Wait
+from ...tiling.schedule import Compute, Export, Import, TransferKey, Wait
 from ..scene import Fact, Scene, Span, Tracks
 
 _UNITS = ("import", "compute", "export")
@@ -50,7 +50,7 @@ class _ScheduleRun:
         self.times = times
         self.now: float = 0
         self.free: dict[str, float] = {"import": 0, "export": 0}
-        self.ends: dict[Key, float] = {}
+        self.ends: dict[TransferKey, float] = {}
         self.units: list[Span] = []
         self.buffers: list[Span] = []
         self.track = {name: k for k, name in enumerate(schedule.buffers)}
@@ -69,7 +69,7 @@ class _ScheduleRun:
         begin = max([self.now, self.free[kind], *(self.ends[key] for key in action.after)])
         end = begin + self.times[kind]
         self.free[kind] = end
-        self.ends[Key("import" if kind == "import" else "export", action.tile, action.operand)] = end
+        self.ends[TransferKey("import" if kind == "import" else "export", action.tile, action.operand)] = end
         self._record(kind, action.tile, begin, end, action.buffer, f"{kind} {action.tile}, operand {action.operand}")
 
     def _compute(self, action: Compute) -> None:
@@ -89,7 +89,7 @@ class _ScheduleRun:
 def trace_scene(trace: Trace, *, title: str = "") -> Scene:
     """Return the timeline of a run, in microseconds, and the share of transfer time that was hidden.
 
-    >>> from tilewright.tiling.trace import Span as Happened
+    >>> from tilewright.tiling.trace import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
     >>> [(fact.name, fact.value) for fact in scene.facts][-1]
     ('transfer time hidden', '60%')
