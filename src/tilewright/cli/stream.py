@@ -142,7 +142,7 @@ def _format_answer(data: dict[str, Any]) -> str:
 
 def _find_compute(name: str, sources: int, settings: dict[str, Any]) -> tuple[Callable[..., Any] | None, int]:
     """Return the function of a compute, and the width of the halo it reads."""
-    from ..tiling.named_computes import COMPUTES
+    from ..tiling.tile_compute import COMPUTES
 
     if ":" in name:
         return _wrap_compute(_import_function(name), name, settings), 0
