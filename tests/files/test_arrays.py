@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright import FileFormatError
-from tilewright.files.arrays import new_array, open_array
+from tilewright.files.array_file import create_array, open_array
 
 VALUES = np.arange(60, dtype=np.float32).reshape(6, 10)
 
@@ -17,7 +17,7 @@ def test_what_is_written_can_be_opened(tmp_path, suffix):
         pytest.importorskip("zarr")
     path = tmp_path / f"x{suffix}"
     for factor in (1, 2):  # the second one replaces the first
-        with new_array(path, VALUES.shape, VALUES.dtype, (4, 4)) as made:
+        with create_array(path, VALUES.shape, VALUES.dtype, (4, 4)) as made:
             made[...] = VALUES * factor
         assert np.array_equal(open_array(path, VALUES.shape, "float32")[2:4], VALUES[2:4] * factor)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
@@ -28,9 +28,9 @@ def test_a_failure_leaves_what_was_there(tmp_path, suffix):
     if suffix == ".zarr":
         pytest.importorskip("zarr")
     path = tmp_path / f"x{suffix}"
-    with new_array(path, VALUES.shape, VALUES.dtype) as made:
+    with create_array(path, VALUES.shape, VALUES.dtype) as made:
         made[...] = VALUES
-    failing = new_array(path, VALUES.shape, VALUES.dtype)
+    failing = create_array(path, VALUES.shape, VALUES.dtype)
     failing.__enter__()[...] = 0
     assert not failing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert np.array_equal(open_array(path, VALUES.shape, "float32")[...], VALUES)
@@ -46,7 +46,7 @@ def test_bfloat16_is_what_it_is_said_to_be(tmp_path):
 
 def test_empty_arrays(tmp_path):
     for name in ("x.npy", "x.raw"):
-        with new_array(tmp_path / name, (0, 4), "int8"):
+        with create_array(tmp_path / name, (0, 4), "int8"):
             pass
         assert open_array(tmp_path / name, (0, 4), "int8").shape == (0, 4)
 
@@ -70,5 +70,5 @@ def test_files_that_are_none(tmp_path, name, content, options, message):
 def test_missing_files_and_wrong_names(tmp_path):
     with pytest.raises(FileNotFoundError):
         open_array(tmp_path / "x.npy")
-    with pytest.raises(FileFormatError, match="arrays end in"), new_array(tmp_path / "x.txt", (1,), "int8"):
+    with pytest.raises(FileFormatError, match="arrays end in"), create_array(tmp_path / "x.txt", (1,), "int8"):
         pass

@@ -117,7 +117,7 @@ def test_pictures(tmp_path):
         thing.show(tmp_path / "x.svg")
         assert thing._repr_html_().startswith("<div")
     assert "Inspection of" in repr(found)
-    assert "TileReading 'w'" in repr(found.tile("w", 0, 0))
+    assert "DecodedTile 'w'" in repr(found.tile("w", 0, 0))
 
 
 def test_only_headers_are_read(tmp_path, monkeypatch):

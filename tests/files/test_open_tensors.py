@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import Tensorbin, Topology, open_tensors, write_tensorbin
-from tilewright.files.safetensors import Entry, encode_header
+from tilewright.files.safetensors import SafetensorsEntry, encode_header
 from tilewright.files.spec_json import spec_to_json
 from tilewright.memory import TensorSpec, from_bytes, to_bytes
 
@@ -92,7 +92,7 @@ def test_tensorbin_and_tiled_safetensors(spec, data):
     with tempfile.TemporaryDirectory() as folder:
         write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(spec, pages))
         Path(folder, "x.safetensors").write_bytes(
-            encode_header([Entry("x", "U8", (spec.nbytes,), 0, spec.nbytes)], ours) + pages.tobytes()
+            encode_header([SafetensorsEntry("x", "U8", (spec.nbytes,), 0, spec.nbytes)], ours) + pages.tobytes()
         )
         for name in ("x.tensorbin", "x.safetensors"):
             found = open_tensors(Path(folder, name))["x"]

@@ -107,7 +107,7 @@ def test_meshes_are_gathered(dimensions):
     placements = tuple(cut for _, cut in dimensions)
     devices = [tuple(map(int, at)) for at in np.ndindex(*distribution)]
     topology = Topology(distribution, placements, tuple(devices))
-    whole = np.arange(np.prod(topology.shape_of_whole((2, 3)))).reshape(topology.shape_of_whole((2, 3)))
+    whole = np.arange(np.prod(topology.global_shape((2, 3)))).reshape(topology.global_shape((2, 3)))
     spec = TensorSpec((2, 3), "int32")
     parts = {at: to_bytes(whole[topology.window(k, (2, 3))], spec) for k, at in enumerate(devices)}
     data = written(Tensorbin(spec, parts, distribution, topology))
@@ -136,7 +136,7 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     folder = tmp_path_factory.mktemp("mesh")
     topology = Topology(*map(tuple, zip(*dimensions, strict=True)), tuple(np.ndindex(*(n for n, _ in dimensions))))
     spec = TensorSpec((5, 40), "int32", "tile")
-    shape = topology.shape_of_whole((5, 40))
+    shape = topology.global_shape((5, 40))
     whole = np.arange(prod(shape), dtype=np.int32).reshape(shape)
     parts = {at: to_bytes(whole[topology.window(k, (5, 40))], spec) for k, at in enumerate(topology.coordinates)}
     write_tensorbin(folder / "x.tensorbin", Tensorbin(spec, parts, topology.distribution, topology))
@@ -205,4 +205,4 @@ def test_questions_that_have_no_answer():
     with pytest.raises(tw.LayoutError, match="2 parts, and 1 devices"):
         lost.array()
     with pytest.raises(tw.LayoutError, match="cuts dimension 5"):
-        Topology((2,), (5,), ()).shape_of_whole((2, 3))
+        Topology((2,), (5,), ()).global_shape((2, 3))

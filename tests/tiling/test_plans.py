@@ -217,7 +217,7 @@ def test_a_manifest_belongs_to_its_plan(files, tmp_path):
         with pytest.raises(TransferError, match="another plan: t"):
             other.run(negated, manifest=tmp_path / "done")
     (tmp_path / "text").write_text("something else\n")
-    with pytest.raises(TransferError, match="not a manifest"):
+    with pytest.raises(TransferError, match="not a tile plan manifest"):
         plan_tiles(before, after, (20, 20)).run(negated, manifest=tmp_path / "text")
 
 
@@ -292,7 +292,7 @@ def test_an_executor_that_breaks_is_an_error_of_ours(files, tmp_path):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         with pytest.raises(TransferError, match=r"executor broke after 0 of 9 tasks .*with manifest='\.\.\.'"):
             plan.run(_killed, pool)
-        with pytest.raises(TransferError, match=r"executor is broken.*again with a new executor and manifest='.*done'"):
+        with pytest.raises(TransferError, match=r"executor broke.*again with a new executor and manifest='.*done'"):
             plan.run(_killed, pool, manifest=tmp_path / "done")
     with pytest.raises(TransferError, match="executor is broken"):
         plan.run(negated, pool)

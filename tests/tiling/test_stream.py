@@ -243,7 +243,7 @@ def test_a_trace_holds_every_action(tmp_path):
         ((np.zeros(4), np.zeros(4), 7), {}, TransferError, "expected a callable compute"),
         (("a.txt", np.zeros(4)), {}, TransferError, "ends in .npy, got a.txt"),
         ((np.zeros(4), "a.txt"), {}, TransferError, "ends in .npy, got a.txt"),
-        (([], np.zeros(4)), {}, TransferError, "no source"),
+        (([], np.zeros(4)), {}, TransferError, "at least one source"),
         ((np.zeros(4), np.zeros(4), doubled), {"overlap": (1, 2)}, LayoutError, "2 axes"),
         ((np.zeros(4), np.zeros(4), doubled), {"scheme": "direct"}, LayoutError, "use another scheme"),
         ((np.zeros(4), np.zeros(4, int), None), {}, LayoutError, "of one type"),

@@ -75,7 +75,7 @@ def command(
     tilewright stream box in.npy out.npy --pad edge --memory 64MiB
     tilewright stream my_filters:sharpen in.zarr out.zarr --overlap 2 --workers 2
     """
-    from ..files.arrays import new_array, open_array
+    from ..files.array_file import create_array, open_array
     from ..tiling import Trace, stream
 
     *sources, target = paths
@@ -90,7 +90,7 @@ def command(
         raise Failure(f"{sources[0]} holds a scalar, which cannot be cut into tiles; give an array", ExitCode.INPUT)
     recorder = Trace() if trace is not None else None
     with (
-        new_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
+        create_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
         Progress(compute, "tiles") as progress,
     ):
         report = stream(

@@ -16,16 +16,16 @@ import numpy as np
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
-from .boxes import Runs
+from .paged_boxes import Runs
 from .source_file import SourceFile
 from .spec_json import spec_from_json, spec_to_json
 from .stored_tensor import StoredTensor
 from .strict_json import parse_json
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
-_MOST_INDEX_BYTES = 10_000_000
+_MAX_INDEX_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class BankImage:
             found += [(int(at), size) for at in self.offsets(np.arange(start // size, (start + length) // size))]
         return found
 
-    def arranged(self, start: int, pages: Bytes) -> list[tuple[int, Bytes]]:
+    def scatter_pages(self, start: int, pages: ByteArray) -> list[tuple[int, ByteArray]]:
         """Return pages, the first of which starts at `start` on the host, as pieces of the image: (offset, bytes).
 
         >>> image = BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150"))
-        >>> [(at, part.nbytes) for at, part in image.arranged(48, np.zeros(48, np.uint8))][:2]
+        >>> [(at, part.nbytes) for at, part in image.scatter_pages(48, np.zeros(48, np.uint8))][:2]
         [(32, 32), (96, 32)]
         """
         size, step = self.spec.page_bytes, self.spec.aligned_page_bytes
@@ -133,7 +133,7 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     >>> image = BankImage(TensorSpec((2, 4), "uint8", chip="wormhole_n150"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = bytearray(image.nbytes)
-    ...     for at, part in image.arranged(0, np.arange(8, dtype=np.uint8)):
+    ...     for at, part in image.scatter_pages(0, np.arange(8, dtype=np.uint8)):
     ...         data[at : at + len(part)] = part.tobytes()
     ...     _ = Path(folder, "x.banks.bin").write_bytes(data)
     ...     _ = Path(folder, "x.banks.json").write_bytes(image.index())
@@ -141,8 +141,8 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     index = SourceFile(path)
-    if index.size > _MOST_INDEX_BYTES:
-        raise FileFormatError(f"an index of {index.size} bytes is too large; at most {_MOST_INDEX_BYTES} are read")
+    if index.size > _MAX_INDEX_BYTES:
+        raise FileFormatError(f"an index of {index.size} bytes is too large; at most {_MAX_INDEX_BYTES} are read")
     found = parse_json(index.read(0, index.size), "the index of a bank image")
     image = BankImage(spec_from_json(found.get("spec") if isinstance(found, dict) else None))
     data = SourceFile(index.path.with_name(index.path.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))

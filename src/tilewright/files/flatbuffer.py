@@ -190,21 +190,21 @@ class _Writer:
         self.data = bytearray(_WORD)
         self.vtables: dict[bytes, int] = {}  # tables with the same fields share one
 
-    def point(self, at: int, thing: Any) -> None:
-        """Write a thing at the end, and its distance at a place."""
-        struct.pack_into("<I", self.data, at, self._put(thing) - at)
+    def point(self, at: int, value: Any) -> None:
+        """Write a value at the end, and its distance at a place."""
+        struct.pack_into("<I", self.data, at, self._put(value) - at)
 
-    def _put(self, thing: Any) -> int:
-        if isinstance(thing, Mapping):
-            return self._table(thing)
-        if isinstance(thing, Structure):
-            return self._append(struct.pack(f"<{thing.form}", *thing.values), 8)
-        if thing and isinstance(thing[0], Mapping):
-            start = self._append(struct.pack("<I", len(thing)) + bytes(_WORD * len(thing)), _WORD)
-            for k, entry in enumerate(thing):
+    def _put(self, value: Any) -> int:
+        if isinstance(value, Mapping):
+            return self._table(value)
+        if isinstance(value, Structure):
+            return self._append(struct.pack(f"<{value.form}", *value.values), 8)
+        if value and isinstance(value[0], Mapping):
+            start = self._append(struct.pack("<I", len(value)) + bytes(_WORD * len(value)), _WORD)
+            for k, entry in enumerate(value):
                 self.point(start + _WORD * (k + 1), entry)
             return start
-        return self._append(struct.pack(f"<{len(thing) + 1}I", len(thing), *thing), _WORD)
+        return self._append(struct.pack(f"<{len(value) + 1}I", len(value), *value), _WORD)
 
     def _table(self, fields: Mapping[int, Field]) -> int:
         present = {k: v for k, v in fields.items() if v is not None and not (isinstance(v, Number) and v.value == 0)}

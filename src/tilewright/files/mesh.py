@@ -19,7 +19,7 @@ class Topology:
 
     `coordinates` are the devices, in the order of the distribution, its last dimension fastest.
 
-    >>> Topology((2,), (0,), ((0, 0), (0, 1))).shape_of_whole((32, 64))
+    >>> Topology((2,), (0,), ((0, 0), (0, 1))).global_shape((32, 64))
     (64, 64)
     """
 
@@ -37,10 +37,10 @@ class Topology:
         found = tuple(coordinates)
         return cls((len(found),), (None,), found)
 
-    def shape_of_whole(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def global_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the whole tensor, of which each device holds this shape.
 
-        >>> Topology((2, 3), (None, -1), ()).shape_of_whole((32, 64))
+        >>> Topology((2, 3), (None, -1), ()).global_shape((32, 64))
         (32, 192)
         """
         whole = list(shape)
@@ -66,10 +66,10 @@ class Topology:
                 step[cut] *= count
         return tuple([slice(at, at + n) for at, n in zip(start, shape, strict=True)])
 
-    def check_complete(self) -> None:
+    def validate_complete(self) -> None:
         """Raise unless there is one device for every place of the distribution.
 
-        >>> Topology.replicated([(0, 0)]).check_complete()
+        >>> Topology.replicated([(0, 0)]).validate_complete()
         """
         if len(self.coordinates) != prod(self.distribution):
             raise LayoutError(
@@ -109,7 +109,7 @@ class Mesh:
             if all(each.start <= c < each.stop for c, each in zip(at, window, strict=True))
         ]
         if not holders:
-            whole = self.topology.shape_of_whole(self.part_shape)
+            whole = self.topology.global_shape(self.part_shape)
             raise CoordinateError(f"coordinate {at} is outside shape {list(whole)}")
         inside = tuple([c - each.start for c, each in zip(at, holders[0][1], strict=True)])
         return tuple([device for device, _ in holders]), inside

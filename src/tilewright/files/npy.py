@@ -22,10 +22,10 @@ from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, format_of
 from .source_file import SourceFile
 from .stored_tensor import StoredTensor
-from .strict_json import whole_number
+from .strict_json import expect_integer
 
 _MAGIC = b"\x93NUMPY"
-_MOST_HEADER_BYTES = 65_535
+_MAX_HEADER_BYTES = 65_535
 _LOCAL_HEADER_BYTES = 30  # of a member of a zip file, before its name
 _CHUNK = 1 << 20
 
@@ -47,7 +47,7 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
     wide = 2 if major == 1 else 4
     size = int.from_bytes(start[8 : 8 + wide], "little")
     end = 8 + wide + size
-    if size > _MOST_HEADER_BYTES or end > len(start):
+    if size > _MAX_HEADER_BYTES or end > len(start):
         raise FileFormatError(f"the header's size is {size}, and {len(start) - 8 - wide} bytes are there")
     try:
         found = ast.literal_eval(str(start[8 + wide : end], "utf-8" if major == 3 else "latin-1").strip())
@@ -60,13 +60,13 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
             f"fortran_order {found['fortran_order']!r} or shape {found['shape']!r} is of a wrong type"
         )
     for n in found["shape"]:
-        whole_number(n, "an extent")
+        expect_integer(n, "an extent")
     if len(found["shape"]) > 64:
         raise FileFormatError(f"a shape of {len(found['shape'])} dimensions is too much; 64 are possible")
     return found, end
 
 
-def _element(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
+def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
     """Return the dtype of an array and our format for it."""
     if not isinstance(descr, str):
         raise FileFormatError(f"elements of {repr(descr)[:40]} are records; only plain numbers can be read")
@@ -96,8 +96,8 @@ def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: in
     ...     npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
     (2, 3)
     """
-    layout = _npy_layout(start, nbytes)
-    _, element = _element(layout.dtype.str)
+    layout = _parse_npy_layout(start, nbytes)
+    _, element = _parse_descr(layout.dtype.str)
     return StoredTensor.dense(
         name,
         layout.dtype.str,
@@ -129,10 +129,10 @@ class NpyLayout(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def _npy_layout(start: bytes, nbytes: int) -> NpyLayout:
+def _parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
     """Return what the header at the start of `nbytes` bytes says, if the elements are exactly the rest of them."""
     header, offset = parse_npy_header(start)
-    dtype, _ = _element(header["descr"])
+    dtype, _ = _parse_descr(header["descr"])
     found = NpyLayout(dtype, header["shape"], offset, header["fortran_order"])
     if offset + found.nbytes != nbytes:
         raise FileFormatError(
@@ -153,7 +153,7 @@ def read_npy_layout(path: Any) -> NpyLayout:
     """
     file = SourceFile(path)
     try:
-        return _npy_layout(file.read(0, min(file.size, _MOST_HEADER_BYTES + 12)), file.size)
+        return _parse_npy_layout(file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
 
@@ -169,7 +169,7 @@ def read_npy(path: Any, name: str) -> StoredTensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     file = SourceFile(path)
-    return npy_tensor(name, file, 0, file.read(0, min(file.size, _MOST_HEADER_BYTES + 12)), file.size)
+    return npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
 
 
 def read_npz(path: Any) -> list[StoredTensor]:
@@ -186,11 +186,11 @@ def read_npz(path: Any) -> list[StoredTensor]:
     try:
         with zipfile.ZipFile(file.path) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
-            found = [_member(archive, info, file) for info in members]
-            taken = sorted([_bytes_of(info, file) for info in members])
+            found = [_open_member(archive, info, file) for info in members]
+            taken = sorted([_member_range(info, file) for info in members])
     except FileFormatError:
         raise
-    except _READING_PROBLEMS as problem:
+    except _ZIP_READ_ERRORS as problem:
         raise FileFormatError(f"it is no zip file that can be read: {problem}") from None
     for (_, end), (start, _) in pairwise(taken):  # compressed ones too: that is how a small file unpacks to terabytes
         if start < end:
@@ -198,7 +198,7 @@ def read_npz(path: Any) -> list[StoredTensor]:
     return found
 
 
-_ZIP_PROBLEMS: tuple[type[Exception], ...] = (
+_ZIP_ERRORS: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -212,34 +212,34 @@ _ZIP_PROBLEMS: tuple[type[Exception], ...] = (
 with suppress(ImportError):  # a Python may be built without it
     from lzma import LZMAError
 
-    _ZIP_PROBLEMS += (LZMAError,)
-_READING_PROBLEMS: tuple[type[Exception], ...] = (*_ZIP_PROBLEMS, OSError)
+    _ZIP_ERRORS += (LZMAError,)
+_ZIP_READ_ERRORS: tuple[type[Exception], ...] = (*_ZIP_ERRORS, OSError)
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
+def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
     if info.flag_bits & 1:
         raise FileFormatError(f"member {info.filename!r} is encrypted")
     if not info.filename.endswith(".npy"):
         raise FileFormatError(f"member {info.filename!r} is no .npy file")
     name = info.filename[: -len(".npy")]
     with archive.open(info) as member:
-        start = member.read(min(info.file_size, _MOST_HEADER_BYTES + 12))
+        start = member.read(min(info.file_size, _MAX_HEADER_BYTES + 12))
     if info.compress_type != zipfile.ZIP_STORED:
-        return npy_tensor(name, _Unpacked(file.path, info), 0, start, info.file_size)
-    begin, end = _bytes_of(info, file)
+        return npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
+    begin, end = _member_range(info, file)
     if info.compress_size != info.file_size or end > file.size:
         raise FileFormatError(f"member {info.filename!r} reaches beyond the end of the file")
     return npy_tensor(name, file, begin, start, info.file_size)
 
 
-def _bytes_of(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:
+def _member_range(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:
     """Return where the bytes of a member of a zip file begin and end, as they are stored."""
     local = file.read(info.header_offset, _LOCAL_HEADER_BYTES)
     begin = info.header_offset + _LOCAL_HEADER_BYTES + sum(struct.unpack_from("<HH", local, 26))
     return begin, begin + info.compress_size
 
 
-class _Unpacked(SourceFile):
+class _UnpackedMember(SourceFile):
     """A compressed member of a zip file, unpacked to a nameless temporary file on first use."""
 
     __slots__ = ("__weakref__", "_handle", "_info", "_once")
@@ -251,9 +251,9 @@ class _Unpacked(SourceFile):
         self.size = info.file_size
 
     def __reduce__(self) -> Any:
-        return _Unpacked, (self.path.absolute(), self._info)
+        return _UnpackedMember, (self.path.absolute(), self._info)
 
-    def _opened_again(self) -> int:
+    def _reopen(self) -> int:
         with self._once:
             if self._handle is None:
                 self._handle = self._unpack()
@@ -281,7 +281,7 @@ class _Unpacked(SourceFile):
                     handle.write(chunk)
         except FileFormatError:
             raise
-        except _READING_PROBLEMS as problem:
+        except _ZIP_READ_ERRORS as problem:
             if isinstance(problem, OSError) and problem.errno is not None:
                 raise  # of the disk; bzip2 has no exception of its own for data that are damaged
             raise FileFormatError(f"{self.path}: {self._info.filename!r} cannot be unpacked: {problem}") from None

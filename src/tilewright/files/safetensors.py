@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safetensors files: a header that is checked in every respect before anything is believed, and mapped data.
+"""Safetensors files: a header that is validated completely before it is used, and mapped data.
 
 8 bytes    size of the header, little-endian
 header     JSON: for each name the element type, the shape, and where the bytes are; free text in __metadata__
@@ -9,21 +9,26 @@ data       the elements, little-endian, rows first, without gaps
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from ..atomic import replace_file
 from ..errors import FileFormatError
-from ..formats import SCALAR_FORMATS, ScalarFormat
+from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
+from .file_names import validate_tensor_name
 from .source_file import SourceFile
 from .spec_json import spec_from_json
 from .stored_tensor import StoredTensor
-from .strict_json import parse_json, text_of, whole_number, whole_numbers
+from .strict_json import expect_integer, expect_integers, expect_string, parse_json
 
-MOST_HEADER_BYTES = 100_000_000  # what the format allows
+MAX_HEADER_BYTES = 100_000_000  # what the format allows
 SIZE_BYTES = 8
 METADATA = "__metadata__"
-OURS = "tilewright"  # the key of the metadata under which specs are kept
+METADATA_KEY = "tilewright"  # the key of the metadata under which specs are kept
 
 # The bits of an element, and our format for it. Some types have no format here; their bytes can still be had.
 KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
@@ -58,10 +63,10 @@ KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SafetensorsEntry:
     """What a header says about one tensor; start and end count from the first byte of data.
 
-    >>> Entry("x", "F32", (2, 3), 0, 24).shape
+    >>> SafetensorsEntry("x", "F32", (2, 3), 0, 24).shape
     (2, 3)
     """
 
@@ -72,11 +77,11 @@ class Entry:
     end: int
 
 
-def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Entry], dict[str, str]]:
+def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[SafetensorsEntry], dict[str, str]]:
     """Return the tensors of a header in the order of their bytes, and its metadata; data_bytes follow the header.
 
     >>> parse_header(b'{"x": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}}', 3)
-    ([Entry(name='x', kind='U8', shape=(3,), start=0, end=3)], {})
+    ([SafetensorsEntry(name='x', kind='U8', shape=(3,), start=0, end=3)], {})
     """
     if bytes(data[:1]) != b"{":
         raise FileFormatError("the header does not start with '{'")
@@ -84,8 +89,10 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Entry]
     metadata = found.pop(METADATA, {})
     if not isinstance(metadata, dict):
         raise FileFormatError(f"{METADATA} is {repr(metadata)[:40]}; it must map text to text")
-    metadata = {text_of(k, "a key of the metadata"): text_of(v, f"metadata {k!r}") for k, v in metadata.items()}
-    entries = sorted([_entry(*item) for item in found.items()], key=lambda each: (each.start, each.end))
+    metadata = {
+        expect_string(k, "a key of the metadata"): expect_string(v, f"metadata {k!r}") for k, v in metadata.items()
+    }
+    entries = sorted([_parse_entry(*item) for item in found.items()], key=lambda each: (each.start, each.end))
     reached = 0
     for entry in entries:
         if entry.start != reached:
@@ -97,31 +104,31 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Entry]
     return entries, metadata
 
 
-def _entry(name: Any, fields: Any) -> Entry:
-    name = text_of(name, "a tensor's name")
+def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
+    name = expect_string(name, "a tensor's name")
     if not isinstance(fields, dict):
         raise FileFormatError(f"{name!r} is described by {repr(fields)[:40]}; it must be an object")
     missing = {"dtype", "shape", "data_offsets"} - set(fields)
     if missing:
         raise FileFormatError(f"{name!r} has no {', '.join(sorted(missing))}")
-    kind = text_of(fields["dtype"], f"the dtype of {name!r}")
+    kind = expect_string(fields["dtype"], f"the dtype of {name!r}")
     if kind not in KINDS:
         raise FileFormatError(f"{name!r} has the dtype {kind[:40]!r}; known are {', '.join(KINDS)}")
-    shape = whole_numbers(fields["shape"], f"the shape of {name!r}")
-    start, end = _offsets(fields["data_offsets"], name)
+    shape = expect_integers(fields["shape"], f"the shape of {name!r}")
+    start, end = _parse_offsets(fields["data_offsets"], name)
     bits = prod(shape) * KINDS[kind][0]
     if bits % 8 or end - start != bits // 8:
         raise FileFormatError(
             f"{name!r} of shape {list(shape)} and dtype {kind} takes {bits / 8:g} bytes, and {end - start} are given"
             f" to it"
         )
-    return Entry(name, kind, shape, start, end)
+    return SafetensorsEntry(name, kind, shape, start, end)
 
 
-def _offsets(value: Any, name: str) -> tuple[int, int]:
+def _parse_offsets(value: Any, name: str) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
         raise FileFormatError(f"the data_offsets of {name!r} are {repr(value)[:40]}; they must be [start, end]")
-    start, end = [whole_number(n, f"a data offset of {name!r}") for n in value]
+    start, end = [expect_integer(n, f"a data offset of {name!r}") for n in value]
     return start, end
 
 
@@ -142,29 +149,29 @@ def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
         raise FileFormatError(f"{file.size} bytes are no safetensors file: it starts with the 8 bytes of a size")
     size = int.from_bytes(file.read(0, SIZE_BYTES), "little")
     room = file.size - SIZE_BYTES
-    if size > min(MOST_HEADER_BYTES, room):
-        raise FileFormatError(f"the header's size is {size}; at most {min(MOST_HEADER_BYTES, room)} are possible")
+    if size > min(MAX_HEADER_BYTES, room):
+        raise FileFormatError(f"the header's size is {size}; at most {min(MAX_HEADER_BYTES, room)} are possible")
     entries, metadata = parse_header(file.read(SIZE_BYTES, size), room - size)
     start = SIZE_BYTES + size
-    specs = _our_specs(metadata)
+    specs = _parse_own_metadata(metadata)
     missing = specs.keys() - {entry.name for entry in entries}
     if missing:
         raise FileFormatError(f"the metadata describe {sorted(missing)[0]!r}, which is not in the file")
     return [_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
 
 
-def _our_specs(metadata: dict[str, str]) -> dict[str, Any]:
+def _parse_own_metadata(metadata: dict[str, str]) -> dict[str, Any]:
     """Return what our own metadata say about each tensor."""
-    if OURS not in metadata:
+    if METADATA_KEY not in metadata:
         return {}
-    ours = parse_json(metadata[OURS], f"the metadata {OURS!r}")
+    ours = parse_json(metadata[METADATA_KEY], f"the metadata {METADATA_KEY!r}")
     tensors = ours.get("tensors") if isinstance(ours, dict) else None
     if not isinstance(tensors, dict) or not all(isinstance(each, dict) for each in tensors.values()):
-        raise FileFormatError(f"the metadata {OURS!r} list no tensors")
+        raise FileFormatError(f"the metadata {METADATA_KEY!r} list no tensors")
     return tensors
 
 
-def _tensor(entry: Entry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
+def _tensor(entry: SafetensorsEntry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
     if ours is None:
         element = KINDS[entry.kind][1]
         nbytes = entry.end - entry.start
@@ -178,10 +185,10 @@ def _tensor(entry: Entry, file: SourceFile, data: int, ours: dict[str, Any] | No
     return StoredTensor.paged(entry.name, entry.kind, spec, file, data + entry.start)
 
 
-def encode_header(entries: list[Entry], metadata: dict[str, str]) -> bytes:
+def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:
     """Return the bytes before the data of a safetensors file: the size of the header and the header, padded to 64.
 
-    >>> len(encode_header([Entry("x", "U8", (3,), 0, 3)], {"made": "here"})) % 64
+    >>> len(encode_header([SafetensorsEntry("x", "U8", (3,), 0, 3)], {"made": "here"})) % 64
     0
     """
     listed: dict[str, Any] = {METADATA: metadata} if metadata else {}
@@ -190,3 +197,33 @@ def encode_header(entries: list[Entry], metadata: dict[str, str]) -> bytes:
     header = json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode()
     header += b" " * (-(SIZE_BYTES + len(header)) % 64)
     return len(header).to_bytes(SIZE_BYTES, "little") + header
+
+
+_TYPE_OF_FORMAT = {format_.name: kind for kind, (_, format_) in KINDS.items() if format_ is not None}
+
+
+def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
+    """Write arrays by name to a file that appears whole, or not at all.
+
+    >>> import tempfile
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_safetensors(f"{folder}/x.safetensors", {"a": np.arange(3, dtype=np.int16)})
+    ...     open_tensors(folder)["a"].read().tolist()
+    [0, 1, 2]
+    """
+    entries, values, reached = [], [], 0
+    for name, array in arrays.items():
+        if validate_tensor_name(name) == METADATA:
+            raise FileFormatError(f"no tensor can be called {METADATA!r}, which the format keeps for itself")
+        found = np.asarray(array)
+        found = np.ascontiguousarray(found).reshape(found.shape)  # the former makes vectors of scalars
+        plain = found.astype(found.dtype.newbyteorder("<"), copy=False)
+        end = reached + plain.nbytes
+        entries.append(SafetensorsEntry(name, _TYPE_OF_FORMAT[format_of(plain).name], plain.shape, reached, end))
+        values.append(plain)
+        reached = end
+    with replace_file(path) as file:
+        file.write(encode_header(entries, dict(metadata or {})))
+        for each in values:
+            file.write(each.reshape(-1).view(np.uint8).data)

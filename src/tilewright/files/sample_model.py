@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .safetensors_writer import write_safetensors
+from .safetensors import write_safetensors
 
 Array = np.ndarray[Any, Any]
 WORDS, WIDTH, HIDDEN = 1000, 192, 768  # 1000 is no multiple of a tile: padding is part of the matter
@@ -26,26 +26,26 @@ def sample_model(layers: int = 2) -> dict[str, Array]:
     """
     found: dict[str, Array] = {
         "embed.positions": np.arange(512, dtype=np.int32),
-        "embed.weight": _matrix(WORDS, WIDTH, 0),
+        "embed.weight": _weight_matrix(WORDS, WIDTH, 0),
     }
     for layer in range(layers):
         base, seed = f"layers.{layer}", 100 * (layer + 1)
         for k, name in enumerate("qkvo"):
-            found[f"{base}.attention.{name}.weight"] = _matrix(WIDTH, WIDTH, seed + k)
-        found[f"{base}.mlp.up.weight"] = _matrix(HIDDEN, WIDTH, seed + 10)
-        found[f"{base}.mlp.down.weight"] = _matrix(WIDTH, HIDDEN, seed + 11)
+            found[f"{base}.attention.{name}.weight"] = _weight_matrix(WIDTH, WIDTH, seed + k)
+        found[f"{base}.mlp.up.weight"] = _weight_matrix(HIDDEN, WIDTH, seed + 10)
+        found[f"{base}.mlp.down.weight"] = _weight_matrix(WIDTH, HIDDEN, seed + 11)
         found[f"{base}.norm.weight"] = np.linspace(0.5, 1.5, WIDTH, dtype=np.float32).astype(ml_dtypes.bfloat16)
         found[f"{base}.norm.bias"] = np.zeros(WIDTH, ml_dtypes.bfloat16)
     return found
 
 
-def _matrix(rows: int, columns: int, seed: int) -> Array:
-    values = _bell(rows * columns, seed).reshape(rows, columns) / np.float32(np.sqrt(columns))
+def _weight_matrix(rows: int, columns: int, seed: int) -> Array:
+    values = _normal_values(rows * columns, seed).reshape(rows, columns) / np.float32(np.sqrt(columns))
     values[:, seed % columns] *= 12
     return values
 
 
-def _bell(count: int, seed: int) -> Array:
+def _normal_values(count: int, seed: int) -> Array:
     """Return numbers of mean 0 and variance 1, nearly normal, the same with every release of NumPy."""
     bits = np.arange(count, dtype=np.uint64) + np.uint64(seed << 32)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the mixing of SplitMix64

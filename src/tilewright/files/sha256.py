@@ -51,11 +51,11 @@ def _is_native() -> bool:
     return library is not None and library.tw_sha256_pair(address, None, 0, address, None, 0) == 0
 
 
-def update_both(one: Hash, first: Any, other: Hash, second: Any) -> None:
+def update_pair(one: Hash, first: Any, other: Hash, second: Any) -> None:
     """Take bytes into two hashes, in little more time than the longer of the two takes.
 
     >>> one, other = new_hash(), new_hash()
-    >>> update_both(one, b"a" * 1000, other, b"b" * 70)
+    >>> update_pair(one, b"a" * 1000, other, b"b" * 70)
     >>> other.hexdigest() == hashlib.sha256(b"b" * 70).hexdigest()
     True
     """

@@ -14,14 +14,14 @@ import numpy as np
 
 from ..errors import FileFormatError
 
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class SourceFile:
     """A regular file: its size, its bytes as a map, and reads of any ranges into memory of one's own.
 
-    No descriptor is kept, so that thousands of files can be held. What was there when the file was first seen is what
+    No descriptor is kept, so that thousands of files can be used. What was there when the file was first seen is what
     every read must find: a file of another size or time raises.
 
     >>> import tempfile
@@ -37,8 +37,8 @@ class SourceFile:
 
     def __init__(self, path: Any) -> None:
         self.path = Path(path)
-        self._map: Bytes | None = None
-        handle, found = self._opened()
+        self._map: ByteArray | None = None
+        handle, found = self._open_checked()
         os.close(handle)
         self.size, self.time = found.st_size, found.st_mtime_ns
 
@@ -50,7 +50,7 @@ class SourceFile:
         self.path, self.size, self.time = state
         self._map = None
 
-    def _opened(self) -> tuple[int, os.stat_result]:
+    def _open_checked(self) -> tuple[int, os.stat_result]:
         # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
         handle = os.open(self.path, _READ_FLAGS)
         found = os.fstat(handle)
@@ -59,14 +59,14 @@ class SourceFile:
             raise FileFormatError(f"{self.path} is not a regular file")
         return handle, found
 
-    def _opened_again(self) -> int:
-        handle, found = self._opened()
+    def _reopen(self) -> int:
+        handle, found = self._open_checked()
         if (found.st_size, found.st_mtime_ns) != (self.size, self.time):
             os.close(handle)
             raise FileFormatError(f"{self.path} has changed since it was opened; start again")
         return handle
 
-    def map(self) -> Bytes:
+    def map(self) -> ByteArray:
         """Return all bytes as a read-only array that is read when it is touched.
 
         >>> import tempfile
@@ -77,7 +77,7 @@ class SourceFile:
         [97, 98]
         """
         if self._map is None:
-            handle = self._opened_again()
+            handle = self._reopen()
             try:
                 mapped: Any = mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if self.size else b""
             finally:
@@ -85,7 +85,7 @@ class SourceFile:
             self._map = np.frombuffer(mapped, np.uint8)
         return self._map
 
-    def read_runs(self, runs: Iterable[tuple[int, int]], out: Bytes) -> None:
+    def read_runs(self, runs: Iterable[tuple[int, int]], out: ByteArray) -> None:
         """Read ranges, given as (offset, size), one after the other into out.
 
         >>> import tempfile
@@ -98,15 +98,15 @@ class SourceFile:
         b'890'
         """
         view, at = out.data, 0
-        handle = self._opened_again()
+        handle = self._reopen()
         try:
             for offset, size in runs:
-                self._fill(handle, offset, view[at : at + size])
+                self._read_into(handle, offset, view[at : at + size])
                 at += size
         finally:
             os.close(handle)
 
-    def _fill(self, handle: int, offset: int, part: memoryview) -> None:
+    def _read_into(self, handle: int, offset: int, part: memoryview) -> None:
         while len(part):
             try:
                 count = _read_at(handle, offset, part)

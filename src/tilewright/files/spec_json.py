@@ -19,10 +19,10 @@ from ..memory import (
     Tile,
     chip_names,
 )
-from .strict_json import whole_numbers
+from .strict_json import expect_integers
 
 Json = dict[str, Any]
-_MOST_RANGES, _MOST_CORES_ALONG = 1024, 1024  # a damaged file must not cost more than its size
+_MAX_CORE_RANGES, _MAX_GRID_EXTENT = 1024, 1024  # a damaged file must not cost more than its size
 
 
 def spec_to_json(spec: TensorSpec) -> Json:
@@ -83,11 +83,11 @@ def spec_from_json(data: Any) -> TensorSpec:
     """
     try:
         known = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
-        _check_keys(data, known, "a tensor spec")
+        _validate_keys(data, known, "a tensor spec")
         tile = Tile(data.get("tile", (32, 32)), bool(data.get("transpose_tile", False)))
         memory = _memory_from_json(data.get("memory", {}))
         chip = _chip_from_json(data.get("chip"))
-        shape = whole_numbers(data["shape"], "the shape")
+        shape = expect_integers(data["shape"], "the shape")
         return TensorSpec(shape, data["dtype"], data["layout"], tile, memory, chip, data.get("alignment"))
     except FileFormatError:
         raise
@@ -97,7 +97,7 @@ def spec_from_json(data: Any) -> TensorSpec:
         raise FileFormatError(f"{repr(data)[:120]} describes no tensor: {problem}") from None
 
 
-def _check_keys(data: Any, known: set[str], what: str) -> None:
+def _validate_keys(data: Any, known: set[str], what: str) -> None:
     if not isinstance(data, dict):
         raise FileFormatError(f"{what} must be an object, got {repr(data)[:40]}")
     unknown = sorted(map(repr, set(data) - known))
@@ -106,15 +106,15 @@ def _check_keys(data: Any, known: set[str], what: str) -> None:
 
 
 def _memory_from_json(data: Any) -> MemoryConfig:
-    _check_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
+    _validate_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
     buffer = data.get("buffer", "dram")
     if "shard" not in data:
         return MemoryConfig("interleaved", buffer)
     corners = data["cores"]
-    if not isinstance(corners, list) or len(corners) > _MOST_RANGES:
-        raise FileFormatError(f"{repr(corners)[:40]} are no cores; give at most {_MOST_RANGES} ranges of them")
+    if not isinstance(corners, list) or len(corners) > _MAX_CORE_RANGES:
+        raise FileFormatError(f"{repr(corners)[:40]} are no cores; give at most {_MAX_CORE_RANGES} ranges of them")
     for x0, y0, x1, y1 in corners:
-        if not all(0 <= c < _MOST_CORES_ALONG for c in (x0, y0, x1, y1)):
+        if not all(0 <= c < _MAX_GRID_EXTENT for c in (x0, y0, x1, y1)):
             raise FileFormatError(f"core range {[x0, y0, x1, y1]} is on no chip")
     cores = CoreRangeSet([CoreRange((x0, y0), (x1, y1)) for x0, y0, x1, y1 in corners])
     if "distribution" in data:
@@ -131,7 +131,7 @@ def _chip_from_json(data: Any) -> Chip | None:
     if set(data) == {"name", "dispatch", "harvested"}:
         return Chip.named(**data)
     chip = Chip(**{name: _as_tuples(value) for name, value in data.items()})
-    if max(*chip.grid, chip.dram_banks, chip.storage_banks) > _MOST_CORES_ALONG:
+    if max(*chip.grid, chip.dram_banks, chip.storage_banks) > _MAX_GRID_EXTENT:
         raise FileFormatError(
             f"{chip.name} has {chip.grid} cores and {chip.dram_banks} DRAM banks: no such chip exists"
         )

@@ -17,9 +17,9 @@ from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..layout.boxes import Box
 from ..memory import TensorLayout, TensorSpec, from_bytes
-from .boxes import PagedBoxes, Runs, box_of
 from .mesh import Mesh
-from .source_file import Bytes, SourceFile
+from .paged_boxes import PagedBoxes, Runs, as_box
+from .source_file import ByteArray, SourceFile
 
 Array = np.ndarray[Any, Any]
 
@@ -40,10 +40,10 @@ class ScatteredPages(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StoredPart:
     """A box of a tensor whose pages are in one place of a file.
 
-    >>> Part(Box((0, 0), (4, 8)), 128).offset
+    >>> StoredPart(Box((0, 0), (4, 8)), 128).offset
     128
     """
 
@@ -78,7 +78,7 @@ class StoredTensor:
     byte_range: tuple[int, int]
     file: SourceFile
     host: TensorSpec | None
-    parts: tuple[Part, ...]
+    parts: tuple[StoredPart, ...]
     order: tuple[int, ...]
     swapped: bool = False
     image: ScatteredPages | None = None
@@ -108,7 +108,7 @@ class StoredTensor:
         order = tuple(reversed(range(rank))) if fortran else tuple(range(rank))
         laid = extents[::-1] if fortran else extents
         host = None if element is None else TensorSpec(laid, element, "row_major")
-        part = Part(Box((0,) * rank, laid), start)
+        part = StoredPart(Box((0,) * rank, laid), start)
         return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, (part,), order, swapped)
 
     @classmethod
@@ -121,7 +121,7 @@ class StoredTensor:
         1088
         """
         shape = spec.shape.logical
-        part = Part(Box((0,) * len(shape), shape), start)
+        part = StoredPart(Box((0,) * len(shape), shape), start)
         reach = (start, start + (spec.nbytes if image is None else image.nbytes))
         order = tuple(range(len(shape)))
         return cls(name, kind, shape, spec.dtype, spec, reach, file, spec, (part,), order, image=image)
@@ -158,7 +158,7 @@ class StoredTensor:
         return prod(self.shape)
 
     @property
-    def raw(self) -> Bytes:
+    def raw(self) -> ByteArray:
         """Return the bytes of the tensor in its file, mapped: they are read when they are touched.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0).raw.tobytes()
@@ -203,10 +203,10 @@ class StoredTensor:
         ...     open_tensors(Path(folder, "x.npy"))["x"].read(slice(2, 3)).tolist()
         [[6, 7, 8]]
         """
-        asked = box_of(box, self.shape)
-        laid = asked.turned(_inverse(self.order))
+        asked = as_box(box, self.shape)
+        laid = asked.turned(inverse_order(self.order))
         found: Array | None = None
-        for part, common in self._touched(laid):
+        for part, common in self._parts_in(laid):
             values = self._read_part(part, common)
             if common == laid:
                 found = values
@@ -217,20 +217,20 @@ class StoredTensor:
             found = np.empty(laid.shape, self.dtype)
         return found.transpose(self.order)
 
-    def _touched(self, box: Box) -> Iterator[tuple[Part, Box]]:
+    def _parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
         """Yield the parts that hold something of a box, each with what it holds of it."""
         for part in self.parts:
             common = box.meeting(part.box)
             if not common.empty:
                 yield part, common
 
-    def _read_part(self, part: Part, box: Box) -> Array:
+    def _read_part(self, part: StoredPart, box: Box) -> Array:
         inside = box.relative_to(part.box.offset)
         around = self.pages.around(inside)
-        data: Bytes = self.read_pages(around, part)
+        data: ByteArray = self.read_pages(around, part)
         return self.decode(data, self.pages.spec_of(around))[inside.relative_to(around.offset).slices]
 
-    def runs(self, box: Box, part: Part | None = None) -> Runs:
+    def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the ranges of the file, as (offset, size), that hold a box of whole pages, in the order of the pages.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
@@ -242,7 +242,7 @@ class StoredTensor:
         runs = runs if self.image is None else self.image.runs(runs)
         return [(part.offset + at, size) for at, size in runs]
 
-    def read_pages(self, box: Box, part: Part | None = None, out: Bytes | None = None) -> Bytes:
+    def read_pages(self, box: Box, part: StoredPart | None = None, out: ByteArray | None = None) -> ByteArray:
         """Return the pages of a box of whole pages, read into the start of out where it is given.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
@@ -251,11 +251,11 @@ class StoredTensor:
         """
         runs = self.runs(box, part)
         size = sum([size for _, size in runs])
-        data: Bytes = aligned_empty(size, np.uint8) if out is None else out[:size]
+        data: ByteArray = aligned_empty(size, np.uint8) if out is None else out[:size]
         self.file.read_runs(runs, data)
         return data
 
-    def decode(self, data: Bytes, spec: TensorSpec) -> Array:
+    def decode(self, data: ByteArray, spec: TensorSpec) -> Array:
         """Return the values of pages that were read from this tensor, in the order of dimensions that they have there.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0)
@@ -273,5 +273,5 @@ class StoredTensor:
         return f"<StoredTensor {self.name!r}: {shape} {self.format or self.kind}, {self.nbytes} bytes>"
 
 
-def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))

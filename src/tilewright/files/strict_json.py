@@ -47,10 +47,10 @@ def parse_json(data: bytes | memoryview | str, what: str) -> Any:
         raise FileFormatError(f"{what} is not JSON: {problem}") from None
 
 
-def whole_number(value: Any, what: str, most: int = 2**63 - 1) -> int:
+def expect_integer(value: Any, what: str, most: int = 2**63 - 1) -> int:
     """Return a JSON value that is an integer from 0 to `most`; true is not 1 here, and 1.0 not either.
 
-    >>> whole_number(7, "an extent")
+    >>> expect_integer(7, "an extent")
     7
     """
     if type(value) is not int or not 0 <= value <= most:
@@ -59,21 +59,21 @@ def whole_number(value: Any, what: str, most: int = 2**63 - 1) -> int:
     return value
 
 
-def whole_numbers(value: Any, what: str, most: int = 64) -> tuple[int, ...]:
+def expect_integers(value: Any, what: str, most: int = 64) -> tuple[int, ...]:
     """Return a JSON list of integers from 0, at most `most` of them, as a tuple.
 
-    >>> whole_numbers([2, 3], "the shape")
+    >>> expect_integers([2, 3], "the shape")
     (2, 3)
     """
     if not isinstance(value, list) or len(value) > most:
         raise FileFormatError(f"{what} is {repr(value)[:40]}; it must be a list of at most {most} whole numbers")
-    return tuple([whole_number(n, f"an entry of {what}") for n in value])
+    return tuple([expect_integer(n, f"an entry of {what}") for n in value])
 
 
-def text_of(value: Any, what: str) -> str:
+def expect_string(value: Any, what: str) -> str:
     """Return a JSON value that is a string of whole characters: one that could be written again.
 
-    >>> text_of("encoder.weight", "a name")
+    >>> expect_string("encoder.weight", "a name")
     'encoder.weight'
     """
     if not isinstance(value, str):

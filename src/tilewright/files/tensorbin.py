@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensorbin files, read by memory map and written whole: a tensor's pages, for one device or a mesh of them.
+"""Tensorbin files, memory-mapped to read and written whole: the pages of a tensor, for one device or a mesh of them.
 
 8 bytes    size of the header, little-endian
 header     a flatbuffer (see tensorbin_header), zeros at its end up to a multiple of 64 from the start of the file
@@ -20,13 +20,16 @@ from ..atomic import replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout import round_up
+from ..layout.boxes import Box
 from ..memory import TensorSpec, from_bytes
 from ..memory.legality import check_placement
 from ..tensor import Tensor
-from .mesh import Coordinate, Topology
-from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
+from .mesh import Coordinate, Mesh, Topology
+from .source_file import SourceFile
+from .stored_tensor import StoredPart, StoredTensor
+from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
 
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 SIZE_BYTES = 8
 _ALIGNMENT = 64
 
@@ -39,8 +42,8 @@ class Tensorbin:
 
     >>> from tilewright.memory import to_bytes
     >>> spec = TensorSpec((2, 3), "float32", "tile")
-    >>> held = Tensorbin(spec, to_bytes([[1, 2, 3], [4, 5, 6]], spec))
-    >>> held.mesh_shape, held.pages().nbytes, held.array().tolist()
+    >>> tensorbin = Tensorbin(spec, to_bytes([[1, 2, 3], [4, 5, 6]], spec))
+    >>> tensorbin.mesh_shape, tensorbin.pages().nbytes, tensorbin.array().tolist()
     ((1, 1), 4096, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     """
 
@@ -50,24 +53,26 @@ class Tensorbin:
         self.spec = spec
         self.mesh_shape = tuple([int(n) for n in mesh_shape])
         parts = shards if isinstance(shards, Mapping) else {(0,) * len(self.mesh_shape): shards}
-        self.shards: dict[Coordinate, Bytes] = {tuple(at): self._checked(at, part) for at, part in parts.items()}
-        self.topology = self._replicated() if topology is None else topology
+        self.shards: dict[Coordinate, ByteArray] = {
+            tuple(at): self._validate_part(at, part) for at, part in parts.items()
+        }
+        self.topology = self._replicated_topology() if topology is None else topology
 
-    def _replicated(self) -> Topology:
+    def _replicated_topology(self) -> Topology:
         """Return the topology of devices that all hold the same, or raise if they do not."""
         first = next(iter(self.shards), None)
         for at, part in self.shards.items():
-            if first is not None and not _same_bytes(part, self.shards[first]):
+            if first is not None and not _are_equal_bytes(part, self.shards[first]):
                 raise LayoutError(
                     f"devices {first} and {at} hold different bytes; give the topology that makes one tensor of them,"
                     " such as Topology((2,), (0,), ((0, 0), (0, 1))) for two along dimension 0"
                 )
         return Topology.replicated(self.shards)
 
-    def _checked(self, at: Any, part: Any) -> Bytes:
+    def _validate_part(self, at: Any, part: Any) -> ByteArray:
         if len(at) != len(self.mesh_shape) or not all(0 <= c < n for c, n in zip(at, self.mesh_shape, strict=True)):
             raise LayoutError(f"device {tuple(at)} is outside the mesh {list(self.mesh_shape)}")
-        data: Bytes = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
+        data: ByteArray = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
         if not data.flags.c_contiguous or data.nbytes != self.spec.nbytes:
             raise LayoutError(
                 f"the part of device {tuple(at)} has {data.nbytes} bytes with strides {data.strides}, and the pages of"
@@ -75,13 +80,13 @@ class Tensorbin:
             )
         return data.reshape(-1).view(np.uint8)
 
-    def pages(self, device: Any = None) -> Bytes:
+    def pages(self, device: Any = None) -> ByteArray:
         """Return the bytes of a device's pages, without a copy; device is needed where they differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").pages((0, 0)).tolist()
         [97, 98, 99, 100]
         """
-        if device is None and self._all_alike:
+        if device is None and self._is_replicated:
             return next(iter(self.shards.values()))
         at = None if device is None else tuple(device)
         if at is None or at not in self.shards:
@@ -91,7 +96,7 @@ class Tensorbin:
         return self.shards[at]
 
     @property
-    def _all_alike(self) -> bool:
+    def _is_replicated(self) -> bool:
         whole = all(cut is None for cut in self.topology.placements)
         return len(self.shards) == 1 or (bool(self.shards) and whole)
 
@@ -108,17 +113,17 @@ class Tensorbin:
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
         >>> topology = Topology((2,), (0,), ((0, 0), (0, 1)))
-        >>> held = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
-        >>> held.array((0, 1)).tolist(), held.array().tolist()
+        >>> tensorbin = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
+        >>> tensorbin.array((0, 1)).tolist(), tensorbin.array().tolist()
         ([99, 100], [97, 98, 99, 100])
         """
-        if device is not None or self._all_alike:
+        if device is not None or self._is_replicated:
             return from_bytes(self.pages(device), self.spec, dtype)
-        self.topology.check_complete()
+        self.topology.validate_complete()
         shape = self.spec.shape.logical
         parts = (from_bytes(self.pages(at), self.spec, dtype) for at in self.topology.coordinates)
         first = next(parts)
-        whole = np.empty(self.topology.shape_of_whole(shape), first.dtype)
+        whole = np.empty(self.topology.global_shape(shape), first.dtype)
         for index, part in enumerate(chain([first], parts)):
             copy(part, whole[self.topology.window(index, shape)])
         return whole
@@ -156,20 +161,20 @@ def parse_tensorbin(data: Any) -> Tensorbin:
     TensorSpec((4,), 'uint8', 'row_major')
     """
     view = memoryview(data)
-    header, start = parse_start(view, len(view))
-    parts: Bytes = np.frombuffer(view[start:], np.uint8)
+    header, start = parse_file_start(view, len(view))
+    parts: ByteArray = np.frombuffer(view[start:], np.uint8)
     found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
     return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
 
 
-def parse_start(data: bytes | memoryview, size: int) -> tuple[Header, int]:
+def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHeader, int]:
     """Return the checked header of a tensorbin file of so many bytes, of which data are the first, and where it ends.
 
     >>> import io
     >>> file = io.BytesIO()
     >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
-    >>> parse_start(file.getvalue(), len(file.getvalue()))[0].extents
-    {(0, 0): Extent(offset=0, size=4)}
+    >>> parse_file_start(file.getvalue(), len(file.getvalue()))[0].extents
+    {(0, 0): ByteExtent(offset=0, size=4)}
     """
     view = memoryview(data)
     if len(view) < SIZE_BYTES:
@@ -203,7 +208,7 @@ def parse_start(data: bytes | memoryview, size: int) -> tuple[Header, int]:
     return header, start
 
 
-def write_tensorbin(path: Any, held: Tensorbin) -> None:
+def write_tensorbin(path: Any, tensorbin: Tensorbin) -> None:
     """Write a tensorbin file; what is at path is replaced when all is written, and stays if anything fails.
 
     >>> import tempfile
@@ -213,10 +218,10 @@ def write_tensorbin(path: Any, held: Tensorbin) -> None:
     4
     """
     with replace_file(path) as file:
-        write_to(file, held)
+        write_to(file, tensorbin)
 
 
-def write_to(file: IO[bytes], held: Tensorbin) -> None:
+def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
     """Write a tensorbin file to an open one.
 
     >>> import io
@@ -225,16 +230,16 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
     >>> file.getvalue()[-4:]
     b'abcd'
     """
-    dtype_code(held.spec.dtype)
-    check_placement(held.spec)
-    if not held.spec.nbytes or not held.shards:
+    dtype_code(tensorbin.spec.dtype)
+    check_placement(tensorbin.spec)
+    if not tensorbin.spec.nbytes or not tensorbin.shards:
         raise LayoutError(
-            f"a tensorbin file cannot be empty, and {held.spec} on {len(held.shards)} devices has no bytes"
+            f"a tensorbin file cannot be empty, and {tensorbin.spec} on {len(tensorbin.shards)} devices has no bytes"
         )
     extents, parts, end = {}, [], 0
     placed: dict[Any, int] = {}  # devices that share memory, or are replicas, share a place in the file
-    replicas = _replicas(held)
-    for at, part in held.shards.items():
+    replicas = _replicas(tensorbin)
+    for at, part in tensorbin.shards.items():
         keys = (part.ctypes.data, replicas.get(at, at))
         start = next((placed[key] for key in keys if key in placed), None)
         if start is None:
@@ -242,24 +247,24 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
             parts.append((start - end, part))
             end = start + part.nbytes
         placed.update(dict.fromkeys(keys, start))
-        extents[at] = Extent(start, part.nbytes)
-    file.write(_start_of_file(Header(held.spec, held.mesh_shape, extents, held.topology)))
+        extents[at] = ByteExtent(start, part.nbytes)
+    file.write(_encode_header_block(TensorbinHeader(tensorbin.spec, tensorbin.mesh_shape, extents, tensorbin.topology)))
     for gap, part in parts:
         file.write(bytes(gap))
         file.write(part.data)
 
 
-def _replicas(held: Tensorbin) -> dict[Coordinate, Coordinate]:
+def _replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
     """Return for each device the first one that holds the same part of the tensor; they must hold the same bytes."""
-    topology, shape = held.topology, held.spec.shape.logical
+    topology, shape = tensorbin.topology, tensorbin.spec.shape.logical
     first: dict[Any, Coordinate] = {}
     found = {}
     for index, at in enumerate(topology.coordinates):
-        if at not in held.shards:
+        if at not in tensorbin.shards:
             continue
         window = tuple([(each.start, each.stop) for each in topology.window(index, shape)])
         found[at] = first.setdefault(window, at)
-        if not _same_bytes(held.shards[at], held.shards[found[at]]):
+        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[found[at]]):
             raise LayoutError(
                 f"devices {found[at]} and {at} are replicas of one part, and hold different bytes; give both the same,"
                 " or another topology"
@@ -267,25 +272,81 @@ def _replicas(held: Tensorbin) -> dict[Coordinate, Coordinate]:
     return found
 
 
-def _same_bytes(one: Bytes, other: Bytes) -> bool:
+def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
     return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
 
 
-def start_of_file(spec: TensorSpec) -> bytes:
+def encode_file_start(spec: TensorSpec) -> bytes:
     """Return all that comes before the pages of a tensor in a tensorbin file for one device.
 
-    >>> len(start_of_file(TensorSpec((60, 90), "bfloat8_b"))) % 64
+    >>> len(encode_file_start(TensorSpec((60, 90), "bfloat8_b"))) % 64
     0
     """
     dtype_code(spec.dtype)
     check_placement(spec)
     if not spec.nbytes:
         raise LayoutError(f"a tensorbin file cannot be empty, and {spec} has no bytes")
-    devices: dict[Coordinate, Extent] = {(0, 0): Extent(0, spec.nbytes)}
-    return _start_of_file(Header(spec, (1, 1), devices, Topology.replicated(devices)))
+    devices: dict[Coordinate, ByteExtent] = {(0, 0): ByteExtent(0, spec.nbytes)}
+    return _encode_header_block(TensorbinHeader(spec, (1, 1), devices, Topology.replicated(devices)))
 
 
-def _start_of_file(header: Header) -> bytes:
+def _encode_header_block(header: TensorbinHeader) -> bytes:
     fields = encode_header(header)
     fields += bytes(-(SIZE_BYTES + len(fields)) % _ALIGNMENT)
     return len(fields).to_bytes(SIZE_BYTES, "little") + fields
+
+
+_MAX_HEADER_READ = 1 << 26  # whose header describes one tensor
+
+
+def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
+    """Return the tensor of a tensorbin file; one that a mesh of devices shares is the whole, its parts put together.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tilewright.files import Tensorbin, write_tensorbin
+    >>> from tilewright.memory import TensorSpec
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    ...     read_tensorbin_tensor(Path(folder, "x.tensorbin"), "x").read().tolist()
+    [97, 98, 99, 100]
+    """
+    file = SourceFile(path)
+    header, start = parse_file_start(_read_header_bytes(file), file.size)
+    try:
+        shape, parts = _device_parts(header, start)
+    except FileFormatError:
+        raise
+    except TilewrightError as problem:
+        raise FileFormatError(f"the parts of the mesh make no tensor: {problem}") from None
+    spec = header.spec
+    offsets = [start + each.offset for each in header.extents.values()]
+    reach = (min(offsets), max(offsets) + spec.nbytes)
+    order = tuple(range(len(shape)))
+    mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical) if len(header.extents) > 1 else None
+    return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, reach, file, spec, parts, order, mesh=mesh)
+
+
+def _read_header_bytes(file: SourceFile) -> bytes:
+    """Return the bytes up to the end of the header, and no more: a directory may have hundreds of large files."""
+    size = int.from_bytes(file.read(0, min(file.size, SIZE_BYTES)), "little")
+    return file.read(0, min(file.size, SIZE_BYTES + size, _MAX_HEADER_READ))
+
+
+def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...], tuple[StoredPart, ...]]:
+    """Return the shape of the whole tensor and where its parts are, each once."""
+    shape, topology, extents = header.spec.shape.logical, header.topology, header.extents
+    if not extents:
+        raise FileFormatError("the file has no shard")
+    if len(extents) == 1 or all(cut is None for cut in topology.placements):
+        first = next(iter(extents.values()))
+        return shape, (StoredPart(Box((0,) * len(shape), shape), start + first.offset),)
+    topology.validate_complete()
+    parts: dict[Box, StoredPart] = {}  # replicas are the same box again
+    for index, at in enumerate(topology.coordinates):
+        if at not in extents:
+            raise FileFormatError(f"there is no shard for the device {at}")
+        window = topology.window(index, shape)
+        box = Box.between(tuple([each.start for each in window]), tuple([each.stop for each in window]))
+        parts.setdefault(box, StoredPart(box, start + extents[at].offset))
+    return topology.global_shape(shape), tuple(parts.values())

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
-from ..files.arrays import new_array, open_array
+from ..files.array_file import create_array, open_array
 from .operands import (
     Input,
     Output,
@@ -253,7 +253,7 @@ def stream(
         target_dtype = np.dtype(sources[0].dtype if dtype is None else dtype)
         function = _as_array_function(compute)
         targets = [
-            files.enter_context(new_array(item, shape, target_dtype)) if isinstance(item, (str, Path)) else item
+            files.enter_context(create_array(item, shape, target_dtype)) if isinstance(item, (str, Path)) else item
             for item in as_list(target)
         ]
         if compute is not None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..copying.device_array import on_device
 from ..errors import LayoutError, TransferError
-from ..files.arrays import map_file
+from ..files.array_file import map_file
 from ..files.npy import read_npy_layout
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint, SlicedEndpoint, reject_array_wrappers
 from .mapped_endpoint import MappedEndpoint, find_memmap, is_shared_map

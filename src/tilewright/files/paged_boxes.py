@@ -22,10 +22,10 @@ from ..memory import TensorLayout, TensorSpec, alignment_of, padded_extents
 Runs = list[tuple[int, int]]
 
 
-def box_of(ranges: Any, shape: tuple[int, ...]) -> Box:
+def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
     """Return the box that slices cut out of a shape; None is all of it, and dimensions left out are whole.
 
-    >>> box_of((slice(2, 5),), (8, 10)), box_of(slice(3, None), (8, 10)).shape
+    >>> as_box((slice(2, 5),), (8, 10)), as_box(slice(3, None), (8, 10)).shape
     (Box(offset=(2, 0), shape=(3, 10)), (5, 10))
     """
     if isinstance(ranges, Box):
@@ -91,7 +91,7 @@ class PagedBoxes:
         ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
         return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
 
-    def _in_units(self, box: Box) -> tuple[list[int], list[int]]:
+    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
         """Return where a box of whole pages starts in the grid of units, and how many it has, as stored."""
         lead = len(self._grid) - len(box.offset)
         start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
@@ -109,7 +109,7 @@ class PagedBoxes:
         >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
         [(20, 4), (36, 4)]
         """
-        start, count = self._in_units(box)
+        start, count = self._unit_range(box)
         if not all(count):
             return []
         inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
@@ -130,7 +130,7 @@ class PagedBoxes:
         TensorSpec((4, 70), 'bfloat8_b', 'tile')
         """
         whole = self.spec
-        _, count = self._in_units(box)
+        _, count = self._unit_range(box)
         padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
         usual = whole.tile.shape if whole.layout is TensorLayout.TILE else (1,)
         own = padded_extents(box.shape, usual) == padded or 0 in padded

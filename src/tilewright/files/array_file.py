@@ -36,9 +36,9 @@ def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = Non
     [3, 4, 5]
     """
     file = Path(path)
-    kind = None if dtype is None else scalar_dtype(dtype)
+    kind = None if dtype is None else as_scalar_dtype(dtype)
     if file.suffix == ".zarr":
-        return _zarr(file).open_array(str(file), mode="r")
+        return _import_zarr(file).open_array(str(file), mode="r")
     if not file.exists():
         raise FileNotFoundError(2, "No such file or directory", str(file))
     if file.suffix == ".npy":
@@ -50,41 +50,41 @@ def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = Non
     wanted, size = prod(shape) * kind.itemsize, SourceFile(file).size
     if size != wanted:
         raise FileFormatError(f"{file}: {list(shape)} of {kind} takes {wanted} bytes, but the file has {size}")
-    return _mapped(file, kind, shape)
+    return _map_array(file, kind, shape)
 
 
 @contextmanager
-def new_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any = None) -> Iterator[Any]:
+def create_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any = None) -> Iterator[Any]:
     """Yield an array to write into, in a file that takes its name when all went well, and is gone if not.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with new_array(Path(folder, "a.npy"), (2, 3), "int32") as array:
+    ...     with create_array(Path(folder, "a.npy"), (2, 3), "int32") as array:
     ...         array[...] = 7
     ...     sorted(os.listdir(folder)), int(np.load(Path(folder, "a.npy")).sum())
     (['a.npy'], 42)
     """
-    file, extents, kind = Path(path), tuple([int(n) for n in shape]), scalar_dtype(dtype)
+    file, extents, kind = Path(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
     if file.suffix not in SUFFIXES:
         raise FileFormatError(f"{file}: arrays end in one of {', '.join(SUFFIXES)}; give it such a name")
     if file.suffix == ".zarr":
         with replace_folder(file) as folder:
             # zarr would write chunks that are all zero as nothing, which reads the same
-            yield _zarr(file).open_array(
+            yield _import_zarr(file).open_array(
                 str(folder), mode="w", shape=extents, dtype=kind, chunks=tuple(chunks or extents)
             )
         return
     with replace_file(file) as draft:
-        array = _map_new(Path(draft.name), file.suffix, extents, kind)
+        array = _map_new_array(Path(draft.name), file.suffix, extents, kind)
         yield array
         if isinstance(array, np.memmap):
             array.flush()
 
 
-def scalar_dtype(dtype: Any) -> np.dtype[Any]:
+def as_scalar_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the NumPy type of a scalar format, or any NumPy type of plain numbers; blocks have none.
 
-    >>> scalar_dtype("bf16").itemsize
+    >>> as_scalar_dtype("bf16").itemsize
     2
     """
     if isinstance(dtype, np.dtype):
@@ -98,7 +98,7 @@ def scalar_dtype(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-def _map_new(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+def _map_new_array(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
     """Return an array over a draft, which is empty so far."""
     if suffix == ".npy":
         return np.lib.format.open_memmap(draft, mode="w+", dtype=kind, shape=shape)
@@ -112,10 +112,10 @@ def _open_npy(file: Path, kind: np.dtype[Any] | None) -> Any:
     dtype = layout.dtype if kind is None else kind
     if dtype.itemsize != layout.dtype.itemsize:
         raise FileFormatError(f"{file}: its elements are {layout.dtype}, which cannot be taken for {kind}")
-    return _mapped(file, dtype, layout.shape, layout.offset, layout.fortran_order)
+    return _map_array(file, dtype, layout.shape, layout.offset, layout.fortran_order)
 
 
-def _mapped(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortran_order: bool = False) -> Any:
+def _map_array(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortran_order: bool = False) -> Any:
     array, handle = map_file(str(file), dtype, tuple(shape), offset, fortran_order, writing=False)
     if handle >= 0:
         os.close(handle)
@@ -154,7 +154,7 @@ def map_file(
         return array, os.dup(file.fileno())
 
 
-def _zarr(file: Path) -> Any:
+def _import_zarr(file: Path) -> Any:
     try:
         return import_module("zarr")
     except ModuleNotFoundError:
