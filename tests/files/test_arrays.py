@@ -40,7 +40,7 @@ def test_a_failure_leaves_what_was_there(tmp_path, suffix):
 def test_bfloat16_is_what_it_is_said_to_be(tmp_path):
     np.save(tmp_path / "x.npy", VALUES.astype(ml_dtypes.bfloat16))
     assert open_array(tmp_path / "x.npy", dtype="bfloat16")[1, 2] == 12
-    with pytest.raises(FileFormatError, match="cannot be taken for"):
+    with pytest.raises(FileFormatError, match="cannot reinterpret elements"):
         open_array(tmp_path / "x.npy", dtype="float32")
 
 
@@ -54,11 +54,11 @@ def test_empty_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("x.txt", b"", {}, "arrays end in one of .npy"),
-        ("x.raw", b"1234", {}, "raw bytes do not say what they are"),
+        ("x.txt", b"", {}, "unknown suffix '.*' for an array; use one of .npy"),
+        ("x.raw", b"1234", {}, "holds raw bytes"),
         ("x.raw", b"1234", {"shape": (3,), "dtype": "int8"}, "takes 3 bytes, but the file has 4"),
-        ("x.npy", b"garbage", {}, "x.npy: it does not start as an .npy file does"),
-        ("x.raw", b"1234", {"shape": (4,), "dtype": "bfloat8_b"}, "stores blocks, not elements"),
+        ("x.npy", b"garbage", {}, "x.npy: not an .npy file"),
+        ("x.raw", b"1234", {"shape": (4,), "dtype": "bfloat8_b"}, "got block format"),
     ],
 )
 def test_files_that_are_none(tmp_path, name, content, options, message):
@@ -70,5 +70,5 @@ def test_files_that_are_none(tmp_path, name, content, options, message):
 def test_missing_files_and_wrong_names(tmp_path):
     with pytest.raises(FileNotFoundError):
         open_array(tmp_path / "x.npy")
-    with pytest.raises(FileFormatError, match="arrays end in"), create_array(tmp_path / "x.txt", (1,), "int8"):
+    with pytest.raises(FileFormatError, match="unknown suffix"), create_array(tmp_path / "x.txt", (1,), "int8"):
         pass

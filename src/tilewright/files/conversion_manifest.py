@@ -32,7 +32,7 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """A range of bytes of a file, and their SHA-256; the name of a source is that of the file without directories.
+    """A byte range of a file and its SHA-256; `file` has no directories.
 
     >>> ByteRange("model.safetensors", 64, 88, "00" * 32).size
     24
@@ -62,25 +62,25 @@ class ByteRange:
 
     @classmethod
     def from_json(cls, data: Any) -> ByteRange:
-        """Return the range that plain data describe.
+        """Return the range of plain data.
 
         >>> ByteRange.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32}).end
         2
         """
         if not isinstance(data, dict):
-            raise FileFormatError(f"a range of bytes is an object, not {repr(data)[:40]}")
-        ends = expect_integers(data.get("range"), "a range of bytes")
+            raise FileFormatError(f"expected an object as byte range, got {repr(data)[:40]}")
+        ends = expect_integers(data.get("range"), "byte range")
         digest = expect_string(data.get("sha256"), "a SHA-256")
         if len(ends) != 2 or ends[0] > ends[1]:
-            raise FileFormatError(f"{list(ends)} is no range of bytes")
+            raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")
         if len(digest) != 64 or not set(digest) <= _HEX:
-            raise FileFormatError(f"{digest[:80]!r} is no SHA-256: it has 64 digits of 0 to 9 and a to f")
+            raise FileFormatError(f"expected 64 hexadecimal digits as SHA-256, got {digest[:80]!r}")
         return cls(expect_string(data.get("file"), "a file name"), *ends, digest)
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One tensor: its source, its spec, how it was turned, and its output.
+    """One tensor: its source, element type, spec, output, dimension order and padding value.
 
     >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
     >>> entry = ManifestEntry("x", ByteRange("m.npz", 64, 88, "00" * 32), "F32", TensorSpec((2, 3), "uint8"), made)
@@ -117,20 +117,20 @@ class ManifestEntry:
 
     @classmethod
     def from_json(cls, name: str, data: Any) -> ManifestEntry:
-        """Return the entry that plain data describe, or raise a `FileFormatError`.
+        """Return the entry of plain data, or raise a `FileFormatError`.
 
         >>> try:
         ...     ManifestEntry.from_json("x", {"source": {}})
         ... except FileFormatError as problem:
         ...     print(problem)
-        entry 'x': a range of bytes is None; it must be a list of at most 64 whole numbers
+        entry 'x': expected a list of at most 64 integers as byte range, got None
         """
         try:
             if not isinstance(data, dict):
-                raise FileFormatError(f"it is {repr(data)[:40]}; it must be an object")
+                raise FileFormatError(f"expected an object, got {repr(data)[:40]}")
             source, order, pad_value = data.get("source"), data.get("order"), data.get("pad_value", 0)
             if type(pad_value) not in (int, float):
-                raise FileFormatError(f"the pad_value is {repr(pad_value)[:40]}; it must be a number")
+                raise FileFormatError(f"expected a number as pad_value, got {repr(pad_value)[:40]}")
             return cls(
                 name,
                 ByteRange.from_json(source),
@@ -146,7 +146,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConversionManifest:
-    """What a conversion made: the kind of files, the version of the tool, and an entry for each tensor.
+    """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
 
     >>> ConversionManifest("tensorbin", "0.0.1").to_bytes()[:40]
     b'{"manifest": 1,\\n "tilewright": "0.0.1",\\n'
@@ -157,7 +157,7 @@ class ConversionManifest:
     entries: Mapping[str, ManifestEntry] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """Return the manifest as JSON, one line for each tensor, in the order of the entries.
+        """Return the manifest as JSON, one line per tensor, in the order of the entries.
 
         >>> ConversionManifest.from_bytes(ConversionManifest("npy", "0.0.1").to_bytes()) == ConversionManifest(
         ...     "npy", "0.0.1"
@@ -171,18 +171,18 @@ class ConversionManifest:
 
     @classmethod
     def from_bytes(cls, data: bytes | str) -> ConversionManifest:
-        """Return the manifest that a JSON text is, or raise a `FileFormatError`.
+        """Return the manifest of a JSON text, or raise a `FileFormatError`.
 
         >>> try:
         ...     ConversionManifest.from_bytes(b"{}")
         ... except FileFormatError as problem:
         ...     print(problem)
-        the version of the manifest is None; it must be a whole number from 0 to 1
+        expected an integer from 0 to 1 as manifest version, got None
         """
         found = parse_json(data, "the manifest")
         if not isinstance(found, dict):
-            raise FileFormatError(f"the manifest is {repr(found)[:40]}; it must be an object")
-        expect_integer(found.get("manifest"), "the version of the manifest", _VERSION)
+            raise FileFormatError(f"expected an object as manifest, got {repr(found)[:40]}")
+        expect_integer(found.get("manifest"), "manifest version", _VERSION)
         tensors = found.get("tensors")
         if not isinstance(tensors, dict):
             raise FileFormatError("the manifest lists no tensors")
@@ -209,14 +209,14 @@ def read_manifest(path: Any) -> ConversionManifest:
     """
     file = SourceFile(path)
     if file.size > _MAX_BYTES:
-        raise FileFormatError(f"a manifest of {file.size} bytes is too large; at most {_MAX_BYTES} are read")
+        raise FileFormatError(f"the manifest has {file.size} bytes, more than {_MAX_BYTES}")
     return ConversionManifest.from_bytes(file.read(0, file.size))
 
 
 def open_converted_tensors(
     folder: Path, manifest: ConversionManifest, follow_symlinks: bool = False
 ) -> list[StoredTensor]:
-    """Return the tensors that a manifest lists, each from the file it names.
+    """Return the tensors that a manifest lists, from their files.
 
     >>> open_converted_tensors(Path("nowhere"), ConversionManifest("npy", "0.0.1"))
     []
@@ -227,20 +227,20 @@ def open_converted_tensors(
         try:
             found.append(open_converted_tensor(path, name, entry, manifest.to))
         except FileNotFoundError:
-            raise FileFormatError(f"the manifest names {entry.output.file!r}, which is not there") from None
+            raise FileFormatError(f"the manifest lists {entry.output.file!r}, which does not exist") from None
         except FileFormatError as problem:
             raise FileFormatError(f"{path}: {problem}") from None
     return found
 
 
 def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) -> StoredTensor:
-    """Return a tensor that a conversion made, from its file; what the file says must be what the manifest says.
+    """Return a converted tensor from its file; raise unless the file matches its manifest entry.
 
     >>> try:
     ...     open_converted_tensor(Path("x.zip"), "x", None, "zip")
     ... except FileFormatError as problem:
     ...     print(problem)
-    the manifest is of files of the kind 'zip'; known are tensorbin, npy and banks
+    unknown kind of files 'zip' in the manifest; expected tensorbin, npy or banks
     """
     if to == "tensorbin":
         made = read_tensorbin_tensor(path, name)
@@ -252,14 +252,14 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
         made = read_bank_image(path.with_name(path.name[: -len(IMAGE_SUFFIX)] + INDEX_SUFFIX), name)
         kept = made.host == entry.spec
     else:
-        raise FileFormatError(f"the manifest is of files of the kind {to!r}; known are tensorbin, npy and banks")
+        raise FileFormatError(f"unknown kind of files {to!r} in the manifest; expected tensorbin, npy or banks")
     if not kept:
-        raise FileFormatError(f"it holds {made.host}, and the manifest says {entry.spec}")
+        raise FileFormatError(f"the file holds {made.host}, but the manifest says {entry.spec}")
     return made
 
 
 def drop_chip(spec: TensorSpec) -> TensorSpec:
-    """Return a spec without its chip, which tensorbin files do not keep.
+    """Return a spec without its chip, which tensorbin files do not store.
 
     >>> drop_chip(TensorSpec((4, 4), chip="n150"))
     TensorSpec((4, 4), 'bfloat16', 'row_major')
@@ -268,7 +268,7 @@ def drop_chip(spec: TensorSpec) -> TensorSpec:
 
 
 def reinterpret_format(tensor: StoredTensor, element: Format) -> StoredTensor:
-    """Return a dense tensor whose elements mean another format of the same size: NumPy has no name for bfloat16.
+    """Return a dense tensor with its elements reinterpreted as a format of the same size, such as bfloat16 for uint16.
 
     >>> import tempfile, numpy
     >>> from tilewright import format_of
@@ -282,5 +282,5 @@ def reinterpret_format(tensor: StoredTensor, element: Format) -> StoredTensor:
     if tensor.format == element or tensor.host is None:
         return tensor
     if getattr(element, "itemsize", 0) != tensor.dtype.itemsize:
-        raise FileFormatError(f"elements of {tensor.kind} are no {element}")
+        raise FileFormatError(f"cannot reinterpret elements of {tensor.kind} as {element}")
     return replace(tensor, format=element, host=TensorSpec(tensor.host.shape.logical, element, "row_major"))

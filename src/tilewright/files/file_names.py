@@ -25,7 +25,7 @@ _MAX_BYTES = 1000  # of a reference, which is the name of a snapshot
 
 
 def link_root(folder: Path) -> Path:
-    """Return the directory that links of a folder may lead into: the folder, or for a snapshot the model's directory.
+    """Return the directory that links of a folder may point into: the folder, or a snapshot's model directory.
 
     >>> link_root(Path("/hub/models--a--b/snapshots/12ab/sub")).name, link_root(Path("/hub/models--a--b/other")).name
     ('models--a--b', 'other')
@@ -38,7 +38,7 @@ def link_root(folder: Path) -> Path:
 
 
 def find_checkpoint_folder(folder: Path) -> Path:
-    """Return the folder that holds the files of a checkpoint: for a model's directory of the hub, its snapshot.
+    """Return the folder with the files of a checkpoint: for a model directory of the hub, its snapshot.
 
     >>> find_checkpoint_folder(Path("checkpoint"))
     PosixPath('checkpoint')
@@ -52,20 +52,20 @@ def find_checkpoint_folder(folder: Path) -> Path:
         found = [each for each in found if each.name == named] or found
     if len(found) != 1:
         raise FileFormatError(
-            f"{folder} has {len(found)} snapshots, and refs/main names none of them; name the folder of one:"
-            f" {', '.join(each.name for each in found[:8]) or 'there is none, so download the model again'}"
+            f"expected one snapshot in {folder}, got {len(found)}, and refs/main names none of them; give the folder of"
+            f" one: {', '.join(each.name for each in found[:8]) or 'none, download the model again'}"
         )
     return found[0]
 
 
-_MAX_BYTES = 200  # of a file name, so that a suffix and a temporary name still fit where 255 are allowed
-# Terminals act on the first two ranges; the others break a line, or turn around what is shown after them.
+_MAX_BYTES = 200  # of a file name; a suffix and a temporary name must fit into 255
+# Control characters, and characters that break lines or reverse the text after them.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
 def validate_tensor_name(name: str) -> str:
-    """Return a tensor's name, or raise a `FileFormatError` if it is a way out of a directory rather than a name.
+    """Return a tensor's name; raise a `FileFormatError` if it could point outside of a directory.
 
     >>> validate_tensor_name("decoder/layer.0/kernel")
     'decoder/layer.0/kernel'
@@ -73,20 +73,20 @@ def validate_tensor_name(name: str) -> str:
     ...     validate_tensor_name("../../secret")
     ... except FileFormatError as problem:
     ...     print(problem)
-    the tensor name '../../secret' leads out of its directory; no tensor is called that
+    tensor name '../../secret' points outside of its directory
     """
     steps = re.split(r"[/\\]", name)
     if ".." in steps or name[:1] in ("/", "\\") or re.match(r"[A-Za-z]:[/\\]", name):
-        raise FileFormatError(f"the tensor name {name[:80]!r} leads out of its directory; no tensor is called that")
+        raise FileFormatError(f"tensor name {name[:80]!r} points outside of its directory")
     if _UNSAFE.search(name):
-        raise FileFormatError(f"the tensor name {name[:80]!r} holds control characters; no tensor is called that")
+        raise FileFormatError(f"tensor name {name[:80]!r} contains control characters")
     return name
 
 
 def encode_file_name(name: str, all_capitals: bool = False) -> str:
-    """Return the file name, without suffix, for a tensor: letters, digits, `_`, `-` and `.`; the rest as %XX.
+    """Return the file name, without suffix, of a tensor: letters, digits, `_`, `-` and `.`; the rest as %XX.
 
-    `all_capitals` writes capitals as %XX too, for names that differ in nothing else.
+    `all_capitals` also writes capitals as %XX, for names that differ only in case.
 
     >>> encode_file_name("encoder.layer.0.weight"), encode_file_name("a/b c"), encode_file_name(".hidden")
     ('encoder.layer.0.weight', 'a%2Fb%20c', '%2Ehidden')
@@ -100,14 +100,14 @@ def encode_file_name(name: str, all_capitals: bool = False) -> str:
         text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
     if len(text) > _MAX_BYTES:
         raise FileFormatError(
-            f"the tensor name {name[:40]!r}... makes a file name of {len(text)} bytes, and {_MAX_BYTES} are possible;"
-            " write one .safetensors file instead"
+            f"tensor name {name[:40]!r}... makes a file name of {len(text)} bytes, more than {_MAX_BYTES}; write one"
+            " .safetensors file instead"
         )
     return text
 
 
 def decode_file_name(file: str) -> str:
-    """Return the tensor's name that a file name, without suffix, was made from.
+    """Return the tensor name that a file name, without suffix, encodes.
 
     >>> decode_file_name("a%2Fb%20c"), decode_file_name("%2Ehidden"), decode_file_name("plain.name")
     ('a/b c', '.hidden', 'plain.name')
@@ -117,45 +117,46 @@ def decode_file_name(file: str) -> str:
     try:
         return unquote(file, errors="strict")
     except UnicodeDecodeError:
-        raise FileFormatError(f"the file name {file!r} stands for no text") from None
+        raise FileFormatError(f"file name {file!r} does not encode a tensor name") from None
 
 
 def unique_file_names(names: list[str]) -> dict[str, str]:
-    """Return the file name of each tensor, all different, also where a file system takes capitals for small letters.
+    """Return a file name per tensor, unique also on case-insensitive file systems.
 
     >>> unique_file_names(["W", "w", "b"])
     {'W': '%57', 'w': 'w', 'b': 'b'}
     """
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in names:
-        alike.setdefault(encode_file_name(name).lower(), []).append(name)
-    crowded = {name for group in alike.values() if len(group) > 1 for name in group}
-    return {name: encode_file_name(name, name in crowded) for name in names}
+        groups.setdefault(encode_file_name(name).lower(), []).append(name)
+    ambiguous = {name for group in groups.values() if len(group) > 1 for name in group}
+    return {name: encode_file_name(name, name in ambiguous) for name in names}
 
 
 def resolve_inside(folder: Path, name: str, follow_symlinks: bool = False) -> Path:
-    """Return the path of a file of a directory; a name that leads elsewhere, or a link that does, raises.
+    """Return the path of a file in a directory; raise if its name or a link points outside.
 
-    Links may lead anywhere in the directory, and from a snapshot of the Hugging Face hub to the blobs of its model.
+    Links may point anywhere in the directory, and from a snapshot of the Hugging Face hub to the blobs of its model.
+    `follow_symlinks` allows all links.
 
     >>> resolve_inside(Path("models"), "a.safetensors").name
     'a.safetensors'
     """
     if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name or "\0" in name:
-        raise FileFormatError(f"the file name {name[:80]!r} leads out of the directory {folder}")
+        raise FileFormatError(f"file name {name[:80]!r} points outside of the directory {folder}")
     path = folder / name
-    leads_to = path
+    destination = path
     try:
         if stat.S_ISLNK(path.lstat().st_mode):
-            leads_to = Path(os.path.realpath(path))
+            destination = Path(os.path.realpath(path))
             path.stat()
     except FileNotFoundError:
-        pass  # whoever opens it says so
-    except OSError as problem:  # a name of a thousand letters, or links that lead in a circle
-        raise FileFormatError(f"{name[:80]!r} is no file in the directory {folder}: {problem.strerror}") from None
-    if not follow_symlinks and leads_to is not path and not leads_to.is_relative_to(link_root(folder)):
+        pass  # opening it raises
+    except OSError as problem:  # a very long name, or a cycle of links
+        raise FileFormatError(f"cannot open {name[:80]!r} in the directory {folder}: {problem.strerror}") from None
+    if not follow_symlinks and destination is not path and not destination.is_relative_to(link_root(folder)):
         raise FileFormatError(
-            f"{path} is a link that leads out of the directory, to {leads_to}; name the file itself, or follow such"
-            " links with --follow-links (in Python, follow_symlinks=True)"
+            f"{path} is a link that points outside of the directory, to {destination}; give the file itself, or allow"
+            " such links with --follow-links (in Python, follow_symlinks=True)"
         )
     return path

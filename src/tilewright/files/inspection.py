@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect`: what a file or directory holds, from its headers alone; and one tile of it, decoded."""
+"""`inspect`: the tensors of a file or directory, from its headers alone; and single tiles and elements, decoded."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
-    """One tensor of a file: its name, shape and format, how it is placed, where its bytes are, what is padding.
+    """One tensor of a file: its name, shape, format, placement, byte range and padding.
 
-    Where a `mesh` of devices shares the tensor, `shape` is that of the whole, and `spec` that of each device's part.
+    On a `mesh` of devices, `shape` is that of the entire tensor, and `spec` that of each device's part.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528
@@ -51,7 +51,7 @@ class TensorFacts:
 
     @property
     def placed(self) -> str:
-        """Return how the tensor is laid out, in words.
+        """Return a description of the layout.
 
         >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).placed
         'rows'
@@ -67,7 +67,7 @@ class TensorFacts:
         lines = [
             ("tensor", self.name),
             ("shape", shape),
-            ("format", self.format or f"none here; the file calls it {self.kind}"),
+            ("format", self.format or f"unknown ({self.kind})"),
             ("layout", self.placed),
             ("file", self.path),
             ("bytes", f"{self.nbytes}, from {self.byte_range[0]} to {self.byte_range[1]}"),
@@ -92,7 +92,7 @@ class TensorFacts:
 
 
 class Inspection(Shown):
-    """What a file or directory holds: its kind, its files, the text in its headers, and the facts of each tensor.
+    """The content of a file or directory: its kind, its files, the metadata of its headers, and a summary per tensor.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -113,12 +113,12 @@ class Inspection(Shown):
 
     @property
     def kind(self) -> str:
-        """Return what kind of file it is."""
+        """Return the kind of file."""
         return self.file.kind
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Return the free text of the headers."""
+        """Return the metadata of the headers."""
         return dict(self.file.metadata)
 
     @property
@@ -127,7 +127,7 @@ class Inspection(Shown):
         return sum([each.nbytes for each in self.tensors])
 
     def tile(self, name: str, row: int, column: int) -> DecodedTile:
-        """Return one tile of a tensor, decoded: its row and column in the matrix that the tensor folds to.
+        """Return one decoded tile of tensor `name`, by its `row` and `column` in the tensor folded to a matrix.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +138,7 @@ class Inspection(Shown):
         return read_tile(self._read_with_path(name), row, column)
 
     def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> StoredElement:
-        """Return one element of a tensor: its value, its bytes in the file, and its way on a chip.
+        """Return the element of tensor `name` at `coordinate`: its value, its file offset, and its location on `chip`.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +149,7 @@ class Inspection(Shown):
         return read_element(self._read_with_path(name), coordinate, chip)
 
     def facts(self, name: str) -> TensorFacts:
-        """Return the facts of one tensor.
+        """Return the summary of tensor `name`.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -200,9 +200,9 @@ class Inspection(Shown):
 
 
 def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Inspection:
-    """Return what a file or directory holds: tensors, formats, specs, sizes, padding. Only headers are read.
+    """Return the content of a file or directory: tensors, formats, specs, sizes, padding. Only headers are read.
 
-    Links that lead out of a directory are refused unless `follow_symlinks`.
+    `path` is anything that `open_tensors` takes; `follow_symlinks` allows links that point outside of a directory.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -217,8 +217,8 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
     spec = tensor.spec
     padding = 0
     if spec is not None:
-        tensorbin = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
-        padding = tensorbin - tensor.size * spec.page_bytes // spec.page_elements
+        stored = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
+        padding = stored - tensor.size * spec.page_bytes // spec.page_elements
     return TensorFacts(
         tensor.name,
         tensor.shape,
@@ -232,8 +232,8 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
     )
 
 
-def _count_text(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _count_text(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _shorten(value: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`open_tensors`: the tensors of a file or directory, whatever the format, by name."""
+"""`open_tensors`: the tensors of a file or directory of any format, by name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TensorFile(Mapping[str, StoredTensor]):
             validate_tensor_name(each.name)
             if each.name in self._tensors:
                 places = sorted({str(self._tensors[each.name].path), str(each.path)})
-                raise FileFormatError(f"the tensor {each.name!r} is there twice, in {' and '.join(places)}")
+                raise FileFormatError(f"tensor {each.name!r} exists twice, in {' and '.join(places)}")
             self._tensors[each.name] = each
 
     def __getitem__(self, name: str) -> StoredTensor:
@@ -56,7 +56,7 @@ class TensorFile(Mapping[str, StoredTensor]):
             return self._tensors[name]
         except KeyError:
             near = get_close_matches(str(name), list(self._tensors), 1)
-            hint = f"; do you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
             raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
 
     def __iter__(self) -> Iterator[str]:
@@ -94,11 +94,11 @@ class TensorFile(Mapping[str, StoredTensor]):
 
 
 def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
-    """Return the tensors of a file or directory; headers are read and checked, the data wait until they are asked for.
+    """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
-    `.safetensors` (also sharded, by its index), `.npy`, `.npz`, `.tensorbin`, our bank images by their index, or a
-    directory of these, such as a model of the Hugging Face hub or one of its snapshots. Links that lead out of a
-    directory (or of the hub's model) are refused unless `follow_symlinks`. What is damaged raises a `FileFormatError`.
+    `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank
+    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots. `follow_symlinks`
+    allows links that point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -107,22 +107,22 @@ def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
     ...     {name: each.shape for name, each in open_tensors(folder).items()}
     {'x': (3,), 'y': (2,)}
     """
-    given = Path(path)
-    if given.is_dir():
-        return _read_directory(find_checkpoint_folder(given), follow_symlinks)
-    if given.name.endswith(INDEX_SUFFIX):
-        return _read_with_path(given, lambda: TensorFile(given, "bank image", [_read_image(given)]))
-    if given.name.endswith(INDEX):
-        return _read_with_path(given, lambda: _read_sharded(given, follow_symlinks))
-    if given.suffix not in SUFFIXES:
-        given.stat()  # a file that is not there is that, and not one of an unknown kind
+    file = Path(path)
+    if file.is_dir():
+        return _read_directory(find_checkpoint_folder(file), follow_symlinks)
+    if file.name.endswith(INDEX_SUFFIX):
+        return _read_with_path(file, lambda: TensorFile(file, "bank image", [_read_image(file)]))
+    if file.name.endswith(INDEX):
+        return _read_with_path(file, lambda: _read_sharded(file, follow_symlinks))
+    if file.suffix not in SUFFIXES:
+        file.stat()  # a missing file raises FileNotFoundError
         known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
-        raise FileFormatError(f"{given} has the suffix {given.suffix!r}; known are {known}")
-    return _read_with_path(given, lambda: _read_file(given))
+        raise FileFormatError(f"{file} has unknown suffix {file.suffix!r}; known suffixes: {known}")
+    return _read_with_path(file, lambda: _read_file(file))
 
 
 def _read_with_path(path: Path, read: Callable[[], TensorFile]) -> TensorFile:
-    """Return what is read, and let errors name the file."""
+    """Return the result of `read`; errors name the file."""
     try:
         return read()
     except FileFormatError as problem:
@@ -143,14 +143,14 @@ def _read_file(path: Path) -> TensorFile:
 
 
 def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
-    """Return the tensors that the index of a sharded checkpoint lists, each from the file it names."""
+    """Return the tensors that the index of a sharded checkpoint lists."""
     file = SourceFile(index)
     if file.size > _MAX_INDEX_BYTES:
-        raise FileFormatError(f"an index of {file.size} bytes is too large; at most {_MAX_INDEX_BYTES} are read")
+        raise FileFormatError(f"the index has {file.size} bytes, more than {_MAX_INDEX_BYTES}")
     found = parse_json(file.read(0, file.size), "the index")
     listed = found.get("weight_map") if isinstance(found, dict) else None
     if not isinstance(listed, dict):
-        raise FileFormatError("the index has no weight_map that maps names to files")
+        raise FileFormatError("the index has no weight_map")
     homes = {
         expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
     }
@@ -159,16 +159,16 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
     for home in dict.fromkeys(homes.values()):
         path = resolve_inside(index.parent, home, follow_symlinks)
         if path.suffix != ".safetensors":
-            raise FileFormatError(f"the index names {home!r}, which is no .safetensors file")
+            raise FileFormatError(f"the index names {home!r}, which is not a .safetensors file")
         try:
             shard = _read_with_path(path, lambda path=path: _read_file(path))  # type: ignore[misc]
         except FileNotFoundError:
-            raise FileFormatError(f"the index names {home!r}, which is not there") from None
+            raise FileFormatError(f"the index names {home!r}, which does not exist") from None
         shards[home] = dict(shard)
         metadata |= shard.metadata
     for name, home in homes.items():
         if name not in shards[home]:
-            raise FileFormatError(f"the index says that {name!r} is in {home!r}, and it is not")
+            raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
     return TensorFile(index, "sharded safetensors", tensors, metadata)
 
@@ -177,7 +177,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
     indices = [name for name in names if name.endswith(INDEX)]
     if len(indices) > 1:
-        raise FileFormatError(f"{folder} has the indices {', '.join(indices)}; name one of them")
+        raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
         index = resolve_inside(folder, indices[0], follow_symlinks)
         return _read_with_path(index, lambda: _read_sharded(folder / indices[0], follow_symlinks))
@@ -187,7 +187,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
-        raise FileFormatError(f"{folder} has no files of a known kind: {', '.join(SUFFIXES)}")
+        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)})")
     found = [_read_with_path(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
     metadata = {key: value for each in found for key, value in each.metadata.items()}
     return TensorFile(folder, "directory", [each for file in found for each in file.values()], metadata)

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
-    """Return, for every element in a box, the factor that the scale of its block stands for.
+    """Return the scale factor of the block of every element in `box`.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -41,7 +41,7 @@ def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
 
 
 def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
-    """Return, for every element in a box, how far the next larger number is that its block could hold there.
+    """Return the distance to the next representable number for every element in `box`.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -61,16 +61,16 @@ def _fields(tensor: StoredTensor) -> dict[str, Any]:
 
 
 class _BlockPartReader(StoredTensor):
-    """The same tensor read the same way, but for what is made of its bytes."""
+    """A stored tensor that decodes a part of its blocks in place of values."""
 
     def decode(self, data: Any, spec: TensorSpec) -> Array:
-        """Return a number for every element of pages, in logical order."""
+        """Return a number per element of some pages, in logical order."""
         found = self.numbers(take_apart(data, spec.dtype, spec.page_elements))
         plain = TensorSpec(spec.shape.logical, "float32", spec.layout, spec.tile, alignment=spec.alignment)
         return from_bytes(found.astype(np.float32).reshape(-1).view(np.uint8), plain)
 
     def numbers(self, parts: Anatomy) -> Array:
-        """Return a number for every element, [tiles, elements]."""
+        """Return a number per element, [tiles, elements]."""
         raise NotImplementedError
 
 
@@ -84,15 +84,15 @@ class _StepReader(_BlockPartReader):
         return parts.steps()
 
 
-_CELL = 9  # columns of a number
-_WINDOW = (32, 32)  # what is shown of a tensor that has no tiles
+_CELL = 9  # characters per number
+_WINDOW = (32, 32)  # shown of a tensor without tiles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedTile(Shown):
-    """One tile of a tensor, decoded: its values, and for block formats the exponents of their scales, per element.
+    """One decoded tile of a tensor: its values, and for block formats the exponent of the scale of each element.
 
-    Elements that are padding are NaN in `values` and not set in `valid`.
+    Padding elements are NaN in `values` and False in `valid`.
 
     >>> import tempfile
     >>> from tilewright.files import inspect
@@ -113,7 +113,7 @@ class DecodedTile(Shown):
     transposed: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the same for programs; padding is None.
+        """Return plain data; padding is None.
 
         >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
         >>> reading.to_json()["values"]
@@ -128,7 +128,7 @@ class DecodedTile(Shown):
         return None if self.exponents is None else self.exponents.tolist()
 
     def text(self, width: int = 80) -> str:
-        """Return the tile as text, face by face, the exponent of each row of a face between its number and its values.
+        """Return the tile as text of at most `width` columns, face by face: row number, shared exponent, values.
 
         >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 2), np.ones((1, 2)), np.ones((1, 2), bool))
         >>> print(reading.text())
@@ -140,21 +140,21 @@ class DecodedTile(Shown):
         at = ", ".join(map(str, self.start))
         lines = [f"{self.name}: tile {self.tile} of {self.format}, from element ({at})"]
         if self.exponents is not None:
-            lines.append("lines are: row, exponent of two that the block shares, values")
+            lines.append("each line: row, shared exponent of the block, values")
         (rows, columns), (high, wide) = self.values.shape, self.face
         for top in range(0, rows, high):
             for left in range(0, columns, wide):
                 number = self._face_number(top // high, left // wide)
                 lines.append(f"\nface {number}: rows {top} to {top + high - 1}, columns {left} to {left + wide - 1}")
-                lines += self._face(slice(top, top + high), slice(left, left + wide), width)
+                lines += self._face_lines(slice(top, top + high), slice(left, left + wide), width)
         return "\n".join(lines)
 
     def _face_number(self, down: int, across: int) -> int:
-        """Return the place of a face in the order of storage."""
+        """Return the index of a face in storage order."""
         rows, columns = (int(n) for n in self.values.shape)
         return across * (rows // self.face[0]) + down if self.transposed else down * (columns // self.face[1]) + across
 
-    def _face(self, down: slice, across: slice, width: int) -> list[str]:
+    def _face_lines(self, down: slice, across: slice, width: int) -> list[str]:
         scales = None if self.exponents is None else self.exponents[down, across]
         along_rows = scales is not None and bool((scales == scales[:, :1]).all())
         lines = []
@@ -184,7 +184,7 @@ def _format_number(value: float) -> str:
 
 
 def _wrap_cells(front: str, cells: list[str], width: int) -> list[str]:
-    """Return cells in as many lines as they need, the first one with something in front."""
+    """Return cells in as many lines as they need, the first one after a prefix."""
     per_line = 16 if width >= len(front) + 16 * _CELL else 8
     aligned = [f"{cell:>{_CELL}}" for cell in cells]
     pieces = ["".join(aligned[k : k + per_line]) for k in range(0, len(aligned), per_line)]
@@ -192,7 +192,7 @@ def _wrap_cells(front: str, cells: list[str], width: int) -> list[str]:
 
 
 def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
-    """Return a tile of a tensor, decoded, or for a tensor without tiles the window that a tile would be.
+    """Return the decoded tile at (row, column) of a tensor; a tensor without tiles is cut into 32 x 32 windows.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors
@@ -209,8 +209,8 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     down, across = -(-rows // high), -(-columns // wide)
     if not (0 <= row < down * prod(outer) and 0 <= column < across):
         raise LayoutError(
-            f"{tensor.name!r} has {down * prod(outer)} x {across} tiles of {high} x {wide}; there is no tile"
-            f" ({row}, {column})"
+            f"tile ({row}, {column}) does not exist: {tensor.name!r} has {down * prod(outer)} x {across} tiles of"
+            f" {high} x {wide}"
         )
     matrix, row_in_matrix = divmod(row, down)
     leading = [int(k) for k in np.unravel_index(matrix, outer)] if outer else []
@@ -249,9 +249,9 @@ _MAX_NAMED_DEVICES = 8  # that are named
 
 @dataclass(frozen=True, slots=True)
 class StoredElement(Shown):
-    """An element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
+    """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
 
-    Where a mesh of devices shares the tensor, the explanation is that of the part of `devices`, which all hold it.
+    On a mesh of devices, the explanation is for the part of `devices`, which all hold the element.
 
     >>> import tempfile, numpy
     >>> from tilewright.files import inspect
@@ -272,17 +272,17 @@ class StoredElement(Shown):
     mesh: Mesh | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return plain data."""
         stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
         if self.mesh is not None:
             stored |= {"mesh": self.mesh.to_json(), "devices": [list(each) for each in self.devices]}
         return {**stored, "offset": self.offset, "scale_offset": self.scale_offset, **self.explanation.to_json()}
 
     def steps(self) -> list[tuple[str, str]]:
-        """Return the steps of its way, with the value and the bytes in the file before them."""
+        """Return the steps from value and file offset to the location on the chip."""
         also = scale_name(self.explanation.spec)
         shared = "" if self.scale_offset is None else f", its {also} at byte {self.scale_offset}"
-        stored = [("reads", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
+        stored = [("value", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
         if self.mesh is not None:
             holders = ", ".join(map(str, self.devices[:_MAX_NAMED_DEVICES]))
             more = (
@@ -298,7 +298,7 @@ class StoredElement(Shown):
 
 
 def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | None = None) -> StoredElement:
-    """Return an element of a stored tensor; a tensor that is not placed on a chip is placed on the one given.
+    """Return the element of a stored tensor at `coordinate`; `chip` is used if the tensor names none.
 
     >>> import tempfile, numpy
     >>> from tilewright.files import open_tensors
@@ -312,14 +312,14 @@ def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | N
     check_coordinate(at, tensor.shape)
     devices, inside = ((), at) if tensor.mesh is None else tensor.mesh.locate(at)
     too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
-    found = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold what no chip does
+    found = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip
     value = tensor.read(tuple([slice(c, c + 1) for c in at])).reshape(-1)[0].item()
     offset, scale_offset = _file_offsets(tensor, at)
     return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, found, devices, tensor.mesh)
 
 
 def spec_on_chip(tensor: StoredTensor, chip: Any) -> TensorSpec:
-    """Return the spec of a stored tensor, on the chip given if the file names none; rows for one that is not placed.
+    """Return the spec of a stored tensor, on `chip` if it names none; row-major if the file has no spec.
 
     >>> import tempfile, numpy
     >>> from tilewright.files import open_tensors
@@ -329,13 +329,13 @@ def spec_on_chip(tensor: StoredTensor, chip: Any) -> TensorSpec:
     [6] int16 in rows, interleaved in DRAM, wormhole_n150
     """
     if tensor.format is None:
-        raise FormatError(f"{tensor.name} has elements of type {tensor.kind}, for which there is no number format here")
+        raise FormatError(f"{tensor.name} has elements of type {tensor.kind}, which has no number format in tilewright")
     spec = tensor.spec or TensorSpec(tensor.shape, tensor.format)
     return spec if spec.chip is not None else spec.with_chip(chip)
 
 
 def _file_offsets(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int | None]:
-    """Return where the value of an element is in the file, and the scale of its block if it has one."""
+    """Return the file offsets of an element's value and of its block's scale (None for scalar formats)."""
     host = tensor.pages.spec
     laid = tuple([at[d] for d in tensor.order])
     part = next(

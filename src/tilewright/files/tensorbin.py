@@ -35,10 +35,13 @@ _ALIGNMENT = 64
 
 
 class Tensorbin:
-    """What a tensorbin file holds: a tensor spec, and for each device of a mesh the bytes of its pages.
+    """The content of a tensorbin file: a tensor spec, and the pages of each device of a mesh.
 
-    `shards` maps mesh coordinates to bytes; those of a file are read-only views of it, read when they are touched.
-    One array of bytes is short for one device. Without a topology, all devices hold the same.
+    Args:
+        spec: the spec of each device's part.
+        shards: bytes by mesh coordinate; one array of bytes stands for one device. Those of a file are lazy views.
+        mesh_shape: the shape of the mesh.
+        topology: how the parts make one tensor; by default all devices hold the same.
 
     >>> from tilewright.memory import to_bytes
     >>> spec = TensorSpec((2, 3), "float32", "tile")
@@ -59,13 +62,13 @@ class Tensorbin:
         self.topology = self._replicated_topology() if topology is None else topology
 
     def _replicated_topology(self) -> Topology:
-        """Return the topology of devices that all hold the same, or raise if they do not."""
+        """Return the topology of identical devices; raise if they differ."""
         first = next(iter(self.shards), None)
         for at, part in self.shards.items():
             if first is not None and not _are_equal_bytes(part, self.shards[first]):
                 raise LayoutError(
-                    f"devices {first} and {at} hold different bytes; give the topology that makes one tensor of them,"
-                    " such as Topology((2,), (0,), ((0, 0), (0, 1))) for two along dimension 0"
+                    f"devices {first} and {at} hold different bytes; give a topology, such as"
+                    " Topology((2,), (0,), ((0, 0), (0, 1))) for two devices along dimension 0"
                 )
         return Topology.replicated(self.shards)
 
@@ -75,13 +78,13 @@ class Tensorbin:
         data: ByteArray = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
         if not data.flags.c_contiguous or data.nbytes != self.spec.nbytes:
             raise LayoutError(
-                f"the part of device {tuple(at)} has {data.nbytes} bytes with strides {data.strides}, and the pages of"
-                f" {self.spec} are {self.spec.nbytes} contiguous bytes"
+                f"expected {self.spec.nbytes} contiguous bytes for device {tuple(at)} ({self.spec}), got {data.nbytes}"
+                f" bytes with strides {data.strides}"
             )
         return data.reshape(-1).view(np.uint8)
 
     def pages(self, device: Any = None) -> ByteArray:
-        """Return the bytes of a device's pages, without a copy; device is needed where they differ.
+        """Return the bytes of a device's pages, without a copy; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").pages((0, 0)).tolist()
         [97, 98, 99, 100]
@@ -90,9 +93,9 @@ class Tensorbin:
             return next(iter(self.shards.values()))
         at = None if device is None else tuple(device)
         if at is None or at not in self.shards:
-            asked = "the devices hold different parts" if at is None else f"there is no part for device {at}"
+            problem = "the devices hold different parts" if at is None else f"device {at} holds no part"
             parts = ", ".join(map(str, self.shards)) or "none"
-            raise LayoutError(f"{asked}; name one of {parts}, or gather all of them with array()")
+            raise LayoutError(f"{problem}; choose one of {parts}, or gather all with array()")
         return self.shards[at]
 
     @property
@@ -101,7 +104,7 @@ class Tensorbin:
         return len(self.shards) == 1 or (bool(self.shards) and whole)
 
     def tensor(self, device: Any = None) -> Tensor:
-        """Return a device's part as a tensor that borrows its bytes; device is needed where they differ.
+        """Return a device's part as a tensor that borrows its bytes; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").tensor().storage_type.name
         'BORROWED_HOST'
@@ -109,7 +112,7 @@ class Tensorbin:
         return Tensor.from_pages(self.pages(device), self.spec)
 
     def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return the values of a device's part, or of the whole tensor; block formats become float32.
+        """Return the values of a device's part, or of the entire tensor; block formats become float32.
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
         >>> topology = Topology((2,), (0,), ((0, 0), (0, 1)))
@@ -168,7 +171,7 @@ def parse_tensorbin(data: Any) -> Tensorbin:
 
 
 def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHeader, int]:
-    """Return the checked header of a tensorbin file of so many bytes, of which data are the first, and where it ends.
+    """Return the validated header of a tensorbin file of `size` bytes that starts with `data`, and the header's end.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -179,37 +182,36 @@ def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHead
     view = memoryview(data)
     if len(view) < SIZE_BYTES:
         raise FileFormatError(
-            f"{len(view)} bytes are no tensorbin file: it starts with the {SIZE_BYTES} bytes of its header's size"
+            f"not a tensorbin file: {len(view)} bytes are too few for the {SIZE_BYTES}-byte header size"
         )
     header_size = int.from_bytes(view[:SIZE_BYTES], "little")
     if header_size % SIZE_BYTES or header_size > size - SIZE_BYTES:
         raise FileFormatError(
-            f"the header's size is {header_size}; it must be a multiple of {SIZE_BYTES} and at most"
-            f" {size - SIZE_BYTES}, which is what follows"
+            f"the header size is {header_size}, expected a multiple of {SIZE_BYTES} of at most {size - SIZE_BYTES}"
         )
     start = SIZE_BYTES + header_size
     try:
         header = decode_header(view[SIZE_BYTES:start])
     except FileFormatError:
         raise
-    except TilewrightError as problem:  # a shape, tile or sharding that cannot be
-        raise FileFormatError(f"the header describes no tensor: {problem}") from None
+    except TilewrightError as problem:  # an impossible shape, tile or sharding
+        raise FileFormatError(f"invalid tensor spec in the header: {problem}") from None
     if not header.spec.nbytes:
-        raise FileFormatError(f"the header describes {header.spec}, which has no bytes; no such file is written")
+        raise FileFormatError(f"the header describes {header.spec}, which is empty")
     for at, (offset, length) in header.extents.items():
         if length != header.spec.nbytes:
             raise FileFormatError(
-                f"the shard of device {at} has {length} bytes, and the pages of {header.spec} have {header.spec.nbytes}"
+                f"the shard of device {at} has {length} bytes, but {header.spec} takes {header.spec.nbytes}"
             )
         if offset + length > size - start:
             raise FileFormatError(
-                f"the shard of device {at} is {length} bytes at {offset}, and there are {size - start} bytes of data"
+                f"the shard of device {at} ends at byte {offset + length}, but there are {size - start} bytes of data"
             )
     return header, start
 
 
 def write_tensorbin(path: Any, tensorbin: Tensorbin) -> None:
-    """Write a tensorbin file; what is at path is replaced when all is written, and stays if anything fails.
+    """Write a tensorbin file at `path`, atomically: an existing file is replaced only on success.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -222,7 +224,7 @@ def write_tensorbin(path: Any, tensorbin: Tensorbin) -> None:
 
 
 def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
-    """Write a tensorbin file to an open one.
+    """Write a tensorbin file to an open file.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -234,10 +236,10 @@ def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
     check_placement(tensorbin.spec)
     if not tensorbin.spec.nbytes or not tensorbin.shards:
         raise LayoutError(
-            f"a tensorbin file cannot be empty, and {tensorbin.spec} on {len(tensorbin.shards)} devices has no bytes"
+            f"cannot write {tensorbin.spec} on {len(tensorbin.shards)} devices to a tensorbin file: it is empty"
         )
     extents, parts, end = {}, [], 0
-    placed: dict[Any, int] = {}  # devices that share memory, or are replicas, share a place in the file
+    placed: dict[Any, int] = {}  # offsets of parts that several devices share
     replicas = _replicas(tensorbin)
     for at, part in tensorbin.shards.items():
         keys = (part.ctypes.data, replicas.get(at, at))
@@ -255,7 +257,7 @@ def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
 
 
 def _replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
-    """Return for each device the first one that holds the same part of the tensor; they must hold the same bytes."""
+    """Return, per device, the first device with the same part; raise if their bytes differ."""
     topology, shape = tensorbin.topology, tensorbin.spec.shape.logical
     first: dict[Any, Coordinate] = {}
     found = {}
@@ -266,8 +268,8 @@ def _replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
         found[at] = first.setdefault(window, at)
         if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[found[at]]):
             raise LayoutError(
-                f"devices {found[at]} and {at} are replicas of one part, and hold different bytes; give both the same,"
-                " or another topology"
+                f"devices {found[at]} and {at} are replicas but hold different bytes; give both the same, or another"
+                " topology"
             )
     return found
 
@@ -277,7 +279,7 @@ def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
 
 
 def encode_file_start(spec: TensorSpec) -> bytes:
-    """Return all that comes before the pages of a tensor in a tensorbin file for one device.
+    """Return the bytes before the pages in a tensorbin file for one device.
 
     >>> len(encode_file_start(TensorSpec((60, 90), "bfloat8_b"))) % 64
     0
@@ -285,7 +287,7 @@ def encode_file_start(spec: TensorSpec) -> bytes:
     dtype_code(spec.dtype)
     check_placement(spec)
     if not spec.nbytes:
-        raise LayoutError(f"a tensorbin file cannot be empty, and {spec} has no bytes")
+        raise LayoutError(f"cannot write {spec} to a tensorbin file: it is empty")
     devices: dict[Coordinate, ByteExtent] = {(0, 0): ByteExtent(0, spec.nbytes)}
     return _encode_header_block(TensorbinHeader(spec, (1, 1), devices, Topology.replicated(devices)))
 
@@ -296,11 +298,11 @@ def _encode_header_block(header: TensorbinHeader) -> bytes:
     return len(fields).to_bytes(SIZE_BYTES, "little") + fields
 
 
-_MAX_HEADER_READ = 1 << 26  # whose header describes one tensor
+_MAX_HEADER_READ = 1 << 26  # for the header of one tensor
 
 
 def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
-    """Return the tensor of a tensorbin file; one that a mesh of devices shares is the whole, its parts put together.
+    """Return the tensor of a tensorbin file; the parts of a mesh of devices make one tensor.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -318,7 +320,7 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
     except FileFormatError:
         raise
     except TilewrightError as problem:
-        raise FileFormatError(f"the parts of the mesh make no tensor: {problem}") from None
+        raise FileFormatError(f"the parts of the mesh do not make a tensor: {problem}") from None
     spec = header.spec
     offsets = [start + each.offset for each in header.extents.values()]
     reach = (min(offsets), max(offsets) + spec.nbytes)
@@ -328,16 +330,16 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
 
 
 def _read_header_bytes(file: SourceFile) -> bytes:
-    """Return the bytes up to the end of the header, and no more: a directory may have hundreds of large files."""
+    """Return the bytes up to the end of the header, no more: a directory may have hundreds of large files."""
     size = int.from_bytes(file.read(0, min(file.size, SIZE_BYTES)), "little")
     return file.read(0, min(file.size, SIZE_BYTES + size, _MAX_HEADER_READ))
 
 
 def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...], tuple[StoredPart, ...]]:
-    """Return the shape of the whole tensor and where its parts are, each once."""
+    """Return the shape of the entire tensor, and its distinct parts."""
     shape, topology, extents = header.spec.shape.logical, header.topology, header.extents
     if not extents:
-        raise FileFormatError("the file has no shard")
+        raise FileFormatError("the file has no shards")
     if len(extents) == 1 or all(cut is None for cut in topology.placements):
         first = next(iter(extents.values()))
         return shape, (StoredPart(Box((0,) * len(shape), shape), start + first.offset),)
@@ -345,7 +347,7 @@ def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...],
     parts: dict[Box, StoredPart] = {}  # replicas are the same box again
     for index, at in enumerate(topology.coordinates):
         if at not in extents:
-            raise FileFormatError(f"there is no shard for the device {at}")
+            raise FileFormatError(f"the shard of device {at} is missing")
         window = topology.window(index, shape)
         box = Box.between(tuple([each.start for each in window]), tuple([each.stop for each in window]))
         parts.setdefault(box, StoredPart(box, start + extents[at].offset))
