@@ -187,7 +187,7 @@ def test_flatbuffers_check_every_access():
     ]
     with pytest.raises(FileFormatError, match="entry 2 of field"):
         table.entry(3, 2)
-    with pytest.raises(FileFormatError, match="at most 2"):
+    with pytest.raises(FileFormatError, match="more than 2"):
         table.numbers(1, max_count=2)
     for size in range(len(good) - 16):
         with pytest.raises(FileFormatError):

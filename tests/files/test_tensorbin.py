@@ -202,7 +202,7 @@ def test_questions_that_have_no_answer():
     with pytest.raises(tw.LayoutError, match=r"device \(0, 2\) holds no part"):
         halves.pages((0, 2))
     lost = Tensorbin(spec, {(0, 0): b"ab", (0, 1): b"cd"}, (1, 2), Topology((2,), (0,), ((0, 0),)))
-    with pytest.raises(tw.LayoutError, match="2 parts, and 1 devices"):
+    with pytest.raises(tw.LayoutError, match="2 parts, but there are 1 devices"):
         lost.array()
     with pytest.raises(tw.LayoutError, match="cuts dimension 5"):
         Topology((2,), (5,), ()).global_shape((2, 3))
