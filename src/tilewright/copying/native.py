@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ABI_VERSION", "available", "fingerprint", "library", "why_not"]
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 """The TW_ABI_VERSION of native/tilewright.h that this module was written against."""
 
 _FILE_NAME = {"win32": "_native.dll", "darwin": "_native.dylib"}.get(sys.platform, "_native.so")
@@ -166,7 +166,7 @@ def _load() -> _Outcome:
         for run in (library.tw_run, library.tw_run_streaming):
             run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
             run.restype = ctypes.c_int32
-        carry = library.tw_carry
+        carry = library.tw_run_transfers
         pointer, count, number = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
         carry.argtypes = [pointer, number, pointer, count, pointer, count, number]
         carry.restype = ctypes.c_int32

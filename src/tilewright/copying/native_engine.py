@@ -29,7 +29,7 @@ _compiled: CompiledPlans[tuple[Plan, Any, list[Any]]] = CompiledPlans(lambda mad
 
 
 class _NativePart(ctypes.Structure):
-    """`tw_part` of native/tilewright.h."""
+    """`tw_nest` of native/tilewright.h."""
 
     _fields_ = (
         ("op", ctypes.c_int32),
@@ -43,8 +43,8 @@ class _NativePart(ctypes.Structure):
         ("src_offset", ctypes.c_int64),
         ("dst_offset", ctypes.c_int64),
         ("aux_offset", ctypes.c_int64),
-        ("lane_offset", ctypes.c_int64 * _MAX_BLOCK),
-        ("lane_mask", ctypes.c_uint32),
+        ("element_offset", ctypes.c_int64 * _MAX_BLOCK),
+        ("element_mask", ctypes.c_uint32),
         ("block", ctypes.c_int32),
         ("fill", ctypes.c_uint8 * 16),
         ("table_count", ctypes.c_int64),
@@ -119,13 +119,13 @@ def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:
         ("src_stride", part.source),
         ("dst_stride", part.target),
         ("aux_stride", part.scale),
-        ("lane_offset", part.lanes),
+        ("element_offset", part.lanes),
     ):
         field = getattr(out, name)
         for k, value in enumerate(values):
             field[k] = value
     out.src_offset, out.dst_offset, out.aux_offset = part.source_offset, part.target_offset, part.scale_offset
-    out.lane_mask = part.mask
+    out.element_mask = part.mask
     out.block = len(part.lanes)
     for k, byte in enumerate(b"" if clears else fill_value(plan).tobytes()):
         out.fill[k] = byte

@@ -27,11 +27,11 @@ BATCH = 512
 """Tiles that are laid out at once."""
 
 _MOVE = np.dtype([("parts", "i8"), ("source", "i8"), ("target", "i8"), ("count", "i4"), ("streaming", "i4")])
-"""`tw_move` of native/tilewright.h."""
+"""`tw_transfer` of native/tilewright.h."""
 
 
 Native: TypeAlias = tuple[int, int]
-"""Moves that tw_carry can run: their address, and their number."""
+"""Moves that tw_run_transfers can run: their address, and their number."""
 
 NOTHING: Native = (0, 0)
 

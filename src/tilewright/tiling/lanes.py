@@ -106,7 +106,7 @@ class Lanes:
         self._others: list[threading.Thread] = []
         self._checks = pipeline.scheme != "direct"  # there is no compute, and buffers leave as they came
         self._watched = progress is not None or cancel is not None
-        self._carry: Any = native.library().tw_carry if native.available() else None
+        self._carry: Any = native.library().tw_run_transfers if native.available() else None
         self._turn = ctypes.c_int64(0)  # tiles that are computed; only the library writes it
         self._turn_at = ctypes.addressof(self._turn)
         self._counting = threading.Lock()
