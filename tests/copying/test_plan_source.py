@@ -20,7 +20,7 @@ def test_a_called_source_is_the_text_of_the_kernels(dialect):
     text = plan.source(dialect)
     assert text == plan.code(dialect)
     assert "KERNEL(" in text
-    assert "brain_code" in text, "the conversion is part of the kernel"
+    assert "brain_code" in text, "the conversion is nest of the kernel"
     assert ("__kernel" in text) == (dialect == "opencl")
 
 
@@ -52,8 +52,8 @@ def test_a_source_can_be_planned_again_and_follows_its_own_plan():
 
 def test_plans_are_values_that_can_be_replaced_copied_and_pickled():
     plan = plan_copy(PLAIN, TILES)
-    assert plan == Plan(PLAIN, TILES, plan.parts)
-    fewer = replace(plan, parts=plan.parts[:0])
+    assert plan == Plan(PLAIN, TILES, plan.nests)
+    fewer = replace(plan, nests=plan.nests[:0])
     assert fewer.source.plan is fewer
     assert fewer != plan
     for other in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):  # noqa: S301

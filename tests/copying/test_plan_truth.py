@@ -65,7 +65,7 @@ def check_truth(plan, source_side, target_side, memory, engines=("reference",)):
         int(n) for n in re.findall(r"^(\d+) elements of the source", "\n".join(lines), re.MULTILINE)
     )
     nests = re.findall(r"^(copy|fill|pack|unpack|clear) (\d+) (?:elements|bytes)", "\n".join(lines[1:]), re.MULTILINE)
-    assert nests == [(part.operation, str(part.elements)) for part in plan.parts]
+    assert nests == [(nest.operation, str(nest.elements)) for nest in plan.nests]
     for engine in engines:
         made, bytes_written = run(plan, memory, engine)
         np.testing.assert_array_equal(made[touched], wanted[touched], err_msg=engine)
@@ -74,7 +74,7 @@ def check_truth(plan, source_side, target_side, memory, engines=("reference",)):
 
 
 def check_code(plan):
-    """Every part that does something is in a kernel, of the step that it belongs to; what has no code is refused."""
+    """Every nest that does something is in a kernel, of the step that it belongs to; what has no code is refused."""
     if not knows_formats(plan):
         with pytest.raises(FormatError, match="devices have no code for"):
             plan.code("cuda")
@@ -85,9 +85,9 @@ def check_code(plan):
         assert names == [kernel.name for kernel in program.kernels]
         assert len(set(names)) == len(names)
         for number, step in enumerate(plan.steps):
-            busy = [part for part in step.parts if part.elements or part.operation == "pack"]
+            busy = [nest for nest in step.nests if nest.elements or nest.operation == "pack"]
             mine = [kernel for kernel in program.kernels if kernel.step == number]
-            gathered = [re.match(r"(\d+) parts in one launch", kernel.note) for kernel in mine]
+            gathered = [re.match(r"(\d+) nests in one launch", kernel.note) for kernel in mine]
             assert sum(int(match[1]) if match else 1 for match in gathered) >= len(busy)
 
 
@@ -146,7 +146,7 @@ def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
         assert (plan.moved, plan.filled, plan.cropped) == (550, 12 * 64 - 550, 0)
         assert len(plan.stages) > 2
         assert plan.scratch < 550
-        if first == "bfloat8_b":  # the other pairs have the same parts
+        if first == "bfloat8_b":  # the other pairs have the same nests
             check_code(plan)
 
 

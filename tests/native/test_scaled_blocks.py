@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.formats import BLOCK_FORMATS, cast
-from tilewright.formats.bits import dense
+from tilewright.formats.element_encoding import pack_codes
 
 from .abi import F32, LIBRARY, PACK, SCALARS, SCALED, UNPACK, memory, nest
 from .levels import LEVELS, at_level, run_at
@@ -110,7 +110,7 @@ def wanted(kind):
     element = BLOCK_FORMATS[SCALED[kind]]
     values = inputs(element.block)
     scales, codes = element.encode(values)
-    return values, dense(codes, element.bits), scales
+    return values, pack_codes(codes, element.bits), scales
 
 
 def test_packing(run, kind, wanted):
@@ -128,7 +128,7 @@ def test_packing_out_of_order(run, kind, wanted):
     scales, codes = element.encode(values[:, ::-1])
     made = packed(run, kind, F32, np.ascontiguousarray(values), [4 * i for i in reversed(range(block))])
     np.testing.assert_array_equal(made[1], scales)
-    np.testing.assert_array_equal(made[0], dense(codes, element.bits))
+    np.testing.assert_array_equal(made[0], pack_codes(codes, element.bits))
 
 
 @pytest.mark.parametrize("scalar", [BF16, F16])
@@ -140,7 +140,7 @@ def test_packing_every_number_of_sixteen_bits(run, kind, scalar):
     scales, codes = element.encode(values)
     made = packed(run, kind, scalar, values)
     np.testing.assert_array_equal(made[1], scales)
-    np.testing.assert_array_equal(made[0], dense(codes, element.bits))
+    np.testing.assert_array_equal(made[0], pack_codes(codes, element.bits))
 
 
 @pytest.mark.parametrize("scalar", [F32, BF16, F16])
@@ -152,7 +152,7 @@ def test_unpacking_every_code_under_every_scale(run, kind, scalar, turned):
     codes = np.tile(every.astype(np.uint8).reshape(-1, block), (256, 1))
     scales = np.repeat(np.arange(256, dtype=np.uint8), len(every) // block)
     count = len(scales)
-    data = np.concatenate([dense(codes, element.bits).reshape(-1), scales])
+    data = np.concatenate([pack_codes(codes, element.bits).reshape(-1), scales])
     out = memory(count * block * dtype.itemsize + GUARD, 0, POISON)
     order = list(reversed(range(block))) if turned else list(range(block))
     lanes = [dtype.itemsize * i for i in order]

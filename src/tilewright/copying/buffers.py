@@ -99,7 +99,7 @@ def _native(dtype: np.dtype[Any]) -> ScalarFormat:
             " array.astype(array.dtype.newbyteorder('='))"
         )
     element = format_of(dtype)
-    if not isinstance(element, ScalarFormat):
+    if element.has_blocks:
         raise TypeError(f"arrays hold scalar formats, not {element}")
     return element
 

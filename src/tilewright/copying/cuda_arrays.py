@@ -146,7 +146,7 @@ def find(array: Any) -> DeviceArray | None:
         return _of_torch(array) if array.is_cuda else None
     if library == "cupy" and hasattr(array, "data"):
         element = format_of(array.dtype)
-        assert isinstance(element, ScalarFormat)
+        assert not element.has_blocks
         home = CudaHome(int(array.device.id), "cupy")
         return DeviceArray(home, int(array.data.ptr), 0, array.shape, array.strides, element, array)
     try:
@@ -167,7 +167,7 @@ def torch_dtype(element: ScalarFormat) -> Any:
 def _of_torch(tensor: Any) -> DeviceArray:
     name = str(tensor.dtype).partition(".")[2]
     element = format_of(name if name in SCALAR_FORMATS else {"float8_e4m3fn": "float8_e4m3"}.get(name, name))
-    assert isinstance(element, ScalarFormat)
+    assert not element.has_blocks
     if tensor.layout is not sys.modules["torch"].strided:
         raise FormatError(f"a tensor with layout {tensor.layout} has no plain memory; make it dense first")
     home = CudaHome(tensor.device.index or 0, "torch")
@@ -194,7 +194,7 @@ def _of_interface(array: Any) -> DeviceArray | None:
     if found is None:
         return None
     element = format_of(np.dtype(found["typestr"]))
-    assert isinstance(element, ScalarFormat)
+    assert not element.has_blocks
     shape = tuple(found["shape"])
     strides = found.get("strides") or tuple([element.itemsize * prod(shape[k + 1 :]) for k in range(len(shape))])
     address, readonly = found["data"]

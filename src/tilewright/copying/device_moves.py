@@ -92,7 +92,7 @@ def _room(array: Any, home: Any) -> DeviceArray:
 
 def _writes_everything(plan: Plan, target: Any) -> bool:
     nbytes = Buffer.of(target).nbytes
-    if isinstance(plan.target.format, ScalarFormat):
+    if not plan.target.format.has_blocks:
         return prod(plan.target.extents) * plan.target.itemsize == nbytes
     return False
 
@@ -116,7 +116,7 @@ def _as_bytes(array: DeviceArray) -> DeviceArray:
     """Return the span of a device array as plain bytes."""
     start, nbytes = array.span
     element = format_of("uint8")
-    assert isinstance(element, ScalarFormat)
+    assert not element.has_blocks
     return DeviceArray(array.home, array.memory, start, (nbytes,), (1,), element, array.owner)
 
 

@@ -71,7 +71,7 @@ def capsule_contents(capsule: Any) -> Contents:
     if tensor.lanes != 1 or "?" in name:
         raise LayoutError(f"DLPack type {tensor.code} of {tensor.bits} bits x {tensor.lanes} is not a known format")
     element = format_of(name)
-    assert isinstance(element, ScalarFormat)
+    assert not element.has_blocks
     shape = tuple([int(tensor.shape[k]) for k in range(tensor.ndim)])
     if tensor.strides:
         steps = tuple([int(tensor.strides[k]) for k in range(tensor.ndim)])

@@ -10,7 +10,7 @@ from ..formats import BlockFormat
 from ..layout.notation import format_tree
 
 if TYPE_CHECKING:
-    from .part import Part
+    from .loop_nest import LoopNest
     from .placement import Placement
     from .plan import Plan
 
@@ -28,13 +28,13 @@ def explain(plan: Plan) -> str:
       for 4: source +8, target +1
     """
     read = sum(
-        _bytes(step.source, part)
+        _bytes(step.source, nest)
         for step in plan.steps
         if not (plan.stages and step.packs)
-        for part in step.parts
-        if part.operation not in ("fill", "clear")
+        for nest in step.nests
+        if nest.operation not in ("fill", "clear")
     )
-    written = sum(_bytes(step.target, part) for step, part in plan.written)
+    written = sum(_bytes(step.target, nest) for step, nest in plan.written)
     lines = [
         f"copy {format_tree(plan.source.layout.shape)} {plan.source.format} -> {plan.target.format}",
         f"{plan.moved} elements, {read} bytes read, {written} written",
@@ -47,49 +47,49 @@ def explain(plan: Plan) -> str:
     if plan.stages:
         lines.append(f"in {len(plan.stages)} stages, through {plan.scratch} float32 of scratch memory")
     for step in plan.steps:
-        for part in step.parts:
-            lines += _nest(step, part)
+        for nest in step.nests:
+            lines += _nest(step, nest)
     return "\n".join(lines)
 
 
-def _bytes(place: Placement, part: Part) -> int:
-    """Return how many bytes of one side a part touches: whole blocks with their scales, or single elements."""
-    if part.operation == "clear":
-        return part.elements
-    if isinstance(place.format, BlockFormat):
+def _bytes(place: Placement, nest: LoopNest) -> int:
+    """Return how many bytes of one side a nest touches: whole blocks with their scales, or single elements."""
+    if nest.operation == "clear":
+        return nest.elements
+    if place.format.has_blocks:
         block = place.format.block
-        return prod(part.extents) * (place.format.sections(block).data + 1)
-    return part.elements * place.itemsize
+        return prod(nest.extents) * (place.format.sections(block).data + 1)
+    return nest.elements * place.itemsize
 
 
-def _nest(plan: Plan, part: Part) -> list[str]:
-    head = f"{part.operation} {part.elements} {'bytes' if part.operation == 'clear' else 'elements'}"
-    if part.operation == "copy":
-        head += f" in runs of {run_length(plan, part)}"
-    if part.operation in ("pack", "unpack"):
-        lanes, data = len(part.lanes), part.mask.bit_count()
+def _nest(plan: Plan, nest: LoopNest) -> list[str]:
+    head = f"{nest.operation} {nest.elements} {'bytes' if nest.operation == 'clear' else 'elements'}"
+    if nest.operation == "copy":
+        head += f" in runs of {run_length(plan, nest)}"
+    if nest.operation in ("pack", "unpack"):
+        lanes, data = len(nest.element_offsets), nest.data_mask.bit_count()
         head += f", blocks of {lanes}" + (f" of which {data} are data" if data < lanes else "")
     lines = [head]
-    if part.hot is not None:
-        lines.append(f"  for {part.hot.count} places looked up in a table")
-    scale = part.scale or (0,) * len(part.extents)
-    for n, source, target, step in zip(part.extents, part.source, part.target, scale, strict=True):
-        scales = f", scale {step:+d}" if part.scale else ""
+    if nest.tabulated is not None:
+        lines.append(f"  for {nest.tabulated.count} places looked up in a table")
+    scale = nest.scale or (0,) * len(nest.extents)
+    for n, source, target, step in zip(nest.extents, nest.source, nest.target, scale, strict=True):
+        scales = f", scale {step:+d}" if nest.scale else ""
         lines.append(f"  for {n}: source {source:+d}, target {target:+d}{scales}")
     return lines
 
 
-def run_length(plan: Plan, part: Part) -> int:
+def run_length(plan: Plan, nest: LoopNest) -> int:
     """Return how many elements lie one after the other in source and target alike.
 
     >>> from tilewright import row_major
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int16"))
-    >>> run_length(plan, plan.parts[0])
+    >>> run_length(plan, plan.nests[0])
     32
     """
     run = 1
-    for n, read, written in reversed(list(zip(part.extents, part.source, part.target, strict=True))):
+    for n, read, written in reversed(list(zip(nest.extents, nest.source, nest.target, strict=True))):
         if read != run * plan.source.itemsize or written != run * plan.target.itemsize:
             break
         run *= n

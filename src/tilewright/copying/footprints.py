@@ -84,7 +84,7 @@ def footprint_of(place: Placement, start: int) -> Footprint:
     >>> footprint_of(Placement(Layout((4, 8), (16, 1)), "float32"), 1000)
     Footprint(first=1000, shape=(4, 8), steps=(64, 4), itemsize=4)
     """
-    if not isinstance(place.layout, Layout) or isinstance(place.format, BlockFormat):
+    if not isinstance(place.layout, Layout) or place.format.has_blocks:
         return dense(start, place.nbytes)
     extents, steps = place.layout.canonical_modes()
     size = place.itemsize

@@ -81,7 +81,7 @@ def _cached_tiled_placement(
 ) -> Placement:
     size = _pair(tile, "tile")
     layout = tiled_layout(shape, size, None if face is None else _pair(face, "face"), transpose)
-    return Placement(layout, element, fill, size[0] * size[1] if isinstance(element, BlockFormat) else 0)
+    return Placement(layout, element, fill, size[0] * size[1] if element.has_blocks else 0)
 
 
 def _pair(value: Any, what: str) -> Pair:
@@ -150,7 +150,7 @@ def untilize(
     if not data.flags.c_contiguous:
         raise LayoutError(f"physical data must be contiguous, got strides {data.strides}; use np.ascontiguousarray")
     element = native_format(data) if dtype is None else format_of(dtype)
-    if isinstance(element, ScalarFormat):
+    if not element.has_blocks:
         native_format(data)
     source = _tiled_placement(shape, tile, face, transpose, element, 0)
     have = data.nbytes
@@ -159,9 +159,9 @@ def untilize(
         raise FormatError(
             f"{have} bytes of {element.name} are too few for shape {shape} in tiles of {tile}: it takes {need}"
         )
-    default = "float32" if isinstance(element, BlockFormat) else element
+    default = "float32" if element.has_blocks else element
     result_format = format_of(default if out_dtype is None else out_dtype)
-    if not isinstance(result_format, ScalarFormat):
+    if result_format.has_blocks:
         raise FormatError(f"a logical array holds a scalar format, not {result_format.name}; tilize packs blocks")
     result = empty_like(data, shape, result_format) if out is None else admitted(out)
     if tuple(result.shape) != shape:
@@ -246,7 +246,7 @@ def pack(
     """
     values = admitted(values)
     element = format_of(dtype)
-    if not isinstance(element, BlockFormat):
+    if not element.has_blocks:
         raise FormatError(f"{element.name} has no blocks to pack; relayout(..., dtype={element.name!r}) converts")
     if not values.flags.c_contiguous:
         raise LayoutError(f"pack reads flat memory, got strides {values.strides}; use np.ascontiguousarray")
@@ -274,7 +274,7 @@ def unpack(
     [1.5, 1.5]
     """
     data, element = admitted(data), format_of(dtype)
-    if not isinstance(element, BlockFormat):
+    if not element.has_blocks:
         raise FormatError(f"{element.name} has no blocks to unpack; relayout(..., dtype=...) converts")
     if not data.flags.c_contiguous:
         raise LayoutError(f"unpack reads flat memory, got strides {data.strides}; use np.ascontiguousarray")
@@ -303,9 +303,9 @@ def _whole_steps(array: Any) -> Any:
 def _result(out: Any, target: Placement, count: int, like: Any) -> Any:
     """Return the array to fill: a new one where another lives, or out if it has the right size and type."""
     element, size = target.format, count
-    if isinstance(element, BlockFormat):
+    if element.has_blocks:
         element, size = format_of("uint8"), target.nbytes if count else 0
-    assert isinstance(element, ScalarFormat)
+    assert not element.has_blocks
     if out is None:
         return empty_like(like, size, element)
     out, dtype = admitted(out), element.dtype

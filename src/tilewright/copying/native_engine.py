@@ -11,7 +11,7 @@ import numpy as np
 from ..formats import BLOCK_FORMATS, BlockFormat, ScalarFormat
 from . import native
 from .compiled import CompiledPlans
-from .part import Part
+from .loop_nest import LoopNest
 from .plan import Plan
 from .reference import fill_value, table
 
@@ -64,7 +64,7 @@ def can_run(plan: Plan) -> bool:
     True
     """
     known = all(_type_code(place.format) is not None for place in (plan.source, plan.target))
-    return known and native.available() and all(len(part.extents) <= _MAX_RANK for part in plan.parts)
+    return known and native.available() and all(len(nest.extents) <= _MAX_RANK for nest in plan.nests)
 
 
 def run(plan: Plan, source: int, target: int, threads: int) -> None:
@@ -78,8 +78,8 @@ def run(plan: Plan, source: int, target: int, threads: int) -> None:
     ...     run(plan, a.ctypes.data, b.ctypes.data, 1)
     ...     assert b.tolist() == [2, 1, 0]
     """
-    _, parts, _ = compiled(plan)
-    status = native.library().tw_run(parts, len(plan.parts), source, target, threads)
+    _, nests, _ = compiled(plan)
+    status = native.library().tw_run(nests, len(plan.nests), source, target, threads)
     if status:
         raise RuntimeError(
             f"the native engine refused a plan it had accepted (status {status}); use engine='reference'"
@@ -87,7 +87,7 @@ def run(plan: Plan, source: int, target: int, threads: int) -> None:
 
 
 def compiled(plan: Plan) -> tuple[Plan, Any, list[Any]]:
-    """Return a plan, its parts as the library takes them, and the tables they point to; hold on to all three.
+    """Return a plan, its nests as the library takes them, and the tables they point to; hold on to all three.
 
     They are made once, since they do not depend on addresses.
 
@@ -102,47 +102,47 @@ def compiled(plan: Plan) -> tuple[Plan, Any, list[Any]]:
 
 def _translated(plan: Plan) -> tuple[Plan, Any, list[Any]]:
     kept: list[Any] = []
-    parts = (_NativePart * len(plan.parts))()
-    for native_part, part in zip(parts, plan.parts, strict=True):
-        _translate(plan, part, native_part, kept)
-    return plan, parts, kept
+    nests = (_NativePart * len(plan.nests))()
+    for native_part, nest in zip(nests, plan.nests, strict=True):
+        _translate(plan, nest, native_part, kept)
+    return plan, nests, kept
 
 
-def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:
-    out.op = _OPERATIONS[part.operation]
-    out.rank = len(part.extents)
-    clears = part.operation == "clear"
+def _translate(plan: Plan, nest: LoopNest, out: Any, kept: list[Any]) -> None:
+    out.op = _OPERATIONS[nest.operation]
+    out.rank = len(nest.extents)
+    clears = nest.operation == "clear"
     out.src_type = _TYPES["uint8"] if clears else _type_code(plan.source.format)
     out.dst_type = _TYPES["uint8"] if clears else _type_code(plan.target.format)
     for name, values in (
-        ("extent", part.extents),
-        ("src_stride", part.source),
-        ("dst_stride", part.target),
-        ("aux_stride", part.scale),
-        ("element_offset", part.lanes),
+        ("extent", nest.extents),
+        ("src_stride", nest.source),
+        ("dst_stride", nest.target),
+        ("aux_stride", nest.scale),
+        ("element_offset", nest.element_offsets),
     ):
         field = getattr(out, name)
         for k, value in enumerate(values):
             field[k] = value
-    out.src_offset, out.dst_offset, out.aux_offset = part.source_offset, part.target_offset, part.scale_offset
-    out.element_mask = part.mask
-    out.block = len(part.lanes)
+    out.src_offset, out.dst_offset, out.aux_offset = nest.source_offset, nest.target_offset, nest.scale_offset
+    out.element_mask = nest.data_mask
+    out.block = len(nest.element_offsets)
     for k, byte in enumerate(b"" if clears else fill_value(plan).tobytes()):
         out.fill[k] = byte
-    if part.hot is not None:
+    if nest.tabulated is not None:
         for name, place in (("src_table", plan.source), ("dst_table", plan.target)):
-            if part.operation == "fill" and name == "src_table":
-                places = np.zeros(part.hot.count, dtype=np.int64)
+            if nest.operation == "fill" and name == "src_table":
+                places = np.zeros(nest.tabulated.count, dtype=np.int64)
             else:
-                assert isinstance(place.format, ScalarFormat)
-                places = np.ascontiguousarray(table(place, part.hot) * place.format.itemsize)
+                assert not place.format.has_blocks
+                places = np.ascontiguousarray(table(place, nest.tabulated) * place.format.itemsize)
             kept.append(places)
             setattr(out, name, places.ctypes.data)
-        out.table_count = part.hot.count
+        out.table_count = nest.tabulated.count
 
 
 def _type_code(element: ScalarFormat | BlockFormat) -> int | None:
-    if isinstance(element, ScalarFormat):
+    if not element.has_blocks:
         return _TYPES.get(element.name)
     # Somebody else's format may have a name that is known.
     return _BLOCK_TYPES.get(element.name) if BLOCK_FORMATS.get(element.name) == element else None

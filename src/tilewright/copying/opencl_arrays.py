@@ -91,13 +91,13 @@ def find(array: Any) -> DeviceArray | None:
     """Return a PyOpenCL array or buffer as a device array, or None for anything else."""
     if isinstance(array, cl_array.Array):
         element = format_of(array.dtype)
-        assert isinstance(element, ScalarFormat)
+        assert not element.has_blocks
         home = OpenCLHome(array.queue or queue_of(array.context))
         start, shape, strides = int(array.offset), tuple(map(int, array.shape)), tuple(map(int, array.strides))
         return DeviceArray(home, array.base_data, start, shape, strides, element, array)
     if isinstance(array, cl.Buffer):
         home = OpenCLHome(queue_of(array.context), plain=True)
         element = format_of("uint8")
-        assert isinstance(element, ScalarFormat)
+        assert not element.has_blocks
         return DeviceArray(home, array, 0, (int(array.size),), (1,), element, array)
     return None

@@ -50,7 +50,7 @@ class Placement:
             )
         if getattr(self.layout, "replicas", ()):
             raise LayoutError(f"{self.layout} has replicas; copy to each of them on its own")
-        if isinstance(self.format, BlockFormat):
+        if self.format.has_blocks:
             block = self.format.block
             if self.tile_elements < 1 or self.tile_elements % block:
                 raise LayoutError(
@@ -120,7 +120,7 @@ class Placement:
         >>> Placement(Layout(4), "bfloat16").itemsize
         2
         """
-        if isinstance(self.format, BlockFormat):
+        if self.format.has_blocks:
             raise LayoutError(f"{self.format.name} has blocks: a single element of it has no bytes of its own")
         return self.format.itemsize
 
@@ -153,7 +153,7 @@ class Placement:
         >>> Placement(row_major(32, 32), "bfloat8_b", tile_elements=1024).nbytes
         1088
         """
-        if isinstance(self.format, ScalarFormat):
+        if not self.format.has_blocks:
             return self.places * self.format.itemsize
         return -(-self.places // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
 

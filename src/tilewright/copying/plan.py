@@ -2,7 +2,7 @@
 """Plans: any placement to any other, as a few loop nests.
 
 Planning cuts the domain into the common leaves of both sides, the leaves into boxes (data, padding, edges of blocks),
-and turns every box into a `Part`. Engines only run parts; a new layout never needs a new kernel. From blocks to blocks
+and turns every box into a `LoopNest`. Engines only run nests; a new layout never needs a new kernel. From blocks to blocks
 a plan has several steps, which unpack a slab to scratch memory and pack it again.
 """
 
@@ -23,7 +23,7 @@ from ..layout.properties import collision
 from ..showing import Shown
 from .explain import explain
 from .leaves import Leaf, Mode, common_leaves, cut_mode, prefix_boxes, suffix_boxes
-from .part import HotModes, Operation, Part, normalised
+from .loop_nest import TabulatedModes, Operation, LoopNest, normalised
 from .placement import Placement
 from .slabs import slabs
 
@@ -64,28 +64,28 @@ class PlannedSource(Placement):
 class Plan(Shown):
     """How to move source into target: loop nests that engines run.
 
-    A plan from blocks to blocks has `stages`, plans that run one after the other through scratch memory, and its parts
-    are theirs; any other plan has none, and its parts run in any order.
+    A plan from blocks to blocks has `stages`, plans that run one after the other through scratch memory, and its nests
+    are theirs; any other plan has none, and its nests run in any order.
 
     `plan.source("opencl")` and `plan.source("cuda")` are the text of the kernels that do it on a device.
 
     >>> from tilewright import row_major, col_major
     >>> plan = plan_copy(Placement(row_major(4, 8), "float32"), Placement(col_major(4, 8), "float32"))
-    >>> [(part.operation, part.extents) for part in plan.parts]
+    >>> [(nest.operation, nest.extents) for nest in plan.nests]
     [('copy', (8, 4))]
     """
 
     source: PlannedSource
     target: Placement
-    parts: tuple[Part, ...]
+    nests: tuple[LoopNest, ...]
     stages: tuple[Plan, ...]
 
     def __init__(
-        self, source: Placement, target: Placement, parts: tuple[Part, ...], stages: tuple[Plan, ...] = ()
+        self, source: Placement, target: Placement, nests: tuple[LoopNest, ...], stages: tuple[Plan, ...] = ()
     ) -> None:
         object.__setattr__(self, "source", PlannedSource(source, self))
         object.__setattr__(self, "target", target)
-        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "nests", nests)
         object.__setattr__(self, "stages", stages)
 
     @property
@@ -117,18 +117,18 @@ class Plan(Shown):
         >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")).packs
         False
         """
-        return isinstance(self.target.format, BlockFormat)
+        return self.target.format.has_blocks
 
     @property
-    def written(self) -> tuple[tuple[Plan, Part], ...]:
-        """Return the parts that write to the target, each with the step that it belongs to.
+    def written(self) -> tuple[tuple[Plan, LoopNest], ...]:
+        """Return the nests that write to the target, each with the step that it belongs to.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
-        >>> [part.operation for _, part in plan_copy(*blocks).written]
+        >>> [nest.operation for _, nest in plan_copy(*blocks).written]
         ['pack', 'clear']
         """
-        return tuple([(step, part) for step in self.steps if step.packs == self.packs for part in step.parts])
+        return tuple([(step, nest) for step in self.steps if step.packs == self.packs for nest in step.nests])
 
     @property
     def moved(self) -> int:
@@ -138,7 +138,7 @@ class Plan(Shown):
         >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int8")).moved
         32
         """
-        return sum(part.elements for _, part in self.written if part.operation not in ("fill", "clear"))
+        return sum(nest.elements for _, nest in self.written if nest.operation not in ("fill", "clear"))
 
     @property
     def filled(self) -> int:
@@ -193,7 +193,7 @@ def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: 
     place for, `pad` writes the fill value where the target expects data and the source has none.
 
     >>> from tilewright import Layout
-    >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).parts[0].target
+    >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).nests[0].target
     (4,)
     >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(6), "int8"), pad=True).filled
     2
@@ -241,9 +241,9 @@ def _plan(source: Placement, target: Placement) -> Plan:
 
 def _made(source: Placement, target: Placement) -> Plan:
     _check_sides(source, target)
-    if isinstance(source.format, BlockFormat) and isinstance(target.format, BlockFormat):
+    if source.format.has_blocks and target.format.has_blocks:
         stages = tuple([_plan(*ends) for slab in slabs(source, target) for ends in slab])
-        return Plan(source, target, tuple([part for stage in stages for part in stage.parts]), stages)
+        return Plan(source, target, tuple([nest for stage in stages for nest in stage.nests]), stages)
     return Plan(source, target, tuple(_parts(source, target)))
 
 
@@ -256,15 +256,15 @@ def _check_sides(source: Placement, target: Placement) -> None:
     if shares_places(target.layout):
         raise LayoutError(
             f"the target {target.layout} puts several elements in one place, so a copy has no single result; padding"
-            " needs places of its own, too: within(layout, shape) marks a part of a larger layout as data"
+            " needs places of its own, too: within(layout, shape) marks a nest of a larger layout as data"
         )
     _check_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
     _check_start(target, target.extents)
 
 
-def _parts(source: Placement, target: Placement) -> Iterator[Part]:
+def _parts(source: Placement, target: Placement) -> Iterator[LoopNest]:
     data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
-    if isinstance(target.format, BlockFormat):
+    if target.format.has_blocks:
         yield from _packing(source, target, data)
         return
     if 0 not in data:
@@ -306,20 +306,20 @@ def _check_start(place: Placement, extents: Sequence[int]) -> None:
         )
 
 
-def _copying(source: Placement, target: Placement, data: list[int]) -> Iterator[Part]:
-    """Yield the parts that move data to a scalar target, element by element or out of blocks."""
-    if not isinstance(source.format, BlockFormat):
+def _copying(source: Placement, target: Placement, data: list[int]) -> Iterator[LoopNest]:
+    """Yield the nests that move data to a scalar target, element by element or out of blocks."""
+    if not source.format.has_blocks:
         leaves = _leaves(source.modes, target.modes, data)
         extents = [[leaf.extent for leaf in mode] for mode in leaves]
         for boxes in combinations(*map(prefix_boxes, extents, data)):
             yield _scalar_part(source, target, leaves, boxes)
         return
     blocks = _Blocks(source)
-    leaves = _leaves(blocks.modes, target.modes, source.extents)  # whole blocks, also where only a part is data
+    leaves = _leaves(blocks.modes, target.modes, source.extents)  # whole blocks, also where only a nest is data
     for cells in combinations(*[_cells(mode, blocks, 0, n, n) for mode, n in zip(leaves, data, strict=True)]):
-        part = _block_part("unpack", source, target, leaves, cells, blocks, 0)
-        if part.mask:
-            yield part
+        nest = _block_part("unpack", source, target, leaves, cells, blocks, 0)
+        if nest.data_mask:
+            yield nest
 
 
 def _leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequence[int]) -> list[list[Leaf]]:
@@ -327,8 +327,8 @@ def _leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequence[in
     return [common_leaves(k, [a, b], n) for k, (a, b, n) in enumerate(zip(source, target, extents, strict=True))]
 
 
-def _filling(target: Placement, data: list[int]) -> Iterator[Part]:
-    """Yield the parts that write padding: everything in the target that is not data."""
+def _filling(target: Placement, data: list[int]) -> Iterator[LoopNest]:
+    """Yield the nests that write padding: everything in the target that is not data."""
     if data == list(target.extents):
         return
     leaves = [common_leaves(k, [mode], n) for k, (mode, n) in enumerate(zip(target.modes, target.extents, strict=True))]
@@ -342,8 +342,8 @@ def _filling(target: Placement, data: list[int]) -> Iterator[Part]:
             yield _scalar_part(None, target, leaves, boxes)
 
 
-def _packing(source: Placement, target: Placement, data: list[int]) -> Iterator[Part]:
-    """Yield the parts that pack blocks; a block may be data, padding, or partly both."""
+def _packing(source: Placement, target: Placement, data: list[int]) -> Iterator[LoopNest]:
+    """Yield the nests that pack blocks; a block may be data, padding, or partly both."""
     blocks = _Blocks(target)
     nothing: list[Mode] = [[(1, 0)]] * len(data)
     leaves = _leaves(source.modes if all(data) else nothing, blocks.modes, target.extents)
@@ -356,8 +356,8 @@ def _packing(source: Placement, target: Placement, data: list[int]) -> Iterator[
 
 def _scalar_part(
     source: Placement | None, target: Placement, leaves: Sequence[Sequence[Leaf]], boxes: Sequence[Box]
-) -> Part:
-    """Return the part that copies a box of elements, or fills it when there is no source."""
+) -> LoopNest:
+    """Return the nest that copies a box of elements, or fills it when there is no source."""
     places = [place for place in (source, target) if place is not None]
     sizes = [place.itemsize for place in places]
     nest = _Nest(places, sizes, leaves, boxes, is_lane=lambda leaf: False)
@@ -365,7 +365,7 @@ def _scalar_part(
     offsets = nest.offsets if source is not None else [0, *nest.offsets]
     operation: Operation = "copy" if source is not None else "fill"
     return normalised(
-        Part(operation, tuple(nest.extents), tuple(steps[0]), tuple(steps[1]), (), offsets[0], offsets[1], hot=nest.hot)
+        LoopNest(operation, tuple(nest.extents), tuple(steps[0]), tuple(steps[1]), (), offsets[0], offsets[1], tabulated=nest.tabulated)
     )
 
 
@@ -378,7 +378,7 @@ class _Nest:
         self.extents: list[int] = []
         self.steps: list[list[int]] = [[] for _ in places]
         self.offsets = [0] * len(places)
-        hot: list[tuple[tuple[int, int, int], ...]] = []
+        tabulated: list[tuple[tuple[int, int, int], ...]] = []
         for mode, box in zip(leaves, boxes, strict=True):
             digits = []
             for leaf, (start, count) in zip(mode, box, strict=True):
@@ -392,9 +392,9 @@ class _Nest:
                     step = leaf.steps[side] * size
                     self.steps[side].append(step)
                     self.offsets[side] += start * step
-            hot.append(tuple(digits))
-        self.hot = HotModes(tuple(hot)) if any(hot) else None
-        if self.hot is None:
+            tabulated.append(tuple(digits))
+        self.tabulated = TabulatedModes(tuple(tabulated)) if any(tabulated) else None
+        if self.tabulated is None:
             for side, (place, size) in enumerate(zip(places, sizes, strict=True)):
                 self.offsets[side] += place.origin * size
 
@@ -403,7 +403,7 @@ class _Blocks:
     """The block side of a plan: its modes cut at blocks and tiles, and where blocks and scales lie in bytes."""
 
     def __init__(self, place: Placement) -> None:
-        if not isinstance(place.format, BlockFormat):
+        if not place.format.has_blocks:
             raise TypeError(f"{place.format} is not a block format")
         self.block = place.format.block
         self.tile = place.tile_elements
@@ -437,12 +437,12 @@ class _Blocks:
     def is_lane(self, step: int) -> bool:
         return step < self.block
 
-    def clearing(self, place: Placement) -> Part:
-        """Return the part that writes zeros between the scales and the data of every tile of the placement."""
+    def clearing(self, place: Placement) -> LoopNest:
+        """Return the nest that writes zeros between the scales and the data of every tile of the placement."""
         tiles = [(n, step // self.tile * self.bytes) for mode in self.modes for n, step in mode if step >= self.tile]
         extents, steps = zip(*tiles, (self.gap, 1), strict=True)
         start = place.origin // self.tile * self.bytes + self.gap_start
-        return normalised(Part("clear", extents, (0,) * len(extents), steps, target_offset=start))
+        return normalised(LoopNest("clear", extents, (0,) * len(extents), steps, target_offset=start))
 
     def data_step(self, step: int) -> int:
         return step // self.tile * self.bytes + step % self.tile // self.block * self.block_bytes
@@ -495,8 +495,8 @@ def _block_part(
     cells: Sequence[_Cell],
     blocks: _Blocks,
     side: int,
-) -> Part:
-    """Return the part that packs or unpacks a box of blocks; side is where the blocks are."""
+) -> LoopNest:
+    """Return the nest that packs or unpacks a box of blocks; side is where the blocks are."""
     scalar = (source, target)[1 - side]
     size = scalar.itemsize
     extents, plain, data, scale = [], [], [], []
@@ -532,7 +532,7 @@ def _block_part(
     steps = (plain, data) if side else (data, plain)
     starts = (plain_at, data_at) if side else (data_at, plain_at)
     return normalised(
-        Part(
+        LoopNest(
             operation,
             tuple(extents),
             tuple(steps[0]),

@@ -18,7 +18,7 @@ Runner: TypeAlias = Callable[[int, int], None]
 
 
 class NativeRunner:
-    """A plan as the native library takes it: the address of its parts, how many they are, and how to run them.
+    """A plan as the native library takes it: the address of its nests, how many they are, and how to run them.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
@@ -27,17 +27,17 @@ class NativeRunner:
     1
     """
 
-    __slots__ = ("_known", "_run", "count", "parts", "streaming", "threads")
+    __slots__ = ("_known", "_run", "count", "nests", "streaming", "threads")
 
     def __init__(self, plan: Plan, threads: int, streaming: bool) -> None:
         library = native.library()
         self._run = library.tw_run_streaming if streaming else library.tw_run
-        self._known = native_engine.compiled(plan)  # held here, with the tables that its parts point to
-        self.parts: int = ctypes.addressof(self._known[1])
-        self.count, self.threads, self.streaming = len(plan.parts), threads, streaming
+        self._known = native_engine.compiled(plan)  # held here, with the tables that its nests point to
+        self.nests: int = ctypes.addressof(self._known[1])
+        self.count, self.threads, self.streaming = len(plan.nests), threads, streaming
 
     def __call__(self, source: int, target: int) -> None:
-        if self._run(self.parts, self.count, source, target, self.threads):
+        if self._run(self.nests, self.count, source, target, self.threads):
             native_engine.run(self._known[0], source, target, self.threads)  # says what is wrong
 
 
@@ -58,7 +58,7 @@ def prepared(plan: Plan, threads: int = 1, engine: str | None = None, streaming:
     >>> b.tolist()
     [2, 3, 0, 0, 0, 0]
     """
-    if isinstance(plan.target.format, BlockFormat):
+    if plan.target.format.has_blocks:
         raise TransferError(f"packing {plan.target.format} takes more than one run of a plan; use execute")
     if chosen_on_host(plan, engine) == "native":
         return NativeRunner(plan, threads, streaming)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..formats import BlockFormat, ScalarFormat, cast
-from .part import HotModes, Part
+from .loop_nest import TabulatedModes, LoopNest
 from .placement import Placement
 from .plan import Plan
 
@@ -30,50 +30,50 @@ def run(plan: Plan, source: Bytes, target: Bytes) -> None:
     >>> moved.tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    for part in plan.parts:
-        if part.elements or part.operation == "pack":
-            for piece in _pieces(part):
+    for nest in plan.nests:
+        if nest.elements or nest.operation == "pack":
+            for piece in _pieces(nest):
                 _OPERATIONS[piece.operation](plan, piece, source, target)
 
 
-def _pieces(part: Part) -> Iterator[Part]:
-    """Yield the part in pieces, slabs of its outermost mode, each of a bounded number of elements."""
-    inner = prod(part.extents[1:]) * len(part.lanes)
-    if not part.extents or part.extents[0] * inner <= AT_ONCE:
-        yield part
+def _pieces(nest: LoopNest) -> Iterator[LoopNest]:
+    """Yield the nest in pieces, slabs of its outermost mode, each of a bounded number of elements."""
+    inner = prod(nest.extents[1:]) * len(nest.element_offsets)
+    if not nest.extents or nest.extents[0] * inner <= AT_ONCE:
+        yield nest
         return
     step = max(1, AT_ONCE // inner)
-    for start in range(0, part.extents[0], step):
-        count = min(step, part.extents[0] - start)
+    for start in range(0, nest.extents[0], step):
+        count = min(step, nest.extents[0] - start)
         slab = replace(
-            part,
-            extents=(count, *part.extents[1:]),
-            source_offset=part.source_offset + start * part.source[0],
-            target_offset=part.target_offset + start * part.target[0],
-            scale_offset=part.scale_offset + (start * part.scale[0] if part.scale else 0),
+            nest,
+            extents=(count, *nest.extents[1:]),
+            source_offset=nest.source_offset + start * nest.source[0],
+            target_offset=nest.target_offset + start * nest.target[0],
+            scale_offset=nest.scale_offset + (start * nest.scale[0] if nest.scale else 0),
         )
         if count * inner <= AT_ONCE:
             yield slab
         else:  # a single row is too long already: go on inside it
             yield from _pieces(
                 replace(
-                    slab, extents=part.extents[1:], source=part.source[1:], target=part.target[1:], scale=part.scale[1:]
+                    slab, extents=nest.extents[1:], source=nest.source[1:], target=nest.target[1:], scale=nest.scale[1:]
                 )
             )
 
 
-def table(place: Placement, hot: HotModes) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the places of all hot digits, in elements, with every strided leaf at 0.
+def table(place: Placement, tabulated: TabulatedModes) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the places of all tabulated digits, in elements, with every strided leaf at 0.
 
     >>> from tilewright import Layout
-    >>> table(Placement(Layout((4, 3), (3, 1)), "int8"), HotModes(((), ((1, 0, 3),)))).tolist()
+    >>> table(Placement(Layout((4, 3), (3, 1)), "int8"), TabulatedModes(((), ((1, 0, 3),)))).tolist()
     [0, 1, 2]
     """
-    spans = [(radix, start, count) for mode in hot.digits for radix, start, count in mode]
+    spans = [(radix, start, count) for mode in tabulated.digits for radix, start, count in mode]
     grid = np.indices([count for _, _, count in spans], dtype=np.int64).reshape(len(spans), -1)
     indices = []
     k = 0
-    for mode in hot.digits:
+    for mode in tabulated.digits:
         index = np.zeros(grid.shape[1], dtype=np.int64)
         for radix, start, _ in mode:
             index += (grid[k] + start) * radix
@@ -83,32 +83,32 @@ def table(place: Placement, hot: HotModes) -> np.ndarray[Any, np.dtype[np.int64]
     return np.broadcast_to(np.asarray(places, dtype=np.int64), grid.shape[1:])
 
 
-def _view(data: Bytes, dtype: Any, part: Part, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
-    return np.ndarray(part.extents, dtype, data.data, offset, steps)
+def _view(data: Bytes, dtype: Any, nest: LoopNest, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
+    return np.ndarray(nest.extents, dtype, data.data, offset, steps)
 
 
-def _copy(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+def _copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     before, after = _scalar(plan.source), _scalar(plan.target)
-    if part.hot:
-        at = _hot_offsets(part, part.hot, plan.source, part.source, part.source_offset, before.itemsize)
-        to = _hot_offsets(part, part.hot, plan.target, part.target, part.target_offset, after.itemsize)
+    if nest.tabulated:
+        at = _hot_offsets(nest, nest.tabulated, plan.source, nest.source, nest.source_offset, before.itemsize)
+        to = _hot_offsets(nest, nest.tabulated, plan.target, nest.target, nest.target_offset, after.itemsize)
         for start in range(0, at.size, AT_ONCE):
             picked = _anywhere(source, before)[at[start : start + AT_ONCE]]
             _anywhere(target, after)[to[start : start + AT_ONCE]] = cast(picked, after)
         return
-    _view(target, after.dtype, part, part.target, part.target_offset)[...] = cast(
-        _view(source, before.dtype, part, part.source, part.source_offset), after
+    _view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = cast(
+        _view(source, before.dtype, nest, nest.source, nest.source_offset), after
     )
 
 
-def _fill(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+def _fill(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     after = _scalar(plan.target)
     value = fill_value(plan)
-    if part.hot:
-        to = _hot_offsets(part, part.hot, plan.target, part.target, part.target_offset, after.itemsize)
+    if nest.tabulated:
+        to = _hot_offsets(nest, nest.tabulated, plan.target, nest.target, nest.target_offset, after.itemsize)
         _anywhere(target, after)[to] = value
         return
-    _view(target, after.dtype, part, part.target, part.target_offset)[...] = value
+    _view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = value
 
 
 def fill_value(plan: Plan) -> np.ndarray[Any, Any]:
@@ -123,60 +123,60 @@ def fill_value(plan: Plan) -> np.ndarray[Any, Any]:
     -3
     """
     value = np.asarray(plan.target.fill)
-    if isinstance(plan.source.format, ScalarFormat):
+    if not plan.source.format.has_blocks:
         value = cast(value, plan.source.format)
-    return cast(value, "float32" if isinstance(plan.target.format, BlockFormat) else plan.target.format)
+    return cast(value, "float32" if plan.target.format.has_blocks else plan.target.format)
 
 
-def _pack(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+def _pack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     before, blocks = _scalar(plan.source), plan.target.format
-    assert isinstance(blocks, BlockFormat)
-    values = np.empty((*part.extents, blocks.block), dtype=np.float32)
-    for lane, offset in enumerate(part.lanes):
-        if part.mask >> lane & 1:
+    assert blocks.has_blocks
+    values = np.empty((*nest.extents, blocks.block), dtype=np.float32)
+    for lane, offset in enumerate(nest.element_offsets):
+        if nest.data_mask >> lane & 1:
             values[..., lane] = cast(
-                _view(source, before.dtype, part, part.source, part.source_offset + offset), "float32"
+                _view(source, before.dtype, nest, nest.source, nest.source_offset + offset), "float32"
             )
         else:
             values[..., lane] = fill_value(plan)
     sections = blocks.sections(blocks.block)
-    packed = blocks.pack(values, tile_elements=blocks.block).reshape(*part.extents, sections.total)
-    _view(target, np.uint8, part, part.scale, part.scale_offset)[...] = packed[..., 0]
+    packed = blocks.pack(values, tile_elements=blocks.block).reshape(*nest.extents, sections.total)
+    _view(target, np.uint8, nest, nest.scale, nest.scale_offset)[...] = packed[..., 0]
     for k in range(sections.data):
-        _view(target, np.uint8, part, part.target, part.target_offset + k)[...] = packed[..., sections.data_offset + k]
+        _view(target, np.uint8, nest, nest.target, nest.target_offset + k)[...] = packed[..., sections.data_offset + k]
 
 
-def _unpack(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
+def _unpack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     blocks, after = plan.source.format, _scalar(plan.target)
-    assert isinstance(blocks, BlockFormat)
+    assert blocks.has_blocks
     sections = blocks.sections(blocks.block)
-    packed = np.zeros((*part.extents, sections.total), dtype=np.uint8)
-    packed[..., 0] = _view(source, np.uint8, part, part.scale, part.scale_offset)
+    packed = np.zeros((*nest.extents, sections.total), dtype=np.uint8)
+    packed[..., 0] = _view(source, np.uint8, nest, nest.scale, nest.scale_offset)
     for k in range(sections.data):
-        packed[..., sections.data_offset + k] = _view(source, np.uint8, part, part.source, part.source_offset + k)
+        packed[..., sections.data_offset + k] = _view(source, np.uint8, nest, nest.source, nest.source_offset + k)
     values = cast(blocks.unpack(packed.reshape(-1), tile_elements=blocks.block), after)
-    values = values.reshape(*part.extents, blocks.block)
-    for lane, offset in enumerate(part.lanes):
-        if part.mask >> lane & 1:
-            _view(target, after.dtype, part, part.target, part.target_offset + offset)[...] = values[..., lane]
+    values = values.reshape(*nest.extents, blocks.block)
+    for lane, offset in enumerate(nest.element_offsets):
+        if nest.data_mask >> lane & 1:
+            _view(target, after.dtype, nest, nest.target, nest.target_offset + offset)[...] = values[..., lane]
 
 
-def _clear(plan: Plan, part: Part, source: Bytes, target: Bytes) -> None:
-    _view(target, np.uint8, part, part.target, part.target_offset)[...] = 0
+def _clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    _view(target, np.uint8, nest, nest.target, nest.target_offset)[...] = 0
 
 
 _OPERATIONS = {"copy": _copy, "fill": _fill, "pack": _pack, "unpack": _unpack, "clear": _clear}
 
 
 def _scalar(place: Placement) -> ScalarFormat:
-    assert isinstance(place.format, ScalarFormat)
+    assert not place.format.has_blocks
     return place.format
 
 
-def _hot_offsets(part: Part, hot: HotModes, place: Placement, steps: Any, offset: int, size: int) -> Any:
-    """Return the byte offset of every element of a part with a table."""
-    total = table(place, hot) * size + offset
-    for n, step in zip(part.extents, steps, strict=True):
+def _hot_offsets(nest: LoopNest, tabulated: TabulatedModes, place: Placement, steps: Any, offset: int, size: int) -> Any:
+    """Return the byte offset of every element of a nest with a table."""
+    total = table(place, tabulated) * size + offset
+    for n, step in zip(nest.extents, steps, strict=True):
         total = (total[:, None] + np.arange(n, dtype=np.int64) * step).reshape(-1)
     return total
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a part as axes, and how they are dealt to the threads and repeats of a work-group, and to work-groups.
+"""Loops of a nest as axes, and how they are dealt to the threads and repeats of a work-group, and to work-groups.
 
 A work-group should read long runs of the source and write long runs of the target, and one index order seldom gives
 both. So a box of indices is grown factor by factor, always along the side whose run is still the shorter one.
@@ -37,7 +37,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """A part of the index of an axis: `count` values, each worth `radix` indices.
+    """A nest of the index of an axis: `count` values, each worth `radix` indices.
 
     >>> Digit(axis=0, count=4, radix=2)
     Digit(axis=0, count=4, radix=2)
@@ -146,7 +146,7 @@ class _Side:
 
 
 def next_factor(count: int, large_first: bool = False) -> int:
-    """Return by how much to cut an axis: a small factor, all of a short axis, or 2 with a part left over.
+    """Return by how much to cut an axis: a small factor, all of a short axis, or 2 with a nest left over.
 
     >>> [next_factor(n) for n in (12, 9, 35, 11, 37)], next_factor(40, large_first=True)
     ([2, 3, 5, 11, 2], 5)

@@ -35,13 +35,13 @@ class _Share:
 
     @classmethod
     def of(cls, job: Job, side: int, alone: bool) -> _Share:
-        part, size = job.part, job.sizes[side]
-        block = len(part.lanes)
-        whole = part.lanes == tuple([k * size for k in range(block)]) and part.mask == (1 << block) - 1
+        nest, size = job.nest, job.sizes[side]
+        block = len(nest.element_offsets)
+        whole = nest.element_offsets == tuple([k * size for k in range(block)]) and nest.data_mask == (1 << block) - 1
         if not whole:
             return cls(block, 1, 1, False)
-        start = (part.source_offset, part.target_offset)[side]
-        width = alignment(job.aligned[side], start, *(part.source, part.target)[side])
+        start = (nest.source_offset, nest.target_offset)[side]
+        width = alignment(job.aligned[side], start, *(nest.source, nest.target)[side])
         length = max(1, width // size)
         elements = block if alone else max(length, 4)
         return cls(elements, length, block // elements, True)
@@ -62,13 +62,13 @@ def bytes_type(count: int) -> tuple[str, str]:
 
 def pack(job: Job) -> tuple[Kernel, set[str]]:
     """Return the kernel that packs blocks, and the definitions that it needs."""
-    part, element, size = job.part, block_format(job), job.sizes[0]
+    nest, element, size = job.nest, block_format(job), job.sizes[0]
     share = _Share.of(job, 0, alone=not job.dialect.shuffles)
     code_bytes = element.block * element.bits // 8
     runs = (element.block * size * share.contiguous, code_bytes, 1)
     growth = Growth(job.axes, order=(0, 1), runs=runs, lean=job.tuning.lean)
     times = max(1, job.tuning.in_flight // (share.elements * size))
-    if prod(part.extents) * share.threads < job.tuning.threads * job.tuning.groups * times:
+    if prod(nest.extents) * share.threads < job.tuning.threads * job.tuning.groups * times:
         times = 1
     # digits of their own for threads and for repeats: the latter are constants once the loop is unrolled
     dealt, repeated = growth.take(max(1, job.tuning.threads // share.threads)), growth.take(times)
@@ -96,8 +96,8 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     ragged = guard([*checked, *inside], axes, numbers)
     if holding < threads:
         ragged = " && ".join(filter(None, [f"thread < {holding}u", ragged]))
-    if part.mask:
-        start = offset(in_group, axes, 0, part.source_offset, numbers)
+    if nest.data_mask:
+        start = offset(in_group, axes, 0, nest.source_offset, numbers)
         own = offset(in_thread, axes, 0, numbers=numbers)
         body.append(f"GLOBAL const u8 *from = source + ({start}) + ({own});")
         body.append(f"{elements} moved[{repeats}];")
@@ -120,7 +120,7 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     else:
         padding = f"{int.from_bytes(fill_value(job.plan).tobytes(), 'little'):#x}u"
         for k in range(element.block):
-            lane_values.append(f"x[{k}] = {value.replace('[k]', f'[{k}]') if part.mask >> k & 1 else padding};")
+            lane_values.append(f"x[{k}] = {value.replace('[k]', f'[{k}]') if nest.data_mask >> k & 1 else padding};")
     four = raw_type(element.bits // 2)  # holds four codes
     codes_of_four = "four_codes(x[4u * k], x[4u * k + 1u], x[4u * k + 2u], x[4u * k + 3u], shared)"
     compute = [
@@ -153,7 +153,7 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
     body += _flushed(job, in_group, checked, order, box, "codes", 1, code_bytes, threads, numbers)
     body += _flushed(job, in_group, checked, order, box, "scales", 2, 1, threads, numbers)
     arguments = tuple(numbers.values) if isinstance(numbers, Arguments) else ()
-    total = "" if arguments else f" {prod(part.extents)}"
+    total = "" if arguments else f" {prod(nest.extents)}"
     note = f"pack{total} blocks, {count} in a tile, {share.threads} threads a block"
     shared = (("codes", count * code_bytes), ("scales", count))
     made_of = Kernel(job.name, note, tuple(body), combinations(groups), threads, (), shared, arguments)
@@ -163,9 +163,9 @@ def pack(job: Job) -> tuple[Kernel, set[str]]:
 def _loads(job: Job, share: _Share, size: int) -> list[str]:
     """Return the statements that load the elements of a thread."""
     if not share.contiguous:
-        lanes = [k for k in range(len(job.part.lanes)) if job.part.mask >> k & 1]
+        lanes = [k for k in range(len(job.nest.element_offsets)) if job.nest.data_mask >> k & 1]
         raw = raw_type(size)
-        return [f"moved[r].{raw}s[{k}] = LOAD({raw}, at + {job.part.lanes[k]});" for k in lanes]
+        return [f"moved[r].{raw}s[{k}] = LOAD({raw}, at + {job.nest.element_offsets[k]});" for k in lanes]
     width = share.vector * size
     start = f"thread % {share.threads}u * {share.elements * size}u" if share.threads > 1 else "0u"
     load = f"moved[r].{vector(width)}s[k] = LOAD({vector(width)}, at + ({start} + k * {width}u));"
@@ -196,7 +196,7 @@ def _flushed(
 ) -> list[str]:
     """Return the statements that store a staged array of `unit` bytes a block, in the widest vectors there are."""
     axes: list[Axis] = job.axes
-    start = job.part.target_offset if side == 1 else job.part.scale_offset
+    start = job.nest.target_offset if side == 1 else job.nest.scale_offset
     run, inner = unit, 0
     for axis in order:
         if axes[axis].steps[side] != run or axes[axis].extent % box[axis]:
@@ -233,7 +233,7 @@ def _flushed(
 
 def unpack(job: Job) -> tuple[Kernel, set[str]]:
     """Return the kernel that unpacks blocks, and the definitions that it needs."""
-    part, element, size = job.part, block_format(job), job.sizes[1]
+    nest, element, size = job.nest, block_format(job), job.sizes[1]
     share = _Share.of(job, 1, alone=False)
     code_bytes = element.block * element.bits // 8
     axes = job.axes
@@ -253,15 +253,15 @@ def unpack(job: Job) -> tuple[Kernel, set[str]]:
     count = combinations(repeats)
 
     width = share.elements * element.bits // 8
-    piece = gcd(alignment(job.aligned[0], part.source_offset, *part.source), width)
+    piece = gcd(alignment(job.aligned[0], nest.source_offset, *nest.source), width)
     packed, first = bytes_type(width)
     values, second = bytes_type(share.elements * size)
     raw = raw_type(size)
     body = [*lines, *more]
     for name, base, side, start in (
-        ("from", "source", 0, part.source_offset),
-        ("scale", "source", 2, part.scale_offset),
-        ("to", "target", 1, part.target_offset),
+        ("from", "source", 0, nest.source_offset),
+        ("scale", "source", 2, nest.scale_offset),
+        ("to", "target", 1, nest.target_offset),
     ):
         kind = "GLOBAL u8 *" if side == 1 else "GLOBAL const u8 *"
         place = offset(in_group, every, side, start)
@@ -291,9 +291,9 @@ def unpack(job: Job) -> tuple[Kernel, set[str]]:
         make += loop("k", share.elements // share.vector, [f"STORE({kind}, at + k * {wide}u, y.{kind}s[k]);"])
     else:
         make += [
-            f"STORE({raw}, at + {lane}, y.{raw}s[{k}]);" for k, lane in enumerate(part.lanes) if part.mask >> k & 1
+            f"STORE({raw}, at + {lane}, y.{raw}s[{k}]);" for k, lane in enumerate(nest.element_offsets) if nest.data_mask >> k & 1
         ]
     body += loop("r", count, when(condition, make))
-    note = f"unpack {prod(part.extents)} blocks, {share.threads} threads a block, {count} times a thread"
+    note = f"unpack {prod(nest.extents)} blocks, {share.threads} threads a block, {count} times a thread"
     group_size = combinations(threads)
     return Kernel(job.name, note, tuple(body), combinations(groups), group_size), {first, second}

@@ -16,7 +16,7 @@ from .text import declared, decoded, guard, index_of, loop, offset, when
 def run_axis(job: Job) -> int | None:
     """Return the axis along which elements are neighbours on both sides, or on the one side of a fill."""
     for k, axis in enumerate(job.axes):
-        near = job.part.operation == "fill" or axis.steps[0] == job.sizes[0]
+        near = job.nest.operation == "fill" or axis.steps[0] == job.sizes[0]
         if near and axis.steps[1] == job.sizes[1]:
             return k
     return None
@@ -30,10 +30,10 @@ def vector_length(job: Job, tables: tuple[Table, ...]) -> int:
     loose = table_alignment(tables) if tables else [0, 0]
     lengths = []
     for side, size in enumerate(job.sizes):
-        if side == 0 and job.part.operation == "fill":
+        if side == 0 and job.nest.operation == "fill":
             continue
         steps = [axis.steps[side] or 0 for k, axis in enumerate(job.axes) if k != run]
-        start = (job.part.source_offset, job.part.target_offset)[side]
+        start = (job.nest.source_offset, job.nest.target_offset)[side]
         lengths.append(alignment(job.aligned[side], start, loose[side], *steps) // size)
     return max(1, min(*lengths, WIDEST // max(job.sizes)) if len(lengths) > 1 else lengths[0])
 
@@ -43,49 +43,49 @@ def pieces(job: Job) -> list[Job]:
     run, length = run_axis(job), vector_length(job, job.tables() or ())
     if run is None or length == 1:
         return [job]
-    extent = job.part.extents[run]
+    extent = job.nest.extents[run]
     whole = extent - extent % length
     if whole in (0, extent):
         return [job]
-    before, after = job.part.source[run], job.part.target[run]
-    extents = [(*job.part.extents[:run], n, *job.part.extents[run + 1 :]) for n in (whole, extent - whole)]
+    before, after = job.nest.source[run], job.nest.target[run]
+    extents = [(*job.nest.extents[:run], n, *job.nest.extents[run + 1 :]) for n in (whole, extent - whole)]
     tail = replace(
-        job.part,
+        job.nest,
         extents=extents[1],
-        source_offset=job.part.source_offset + whole * before,
-        target_offset=job.part.target_offset + whole * after,
+        source_offset=job.nest.source_offset + whole * before,
+        target_offset=job.nest.target_offset + whole * after,
     )
     return [
-        replace(job, part=replace(job.part, extents=extents[0])),
-        replace(job, part=tail, name=f"{job.name}_tail"),
+        replace(job, nest=replace(job.nest, extents=extents[0])),
+        replace(job, nest=tail, name=f"{job.name}_tail"),
     ]
 
 
 def direct(job: Job) -> tuple[Kernel, set[str]]:
     """Return the kernel of a copy or a fill, and the definitions that it needs."""
-    part, (before, after) = job.part, job.sizes
+    nest, (before, after) = job.nest, job.sizes
     tables = job.tables() or ()
     run = run_axis(job)
-    length = 1 if run is None else gcd(vector_length(job, tables), part.extents[run])
+    length = 1 if run is None else gcd(vector_length(job, tables), nest.extents[run])
     axes = [
         Axis(axis.extent // length, tuple([(step or 0) * length for step in axis.steps])) if k == run else axis
         for k, axis in enumerate(job.axes)
     ]
-    if part.hot is not None:
-        axes.append(Axis(part.hot.count, (None, None)))
-    filling = part.operation == "fill"
+    if nest.tabulated is not None:
+        axes.append(Axis(nest.tabulated.count, (None, None)))
+    filling = nest.operation == "fill"
     threads, repeats, groups = _dealt(job, axes, length * max(job.sizes), filling)
     lines, in_group = declared("group", groups, "g")
     more, in_thread = declared("thread", threads, "t")
     in_repeat = decoded("r", repeats)
     everything = [*in_group, *in_thread, *in_repeat]
     body = [*lines, *more]
-    looked_up = f"[{index_of(everything, len(axes) - 1)}]" if part.hot else ""
+    looked_up = f"[{index_of(everything, len(axes) - 1)}]" if nest.tabulated else ""
 
     def place(side: int) -> list[str]:
         name, to = ("source", "from") if side == 0 else ("target", "to")
         kind = "GLOBAL const u8 *" if side == 0 else "GLOBAL u8 *"
-        start = (part.source_offset, part.target_offset)[side]
+        start = (nest.source_offset, nest.target_offset)[side]
         return [
             f"{kind}{to} = {name} + ({offset(in_group, axes, side, start)});",
             f"{to} += {offset(in_thread, axes, side)};",
@@ -102,7 +102,7 @@ def direct(job: Job) -> tuple[Kernel, set[str]]:
     body += place(1)
     if filling:
         # between the sections of block formats there are zeros, whatever the padding
-        blocks = isinstance(job.plan.target.format, BlockFormat)
+        blocks = job.plan.target.format.has_blocks
         value = constant(length * after, b"\0" if blocks else fill_value(job.plan).tobytes())
         body += loop("r", count, when(condition, [f"STORE({into}, {at(1)}, {value});"]))
     else:
@@ -113,7 +113,7 @@ def direct(job: Job) -> tuple[Kernel, set[str]]:
         store, needs = _stored(job, length, at(1))
         body += loop("r", count, when(condition, store))
     what = "fill" if filling else "copy"
-    note = f"{what} {part.elements} elements, {length} at a time, {count} times a thread"
+    note = f"{what} {nest.elements} elements, {length} at a time, {count} times a thread"
     group_size = combinations(threads)
     return Kernel(job.name, note, tuple(body), combinations(groups), group_size, tables), needs
 

@@ -89,6 +89,6 @@ def _gather(name: str, several: Sequence[Kernel]) -> Kernel:
         # one chain of branches: compilers that cut a kernel at its barriers double their work for every separate one
         head = "if" if not body else "} else if"
         body += [f"{head} (all < {first}u) {{  // {kernel.note}", *indented(renamed)]
-    note = f"{len(several)} parts in one launch"
+    note = f"{len(several)} nests in one launch"
     text = ("const u32 all = group;", *body, "}")
     return Kernel(name, note, text, first, threads, (), tuple(shared.items()), step=several[0].step)

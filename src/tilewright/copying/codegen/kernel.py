@@ -18,11 +18,11 @@ from .numbers import raw_type
 from .text import INT_MAX
 
 if TYPE_CHECKING:
-    from ..part import Part
+    from ..loop_nest import LoopNest
     from ..plan import Plan
 
 MOST_DECLARED = 48 << 10  # bytes of shared memory; beyond, a launch has to ask for it
-EDGE_THREADS = 1 << 16  # a part of fewer threads is an edge, which does not get a launch of its own
+EDGE_THREADS = 1 << 16  # a nest of fewer threads is an edge, which does not get a launch of its own
 WIDEST = 16  # bytes that one thread can load or store at once
 Table = np.ndarray[Any, Any]
 
@@ -122,20 +122,20 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A part of a plan that is to become a kernel, and the alignment of the memory on both sides.
+    """A nest of a plan that is to become a kernel, and the alignment of the memory on both sides.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(8), "int16"), Placement(Layout(8, 2), "int16"))
     >>> from .dialect import dialect_of
-    >>> job = Job("tw_copy_0", plan, plan.parts[0], dialect_of("opencl"), (16, 16))
+    >>> job = Job("tw_copy_0", plan, plan.nests[0], dialect_of("opencl"), (16, 16))
     >>> job.sizes, job.axes
     ((2, 2), [Axis(extent=8, steps=(2, 4))])
     """
 
     name: str
     plan: Plan
-    part: Part
+    nest: LoopNest
     dialect: Dialect
     aligned: tuple[int, int]
     tuning: Tuning = field(default_factory=Tuning)
@@ -144,27 +144,27 @@ class Job:
     def sizes(self) -> tuple[int, int]:
         """Return the bytes of an element on each side; 1 where elements are in blocks."""
         source, target = (
-            place.format.itemsize if isinstance(place.format, ScalarFormat) else 1
+            place.format.itemsize if not place.format.has_blocks else 1
             for place in (self.plan.source, self.plan.target)
         )
         return source, target
 
     @property
     def axes(self) -> list[Axis]:
-        """Return the loops of the part, with steps in source, target and, for blocks, scales."""
-        part = self.part
-        steps = (part.source, part.target, part.scale) if part.scale else (part.source, part.target)
-        return [Axis(n, tuple([each[k] for each in steps])) for k, n in enumerate(part.extents)]
+        """Return the loops of the nest, with steps in source, target and, for blocks, scales."""
+        nest = self.nest
+        steps = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
+        return [Axis(n, tuple([each[k] for each in steps])) for k, n in enumerate(nest.extents)]
 
     def tables(self) -> tuple[Table, Table] | None:
-        """Return the bytes that each entry of the hot modes adds on both sides, if the part has any."""
-        if self.part.hot is None:
+        """Return the bytes that each entry of the tabulated modes adds on both sides, if the nest has any."""
+        if self.nest.tabulated is None:
             return None
         found = []
         for place, size, given in zip(
-            (self.plan.source, self.plan.target), self.sizes, (self.part.operation != "fill", True), strict=True
+            (self.plan.source, self.plan.target), self.sizes, (self.nest.operation != "fill", True), strict=True
         ):
-            places = table(place, self.part.hot) * size if given else np.zeros(self.part.hot.count, dtype=np.int64)
+            places = table(place, self.nest.tabulated) * size if given else np.zeros(self.nest.tabulated.count, dtype=np.int64)
             fits = places.size == 0 or int(places.max()) <= INT_MAX
             found.append(np.ascontiguousarray(places, dtype=np.int32 if fits else np.int64))
         return found[0], found[1]
@@ -220,6 +220,6 @@ def constant(width: int, element: bytes) -> str:
 
 def block_format(job: Job) -> BlockFormat:
     """Return the block format of a job that packs or unpacks."""
-    place = job.plan.target if job.part.operation == "pack" else job.plan.source
-    assert isinstance(place.format, BlockFormat)
+    place = job.plan.target if job.nest.operation == "pack" else job.plan.source
+    assert place.format.has_blocks
     return place.format

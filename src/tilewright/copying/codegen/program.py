@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole plan as one program: a kernel for each of its parts, and what they share."""
+"""A whole plan as one program: a kernel for each of its nests, and what they share."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuni
     numbers = count()  # no two kernels have one name, in whichever step they are
     for number, step in enumerate(plan.steps):
         made: list[Kernel] = []
-        for part in step.parts:
+        for nest in step.nests:
             for job in _jobs(
-                Job(f"tw_{part.operation}_{next(numbers)}", step, part, words, _aligned(plan, step, aligned), hints)
+                Job(f"tw_{nest.operation}_{next(numbers)}", step, nest, words, _aligned(plan, step, aligned), hints)
             ):
                 kind, make = _kind(job)
                 kernel, needs = make(replace(job, tuning=tunings[kind]))
@@ -89,7 +89,7 @@ def check_formats(plan: Plan) -> None:
     >>> check_formats(plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16")))
     """
     for place in (plan.source, plan.target):
-        if isinstance(place.format, BlockFormat) and place.format.name not in BLOCK_FLOATS:
+        if place.format.has_blocks and place.format.name not in BLOCK_FLOATS:
             raise FormatError(
                 f"devices have no code for {place.format.name}; they know all scalar formats and"
                 f" {', '.join(BLOCK_FLOATS)}; use engine='reference' on the host"
@@ -112,18 +112,18 @@ def knows_formats(plan: Plan) -> bool:
 
 
 def _jobs(job: Job) -> Iterator[Job]:
-    if job.part.elements == 0 and job.part.operation != "pack":
+    if job.nest.elements == 0 and job.nest.operation != "pack":
         return
-    if job.part.operation == "clear":
-        job = replace(job, part=replace(job.part, operation="fill"))  # of blocks: zeros
-    yield from pieces(job) if job.part.operation in ("copy", "fill") else [job]
+    if job.nest.operation == "clear":
+        job = replace(job, nest=replace(job.nest, operation="fill"))  # of blocks: zeros
+    yield from pieces(job) if job.nest.operation in ("copy", "fill") else [job]
 
 
 def _kind(job: Job) -> tuple[str, Callable[[Job], tuple[Kernel, set[str]]]]:
     """Return the kind of kernel that a job becomes, and what makes it."""
-    if job.part.operation == "pack":
+    if job.nest.operation == "pack":
         return "pack", pack
-    if job.part.operation == "unpack":
+    if job.nest.operation == "unpack":
         return "unpack", unpack
     if not ends(job):
         return "direct", direct
@@ -134,13 +134,13 @@ def _functions(plan: Plan) -> list[str]:
     """Return the functions that convert elements: to float32 on the way into blocks, from it on the way out."""
     source, target, found = plan.source.format, plan.target.format, []
     single = format_of("float32")
-    assert isinstance(single, ScalarFormat)
-    if isinstance(target, BlockFormat) and isinstance(source, ScalarFormat):
+    assert not single.has_blocks
+    if target.has_blocks and not source.has_blocks:
         found.append(block_functions(target, packing=True))
         target = single
-    elif isinstance(source, BlockFormat) and isinstance(target, ScalarFormat):
+    elif source.has_blocks and not target.has_blocks:
         found.append(block_functions(source, packing=False))
         source = single
-    if isinstance(source, ScalarFormat) and isinstance(target, ScalarFormat) and source != target:
+    if not source.has_blocks and not target.has_blocks and source != target:
         found.append(converter("converted", source, target))
     return found

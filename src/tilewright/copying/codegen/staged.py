@@ -22,7 +22,7 @@ FEWEST = 1024  # elements for which it is worth it
 
 def ends(job: Job) -> tuple[int, int] | None:
     """Return the axes along which source and target are contiguous, if they are two and the job is worth a stage."""
-    if job.part.operation != "copy" or job.part.hot or run_axis(job) is not None or job.part.elements < FEWEST:
+    if job.nest.operation != "copy" or job.nest.tabulated or run_axis(job) is not None or job.nest.elements < FEWEST:
         return None
     found = [
         next((k for k, axis in enumerate(job.axes) if axis.steps[side] == size and axis.extent > 1), None)
@@ -59,12 +59,12 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
     # the tile, in the order of the target: vectors along it, and the index inside a square in front of its own axis
     outwards = [k for k in growth.sides[1].order if box[k].count > 1 or k == near]
     inwards = [k for k in growth.sides[0].order if box[k].count > 1]
-    inside = [(k, part) for k in outwards for part in (("square", "box") if k == near else ("box",))]
+    inside = [(k, role) for k in outwards for role in (("square", "box") if k == near else ("box",))]
     dimensions = [
         Dimension(wide, -1)
-        if part == "square"
+        if role == "square"
         else Dimension(box[k].count, inwards.index(k) if k in inwards else len(inwards))
-        for k, part in inside
+        for k, role in inside
     ]
     strides, size = padded_strides(dimensions, high * after, 2 * job.tuning.shared)
     stride = dict(zip(inside, strides, strict=True))
@@ -74,8 +74,8 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
     body = [
         *lines,
         f"LOCAL {kind} *tile = (LOCAL {kind} *)shared_tile;",
-        f"source += {offset(in_group, axes, 0, job.part.source_offset)};",
-        f"target += {offset(in_group, axes, 1, job.part.target_offset)};",
+        f"source += {offset(in_group, axes, 0, job.nest.source_offset)};",
+        f"target += {offset(in_group, axes, 1, job.nest.target_offset)};",
     ]
     from_type, first = elements_type(wide, before)
     to_type, second = elements_type(high, after)
@@ -110,12 +110,12 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
     body.append("BARRIER;")
 
     # write vectors in the order of the target
-    out = decoded("at", [Digit(k, wide if part == "square" else box[k].count, 1) for k, part in inside])
+    out = decoded("at", [Digit(k, wide if role == "square" else box[k].count, 1) for k, role in inside])
     named = dict(zip(inside, out, strict=True))
     slot = " + ".join(
         f"({each.name}) * {stride[key] // (high * after)}u" for key, each in named.items() if each.digit.count > 1
     )
-    boxed = [each for (_, part), each in named.items() if part == "box"]
+    boxed = [each for (_, role), each in named.items() if role == "box"]
     across = (axes[near].steps[1] or 0) // wide
     to = offset(boxed, axes, 1)
     if wide > 1:
@@ -128,7 +128,7 @@ def staged(job: Job) -> tuple[Kernel, set[str]]:
     body += loop("n", -(-vectors // threads), [f"const u32 at = thread + n * {threads}u;", *when(condition, store)])
 
     shape = " x ".join(str(box[k].count * lengths.get(k, 1)) for k in reversed(outwards))
-    note = f"copy {job.part.elements} elements in tiles of {shape}, squares of {wide} x {high} turned in registers"
+    note = f"copy {job.nest.elements} elements in tiles of {shape}, squares of {wide} x {high} turned in registers"
     shared = (("shared_tile", size),)
     return Kernel(job.name, note, tuple(body), combinations(groups), threads, (), shared), {first, second}
 
@@ -141,7 +141,7 @@ def _slot(named: list[Named], stride: dict[tuple[int, str], int], width: int) ->
 def _vector_length(job: Job, side: int, axis: int) -> int:
     """Return how many elements along the contiguous axis of one side are accessed at once."""
     size = job.sizes[side]
-    start = (job.part.source_offset, job.part.target_offset)[side]
+    start = (job.nest.source_offset, job.nest.target_offset)[side]
     steps = [each.steps[side] or 0 for k, each in enumerate(job.axes) if k != axis]
     width = alignment(job.aligned[side], start, *steps)
     return max(1, gcd(width // size, WIDEST // size, job.axes[axis].extent))

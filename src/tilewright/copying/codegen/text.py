@@ -98,14 +98,14 @@ def declared(
         return [], []
     names = [Named(digit, f"{prefix}{k}") for k, digit in enumerate(digits)]
     if not isinstance(numbers, Arguments):
-        parts = [f"{prefix}{k} = {each.name}" for k, each in enumerate(decoded(index, digits))]
-        return [f"const u32 {', '.join(parts)};"], names
-    parts, rest = [], index  # divisions that nobody can turn into shifts: as few as possible
+        nests = [f"{prefix}{k} = {each.name}" for k, each in enumerate(decoded(index, digits))]
+        return [f"const u32 {', '.join(nests)};"], names
+    nests, rest = [], index  # divisions that nobody can turn into shifts: as few as possible
     for k, digit in enumerate(digits[:-1]):
         count, above = numbers.unsigned(digit.count), f"{prefix}_from{k + 1}"
-        parts += [f"{above} = {rest} / {count}", f"{prefix}{k} = {rest} - {above} * {count}"]
+        nests += [f"{above} = {rest} / {count}", f"{prefix}{k} = {rest} - {above} * {count}"]
         rest = above
-    return [f"const u32 {', '.join([*parts, f'{prefix}{len(digits) - 1} = {rest}'])};"], names
+    return [f"const u32 {', '.join([*nests, f'{prefix}{len(digits) - 1} = {rest}'])};"], names
 
 
 def term(name: str, step: int, wide: bool, numbers: Literals = LITERALS) -> str:

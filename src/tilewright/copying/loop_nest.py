@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Part`: one loop nest of a plan, in bytes, which is all that an engine ever sees."""
+"""`LoopNest`: one loop nest of a plan, in bytes, which is all that an engine ever sees."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Operation = Literal["copy", "fill", "pack", "unpack", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
-class HotModes:
+class TabulatedModes:
     """Digits that need a table: for each mode of the domain, (radix, start, count) of its leaves without steps.
 
-    >>> HotModes((((1, 0, 5),), ())).count
+    >>> TabulatedModes((((1, 0, 5),), ())).count
     5
     """
 
@@ -24,21 +24,21 @@ class HotModes:
     def count(self) -> int:
         """Return the number of entries of the table.
 
-        >>> HotModes((((1, 0, 5), (5, 0, 7)), ((1, 2, 1),))).count
+        >>> TabulatedModes((((1, 0, 5), (5, 0, 7)), ((1, 2, 1),))).count
         35
         """
         return prod(count for mode in self.digits for _, _, count in mode)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LoopNest:
     """A loop nest: extents with a step per mode on the source, on the target and in the scale section, all in bytes.
 
     `copy` moves and converts elements, `fill` writes the padding value, `pack` and `unpack` move whole blocks: `lanes`
     are the byte offsets of a block's elements on the scalar side, and `mask` says which of them are data. `clear`
     writes zeros, byte by byte, where a tile of blocks has a gap.
 
-    >>> Part("copy", (4, 8), (32, 4), (4, 16)).elements
+    >>> LoopNest("copy", (4, 8), (32, 4), (4, 16)).elements
     32
     """
 
@@ -52,27 +52,27 @@ class Part:
     scale_offset: int = 0
     lanes: tuple[int, ...] = (0,)
     mask: int = 1
-    hot: HotModes | None = None
+    tabulated: TabulatedModes | None = None
 
     @property
     def elements(self) -> int:
-        """Return how many elements the part moves or fills.
+        """Return how many elements the nest moves or fills.
 
-        >>> Part("fill", (3, 5), (0, 0), (20, 4)).elements
+        >>> LoopNest("fill", (3, 5), (0, 0), (20, 4)).elements
         15
         """
-        return prod(self.extents) * self.mask.bit_count() * (self.hot.count if self.hot else 1)
+        return prod(self.extents) * self.mask.bit_count() * (self.tabulated.count if self.tabulated else 1)
 
 
-def normalised(part: Part) -> Part:
-    """Return the same part in canonical form: no units, target order outermost first, neighbours merged.
+def normalised(nest: LoopNest) -> LoopNest:
+    """Return the same nest in canonical form: no units, target order outermost first, neighbours merged.
 
-    >>> normalised(Part("copy", (8, 1, 4), (4, 0, 32), (4, 0, 32)))
-    Part(operation='copy', extents=(32,), source=(4,), target=(4,), scale=(), source_offset=0, target_offset=0, \
-scale_offset=0, lanes=(0,), mask=1, hot=None)
+    >>> normalised(LoopNest("copy", (8, 1, 4), (4, 0, 32), (4, 0, 32)))
+    LoopNest(operation='copy', extents=(32,), source=(4,), target=(4,), scale=(), source_offset=0, target_offset=0, \
+scale_offset=0, lanes=(0,), mask=1, tabulated=None)
     """
-    scale = part.scale or (0,) * len(part.extents)
-    modes = [mode for mode in zip(part.extents, part.source, part.target, scale, strict=True) if mode[0] != 1]
+    scale = nest.scale or (0,) * len(nest.extents)
+    modes = [mode for mode in zip(nest.extents, nest.source, nest.target, scale, strict=True) if mode[0] != 1]
     modes.sort(key=lambda mode: (-abs(mode[2]), -abs(mode[1])))
     merged: list[list[Any]] = []
     for n, *steps in modes:
@@ -82,5 +82,5 @@ scale_offset=0, lanes=(0,), mask=1, hot=None)
             merged.append([n, *steps])
     columns = [tuple(column) for column in zip(*merged, strict=True)] if merged else [(), (), (), ()]
     return replace(
-        part, extents=columns[0], source=columns[1], target=columns[2], scale=columns[3] if part.scale else ()
+        nest, extents=columns[0], source=columns[1], target=columns[2], scale=columns[3] if nest.scale else ()
     )

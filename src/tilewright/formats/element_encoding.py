@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element encodings: how one number becomes a code of at most eight bits, once the scale of its block is divided out.
+"""Element encodings: how a value, divided by the scale of its block (the ratio), becomes a code of at most eight bits.
 
-Each encoding has the same face: `encode` takes float64 ratios and a `Rounder` and gives codes, `decode` gives the
-ratios back, `largest` and `smallest` are its greatest and least magnitudes, and `top_exponent` is the exponent of the
-largest power of two it holds. `nan` and `infinity` are codes, or None where the encoding has none: then `encode` must
-not be given such a value. A finite ratio that is too large becomes `largest`, with its sign.
+All encodings have the same methods: `encode` turns float64 ratios into codes, `decode` turns codes into ratios,
+`largest` and `smallest` are the extreme positive ratios, and `top_exponent` is the exponent of the largest power of two.
+`nan` and `infinity` are codes, or None if the encoding has none; then `encode` does not accept such values. A finite
+ratio that is too large becomes `largest` with its sign.
 """
 
 from __future__ import annotations
@@ -22,16 +22,41 @@ from .rounding import Floats, Rounder
 Codes: TypeAlias = NDArray[np.uint8]
 
 
-def _check_bits(encoding: object, bits: int, least: int) -> None:
+def pack_codes(codes: Codes, bits: int) -> Codes:
+    """Return each row of codes, one per byte, packed without gaps, the first code in the lowest bits of the first byte.
+
+    >>> pack_codes(np.array([[1, 2, 3, 4]], dtype=np.uint8), 4).tolist()
+    [[33, 67]]
+    """
+    if bits == 8:
+        return codes
+    single = np.unpackbits(codes[..., None], axis=-1, count=bits, bitorder="little")
+    return np.packbits(single.reshape(len(codes), -1), axis=-1, bitorder="little")
+
+
+def unpack_codes(packed: Codes, bits: int) -> Codes:
+    """Return each row of packed codes as one code per byte: the inverse of `pack_codes`.
+
+    >>> unpack_codes(np.array([[33, 67]], dtype=np.uint8), 4).tolist()
+    [[1, 2, 3, 4]]
+    """
+    if bits == 8:
+        return packed
+    single = np.unpackbits(packed, axis=-1, bitorder="little")
+    codes = np.packbits(single.reshape(-1, bits), axis=-1, bitorder="little")
+    return codes.reshape(len(packed), packed.shape[-1] * 8 // bits)
+
+
+def _validate_bits(encoding: object, bits: int, least: int) -> None:
     if not least <= bits <= 8:
-        raise FormatError(f"{encoding!r}: a code of {bits} bits does not work; use {least} to 8")
+        raise FormatError(f"{encoding!r}: expected {least} to 8 bits per code, got {bits}")
 
 
 @dataclass(frozen=True, slots=True)
 class SignMagnitude:
-    """A sign bit above a whole number of steps; the largest ratio is just below 2. The elements of bfloat8_b.
+    """Sign and magnitude in equal steps, with a largest ratio just below 2: the elements of bfloat8_b.
 
-    There is no negative zero: what rounds to zero has code 0. (Code 2^(bits-1) still reads as -0.)
+    Ratios that round to zero get code 0, never negative zero. (Code 2^(bits-1) decodes as -0.)
 
     >>> seven = SignMagnitude(8)
     >>> seven.encode(np.array([1.0, -1.5, -0.001, 1.999])).tolist()
@@ -43,7 +68,7 @@ class SignMagnitude:
     bits: int
 
     def __post_init__(self) -> None:
-        _check_bits(self, self.bits, 2)
+        _validate_bits(self, self.bits, 2)
 
     @property
     def top_exponent(self) -> int:
@@ -100,9 +125,9 @@ class SignMagnitude:
 
 @dataclass(frozen=True, slots=True)
 class TwosComplement:
-    """A two's complement integer of `bits` bits, counted in steps of 2^-fraction_bits. The elements of mxint8.
+    """A two's complement integer of `bits` bits in steps of 2^-fraction_bits: the elements of mxint8.
 
-    The lowest code (-128 of 8 bits) is never made, so that both signs reach equally far; it reads as what it says.
+    `encode` never produces the lowest code (-128 for 8 bits), so that both signs have the same range.
 
     >>> TwosComplement(8, 6).encode(np.array([1.0, -0.25, 1.999, -2.0])).astype(np.int8).tolist()
     [64, -16, 127, -127]
@@ -112,7 +137,7 @@ class TwosComplement:
     fraction_bits: int
 
     def __post_init__(self) -> None:
-        _check_bits(self, self.bits, 2)
+        _validate_bits(self, self.bits, 2)
 
     @property
     def top_exponent(self) -> int:
@@ -173,10 +198,10 @@ class TwosComplement:
 
 @dataclass(frozen=True, slots=True)
 class SmallFloat:
-    """A binary float: sign, exponent (bias 2^(exponent_bits-1) - 1), mantissa, with subnormals and a negative zero.
+    """A binary float: sign, exponent (bias 2^(exponent_bits-1) - 1) and mantissa, with subnormals and negative zero.
 
-    `specials` says what the topmost codes mean: "none" (all are finite, as in OCP FP6 and FP4), "nan" (only the very
-    last is NaN, as in float8_e4m3fn) or "ieee" (the topmost exponent holds infinity and NaN, as in float8_e5m2).
+    `specials` says what the highest codes mean: "none" (all are finite, as in OCP FP6 and FP4), "nan" (only the very
+    last is NaN, as in float8_e4m3fn) or "ieee" (the highest exponent holds infinity and NaN, as in float8_e5m2).
 
     >>> e2m1 = SmallFloat(2, 1)
     >>> e2m1.decode(np.arange(8, dtype=np.uint8)).tolist()
@@ -191,14 +216,14 @@ class SmallFloat:
 
     def __post_init__(self) -> None:
         if self.exponent_bits < 1 or self.mantissa_bits < 1:
-            raise FormatError(f"{self!r}: needs at least one exponent bit and one mantissa bit")
-        _check_bits(self, self.bits, 3)
+            raise FormatError(f"{self!r}: expected at least one exponent bit and one mantissa bit")
+        _validate_bits(self, self.bits, 3)
         if self.specials not in ("none", "nan", "ieee"):
-            raise FormatError(f"{self!r}: specials must be 'none', 'nan' or 'ieee'")
+            raise FormatError(f"{self!r}: expected specials 'none', 'nan' or 'ieee', got {self.specials!r}")
 
     @property
     def bits(self) -> int:
-        """Return the bits of a code.
+        """Return the number of bits of a code.
 
         >>> SmallFloat(3, 2).bits
         6
@@ -207,7 +232,7 @@ class SmallFloat:
 
     @property
     def lowest_exponent(self) -> int:
-        """Return the exponent of the smallest normal number, which the subnormals share.
+        """Return the exponent of the smallest normal number and of the subnormals.
 
         >>> SmallFloat(4, 3).lowest_exponent
         -6
@@ -252,11 +277,11 @@ class SmallFloat:
         >>> SmallFloat(4, 3, "nan").largest, SmallFloat(5, 2, "ieee").largest, SmallFloat(2, 3).largest
         (448.0, 57344.0, 7.5)
         """
-        return float(_ratios(self)[self.largest_code])
+        return float(_decoding_table(self)[self.largest_code])
 
     @property
     def smallest(self) -> float:
-        """Return the smallest number above zero, a subnormal.
+        """Return the smallest positive number, a subnormal.
 
         >>> SmallFloat(4, 3, "nan").smallest == 2**-9
         True
@@ -279,7 +304,7 @@ class SmallFloat:
         [60, 251, 124, 126]
         """
         finite = np.isfinite(ratios)
-        codes = np.minimum(self._unbounded(np.where(finite, ratios, 0.0), round_off), self.largest_code)
+        codes = np.minimum(self._magnitude_codes(np.where(finite, ratios, 0.0), round_off), self.largest_code)
         codes |= np.signbit(ratios).astype(np.int64) << (self.bits - 1)
         if not finite.all():
             if self.infinity is not None:
@@ -290,12 +315,12 @@ class SmallFloat:
         return codes.astype(np.uint8)
 
     def overflows(self, ratios: Floats) -> NDArray[np.bool_]:
-        """Return where a finite ratio rounds (to nearest) to more than the largest number.
+        """Return for each finite ratio whether it rounds (to nearest) beyond the largest number.
 
         >>> SmallFloat(4, 3, "nan").overflows(np.array([448.0, 464.0, 465.0])).tolist()
         [False, False, True]
         """
-        return self._unbounded(ratios, np.rint) > self.largest_code
+        return self._magnitude_codes(ratios, np.rint) > self.largest_code
 
     def decode(self, codes: Codes) -> Floats:
         """Return the ratios of the codes.
@@ -303,16 +328,16 @@ class SmallFloat:
         >>> SmallFloat(4, 3, "nan").decode(np.array([0x38, 0xFE, 0x80], dtype=np.uint8)).tolist()
         [1.0, -448.0, -0.0]
         """
-        return _ratios(self)[codes]
+        return _decoding_table(self)[codes]
 
-    def _unbounded(self, ratios: Floats, round_off: Rounder) -> NDArray[np.int64]:
-        """Return the codes without their sign, as if the exponent had no upper end."""
+    def _magnitude_codes(self, ratios: Floats, round_off: Rounder) -> NDArray[np.int64]:
+        """Return the codes without sign bits, as if the exponent had no upper limit."""
         magnitude = np.abs(ratios)
         exponent = np.frexp(magnitude)[1].astype(np.int64) - 1
         exponent = np.where(magnitude == 0.0, self.lowest_exponent, np.maximum(exponent, self.lowest_exponent))
         steps = round_off(np.ldexp(magnitude, self.mantissa_bits - exponent)).astype(np.int64)
-        # A normal number has its leading bit in steps, which adds the one that the exponent field still lacks; a
-        # subnormal has none. When rounding carries, the sum moves to the next exponent by itself.
+        # The leading bit of a normal number is part of `steps` and adds the missing one to the exponent field; a
+        # subnormal has no leading bit. A carry from rounding moves the sum to the next exponent by itself.
         return steps + ((exponent - self.lowest_exponent) << self.mantissa_bits)
 
 
@@ -326,8 +351,8 @@ E5M2 = SmallFloat(5, 2, "ieee")
 
 
 @lru_cache(maxsize=64)
-def _ratios(encoding: SmallFloat) -> Floats:
-    """Return the table of all numbers of a small float, one per code."""
+def _decoding_table(encoding: SmallFloat) -> Floats:
+    """Return the number of every code of a small float."""
     half = 1 << (encoding.bits - 1)
     code = np.arange(half)
     field, fraction = code >> encoding.mantissa_bits, code & ((1 << encoding.mantissa_bits) - 1)
