@@ -99,7 +99,7 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
 	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
 	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
-		tests/copying/test_prepared.py tests/compare/test_moments.py tests/tiling/test_lanes.py tests/tiling/test_faults.py \
+		tests/copying/test_runner.py tests/compare/test_moments.py tests/tiling/test_lanes.py tests/tiling/test_faults.py \
 		tests/tiling/test_pipeline.py
 	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 

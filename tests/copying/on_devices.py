@@ -29,7 +29,7 @@ def law(test):
 
 def bytes_made(engine, plan, source, tuning):
     """Return the bytes that a plan makes of poisoned memory, with kernels cut as on another device."""
-    home = engine.home()
+    home = engine.default_backend()
     byte = format_of("uint8")
     ends = [home.empty((max(1, place.nbytes),), byte) for place in (plan.source, plan.target)]
     home.upload(source.view(np.uint8), ends[0])

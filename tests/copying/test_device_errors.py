@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import copy, device_moves, opencl_engine
+from tilewright.copying import copy, opencl_engine
+from tilewright.copying import engine as copy_engine
 from tilewright.errors import DeviceError, TransferError
 from tilewright.tensor import DeviceContext
 
-needs_opencl = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+needs_opencl = pytest.mark.skipif(
+    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
+)
 
 EVERY_DOOR = """
 import sys
@@ -74,16 +77,16 @@ def test_no_room_on_the_device_is_said_with_the_bytes():
 @pytest.fixture
 def there():
     """An array on the device, and the notes forgotten."""
-    if opencl_engine.why_not():
-        pytest.skip(opencl_engine.why_not())
+    if opencl_engine.unavailable_reason():
+        pytest.skip(opencl_engine.unavailable_reason())
     import pyopencl.array as cl_array
 
-    before = set(device_moves._said)
-    device_moves._said.clear()
+    before = set(copy_engine._warned)
+    copy_engine._warned.clear()
     host = np.random.default_rng(2).standard_normal((40, 50)).astype(np.float32)
-    yield host, cl_array.to_device(opencl_engine.home().queue, host)
-    device_moves._said.clear()
-    device_moves._said.update(before)
+    yield host, cl_array.to_device(opencl_engine.default_backend().queue, host)
+    copy_engine._warned.clear()
+    copy_engine._warned.update(before)
 
 
 def test_a_format_without_code_goes_through_the_host_with_one_note(there):
@@ -129,7 +132,9 @@ def test_a_context_that_is_lost_is_an_error_and_not_a_wrong_result(there, monkey
     with pytest.raises(DeviceError, match=r"could not run the plan.*OUT_OF_RESOURCES"):
         tw.tilize(array)
     with pytest.raises(DeviceError, match=r"could not give back memory: .*start the process anew"):
-        opencl_engine.home().download(tw.copying.device_array.admitted(array), np.zeros((40, 50), np.float32))
+        opencl_engine.default_backend().download(
+            tw.copying.device_array.as_operand(array), np.zeros((40, 50), np.float32)
+        )
 
 
 def test_arrays_of_a_device_are_not_moved_by_another_engine(there):
@@ -143,7 +148,7 @@ def test_a_host_array_never_asks_for_a_device(monkeypatch):
     def asked():
         raise AssertionError("a device was asked for")
 
-    for name in ("home", "why_not", "_found"):
+    for name in ("home", "unavailable_reason", "_found"):
         monkeypatch.setattr(opencl_engine, name, asked)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

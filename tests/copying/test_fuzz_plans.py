@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copying import native
+from tilewright.copying import native_library
 
 ROOT = Path(__file__).parents[2]
 BROKEN = """
@@ -25,7 +25,9 @@ plans.CHECKS = [(plans.check_copies, 1.0)]  # all of its memory has guards, whic
 sys.argv = ["plans.py", "--plans", "20"]
 sys.exit(plans.main())
 """
-pytestmark = pytest.mark.skipif(not native.available(), reason="there is nothing to compare with the reference engine")
+pytestmark = pytest.mark.skipif(
+    not native_library.is_available(), reason="there is nothing to compare with the reference engine"
+)
 
 
 def run(*command):

@@ -10,7 +10,9 @@ from tilewright.errors import LayoutError, TransferError
 
 from .on_devices import random, same_bits
 
-pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+pytestmark = pytest.mark.skipif(
+    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +22,7 @@ def cl_array():
 
 @pytest.fixture(scope="module")
 def queue():
-    return opencl_engine.home().queue
+    return opencl_engine.default_backend().queue
 
 
 @pytest.mark.parametrize("dtype", [None, "float16", "int32", "bfloat8_b", "bfloat4_a"])

@@ -43,7 +43,9 @@ def table(layout, tabulated):
     if tabulated is None:
         yield 0
         return
-    spans = [(mode, radix, start, count) for mode, digits in enumerate(tabulated.digits) for radix, start, count in digits]
+    spans = [
+        (mode, radix, start, count) for mode, digits in enumerate(tabulated.digits) for radix, start, count in digits
+    ]
     for digits in product(*[range(start, start + count) for _, _, start, count in spans]):
         index = [0] * len(tabulated.digits)
         for (mode, radix, _, _), digit in zip(spans, digits, strict=True):

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import LayoutError
-from tilewright.copying import Placement, execute, native_engine, opencl_engine, plan_copy, slabs
-from tilewright.copying.codegen import generate, knows_formats
+from tilewright.copying import Placement, execute, native_engine, opencl_engine, plan_copy
+from tilewright.copying import plan as plan_module
+from tilewright.copying.codegen import generate_program, supports_formats
 from tilewright.errors import FormatError
 from tilewright.formats import BLOCK_FORMATS, cast
 from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, within
@@ -75,12 +76,12 @@ def check_truth(plan, source_side, target_side, memory, engines=("reference",)):
 
 def check_code(plan):
     """Every nest that does something is in a kernel, of the step that it belongs to; what has no code is refused."""
-    if not knows_formats(plan):
+    if not supports_formats(plan):
         with pytest.raises(FormatError, match="devices have no code for"):
             plan.code("cuda")
         return
     for dialect in ("cuda", "opencl"):
-        program = generate(plan, dialect)
+        program = generate_program(plan, dialect)
         names = re.findall(r"^KERNEL\(\d+\) (\w+)\(", plan.code(dialect), re.MULTILINE)
         assert names == [kernel.name for kernel in program.kernels]
         assert len(set(names)) == len(names)
@@ -118,7 +119,7 @@ def test_a_plan_says_what_it_does(case, fill, seed):
     check_truth(plan, source, target, memory_of(before, source, seed), engines)
 
 
-@pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+@pytest.mark.skipif(opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason()))
 @given(case=cases(DEVICE_BLOCKS, DEVICE_BLOCKS), fill=st.integers(-5, 5), seed=seeds)
 @settings(max_examples=max(1, settings().max_examples // 50))
 def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
@@ -129,7 +130,7 @@ def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
 
 def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
     """All pairs, in slabs so small that there are several; values are those of unpacking and packing by hand."""
-    monkeypatch.setattr(slabs, "SLAB_BYTES", 4 * 64 * 4)
+    monkeypatch.setattr(plan_module, "SLAB_BYTES", 4 * 64 * 4)
     layout, rng = within(row_major(12, 64), (11, 50)), np.random.default_rng(3)
     values = numbers(rng, (12, 64))
     for (first, one), (second, two) in product(BLOCK_FORMATS.items(), repeat=2):

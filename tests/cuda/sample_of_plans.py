@@ -73,7 +73,7 @@ def valid_data(plan: Plan, rng: np.random.Generator) -> Any:
 
 def check(name: str, plan: Plan, tuning: Tuning | None) -> bool:
     """Run one plan on the device, over poisoned memory, and say whether every byte is the reference engine's."""
-    home, byte = cuda_engine.home(), format_of("uint8")
+    home, byte = cuda_engine.default_backend(), format_of("uint8")
     assert isinstance(byte, ScalarFormat)
     data = valid_data(plan, np.random.default_rng(len(name)))
     wanted, made = np.full((2, plan.target.nbytes), 0xA5, dtype=np.uint8)
@@ -106,7 +106,7 @@ def pipelines() -> Iterator[tuple[str, Any, Any]]:
 
 
 def main() -> None:
-    problem = cuda_engine.why_not()
+    problem = cuda_engine.unavailable_reason()
     if problem:
         raise SystemExit(problem)
     importlib.import_module("cupy").cuda.set_allocator(None)

@@ -45,10 +45,10 @@ from tests.copying.test_random_plans import (
 )
 from tests.memory.strategies import specs
 
-from tilewright.copying import Placement, execute, native, native_engine, plan_copy
+from tilewright.copying import Placement, execute, native_engine, native_library, plan_copy
+from tilewright.copying.engine import make_runner
 from tilewright.copying.loop_nest import LoopNest
 from tilewright.copying.plan import Plan
-from tilewright.copying.prepared import prepared
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout, PagedLayout, compose
 from tilewright.memory import from_bytes, to_bytes
@@ -81,7 +81,7 @@ def runs(plan: Plan) -> Iterator[tuple[str, Callable[[Any, Any], None]]]:
             lambda source, target, count=count: execute(plan, source, target, count, "native"),  # type: ignore[misc]
         )
     if not isinstance(plan.target.format, BlockFormat):
-        row = prepared(plan, 2, "native", streaming=True)
+        row = make_runner(plan, 2, "native", streaming=True)
         yield "streaming", lambda source, target: row(source.ctypes.data, target.ctypes.data)
 
 
@@ -315,15 +315,17 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--again", metavar="SEED", help="run the batch of this seed")
     options = arguments.parse_args()
-    if not native.available():
-        raise SystemExit(f"there is nothing to compare with the reference engine: {native.why_not()}")
+    if not native_library.is_available():
+        raise SystemExit(
+            f"there is nothing to compare with the reference engine: {native_library.unavailable_reason()}"
+        )
     outcomes: Counter[str] = Counter()
     if options.again:
         name = options.again.split("/")[1]
         run_batch(next(check for check, _ in CHECKS if check.__name__ == name), options.again, BATCH, outcomes)
         return 0
-    features = native.library().tw_cpu_features().decode()
-    print(f"seed {options.seed}, native library {native.library()._name} with {features}", flush=True)
+    features = native_library.load_library().tw_cpu_features().decode()
+    print(f"seed {options.seed}, native library {native_library.load_library()._name} with {features}", flush=True)
     failures, started = 0, time.monotonic()
     for check, share in CHECKS:
         count = round(options.plans * share)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copying import native
+from tilewright.copying import native_library
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Trace, lane_moves, lanes, stream
 
 from .pipelines import SCHEMES, stencils
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="lanes are carried by the native library")
+pytestmark = pytest.mark.skipif(not native_library.is_available(), reason="lanes are carried by the native library")
 
 SIZE, TILE = 40_000, 1_000
 TILES = SIZE // TILE

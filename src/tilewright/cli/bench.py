@@ -81,7 +81,7 @@ def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
     import numpy as np
 
     from ..copying import copy, tilize, untilize
-    from ..copying.buffers import aligned_empty
+    from ..copying.host_memory import aligned_empty
     from ..formats import bfloat16
 
     size, half = len(single), bfloat16.dtype

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`LoopNest`: one loop nest of a plan, in bytes, which is all that an engine ever sees."""
+"""`LoopNest`: one loop nest of a copy plan, in bytes. Engines run loop nests and know nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 Operation = Literal["copy", "fill", "pack", "unpack", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
 class TabulatedModes:
-    """Digits that need a table: for each mode of the domain, (radix, start, count) of its leaves without steps.
+    """The digits whose offsets come from a table: for each mode of the domain, (radix, start, count) of those digits.
 
     >>> TabulatedModes((((1, 0, 5),), ())).count
     5
@@ -32,11 +32,11 @@ class TabulatedModes:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """A loop nest: extents with a step per mode on the source, on the target and in the scale section, all in bytes.
+    """A loop nest: extents, and for each loop its step in bytes in the source, the target and the scale section.
 
-    `copy` moves and converts elements, `fill` writes the padding value, `pack` and `unpack` move whole blocks: `lanes`
-    are the byte offsets of a block's elements on the scalar side, and `mask` says which of them are data. `clear`
-    writes zeros, byte by byte, where a tile of blocks has a gap.
+    `copy` copies and converts elements, `fill` writes the padding value, `pack` and `unpack` process whole blocks:
+    `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` says which of them
+    are data. `clear` writes zero bytes into the gap between the sections of a tile.
 
     >>> LoopNest("copy", (4, 8), (32, 4), (4, 16)).elements
     32
@@ -50,37 +50,34 @@ class LoopNest:
     source_offset: int = 0
     target_offset: int = 0
     scale_offset: int = 0
-    lanes: tuple[int, ...] = (0,)
-    mask: int = 1
+    element_offsets: tuple[int, ...] = (0,)
+    data_mask: int = 1
     tabulated: TabulatedModes | None = None
 
     @property
     def elements(self) -> int:
-        """Return how many elements the nest moves or fills.
+        """Return the number of elements that are copied or filled.
 
         >>> LoopNest("fill", (3, 5), (0, 0), (20, 4)).elements
         15
         """
-        return prod(self.extents) * self.mask.bit_count() * (self.tabulated.count if self.tabulated else 1)
+        return prod(self.extents) * self.data_mask.bit_count() * (self.tabulated.count if self.tabulated else 1)
 
+    def canonicalize(self) -> LoopNest:
+        """Return the same nest without unit loops, sorted by target step, with adjacent loops merged.
 
-def normalised(nest: LoopNest) -> LoopNest:
-    """Return the same nest in canonical form: no units, target order outermost first, neighbours merged.
-
-    >>> normalised(LoopNest("copy", (8, 1, 4), (4, 0, 32), (4, 0, 32)))
-    LoopNest(operation='copy', extents=(32,), source=(4,), target=(4,), scale=(), source_offset=0, target_offset=0, \
-scale_offset=0, lanes=(0,), mask=1, tabulated=None)
-    """
-    scale = nest.scale or (0,) * len(nest.extents)
-    modes = [mode for mode in zip(nest.extents, nest.source, nest.target, scale, strict=True) if mode[0] != 1]
-    modes.sort(key=lambda mode: (-abs(mode[2]), -abs(mode[1])))
-    merged: list[list[Any]] = []
-    for n, *steps in modes:
-        if merged and all(outer == inner * n for outer, inner in zip(merged[-1][1:], steps, strict=True)):
-            merged[-1] = [merged[-1][0] * n, *steps]
-        else:
-            merged.append([n, *steps])
-    columns = [tuple(column) for column in zip(*merged, strict=True)] if merged else [(), (), (), ()]
-    return replace(
-        nest, extents=columns[0], source=columns[1], target=columns[2], scale=columns[3] if nest.scale else ()
-    )
+        >>> nest = LoopNest("copy", (8, 1, 4), (4, 0, 32), (4, 0, 32)).canonicalize()
+        >>> nest.extents, nest.source, nest.target
+        ((32,), (4,), (4,))
+        """
+        scale = self.scale or (0,) * len(self.extents)
+        loops = [loop for loop in zip(self.extents, self.source, self.target, scale, strict=True) if loop[0] != 1]
+        loops.sort(key=lambda loop: (-abs(loop[2]), -abs(loop[1])))
+        merged: list[tuple[int, ...]] = []
+        for extent, *steps in loops:
+            if merged and all(outer == inner * extent for outer, inner in zip(merged[-1][1:], steps, strict=True)):
+                merged[-1] = (merged[-1][0] * extent, *steps)
+            else:
+                merged.append((extent, *steps))
+        extents, source, target, scales = zip(*merged, strict=True) if merged else ((), (), (), ())
+        return replace(self, extents=extents, source=source, target=target, scale=scales if self.scale else ())

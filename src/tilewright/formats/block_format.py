@@ -142,7 +142,7 @@ class BlockFormat(NumberFormat):
         return uint8
 
     def tensor_scale_for(self, values: Any) -> float:
-        """Return the tensor scale that maps the largest magnitude of `values` to `max_value`; 1.0 if the format has none.
+        """Return the tensor scale that maps the largest magnitude of `values` to `max_value`, or 1.0.
 
         >>> from tilewright.formats import bfloat8_b, nvfp4
         >>> nvfp4.tensor_scale_for([1.0, -2688.0]), nvfp4.tensor_scale_for([5.25]), bfloat8_b.tensor_scale_for([5.25])

@@ -2,9 +2,9 @@
 """Element encodings: how a value, divided by the scale of its block (the ratio), becomes a code of at most eight bits.
 
 All encodings have the same methods: `encode` turns float64 ratios into codes, `decode` turns codes into ratios,
-`largest` and `smallest` are the extreme positive ratios, and `top_exponent` is the exponent of the largest power of two.
-`nan` and `infinity` are codes, or None if the encoding has none; then `encode` does not accept such values. A finite
-ratio that is too large becomes `largest` with its sign.
+`largest` and `smallest` are the extreme positive ratios, and `top_exponent` is the exponent of the largest power of
+two. `nan` and `infinity` are codes, or None if the encoding has none; then `encode` does not accept such values. A
+finite ratio that is too large becomes `largest` with its sign.
 """
 
 from __future__ import annotations

@@ -57,9 +57,10 @@ class QuantizationReport(Shown):
     instead of elements along `axis`.
 
     `scales` are the scale bytes and `scale_exponents` the exponents of the scales (128 where a scale is NaN);
-    `max_abs_error` and `max_relative_error` the largest absolute and relative error of an element; `flattened` the number
-    of elements that became zero because of a neighbour, and `dominating` the index along `axis` of the block's largest
-    element. `rms_error` is over the whole array and `worst` its worst element (None if the array is empty). A finite number that came back as NaN or infinity has an infinite error.
+    `max_abs_error` and `max_relative_error` the largest absolute and relative error of an element; `flattened` the
+    number of elements that became zero because of a neighbour, and `dominating` the index along `axis` of the block's
+    largest element. `rms_error` is over the whole array and `worst` its worst element (None if the array is empty). A
+    finite number that came back as NaN or infinity has an infinite error.
 
     >>> report = quantization_error(np.ones((2, 32)), "bfloat8_b")
     >>> report.scale_exponents.tolist(), report.worst.error

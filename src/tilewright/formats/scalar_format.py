@@ -57,8 +57,8 @@ class ScalarFormat(NumberFormat):
         if self.kind != "float":
             bounds = np.iinfo(self.dtype)
             return Limits(int(bounds.min), int(bounds.max), 1)
-        # From the bit patterns, since finfo may warn about subnormals: pattern 1 is the smallest positive value of every
-        # float format, and values grow with their patterns up to the largest finite one.
+        # From the bit patterns, since finfo may warn about subnormals: pattern 1 is the smallest positive value of
+        # every float format, and values grow with their patterns up to the largest finite one.
         word = np.dtype(f"u{self.itemsize}")
         smallest = float(np.array([1], dtype=word).view(self.dtype)[0])
         highest = float(np.array([_LARGEST_CODES[self.name]], dtype=word).view(self.dtype)[0])

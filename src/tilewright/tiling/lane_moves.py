@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..copying.prepared import NativeRunner
+from ..copying.native_engine import NativeRunner
 from .fills import check_fill
 from .moves import Moves
 from .ports import MemoryPort, Room, Work
@@ -74,11 +74,11 @@ class Pattern(NamedTuple):
 class Transfers:
     """The imports or the exports of the tiles of a lane.
 
-    >>> from tilewright.copying import native
+    >>> from tilewright.copying import native_library
     >>> from tilewright.tiling import ExternalTensor
     >>> end = End(MemoryPort(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), Room(64))
     >>> imports = Transfers([end], 3, importing=True)
-    >>> imports.arrays(1)[0].shape, not native.available() or imports.native(1)[1] == 1
+    >>> imports.arrays(1)[0].shape, not native_library.is_available() or imports.native(1)[1] == 1
     ((2,), True)
     """
 
@@ -176,7 +176,7 @@ def pattern_of(ends: Sequence[End], tiles: range, importing: bool) -> Pattern:
             follows = not importing or end.port.tensor.memory.contains(outer)
             outer = outer - end.port.tensor.address - int(placed[operand][1][members[0]]) if follows else 0
             source, target = (outer, inner - end.room.address) if importing else (inner - end.room.address, outer)
-            rows.append((run.parts, source, target, run.count, run.streaming))
+            rows.append((run.nests, source, target, run.count, run.streaming))
             counted.append(2 * operand + (not follows))
             steps.append(placed[operand][1][members] if follows else 0)
             runners.append(run)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copying import native
+from ..copying import native_library
 from ..errors import TransferError
 from .execution import CancelledError, Gate, Progress, Step, Switch, run_compute
 from .lane_moves import NOTHING, End, Native, Transfers
@@ -48,10 +48,10 @@ def lanes_for(pipeline: Pipeline, concurrent: bool = False) -> int:
 
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, tiler = np.zeros((512, 512)), Tiler((512, 512), (128, 128))
-    >>> lanes_for(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (2 if native.available() else 0)
+    >>> lanes_for(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (2 if native_library.is_available() else 0)
     True
     """
-    if pipeline.engine is not None or not native.available():
+    if pipeline.engine is not None or not native_library.is_available():
         return 0
     if any(any(item.tiler.overlap) for _, item in pipeline.writing()):
         return 0  # exports that share elements have to keep their order
@@ -84,7 +84,7 @@ class Lanes:
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
     >>> lanes = Lanes(Pipeline([Input(a, tiler)], [Output(b, tiler)]), lambda x, y: np.negative(x, out=y), 1)
-    >>> if native.available():
+    >>> if native_library.is_available():
     ...     lanes.run()
     ...     assert (b == -a).all()
     """
@@ -106,7 +106,7 @@ class Lanes:
         self._others: list[threading.Thread] = []
         self._checks = pipeline.scheme != "direct"  # there is no compute, and buffers leave as they came
         self._watched = progress is not None or cancel is not None
-        self._carry: Any = native.library().tw_run_transfers if native.available() else None
+        self._carry: Any = native_library.load_library().tw_run_transfers if native_library.is_available() else None
         self._turn = ctypes.c_int64(0)  # tiles that are computed; only the library writes it
         self._turn_at = ctypes.addressof(self._turn)
         self._counting = threading.Lock()
@@ -155,7 +155,7 @@ class Lanes:
 
     def _follow(self, lane: int, into: list[Room], out: list[Room], treatment: Any) -> None:
         if lane == 0:
-            core = native.library().tw_current_core()
+            core = native_library.load_library().tw_current_core()
             for thread in self._others:
                 _keep_off(thread, core)
         with np.errstate(**treatment):

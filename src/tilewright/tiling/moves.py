@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..copying import Placement, plan_copy
-from ..copying.footprints import Footprint, dense
-from ..copying.prepared import Runner, prepared
+from ..copying.engine import Runner, make_runner
+from ..copying.footprint import Footprint, dense_footprint
 from ..errors import TransferError
 from ..formats import format_of
 from ..layout import Layout, compose
@@ -158,7 +158,7 @@ def _check_apart(source: _Tensor, box: Box, target: _Tensor, room: Box) -> None:
     """Raise if a move would write where it reads."""
     if box.empty or not source.memory.overlaps(target.memory):
         return
-    if _footprint(source, box).meets(_footprint(target, room)):
+    if _footprint(source, box).overlaps(_footprint(target, room)):
         raise TransferError(
             f"the source and the target of tile {box} share memory, and the move would read what it has written;"
             " give the internal tensor memory of its own"
@@ -169,7 +169,7 @@ def _footprint(tensor: _Tensor, box: Box) -> Footprint:
     if tensor.strides is not None:
         return Footprint(tensor.address + tensor._byte_offset(box), box.shape, tensor.strides, tensor.dtype.itemsize)
     low, high = tensor.reach(box)
-    return dense(tensor.memory.address + low, high - low)
+    return dense_footprint(tensor.memory.address + low, high - low)
 
 
 def _local(box: Box, tile: Box, window: Box) -> Box:
@@ -253,7 +253,7 @@ def _planned(
         lows.append(low)
         layout = Layout(shape, tuple([step // size for step in steps]))
         places.append(Placement(layout + -low // size if low else layout, element))
-    return prepared(plan_copy(places[0], places[1]), threads, streaming=streaming), lows[0], lows[1]
+    return make_runner(plan_copy(places[0], places[1]), threads, streaming=streaming), lows[0], lows[1]
 
 
 def _move_through_layouts(source: _Tensor, box: Box, target: _Tensor, room: Box) -> Move:
@@ -263,7 +263,9 @@ def _move_through_layouts(source: _Tensor, box: Box, target: _Tensor, room: Box)
         windows = tuple([Layout(n) + start for start, n in zip(part.offset, part.shape, strict=True)])
         places.append(Placement(compose(tensor.layout, windows), format_of(tensor.dtype)))
     addresses = [side.memory.address + side.offset * side.dtype.itemsize for side in (source, target)]
-    return Move(prepared(plan_copy(places[0], places[1])), addresses[0], addresses[1], (source.memory, target.memory))
+    return Move(
+        make_runner(plan_copy(places[0], places[1])), addresses[0], addresses[1], (source.memory, target.memory)
+    )
 
 
 def filled(internal: InternalTensor, box: Box, value: np.ndarray[Any, Any]) -> Move:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.device_array import on_device
+from ..copying.device_array import find_device_array
 from ..errors import LayoutError, TransferError
 from .extents import extents
 from .mapped import MappedPort, map_of
@@ -56,7 +56,7 @@ def port_of(thing: Any, writing: bool = False) -> Port:
         port = MemoryPort(thing)
     elif isinstance(thing, np.ndarray) and _steps_by_elements(thing):
         port = MemoryPort(ExternalTensor(thing)) if map_of(thing) is None else MappedPort(thing)
-    elif (there := on_device(thing)) is not None:
+    elif (there := find_device_array(thing)) is not None:
         if writing and not there.writeable:
             raise TransferError(f"cannot write to {type(thing).__name__}, which is read-only; give a writeable target")
         return DevicePort(there)
@@ -78,7 +78,7 @@ def check_operand(thing: Any, what: str) -> None:
     if isinstance(thing, ExternalTensor):
         return
     check_open(thing)
-    on_host = on_device(thing) is None
+    on_host = find_device_array(thing) is None
     methods = ("__getitem__", "__setitem__") if what == "target" else ("__getitem__",)
     if on_host and (isinstance(thing, type) or not all(hasattr(thing, name) for name in ("shape", "dtype", *methods))):
         raise TransferError(

@@ -11,7 +11,7 @@ from math import prod
 from time import perf_counter
 from typing import Any, TypeVar
 
-from ..copying.buffers import CACHE_LINE
+from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..showing import Shown
 from .execution import Progress, Run, Step, Switch, run_compute

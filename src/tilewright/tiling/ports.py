@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.buffers import aligned_empty
 from ..copying.device_array import DeviceArray
-from ..copying.footprints import Footprint, dense
-from ..copying.prepared import Runner
+from ..copying.engine import Runner
+from ..copying.footprint import Footprint, dense_footprint
+from ..copying.host_memory import aligned_empty
 from ..errors import TransferError
 from ..layout import Layout
 from ..layout.boxes import Box
@@ -163,7 +163,7 @@ class MemoryPort:
         """Return the memory of the tensor, counted from another start."""
         tensor, first = self.tensor, self.tensor.address + shift
         if tensor.strides is None:
-            footprint = dense(tensor.memory.address + shift, tensor.memory.nbytes)
+            footprint = dense_footprint(tensor.memory.address + shift, tensor.memory.nbytes)
         else:
             footprint = Footprint(first, tensor.whole, tensor.strides, self.dtype.itemsize)
         return Stretch(where, footprint, (first, tensor.strides or tensor.layout, tensor.window.offset))
@@ -232,7 +232,7 @@ class SlicedPort:
         """Return the memory of an array, or the store as a whole: which of its bytes are where, it does not say."""
         if isinstance(self.thing, np.ndarray):
             return [_memory_of(self.thing, (self.thing.ctypes.data, self.thing.strides))]
-        found = [Stretch(place.key, dense(0, 1), None) for place in places_of(self.thing)]
+        found = [Stretch(place.key, dense_footprint(0, 1), None) for place in places_of(self.thing)]
         if is_zarr(self.thing) or is_hdf5(self.thing):
             return found
         for array in arrays_within(self.thing):
@@ -240,7 +240,7 @@ class SlicedPort:
             if isinstance(array, np.ndarray):
                 found.append(_memory_of(array, apart))
             else:
-                found += [Stretch(place.key, dense(0, 1), apart) for place in places_of(array)]
+                found += [Stretch(place.key, dense_footprint(0, 1), apart) for place in places_of(array)]
         return found
 
     def _is_whole_chunks(self, box: Box) -> bool:
@@ -288,7 +288,7 @@ class DevicePort:
         return [Stretch(where, footprint, (footprint.first, array.strides))]
 
     def _unreachable(self) -> TransferError:
-        engine = self.array.home.engine
+        engine = self.array.backend.engine
         return TransferError(
             f"an operand is in the memory of {engine}, which the host does not reach; give the compute in C, as in"
             f" pipeline.kernel('2 * in0', engine={engine!r}).run(), or copy the operand to the host"

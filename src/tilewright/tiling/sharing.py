@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
-from ..copying.footprints import Footprint
+from ..copying.footprint import Footprint
 from ..errors import TransferError
 
 
 class Stretch(NamedTuple):
     """The bytes that an array lies on: of which memory, file or object, which of them, and arranged how.
 
-    >>> from tilewright.copying.footprints import dense
-    >>> Stretch("memory", dense(0, 8), (0, 1)).meets(Stretch("memory", dense(7, 2), (7, 1)))
+    >>> from tilewright.copying.footprint import dense_footprint
+    >>> Stretch("memory", dense_footprint(0, 8), (0, 1)).meets(Stretch("memory", dense_footprint(7, 2), (7, 1)))
     True
     """
 
@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
 
     def meets(self, other: Stretch) -> bool:
         """Return whether two stretches have a byte in common."""
-        return bool(self.where == other.where) and self.footprint.meets(other.footprint)
+        return bool(self.where == other.where) and self.footprint.overlaps(other.footprint)
 
 
 class Stored(Protocol):

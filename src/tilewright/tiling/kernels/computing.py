@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...copying.codegen.numbers import reader, writer
-from ...copying.codegen.text import indented
+from ...copying.codegen.arithmetic import reader_functions, writer_functions
+from ...copying.codegen.c_language import indent
 from ...errors import TransferError
 from .operand import Operand
 
@@ -58,14 +58,14 @@ def values(inputs: Sequence[Operand], outputs: Sequence[Operand]) -> list[str]:
     functions: dict[str, None] = {}
     names = []
     for operand in inputs:
-        functions.update(dict.fromkeys(reader(f"{operand.name}_value", operand.format)[1]))
+        functions.update(dict.fromkeys(reader_functions(f"{operand.name}_value", operand.format)[1]))
         indices = [f"i{k}" for k in range(operand.rank)]
         names.append(
             f"#define {operand.name}({', '.join(indices)})"
             f" {operand.name}_value({operand.name}_room[{operand.slot(indices)}])"
         )
     for operand in outputs:
-        functions.update(dict.fromkeys(writer(f"{operand.name}_code", operand.format)[1]))
+        functions.update(dict.fromkeys(writer_functions(f"{operand.name}_code", operand.format)[1]))
         indices = [f"i{k}" for k in range(operand.rank)]
         names.append(
             f"#define set_{operand.name}(value, {', '.join(indices)})"
@@ -82,7 +82,7 @@ def computing(body: str, each: str, inputs: Sequence[Operand], outputs: Sequence
     head = f"INLINE void compute(const u32 tile, {', '.join(arguments)}) {{"
     own = body.splitlines()
     if each == "tile":
-        return [head, *indented(own), "}"]
+        return [head, *indent(own), "}"]
     for operand in outputs:
         check_alike(operand, outputs[0], "a compute for every element stores one of each output")
     used = [operand for operand in inputs if re.search(rf"\b{operand.name}\b(?!\s*\()", body)]
@@ -90,11 +90,14 @@ def computing(body: str, each: str, inputs: Sequence[Operand], outputs: Sequence
         check_alike(operand, outputs[0], f"{operand.name} is the element at the same place of its tile", larger=True)
     first = outputs[0]
     indices = ", ".join(f"i{k}" for k in range(first.rank))
-    inner = [f"const {reader('', operand.format)[0]} {operand.name} = {operand.name}({indices});" for operand in used]
-    inner += [f"{writer('', operand.format)[0]} {operand.name};" for operand in outputs]
-    inner += ["{", *indented(own), "}"]
+    inner = [
+        f"const {reader_functions('', operand.format)[0]} {operand.name} = {operand.name}({indices});"
+        for operand in used
+    ]
+    inner += [f"{writer_functions('', operand.format)[0]} {operand.name};" for operand in outputs]
+    inner += ["{", *indent(own), "}"]
     inner += [f"set_{operand.name}({operand.name}, {indices});" for operand in outputs]
-    return [head, *indented(_loop(first, inner)), "}"]
+    return [head, *indent(_loop(first, inner)), "}"]
 
 
 def _loop(operand: Operand, body: list[str]) -> list[str]:
@@ -110,8 +113,8 @@ def _loop(operand: Operand, body: list[str]) -> list[str]:
     ragged = [k for k, (_, _, extent, _, rest) in enumerate(operand.tiler.axes) if rest != extent]
     lines = [f"const u32 {', '.join(digits[::-1])};", f"const {operand.index} {places};"]
     if ragged:
-        body = [f"if ({' && '.join(f'i{k} < {box}.n{k}' for k in ragged)}) {{", *indented(body), "}"]
-    return [f"for (u32 q = THREAD; q < {below}u; q += THREADS) {{", *indented([*lines, *body]), "}"]
+        body = [f"if ({' && '.join(f'i{k} < {box}.n{k}' for k in ragged)}) {{", *indent(body), "}"]
+    return [f"for (u32 q = THREAD; q < {below}u; q += THREADS) {{", *indent([*lines, *body]), "}"]
 
 
 def check_alike(operand: Operand, first: Operand, why: str, larger: bool = False) -> None:

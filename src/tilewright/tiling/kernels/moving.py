@@ -7,8 +7,8 @@ each thread starts copies of up to 16 bytes with `cp.async`, which land while an
 
 from __future__ import annotations
 
-from ...copying.codegen.kernel import vector
-from ...copying.codegen.text import indented
+from ...copying.codegen.c_language import indent
+from ...copying.codegen.kernel import vector_type
 from .operand import Operand
 
 # Every import and export has an event, also one that has nothing to copy: its event is that of a byte nobody looks at.
@@ -68,7 +68,7 @@ def element(operand: Operand) -> list[str]:
     if isinstance(operand.fill, str):
         near = f"INLINE {operand.index} {name}_near({operand.index} x, {operand.index} n) {{"
         turned = [f"    x{k} = {name}_near(x{k}, {n});" for k, n in enumerate(operand.tiler.space)]
-        found = indented([line.format(index=operand.index) for line in _NEAR[operand.fill]])
+        found = indent([line.format(index=operand.index) for line in _NEAR[operand.fill]])
         return [near, *found, "}", head, *turned, f"    {load}", "}"]
     value = f"({raw})0x{int.from_bytes(operand.fill or b'', 'little'):x}"
     return [head, f"    if ({operand.inside(xs)}) {load}", f"    return {value};", "}"]
@@ -94,10 +94,10 @@ def _rows(operand: Operand, copy: str) -> list[str]:
     last = rank - 1
     body = [copy]
     for k in reversed(range(last)):
-        body = [f"for ({index} x{k} = low{k}; x{k} < high{k}; ++x{k}) {{", *indented(body), "}"]
+        body = [f"for ({index} x{k} = low{k}; x{k} < high{k}; ++x{k}) {{", *indent(body), "}"]
     some = " && ".join(f"low{k} < high{k}" for k in range(rank))
     nothing = "under_way = async_work_group_copy((LOCAL u8 *)spare, (GLOBAL const u8 *)memory, 1, under_way);"
-    return [*lines, f"if ({some}) {{", *indented(body), "} else {", f"    {nothing}", "}"]
+    return [*lines, f"if ({some}) {{", *indent(body), "} else {", f"    {nothing}", "}"]
 
 
 def _row_copy(operand: Operand, exporting: bool) -> str:
@@ -134,7 +134,7 @@ def _each(operand: Operand, body: list[str], width: int = 1) -> list[str]:
     named = ", ".join(f"i{k} = {text}" for k, text in enumerate(indices))
     places = ", ".join(f"x{k} = box.at{k} + ({operand.index})i{k}" for k in range(operand.rank))
     head = [f"const u32 {named};", f"const {operand.index} {places};"]
-    return [f"for (u32 q = THREAD; q < {total}u; q += THREADS) {{", *indented([*head, *body]), "}"]
+    return [f"for (u32 q = THREAD; q < {total}u; q += THREADS) {{", *indent([*head, *body]), "}"]
 
 
 def _names(operand: Operand, letter: str) -> list[str]:
@@ -158,9 +158,9 @@ def _import_rows(operand: Operand) -> list[str]:
     if not _can_copy_rows(operand):
         inside = " && ".join(_within_tile(operand, rank))
         body = [put] if operand.fill is not None or not operand.reaches_out else [f"if ({operand.inside(xs)}) {put}"]
-        filling = [f"if ({inside}) {{", *indented(body), "}"] if inside else body
+        filling = [f"if ({inside}) {{", *indent(body), "}"] if inside else body
         nothing = "return async_work_group_copy((LOCAL u8 *)spare, memory, 1, under_way);"
-        return [head, *indented([*_each(operand, filling), nothing]), "}"]
+        return [head, *indent([*_each(operand, filling), nothing]), "}"]
     body = _rows(operand, _row_copy(operand, exporting=False))
     if operand.reaches_out and operand.fill is not None:
         leaves = " || ".join(
@@ -168,8 +168,8 @@ def _import_rows(operand: Operand) -> list[str]:
         )
         conditions = [*_within_tile(operand, rank), f"!({operand.inside(xs)})"]
         around = _each(operand, [f"if ({' && '.join(conditions)}) {put}"])
-        body += [f"if ({leaves}) {{  // threads fill in what the rows leave out", *indented(around), "}"]
-    return [head, *indented([*body, "return under_way;"]), "}"]
+        body += [f"if ({leaves}) {{  // threads fill in what the rows leave out", *indent(around), "}"]
+    return [head, *indent([*body, "return under_way;"]), "}"]
 
 
 def _export_rows(operand: Operand) -> list[str]:
@@ -180,9 +180,9 @@ def _export_rows(operand: Operand) -> list[str]:
     )
     if _can_copy_rows(operand):
         body = [*_rows(operand, _row_copy(operand, exporting=True)), "return under_way;"]
-        return [head, *indented(body), "}"]
+        return [head, *indent(body), "}"]
     nothing = "return async_work_group_copy((LOCAL u8 *)spare, (GLOBAL const u8 *)memory, 1, under_way);"
-    return [head, *indented([*_each(operand, _stored(operand)), nothing]), "}"]
+    return [head, *indent([*_each(operand, _stored(operand)), nothing]), "}"]
 
 
 def _stored(operand: Operand) -> list[str]:
@@ -200,11 +200,11 @@ def _import_pieces(operand: Operand) -> list[str]:
     xs, slot = _names(operand, "x"), operand.slot(_names(operand, "i"))
     to, start = f"room + ({slot})", f"memory + ({operand.place(xs)})"
     head = f"INLINE void {name}_import({raw} *room, const u8 *memory, const {name}_place box) {{"
-    kind = vector(piece)
+    kind = vector_type(piece)
     copy = f"COPY_ASYNC_{piece}({to}, {start});"
     if piece < 4:  # too narrow for asynchronous copies
         copy = f"*({kind} *)({to}) = *(const {kind} *)({start});"
-    return [head, *indented(_each(operand, _piecewise(operand, width, copy, importing=True), width)), "}"]
+    return [head, *indent(_each(operand, _piecewise(operand, width, copy, importing=True), width)), "}"]
 
 
 def _piecewise(operand: Operand, width: int, copy: str, importing: bool) -> list[str]:
@@ -231,15 +231,15 @@ def _piecewise(operand: Operand, width: int, copy: str, importing: bool) -> list
         if operand.reaches_out and (not importing or operand.fill is None):
             needed.append(operand.inside([*xs[:-1], f"({xs[-1]})"]))
         singly = [f"for (u32 e = 0; e < {width}u; ++e) {{", f"    if ({' && '.join(needed)}) {one}", "}"]
-        body = [f"if ({' && '.join(edge)}) {{", f"    {copy}", "} else {", *indented(singly), "}"]
-    return [f"if ({' && '.join(conditions)}) {{", *indented(body), "}"] if conditions else body
+        body = [f"if ({' && '.join(edge)}) {{", f"    {copy}", "} else {", *indent(singly), "}"]
+    return [f"if ({' && '.join(conditions)}) {{", *indent(body), "}"] if conditions else body
 
 
 def _export_pieces(operand: Operand) -> list[str]:
     name, raw, piece = operand.name, operand.raw, operand.piece
     width = max(1, piece // operand.size)
-    kind = vector(piece)
+    kind = vector_type(piece)
     xs, slot = _names(operand, "x"), operand.slot(_names(operand, "i"))
     head = f"INLINE void {name}_export(const {raw} *room, u8 *memory, const {name}_place box) {{"
     copy = f"*({kind} *)(memory + ({operand.place(xs)})) = *(const {kind} *)(room + ({slot}));"
-    return [head, *indented(_each(operand, _piecewise(operand, width, copy, importing=False), width)), "}"]
+    return [head, *indent(_each(operand, _piecewise(operand, width, copy, importing=False), width)), "}"]

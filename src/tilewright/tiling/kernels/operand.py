@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...copying.codegen.arithmetic import raw_type
 from ...copying.codegen.kernel import WIDEST
-from ...copying.codegen.numbers import raw_type
 from ...formats import ScalarFormat
 from ..tiler import Tiler
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...copying.codegen.dialect import dialect_of
-from ...copying.codegen.gathering import shared_arrays
+from ...copying.codegen.arithmetic import needs_double
+from ...copying.codegen.c_language import c_dialect, indent
 from ...copying.codegen.kernel import Kernel
-from ...copying.codegen.numbers import needs_doubles
-from ...copying.codegen.text import indented
+from ...copying.codegen.program import shared_arrays
 from .computing import computing, values
 from .moving import CUDA_WORDS, OPENCL_WORDS, exported, imported
 from .operand import Operand
@@ -67,9 +66,9 @@ class KernelSource:
 
     def text(self) -> str:
         """Return the program."""
-        words = dialect_of(self.dialect)
+        words = c_dialect(self.dialect)
         lines = [words.prelude]
-        if needs_doubles(*[each.format for each in self.operands]):
+        if needs_double(*[each.format for each in self.operands]):
             lines.append(words.doubles)
         lines.append(OPENCL_WORDS if self._is_opencl else CUDA_WORDS)
         for operand in self.operands:
@@ -98,7 +97,7 @@ class KernelSource:
                 f"{each.name}_import({each.name}_room, {each.name}_memory, {each.find('tile')});"
                 for each in self.inputs
             ]
-            return [head, *indented(calls), "}"]
+            return [head, *indent(calls), "}"]
         arguments += ["LOCAL v16 *spare", "event_t under_way"]
         head = f"INLINE event_t import_tile({', '.join(['const u32 tile', *arguments])}) {{"
         calls = [
@@ -106,7 +105,7 @@ class KernelSource:
             " spare, under_way);"
             for each in self.inputs
         ]
-        return [head, *indented([*calls, "return under_way;"]), "}"]
+        return [head, *indent([*calls, "return under_way;"]), "}"]
 
     def _room(self, operand: Operand, number: str) -> str:
         start = f"(LOCAL {operand.raw} *){operand.name}_rooms"
@@ -129,7 +128,7 @@ class KernelSource:
         arguments = self._memories(self.operands, starts=opencl)
         notes = [f"// {line}" for line in kernel.note.splitlines()]
         head = f"KERNEL({self.threads}) {NAME}({', '.join(arguments)}) {{"
-        start = shared_arrays(kernel, asked_for=not opencl and bool(kernel.large_shared))
+        start = shared_arrays(kernel, dynamic=not opencl and bool(kernel.large_shared))
         if opencl:
             start += [f"{each.name}_memory += {each.name}_start;" for each in self.operands]
             start += [f"event_t arriving[{rooms}], leaving[{rooms}];"]
@@ -174,4 +173,4 @@ class KernelSource:
             body.append(f"leaving[room] = {call}, spare, {'leaving[room]' if k else '0'});" if opencl else f"{call});")
         loop = f"for (u32 tile = GROUP, turn = 0; tile < {tiles}u; tile += GROUPS, ++turn) {{"
         end = [f"wait_group_events({rooms}, leaving);"] if opencl else []
-        return [*notes, head, *indented([*start, loop, *indented(body), "}", *end]), "}"]
+        return [*notes, head, *indent([*start, loop, *indent(body), "}", *end]), "}"]

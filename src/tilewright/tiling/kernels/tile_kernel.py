@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...copying.codegen.kernel import WIDEST
 from ...copying.device_array import DeviceArray
-from ...copying.drivers import DEVICE_ENGINES, driver
+from ...copying.engine import DEVICE_ENGINES, load_engine
 from ...errors import DeviceError, FormatError, TransferError
 from ...formats import ScalarFormat, format_of
 from ...layout.boxes import Box
@@ -56,7 +56,7 @@ class TileKernel:
     ) -> None:
         if engine is None:  # where an operand is, or any device that OpenCL finds
             ports = [port for port, _ in (*pipeline.reading(), *pipeline.writing())]
-            engine = next((port.array.home.engine for port in ports if isinstance(port, DevicePort)), "opencl")
+            engine = next((port.array.backend.engine for port in ports if isinstance(port, DevicePort)), "opencl")
         if engine not in DEVICE_ENGINES:
             raise TransferError(f"kernels run on {' or '.join(DEVICE_ENGINES)}, not on {engine!r}")
         if each not in EACH:
@@ -124,21 +124,21 @@ class TileKernel:
         >>> from tilewright.copying import opencl_engine
         >>> from tilewright.tiling import Output, Pipeline, Tiler
         >>> kernel = Pipeline([], [Output(np.zeros(12), Tiler((12,), (5,)))]).kernel("x0", engine="opencl")
-        >>> bool(opencl_engine.why_not()) or kernel.run().tiles == 3
+        >>> bool(opencl_engine.unavailable_reason()) or kernel.run().tiles == 3
         True
         """
         from ..pipeline import Report
 
         started = perf_counter()
-        there = driver(self.engine)
-        problem = there.why_not()
+        there = load_engine(self.engine)
+        problem = there.unavailable_reason()
         if problem:
             raise DeviceError(f"the kernel cannot run: {problem}; Pipeline.run computes on the host")
         count = len(self._parts.inputs)
         if self.pipeline.tiles:
             home = self._home(there)
             arrays = [_on(home, port) for port, _, _ in self._ends]
-            there.launch(self, home, arrays, groups)
+            there.launch_tile_kernel(self, home, arrays, groups)
             for (port, _, _), array in list(zip(self._ends, arrays, strict=True))[count:]:
                 if isinstance(port, MemoryPort):
                     home.download(array, port.tensor.memory.bytes)
@@ -148,14 +148,14 @@ class TileKernel:
         )
 
     def _home(self, there: Any) -> Any:
-        homes = [port.array.home for port, _, _ in self._ends if isinstance(port, DevicePort)]
+        homes = [port.array.backend for port, _, _ in self._ends if isinstance(port, DevicePort)]
         for home in homes:
             if home.engine != self.engine:
                 raise TransferError(
                     f"an operand is in the memory of {home.engine}, but the kernel is one of {self.engine}; make it"
                     f" with engine={home.engine!r}"
                 )
-        return homes[-1] if homes else there.home()
+        return homes[-1] if homes else there.default_backend()
 
     @property
     def launch_shape(self) -> Any:

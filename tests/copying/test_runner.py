@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright import TransferError
 from tilewright.copying import Placement, execute, plan_copy, tiled_layout
-from tilewright.copying.prepared import prepared
+from tilewright.copying.engine import make_runner
 from tilewright.formats import format_of
 
 from .models import SCALARS, any_bits, ragged_plan
@@ -24,7 +24,7 @@ def test_a_prepared_plan_does_what_execute_does(engine, pair, element, seed, str
     execute(plan, source, wanted, **engine)
     start = 64 + shift * dtype.itemsize
     room = np.zeros(start + wanted.nbytes + 64, np.uint8)
-    run = prepared(plan, engine.get("threads", 1), engine["engine"], streaming)
+    run = make_runner(plan, engine.get("threads", 1), engine["engine"], streaming)
     run(source.ctypes.data, room.ctypes.data + start)
     assert room[start:-64].tobytes() == wanted.tobytes()
     assert not room[:start].any()
@@ -34,4 +34,4 @@ def test_a_prepared_plan_does_what_execute_does(engine, pair, element, seed, str
 def test_blocks_to_blocks_have_no_single_run():
     tiles = Placement(tiled_layout((64, 64)), "bfloat8_b", tile_elements=1024)
     with pytest.raises(TransferError, match="use execute"):
-        prepared(plan_copy(tiles, tiles))
+        make_runner(plan_copy(tiles, tiles))

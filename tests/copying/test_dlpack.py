@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.copying import copy
-from tilewright.copying.foreign import exported, values_of
+from tilewright.copying.dlpack import as_host_array, export_dlpack
 
 FORMATS = ["float32", "float16", "int32", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
 
@@ -33,7 +33,7 @@ class Foreign:
         return 1, 0
 
     def __dlpack__(self, **options):
-        return exported(self.values, **options)
+        return export_dlpack(self.values, **options)
 
 
 def numbers(shape, dtype):
@@ -48,7 +48,7 @@ def same_bytes(a, b):
 @pytest.mark.parametrize("dtype", FORMATS, ids=str)
 def test_their_values_are_seen_in_place(dtype):
     own = numbers((5, 7), dtype)
-    seen = values_of(Foreign(own))
+    seen = as_host_array(Foreign(own))
     same_bytes(seen, own)
     assert np.shares_memory(seen.view(np.uint8), own.view(np.uint8))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as bytes and layouts: what an engine reads and writes, and where an array's elements are in it."""
+"""Host arrays as memory: their address range, and the placement of their elements in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FormatError, LayoutError
-from ..formats import ScalarFormat, format_of
+from ..formats import ScalarFormat, scalar_format_of
 from ..layout import Layout
 from ..layout.strided import make
 from .placement import Placement
@@ -22,7 +22,7 @@ CACHE_LINE = 64
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The memory of an array: its bytes from the lowest to the highest address, and the array that keeps it alive.
+    """The memory of an array: its bytes from the lowest to the highest address, and the array that owns it.
 
     >>> Buffer.of(np.zeros((4, 8), dtype=np.float32)).nbytes
     128
@@ -35,7 +35,7 @@ class Buffer:
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
-        """Return the memory that an array spans.
+        """Return the memory of an array.
 
         >>> Buffer.of(np.arange(8, dtype=np.int8)[::-2]).nbytes
         7
@@ -63,7 +63,7 @@ class Buffer:
         return view
 
     def contains(self, address: int) -> bool:
-        """Return whether an address lies in this memory.
+        """Return whether an address is inside this memory.
 
         >>> here = Buffer.of(np.zeros(4, np.int8))
         >>> here.contains(here.address + 3), here.contains(here.address + 4)
@@ -72,7 +72,7 @@ class Buffer:
         return self.address <= address < self.address + self.nbytes
 
     def overlaps(self, other: Buffer) -> bool:
-        """Return whether two buffers share a byte, be it in a gap between the elements of one.
+        """Return whether the address ranges of two buffers overlap, gaps between elements included.
 
         >>> a = np.zeros(8)
         >>> Buffer.of(a[:5]).overlaps(Buffer.of(a[4:])), Buffer.of(a[:4]).overlaps(Buffer.of(a[4:]))
@@ -84,28 +84,24 @@ class Buffer:
 
 
 def native_format(array: np.ndarray[Any, Any]) -> ScalarFormat:
-    """Return the format of an array whose bytes are in the order of this machine.
+    """Return the format of an array in native byte order; raise for any other byte order.
 
     >>> native_format(np.zeros(3, dtype=np.int16)).name
     'int16'
     """
-    return _native(array.dtype)
+    return _native_format(array.dtype)
 
 
-def _native(dtype: np.dtype[Any]) -> ScalarFormat:
+def _native_format(dtype: np.dtype[Any]) -> ScalarFormat:
     if not dtype.isnative:
         raise FormatError(
-            f"{dtype} is not in the byte order of this machine; convert it with"
-            " array.astype(array.dtype.newbyteorder('='))"
+            f"{dtype} is not in native byte order; convert it with array.astype(array.dtype.newbyteorder('='))"
         )
-    element = format_of(dtype)
-    if element.has_blocks:
-        raise TypeError(f"arrays hold scalar formats, not {element}")
-    return element
+    return scalar_format_of(dtype)
 
 
 def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """Return an uninitialised array that starts at a cache line, so that whole lines can be written past the caches.
+    """Return an uninitialised array that starts at a cache line, so that engines can stream whole lines to it.
 
     >>> aligned_empty((3, 5), np.float32).ctypes.data % 64
     0
@@ -113,30 +109,30 @@ def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
     dtype = np.dtype(dtype)
     extents = shape if isinstance(shape, tuple) else (shape,)
     nbytes = prod(extents) * dtype.itemsize
-    room = np.empty(nbytes + CACHE_LINE, dtype=np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    array: np.ndarray[Any, Any] = room[start : start + nbytes].view(dtype).reshape(extents)
+    memory = np.empty(nbytes + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    array: np.ndarray[Any, Any] = memory[start : start + nbytes].view(dtype).reshape(extents)
     return array
 
 
 def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
-    """Return where the elements of an array lie in its memory, one mode per dimension.
+    """Return the placement of an array in its memory, with one mode per dimension; padding gets the value `fill`.
 
     >>> placement_of(np.zeros((4, 8), dtype=np.int8).T).layout
     Layout((8, 4), (1, 8))
     """
-    plain = _plain_placement(array.shape, array.strides, array.dtype)
-    return plain if fill is plain.fill else Placement(plain.layout, plain.format, fill)
+    unfilled = _unfilled_placement(array.shape, array.strides, array.dtype)
+    return unfilled if fill is unfilled.fill else Placement(unfilled.layout, unfilled.format, fill)
 
 
 @lru_cache(maxsize=1024)
-def _plain_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
-    """Return the placement of arrays that differ only in their address: many small ones are often alike."""
-    element = _native(dtype)
+def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
+    """Return the placement of all arrays with this shape, strides and dtype."""
+    element = _native_format(dtype)
     if any(step % dtype.itemsize for n, step in zip(shape, strides, strict=True) if n > 1):
         raise LayoutError(
-            f"an array with strides {strides} does not step by whole elements of {dtype.itemsize} bytes;"
-            " copy it with np.ascontiguousarray first"
+            f"strides {strides} are not multiples of the element size {dtype.itemsize}; copy the array with"
+            " np.ascontiguousarray first"
         )
     steps = tuple([step // dtype.itemsize for step in strides])
     below = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0 and n > 1)

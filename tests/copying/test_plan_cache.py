@@ -8,7 +8,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.copying import Placement, compiled, plan_copy
-from tilewright.copying.compiled import CompiledPlans
+from tilewright.copying.kernel_cache import PlanCache
 
 
 def plan_of(size):
@@ -21,7 +21,7 @@ def never():
 
 
 def test_what_was_made_is_found_by_plan_and_key():
-    kept = CompiledPlans()
+    kept = PlanCache()
     assert kept.get(plan_of(4), "a", lambda: 1) == kept.get(plan_of(4), "a", never) == 1
     assert kept.get(plan_of(4), "b", lambda: 2) == 2
     assert kept.get(plan_of(5), "a", lambda: 3) == 3
@@ -30,7 +30,7 @@ def test_what_was_made_is_found_by_plan_and_key():
 
 def test_only_so_many_are_kept(monkeypatch):
     monkeypatch.setattr(compiled, "MOST", 3)
-    kept = CompiledPlans()
+    kept = PlanCache()
     for size in range(1, 5):
         kept.get(plan_of(size), None, lambda size=size: size)
     assert kept.get(plan_of(4), None, never) == 4
@@ -38,8 +38,8 @@ def test_only_so_many_are_kept(monkeypatch):
 
 
 def test_tables_that_take_too_much_room_are_let_go(monkeypatch):
-    monkeypatch.setattr(compiled, "MOST_BYTES", 1000)
-    kept = CompiledPlans(lambda table: table.nbytes)
+    monkeypatch.setattr(compiled, "MAX_FILE_BYTES", 1000)
+    kept = PlanCache(lambda table: table.nbytes)
     gone = weakref.ref(kept.get(plan_of(1), None, lambda: np.zeros(600, np.uint8)))
     kept.get(plan_of(2), None, lambda: np.zeros(300, np.uint8))
     assert kept.get(plan_of(1), None, never).nbytes == 600

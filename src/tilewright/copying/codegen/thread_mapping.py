@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a nest as axes, and how they are dealt to the threads and repeats of a work-group, and to work-groups.
+"""How the loops of a nest are distributed over threads, repeats and work-groups.
 
-A work-group should read long runs of the source and write long runs of the target, and one index order seldom gives
-both. So a box of indices is grown factor by factor, always along the side whose run is still the shorter one.
+A work-group should read long runs of the source and write long runs of the target. One index order seldom gives both,
+so a box of indices is grown factor by factor, always along the side with the shorter run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from math import prod
 
 SMALL_FACTORS = (2, 3, 5, 7)
-LONGEST_ODD_AXIS = 16  # up to here an axis of prime length is taken whole rather than cut with a guard
+MAX_PRIME_EXTENT = 16  # up to here an axis of prime extent is not split
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """A loop: its extent, and its step in bytes in each memory; a step of None is looked up in a table.
+class LoopAxis:
+    """A loop: its extent, and its step in bytes on each side; a step of None comes from a table.
 
-    >>> Axis(16, (4, 64)).reach(1)
+    >>> LoopAxis(16, (4, 64)).reach(1)
     960
     """
 
@@ -27,9 +27,9 @@ class Axis:
     steps: tuple[int | None, ...]
 
     def reach(self, side: int) -> int:
-        """Return the bytes from the first index to the last.
+        """Return the distance in bytes from the first index to the last.
 
-        >>> Axis(3, (-8, None)).reach(0), Axis(3, (-8, None)).reach(1)
+        >>> LoopAxis(3, (-8, None)).reach(0), LoopAxis(3, (-8, None)).reach(1)
         (16, 0)
         """
         return (self.extent - 1) * abs(self.steps[side] or 0)
@@ -37,7 +37,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """A nest of the index of an axis: `count` values, each worth `radix` indices.
+    """A digit of the index of an axis: `count` values with a step of `radix` indices.
 
     >>> Digit(axis=0, count=4, radix=2)
     Digit(axis=0, count=4, radix=2)
@@ -48,20 +48,21 @@ class Digit:
     radix: int
 
 
-class Growth:
-    """A box that is grown along whichever of its sides has the shorter run; each call of `take` gives the next digits.
+class BoxGrowth:
+    """A box that grows along the side with the shorter run; each call of `take` returns the next digits.
 
-    Runs of the target may be given preference: they shall be `lean` times as long as those of the source.
+    `order` has the sides, `runs` their initial runs in bytes. Runs of the target should be `lean` times as long as
+    those of the source. `large_first` splits axes by large factors first.
 
-    >>> axes = [Axis(16, (4, 4)), Axis(16, (512, 64)), Axis(2, (64, 1024))]
-    >>> growth = Growth(axes, order=(0, 1))
+    >>> axes = [LoopAxis(16, (4, 4)), LoopAxis(16, (512, 64)), LoopAxis(2, (64, 1024))]
+    >>> growth = BoxGrowth(axes, order=(0, 1))
     >>> [(digit.axis, digit.count) for digit in growth.take(64)]
     [(0, 16), (2, 2), (1, 2)]
     """
 
     def __init__(
         self,
-        axes: Sequence[Axis],
+        axes: Sequence[LoopAxis],
         order: Sequence[int],
         runs: Sequence[int] | None = None,
         lean: int = 1,
@@ -73,66 +74,66 @@ class Growth:
         self.left = [axis.extent for axis in axes]
 
     def take(self, limit: int) -> list[Digit]:
-        """Return digits of which there are about `limit` combinations: never twice as many, fewer at the end.
+        """Return the next digits, with about `limit` combinations: less than twice as many.
 
-        >>> growth = Growth([Axis(37, (1, 1))], order=(0, 1))
+        >>> growth = BoxGrowth([LoopAxis(37, (1, 1))], order=(0, 1))
         >>> growth.take(8), growth.left
         ([Digit(axis=0, count=8, radix=1)], [5])
         """
         digits: list[Digit] = []
         count = 1
         while count < limit:
-            axis = self._next()
+            axis = self._next_axis()
             if axis is None:
                 break
             factor = next_factor(self.left[axis], self.large_first)
             if count * factor >= 2 * limit:
                 break
-            append(digits, Digit(axis, factor, self.taken[axis]))
+            append_digit(digits, Digit(axis, factor, self.taken[axis]))
             self.taken[axis] *= factor
             self.left[axis] = -(-self.left[axis] // factor)
             count *= factor
         return digits
 
     def rest(self) -> list[Digit]:
-        """Return all that is left, in the order of the last side.
+        """Return digits for the rest of all axes, in the order of the last side.
 
-        >>> Growth([Axis(5, (1, 7)), Axis(7, (5, 1))], order=(0, 1)).rest()
+        >>> BoxGrowth([LoopAxis(5, (1, 7)), LoopAxis(7, (5, 1))], order=(0, 1)).rest()
         [Digit(axis=1, count=7, radix=1), Digit(axis=0, count=5, radix=1)]
         """
         order = self.sides[-1].order
         return [Digit(axis, self.left[axis], self.taken[axis]) for axis in order if self.left[axis] > 1]
 
-    def _next(self) -> int | None:
+    def _next_axis(self) -> int | None:
         candidates = [
             (side.run(self.taken) * (self.lean if side.side == 0 else 1), k)
             for k, side in enumerate(self.sides)
-            if side.next(self.left) is not None
+            if side.next_axis(self.left) is not None
         ]
         if not candidates:
             return None
         open_sides = [(run, k) for run, k in candidates if run]
         _, k = min(open_sides) if open_sides else candidates[-1]
-        return self.sides[k].next(self.left)
+        return self.sides[k].next_axis(self.left)
 
 
 class _Side:
-    """One memory: its axes from the smallest step to the largest, and how long a run the box has there."""
+    """One side of a copy: its axes by increasing step, and the run of the box there."""
 
-    def __init__(self, axes: Sequence[Axis], side: int, start: int) -> None:
-        self.axes, self.side, self.start = axes, side, start
+    def __init__(self, axes: Sequence[LoopAxis], side: int, initial_run: int) -> None:
+        self.axes, self.side, self.initial_run = axes, side, initial_run
         steps = [axis.steps[side] for axis in axes]
         unit = min((abs(step) for step in steps if step), default=1)
-        # Neighbours in a table are mostly neighbours in memory: right after the loop with the smallest step.
+        # Neighbouring entries of a table are mostly neighbours in memory: right after the axis with the smallest step.
         self.order = sorted(range(len(axes)), key=lambda k: (unit * 1.5 if steps[k] is None else abs(steps[k] or 0), k))
         self.order.sort(key=lambda k: steps[k] == 0)
 
-    def next(self, left: Sequence[int]) -> int | None:
+    def next_axis(self, left: Sequence[int]) -> int | None:
         return next((axis for axis in self.order if left[axis] > 1), None)
 
     def run(self, taken: Sequence[int]) -> int:
-        """Return the bytes of the run that the box has here, or 0 if it cannot be made longer."""
-        run = self.start
+        """Return the bytes of the run of the box on this side, or 0 if it cannot grow."""
+        run = self.initial_run
         for axis in self.order:
             step = self.axes[axis].steps[self.side]
             if not run:
@@ -146,7 +147,7 @@ class _Side:
 
 
 def next_factor(count: int, large_first: bool = False) -> int:
-    """Return by how much to cut an axis: a small factor, all of a short axis, or 2 with a nest left over.
+    """Return the factor to split an axis by: a small prime factor, all of a short axis, or 2 with a rest.
 
     >>> [next_factor(n) for n in (12, 9, 35, 11, 37)], next_factor(40, large_first=True)
     ([2, 3, 5, 11, 2], 5)
@@ -154,14 +155,14 @@ def next_factor(count: int, large_first: bool = False) -> int:
     for factor in reversed(SMALL_FACTORS) if large_first else SMALL_FACTORS:
         if count % factor == 0:
             return factor
-    return count if count <= LONGEST_ODD_AXIS else 2
+    return count if count <= MAX_PRIME_EXTENT else 2
 
 
-def append(digits: list[Digit], digit: Digit) -> None:
-    """Append a digit, in one piece with the one before where that is the same axis.
+def append_digit(digits: list[Digit], digit: Digit) -> None:
+    """Append a digit, merged with the previous one if it continues the same axis.
 
     >>> digits = [Digit(0, 2, 1)]
-    >>> append(digits, Digit(0, 2, 2))
+    >>> append_digit(digits, Digit(0, 2, 2))
     >>> digits
     [Digit(axis=0, count=4, radix=1)]
     """
@@ -171,10 +172,10 @@ def append(digits: list[Digit], digit: Digit) -> None:
         digits.append(digit)
 
 
-def combinations(digits: Sequence[Digit]) -> int:
-    """Return how many values the digits take together.
+def digit_combinations(digits: Sequence[Digit]) -> int:
+    """Return the number of combinations of the digits.
 
-    >>> combinations([Digit(0, 4, 1), Digit(1, 3, 1)])
+    >>> digit_combinations([Digit(0, 4, 1), Digit(1, 3, 1)])
     12
     """
     return prod(digit.count for digit in digits)
