@@ -26,7 +26,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import formats
-from tilewright.cli.measuring import Task, best_times, memcpy
+from tilewright.cli.bench import Task, best_times, memcpy
 from tilewright.copying import copy, native_library
 from tilewright.copying.host_memory import aligned_empty
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cli.measuring import Task, best_times
+from tilewright.cli.bench import Task, best_times
 from tilewright.copying import native_library
 from tilewright.copying.host_memory import aligned_empty
 from tilewright.tiling import Input, Output, Pipeline, Tiler, Trace, stream

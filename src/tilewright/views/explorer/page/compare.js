@@ -3,7 +3,7 @@
 
 import { make, spaced } from "./dom.js";
 
-let all = false; // whether lines that are alike are shown, too
+let all = false; // whether equal lines are shown, too
 
 /** Return the comparison of two sides as a table, or a line that says what is missing. */
 export function comparison(left, right) {
@@ -24,8 +24,8 @@ export function comparison(left, right) {
   const differing = rows.filter((row) => row.className === "differs").length;
   return [
     make("h2", {}, "Comparison"),
-    make("p", { class: "soft" }, differing ? `${differing} of ${rows.length - 2} lines differ` : "Both specs place alike."),
-    make("label", { class: "choice" }, choice, "Lines that are alike, too"),
+    make("p", { class: "soft" }, differing ? `${differing} of ${rows.length - 2} lines differ` : "Both specs have the same placement."),
+    make("label", { class: "choice" }, choice, "Show equal lines, too"),
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison table" }, table),
   ];
 }
