@@ -267,7 +267,7 @@ class DeviceEndpoint:
     """An array in the memory of a device, where a pipeline runs as a kernel.
 
     >>> from tilewright.formats import float32
-    >>> array = DeviceArray(home=None, memory=0, start=0, shape=(4,), strides=(4,), format=float32, owner=None)
+    >>> array = DeviceArray(backend=None, memory=0, start=0, shape=(4,), strides=(4,), format=float32, owner=None)
     >>> DeviceEndpoint(array).dtype
     dtype('float32')
     """

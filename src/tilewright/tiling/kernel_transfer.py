@@ -8,6 +8,7 @@ starts copies of up to 16 bytes with `cp.async`, which complete while another ti
 from __future__ import annotations
 
 from ..copying.codegen.c_language import indent
+from ..copying.codegen.kernel import vector_type
 from .kernel_operand import KernelOperand
 
 # Every import and export needs an event; one without rows to copy gets that of a copied spare byte.

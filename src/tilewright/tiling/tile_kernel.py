@@ -134,26 +134,26 @@ class TileKernel:
             raise DeviceError(f"the kernel cannot run: {problem}; Pipeline.run computes on the host")
         count = len(self._program.inputs)
         if self.pipeline.tiles:
-            home = self._device_home(device_driver)
-            arrays = [_copy_to_device(home, endpoint) for endpoint, _, _ in self._operands]
-            device_driver.launch(self, home, arrays, groups)
+            backend = self._device_backend(device_driver)
+            arrays = [_copy_to_device(backend, endpoint) for endpoint, _, _ in self._operands]
+            device_driver.launch_tile_kernel(self, backend, arrays, groups)
             for (endpoint, _, _), array in list(zip(self._operands, arrays, strict=True))[count:]:
                 if isinstance(endpoint, MemoryEndpoint):
-                    home.download(array, endpoint.tensor.memory.bytes)
+                    backend.download(array, endpoint.tensor.memory.bytes)
         nbytes = [tiler.volume * endpoint.dtype.itemsize for endpoint, tiler, _ in self._operands]
         seconds = perf_counter() - started
         return RunReport(self.pipeline.tiles, seconds, sum(nbytes[:count]), sum(nbytes[count:]), self.local_bytes)
 
-    def _device_home(self, device_driver: Any) -> Any:
+    def _device_backend(self, device_driver: Any) -> Any:
         """Return the device and queue of the operands, or the driver's default."""
-        homes = [end.array.backend for end, _, _ in self._operands if isinstance(end, DeviceEndpoint)]
-        for home in homes:
-            if home.engine != self.engine:
+        backends = [end.array.backend for end, _, _ in self._operands if isinstance(end, DeviceEndpoint)]
+        for backend in backends:
+            if backend.engine != self.engine:
                 raise TransferError(
-                    f"an operand is in {home.engine} memory, but the kernel is for {self.engine}; make it with"
-                    f" engine={home.engine!r}"
+                    f"an operand is in {backend.engine} memory, but the kernel is for {self.engine}; make it with"
+                    f" engine={backend.engine!r}"
                 )
-        return homes[-1] if homes else device_driver.home()
+        return backends[-1] if backends else device_driver.default_backend()
 
     @property
     def launch_shape(self) -> Kernel:
@@ -223,12 +223,12 @@ def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Any) -> Ker
     return KernelOperand(name, tiler, steps, element, fill_bytes, alignment)
 
 
-def _copy_to_device(home: Any, endpoint: Endpoint) -> DeviceArray:
+def _copy_to_device(backend: Any, endpoint: Endpoint) -> DeviceArray:
     """Return an operand in device memory; one on the host is uploaded."""
     if isinstance(endpoint, DeviceEndpoint):
         return endpoint.array
     assert isinstance(endpoint, MemoryEndpoint)
     data = endpoint.tensor.memory.bytes
-    array: DeviceArray = home.empty((data.size,), format_of("uint8"))
-    home.upload(data, array)
+    array: DeviceArray = backend.empty((data.size,), format_of("uint8"))
+    backend.upload(data, array)
     return array
