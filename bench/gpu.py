@@ -139,9 +139,9 @@ class Bench:
         tasks: dict[str, Task] = {"copy": lambda: far.copy_(near)}
         if self.sweep:
             for label, tuning in distinct(plan).items():
-                tasks[label] = lambda tuning=tuning: cuda_engine.run(plan, *ends, tuning=tuning)
+                tasks[label] = lambda tuning=tuning: cuda_engine.run_plan(plan, *ends, tuning=tuning)
         else:
-            tasks["ours"] = lambda: cuda_engine.run(plan, *ends)
+            tasks["ours"] = lambda: cuda_engine.run_plan(plan, *ends)
             if self.peers and peer is not None and time.perf_counter() < self.end:
                 torch._dynamo.reset()
                 compiled = torch.compile(peer, dynamic=False)
@@ -157,7 +157,7 @@ class Bench:
         made = []
         for poison in POISONS:
             target.view(self.torch.uint8).fill_(poison)
-            cuda_engine.run(plan, *ends)
+            cuda_engine.run_plan(plan, *ends)
             made.append(target.view(self.torch.uint8).clone() if not made else target.view(self.torch.uint8))
         return bool(self.torch.equal(*made)) and check()
 

@@ -109,7 +109,7 @@ def test_environment_variable_disables_the_library():
 
 def test_an_absent_library_is_explained(fresh_loader, monkeypatch, tmp_path):
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
-    monkeypatch.setattr(native_library, "_folders", lambda: [str(tmp_path)])
+    monkeypatch.setattr(native_library, "_package_folders", lambda: [str(tmp_path)])
     assert not native_library.is_available()
     assert str(tmp_path) in native_library.unavailable_reason()
     assert "C++20 compiler" in native_library.unavailable_reason()
@@ -118,7 +118,7 @@ def test_an_absent_library_is_explained(fresh_loader, monkeypatch, tmp_path):
 
 def test_a_damaged_library_is_explained(fresh_loader, monkeypatch, tmp_path):
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
-    monkeypatch.setattr(native_library, "_folders", lambda: [str(tmp_path)])
+    monkeypatch.setattr(native_library, "_package_folders", lambda: [str(tmp_path)])
     (tmp_path / native_library._FILE_NAME).write_bytes(b"not a shared library")
     assert not native_library.is_available()
     assert "cannot be loaded" in native_library.unavailable_reason()
@@ -143,6 +143,6 @@ def test_a_library_that_lacks_a_function_is_explained(fresh_loader, monkeypatch,
     subprocess.run(["c++", "-shared", "-fPIC", "-o", library, source], check=True)
     assert ctypes.CDLL(str(library)).tw_abi_version() == native_library.ABI_VERSION
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
-    monkeypatch.setattr(native_library, "_folders", lambda: [str(tmp_path)])
+    monkeypatch.setattr(native_library, "_package_folders", lambda: [str(tmp_path)])
     assert not native_library.is_available()
     assert "tw_fingerprint" in native_library.unavailable_reason()

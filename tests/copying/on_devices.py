@@ -35,7 +35,7 @@ def bytes_made(engine, plan, source, tuning):
     home.upload(source.view(np.uint8), ends[0])
     found = np.full(ends[1].size, 0xA5, dtype=np.uint8)
     home.upload(found, ends[1])
-    engine.run(plan, *ends, tuning=tuning)
+    engine.run_plan(plan, *ends, tuning=tuning)
     home.download(ends[1], found)
     return found
 

@@ -109,7 +109,7 @@ def test_blocks_that_devices_have_no_code_for_are_refused_by_name(name):
     assert not opencl_engine.can_run(plan)
     for dialect in ("opencl", "cuda"):
         with pytest.raises(FormatError, match=f"{name} is not supported on devices.*engine='reference'"):
-            plan.source(dialect)
+            plan.code(dialect)
     if opencl_engine.unavailable_reason():
         pytest.skip(opencl_engine.unavailable_reason())
     out = np.zeros(plan.target.nbytes, np.uint8)

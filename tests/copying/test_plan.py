@@ -32,7 +32,7 @@ def plan_of(pair, elements=("int16", "float32"), fill=0):
 # The bytes that a plan reads and writes, by enumeration.
 
 
-def nest(extents, steps, offset):
+def nest_offsets(extents, steps, offset):
     """Yield an offset for each turn of a loop nest."""
     for turn in product(*map(range, extents)):
         yield offset + sum(i * step for i, step in zip(turn, steps, strict=True))
@@ -56,7 +56,7 @@ def table(layout, tabulated):
 def elements_at(nest, place, steps, offset):
     """Return the offset of each element that a nest of copies or fills touches on one side."""
     starts = [entry * place.itemsize for entry in table(place.layout, nest.tabulated)]
-    return [start + at for start in starts for at in nest(nest.extents, steps, offset)]
+    return [start + at for start in starts for at in nest_offsets(nest.extents, steps, offset)]
 
 
 def bytes_at(offsets, size):
@@ -125,12 +125,12 @@ def test_every_scale_and_every_code_is_written_once(name, shape, tiling):
     found = Counter()
     for nest in plan.nests:
         if nest.operation == "clear":
-            found += bytes_at(nest(nest.extents, nest.target, nest.target_offset), 1)
+            found += bytes_at(nest_offsets(nest.extents, nest.target, nest.target_offset), 1)
             continue
         assert nest.operation == "pack"
         assert len(nest.element_offsets) == element.block
-        found += bytes_at(nest(nest.extents, nest.target, nest.target_offset), element.block * element.bits // 8)
-        found += bytes_at(nest(nest.extents, nest.scale, nest.scale_offset), 1)
+        found += bytes_at(nest_offsets(nest.extents, nest.target, nest.target_offset), element.block * element.bits // 8)
+        found += bytes_at(nest_offsets(nest.extents, nest.scale, nest.scale_offset), 1)
     tiles = target.nbytes // sections.total
     assert found == Counter(range(tiles * sections.total))  # the gaps between scales and codes, too
     assert plan.moved == prod(shape)
@@ -270,7 +270,7 @@ def test_an_explanation_names_the_counts(source, before, target, after):
     assert counts.startswith(f"{plan.moved} elements, ")
     assert counts.endswith(f"{plan.target.nbytes} written")
     filled = re.findall(r"^(\d+) elements of padding are filled with 7 \((\S+) %\)$", text, re.MULTILINE)
-    cropped = re.findall(r"^(\d+) elements of the source have no place", text, re.MULTILINE)
+    cropped = re.findall(r"^(\d+) elements of the source are cropped", text, re.MULTILINE)
     assert [int(n) for n, _ in filled] == ([plan.filled] if plan.filled else [])
     assert all(float(share) == pytest.approx(100 * plan.filled / target.size, abs=0.05) for _, share in filled)
     assert [int(n) for n in cropped] == ([plan.cropped] if plan.cropped else [])
@@ -289,7 +289,7 @@ def test_the_loops_that_are_shown_are_the_loops_that_run(pair):
     nests = []
     for line in plan.explain().splitlines()[1:]:
         head = re.match(r"(copy|fill) (\d+) elements( in runs of (\d+))?$", line)
-        loop = re.match(r"  for (\d+)(:| places)", line)
+        loop = re.match(r"  for (\d+)(:| offsets)", line)
         if head:
             nests.append([head[1], int(head[2]), 1])
         elif loop:

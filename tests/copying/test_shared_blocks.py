@@ -52,7 +52,7 @@ def test_threads_that_share_a_block_agree_on_its_exponent(shuffling, name, eleme
     ends = [home.empty((size,), format_of("uint8")) for size in (source.nbytes, place.nbytes)]
     home.upload(source, ends[0])
     home.upload(np.full(place.nbytes, POISON, dtype=np.uint8), ends[1])
-    opencl_engine.run(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
+    opencl_engine.run_plan(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
     made = np.empty_like(wanted)
     home.download(ends[1], made)
     np.testing.assert_array_equal(made, wanted)

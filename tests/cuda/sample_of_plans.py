@@ -80,7 +80,7 @@ def check(name: str, plan: Plan, tuning: Tuning | None) -> bool:
     ends = [home.empty((place.nbytes,), byte) for place in (plan.source, plan.target)]
     home.upload(data, ends[0])
     home.upload(wanted, ends[1])
-    cuda_engine.run(plan, *ends, tuning=tuning)
+    cuda_engine.run_plan(plan, *ends, tuning=tuning)
     home.download(ends[1], made)
     execute(plan, data, wanted, engine="reference")
     right = bool(np.array_equal(made, wanted))
