@@ -195,8 +195,8 @@ PICTURES = (
     Picture(
         "memory",
         "A memory map",
-        "L1 with three tensors after a fourth was freed. Banks that hold the same share a lane; what is free, or taken"
-        " and not used, is hatched.",
+        "L1 with three tensors after a fourth was freed. Banks with the same contents share a track; free and"
+        " unused memory is hatched.",
         """
         def spec(shape, dtype, memory):
             return tw.TensorSpec(shape, dtype, "tile", memory=memory, chip="wormhole_n150")

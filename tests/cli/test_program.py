@@ -8,7 +8,7 @@ import click
 import pytest
 
 from tilewright.cli import program
-from tilewright.cli.failures import ExitCode, Failure, describe_error
+from tilewright.cli.failures import CommandError, ExitCode, describe_error
 from tilewright.cli.program import VERBS, Verb
 
 EXPLAIN = ("explain", "4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8", "--at", "2,33,17")
@@ -21,7 +21,7 @@ def commands():
     for name in VERBS:
         try:
             found[name] = program.get_command(context, name)
-        except Failure:
+        except CommandError:
             continue
     return found
 
@@ -160,7 +160,7 @@ def test_a_bug_says_that_it_is_one():
         (OSError(28, "No space left on device", "out"), ExitCode.OUTPUT, "out: no space left on device; free some"),
         (PermissionError(13, "Permission denied", "in"), ExitCode.INPUT, "in: permission denied; check the permiss"),
         (ModuleNotFoundError("No module named 'zarr'", name="zarr"), ExitCode.MISSING, "zarr is not installed; pip"),
-        (Failure("one\n  two", 4), ExitCode.OUTPUT, "one two"),
+        (CommandError("one\n  two", 4), ExitCode.OUTPUT, "one two"),
         (MemoryError("8 TiB"), ExitCode.USAGE, "not enough memory (8 TiB); lower --memory"),
     ],
     ids=["exists", "full", "permission", "missing", "two lines", "memory"],

@@ -140,7 +140,9 @@ def test_a_context_that_is_lost_is_an_error_and_not_a_wrong_result(there, monkey
 def test_arrays_of_a_device_are_not_moved_by_another_engine(there):
     _, array = there
     for engine in ("native", "reference", "cuda"):
-        with pytest.raises(TransferError, match=f"opencl memory cannot be copied by engine='{engine}'; use engine='auto'"):
+        with pytest.raises(
+            TransferError, match=f"opencl memory cannot be copied by engine='{engine}'; use engine='auto'"
+        ):
             tw.tilize(array, engine=engine)
 
 

@@ -180,7 +180,7 @@ def test_the_number_of_threads_comes_from_the_argument_or_the_variable(calls, mo
 
 
 def test_a_negative_number_of_threads_is_refused(calls):
-    with pytest.raises(TransferError, match="threads must be .* got -1"):
+    with pytest.raises(TransferError, match=r"threads must be .* got -1"):
         run_something(engine="native", threads=-1)
     assert not calls
 

@@ -129,7 +129,9 @@ def test_every_scale_and_every_code_is_written_once(name, shape, tiling):
             continue
         assert nest.operation == "pack"
         assert len(nest.element_offsets) == element.block
-        found += bytes_at(nest_offsets(nest.extents, nest.target, nest.target_offset), element.block * element.bits // 8)
+        found += bytes_at(
+            nest_offsets(nest.extents, nest.target, nest.target_offset), element.block * element.bits // 8
+        )
         found += bytes_at(nest_offsets(nest.extents, nest.scale, nest.scale_offset), 1)
     tiles = target.nbytes // sections.total
     assert found == Counter(range(tiles * sections.total))  # the gaps between scales and codes, too

@@ -15,7 +15,7 @@ import click
 
 from ..byte_sizes import format_bytes
 from .console import Answer, Console
-from .failures import ExitCode, Failure
+from .failures import CommandError, ExitCode
 from .parameters import SIZE, ParamType
 from .program import follow_links_option, verb
 from .progress import Progress
@@ -168,7 +168,7 @@ def _open_dask_executor(address: str | None) -> Iterator[Any]:
     try:
         client = distributed.Client(address)
     except (OSError, ValueError) as problem:
-        raise Failure(f"no Dask scheduler at {address}: {problem}; start one with: dask scheduler") from None
+        raise CommandError(f"no Dask scheduler at {address}: {problem}; start one with: dask scheduler") from None
     with client:
         yield client.get_executor()
 
@@ -181,13 +181,13 @@ def _output_errors(plan: ConversionPlan) -> Iterator[None]:
         yield
     except FileExistsError as problem:
         said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
-        raise Failure(f"{problem.filename or out}: {said}", ExitCode.OUTPUT) from None
+        raise CommandError(f"{problem.filename or out}: {said}", ExitCode.OUTPUT) from None
     except OSError as problem:
         if problem.filename in {str(item.source.path) for item in plan.items}:
             raise
         reason = (problem.strerror or str(problem)).lower()
         hint = "" if isinstance(problem, BlockingIOError) else "; finished tensors are saved, continue with --resume"
-        raise Failure(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
+        raise CommandError(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
 
 
 def _report_progress(event: Event, bar: Progress, console: Console) -> None:
@@ -208,8 +208,8 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
         for item in plan.items[:_MOST_LINES]
     ]
     widths = [max(len(row[k]) for row in rows) for k in range(4)]
-    room = max(12, _WIDTH - sum(widths[1:]) - 8)
-    names = min(widths[0], room)
+    available = max(12, _WIDTH - sum(widths[1:]) - 8)
+    names = min(widths[0], available)
     for name, *rest in rows:
         columns = [f"{each:<{width}}" for each, width in zip(rest[:2], widths[1:3], strict=True)]
         lines.append(f"  {_shorten_name(name, names):<{names}}  {columns[0]}  {columns[1]}  {rest[2]:>{widths[3]}}")

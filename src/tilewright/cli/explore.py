@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import click
 
 from .console import Answer, Console
-from .failures import Failure
+from .failures import CommandError
 from .program import verb
 from .show import Drawable
 from .spec_options import SpecOptions, spec_options
@@ -42,7 +42,9 @@ def command(start: str | None, port: int | None, browser: bool, options: SpecOpt
     try:
         server = Explorer(PORT if port is None else port)
     except OSError as problem:
-        raise Failure(f"cannot listen on port {port}: {problem.strerror}; choose another, or omit --port") from None
+        raise CommandError(
+            f"cannot listen on port {port}: {problem.strerror}; choose another, or omit --port"
+        ) from None
     with server as explorer:
         link = explorer.link(fragment)
         if console.json:

@@ -46,10 +46,10 @@ class ExitCode(IntEnum):
     BROKEN_PIPE = 141, "output pipe closed"
 
 
-class Failure(click.ClickException):
+class CommandError(click.ClickException):
     """An error of the command line itself, with its exit status.
 
-    >>> Failure("out/ is not empty; use --force", ExitCode.OUTPUT).exit_code
+    >>> CommandError("out/ is not empty; use --force", ExitCode.OUTPUT).exit_code
     <ExitCode.OUTPUT: 4>
     """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Answer, wrap_lines
-from .failures import ExitCode, Failure
+from .failures import CommandError, ExitCode
 from .parameters import SHAPE, SIZE
 from .program import follow_links_option, verb
 from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
@@ -71,7 +71,7 @@ def _place_stored(tensor: StoredTensor, options: SpecOptions, given: frozenset[s
     if tensor.spec is not None and not given - CHIP_OPTIONS:
         return tensor.spec
     if tensor.format is None and "dtype" not in given:
-        raise Failure(
+        raise CommandError(
             f"{tensor.name} has elements of type {tensor.kind}, which is not a number format here; give --dtype"
         )
     own = options if tensor.format is None or "dtype" in given else replace(options, dtype=tensor.format.name)

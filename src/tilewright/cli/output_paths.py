@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TilewrightError
-from .failures import ExitCode, Failure, describe_error
+from .failures import CommandError, ExitCode, describe_error
 
 
 def check_output_path(path: str | Path, replace: bool = True) -> Path:
@@ -18,9 +18,9 @@ def check_output_path(path: str | Path, replace: bool = True) -> Path:
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise Failure(f"{target}: the folder {target.parent} does not exist; create it first", ExitCode.OUTPUT)
+        raise CommandError(f"{target}: the folder {target.parent} does not exist; create it first", ExitCode.OUTPUT)
     if not replace and target.exists():
-        raise Failure(f"{target} exists; choose another target, or --force to replace it", ExitCode.OUTPUT)
+        raise CommandError(f"{target} exists; choose another target, or --force to replace it", ExitCode.OUTPUT)
     return target
 
 
@@ -38,8 +38,8 @@ def save_picture(subject: Any, path: str | Path) -> None:
     try:
         save(scene_of(subject), target)
     except OSError as problem:
-        raise Failure(describe_error(problem).line, ExitCode.OUTPUT) from None
+        raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
     except ValueError as problem:
         if isinstance(problem, TilewrightError):
             raise
-        raise Failure(str(problem)) from None
+        raise CommandError(str(problem)) from None

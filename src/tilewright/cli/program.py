@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from .. import __version__
 from .console import Answer, Console, to_json
-from .failures import ExitCode, Failure, describe_error
+from .failures import CommandError, ExitCode, describe_error
 
 NAME = "tilewright"
 
@@ -119,7 +119,7 @@ class OutputClosed(Exception):  # noqa: N818  (nothing went wrong here)
     """The reader of standard output closed the pipe."""
 
 
-class Program(click.Group):
+class VerbGroup(click.Group):
     """The group of verbs: lists them without importing them, and turns errors into messages and exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -137,7 +137,7 @@ class Program(click.Group):
         except ModuleNotFoundError as problem:
             if problem.name != module:
                 raise
-            raise Failure(f"the verb {cmd_name!r} is not part of this installation", ExitCode.MISSING) from None
+            raise CommandError(f"the verb {cmd_name!r} is not part of this installation", ExitCode.MISSING) from None
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -237,7 +237,7 @@ def _exit_status_help() -> str:
 
 @click.group(
     NAME,
-    cls=Program,
+    cls=VerbGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     subcommand_metavar="VERB ...",
     epilog=_exit_status_help(),

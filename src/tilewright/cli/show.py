@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Answer
-from .failures import ExitCode, Failure, describe_error
+from .failures import CommandError, ExitCode, describe_error
 from .output_paths import check_output_path, save_picture
 from .parameters import COORDINATE, SHAPE, SIZE
 from .program import SectionedOption, follow_links_option, verb
@@ -135,7 +135,7 @@ def _check_picture_path(output: str | None) -> None:
         from ..views.output import png_converter
 
         if png_converter() is None:
-            raise Failure(
+            raise CommandError(
                 "writing .png needs cairosvg or Chromium; pip install cairosvg, or write an .svg",
                 ExitCode.MISSING,
             )
@@ -243,7 +243,7 @@ def _write_report(
     try:
         written = write_visualizer_report(allocator, folder, names)
     except OSError as problem:
-        raise Failure(describe_error(problem).line, ExitCode.OUTPUT) from None
+        raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
     text = f"{len(subjects)} tensors written to {written}\nopen them with: ttnn-visualizer --profiler-path {written}"
     return Answer(text, {"path": written, "tensors": len(subjects)})
 
@@ -322,10 +322,12 @@ def _open_stored(path: str, name: str | None, follow_links: bool) -> StoredTenso
     found = open_tensors(path, follow_links)
     if name is not None:
         if name not in found:
-            raise Failure(f"{path} has no tensor {name!r}; {_list_names(list(found))}", ExitCode.INPUT)
+            raise CommandError(f"{path} has no tensor {name!r}; {_list_names(list(found))}", ExitCode.INPUT)
         return found[name]
     if len(found) != 1:
-        raise Failure(f"{path} holds {len(found)} tensors; choose one with --tensor NAME: {_list_names(list(found))}")
+        raise CommandError(
+            f"{path} holds {len(found)} tensors; choose one with --tensor NAME: {_list_names(list(found))}"
+        )
     return next(iter(found.values()))
 
 

@@ -13,7 +13,7 @@ import click
 
 from ..byte_sizes import format_bytes
 from .console import Answer
-from .failures import ExitCode, Failure
+from .failures import CommandError, ExitCode
 from .output_paths import check_output_path
 from .parameters import FORMAT, SHAPE, SIZE
 from .program import verb
@@ -87,7 +87,9 @@ def command(
             check_output_path(path, replace)
     arrays = [open_array(path, shape, dtype) for path in sources]
     if not arrays[0].shape:
-        raise Failure(f"{sources[0]} holds a scalar, which cannot be cut into tiles; give an array", ExitCode.INPUT)
+        raise CommandError(
+            f"{sources[0]} holds a scalar, which cannot be cut into tiles; give an array", ExitCode.INPUT
+        )
     recorder = Trace() if trace is not None else None
     with (
         new_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
@@ -189,7 +191,7 @@ def _wrap_compute(function: Any, name: str, settings: dict[str, Any]) -> Any:
             return ready(*arrays)
         except Exception as problem:
             shapes = ", ".join(str(list(array.shape)) for array in arrays)
-            raise Failure(f"{name} failed on tiles of {shapes}: {type(problem).__name__}: {problem}") from problem
+            raise CommandError(f"{name} failed on tiles of {shapes}: {type(problem).__name__}: {problem}") from problem
 
     return call
 

@@ -8,7 +8,7 @@ let all = false; // whether equal lines are shown, too
 /** Return the comparison of two sides as a table, or a line that says what is missing. */
 export function comparison(left, right) {
   const rows = [];
-  for (const group of ["The spec", "The element"]) {
+  for (const group of ["Spec", "Element"]) {
     const [a, b] = [facts(left)[group], facts(right)[group]];
     rows.push(make("tr", { class: "group" }, make("th", { colspan: "3", scope: "rowgroup" }, group)));
     for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
@@ -32,11 +32,11 @@ export function comparison(left, right) {
 
 function facts({ found, way }) {
   const spec = { fits: !found ? "cannot be placed" : found.fit.fits ? "yes" : "no", ...(found?.spec?.facts ?? {}) };
-  if (found && found.fit.address !== null) spec["buffer at"] = spaced(found.fit.address);
+  if (found && found.fit.address !== null) spec["buffer address"] = spaced(found.fit.address);
   const element = {};
   for (const { name, value, detail } of (found?.spec && way?.steps) || []) {
     const line = name in element ? `${name} address` : name;
     element[line] = detail && !/^= /.test(detail) ? `${value}, ${detail}` : value;
   }
-  return { "The spec": spec, "The element": element };
+  return { "Spec": spec, "Element": element };
 }
