@@ -108,7 +108,7 @@ def test_rules_and_what_they_miss(tmp_path, source, run):
         (["SOURCE", "OUT", "--dtype", "bfloat17"], 2, "bfloat17"),
         (["SOURCE", "OUT", "--memory", "1KiB"], 2, "too few"),
         (["SOURCE", "OUT", "--memory", "much"], 2, "much"),
-        (["SOURCE", "OUT", "--alignment", "32x32"], 2, "padding"),
+        (["SOURCE", "OUT", "--alignment", "32x32"], 2, "padded"),
         (["SOURCE", "OUT", "--shard", "nd", "--grid", "2x2"], 2, "shard_shape"),
         (["gone.safetensors", "OUT"], 3, "gone.safetensors: no such file"),
         (["BROKEN", "OUT"], 3, "BROKEN"),

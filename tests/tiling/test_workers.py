@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copying import native
+from tilewright.copying import native_library
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Trace, stream, transfer_table, workers
 from tilewright.tiling.workers import choose_worker_count
 
 from .pipelines import SCHEMES, stencils
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="workers are carried by the native library")
+pytestmark = pytest.mark.skipif(not native_library.is_available(), reason="workers are carried by the native library")
 
 SIZE, TILE = 40_000, 1_000
 TILES = SIZE // TILE

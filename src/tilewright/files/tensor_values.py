@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat
-from ..formats.anatomy import Anatomy, take_apart
+from ..formats.packed_tiles import PackedTiles, split_tiles
 from ..memory import Explanation, TensorLayout, TensorSpec, explain, from_bytes
 from ..memory.explanation import as_lines, scale_name
 from ..memory.where import check_coordinate
@@ -65,22 +65,22 @@ class _BlockPartReader(StoredTensor):
 
     def decode(self, data: Any, spec: TensorSpec) -> Array:
         """Return a number per element of some pages, in logical order."""
-        found = self.numbers(take_apart(data, spec.dtype, spec.page_elements))
+        found = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
         plain = TensorSpec(spec.shape.logical, "float32", spec.layout, spec.tile, alignment=spec.alignment)
         return from_bytes(found.astype(np.float32).reshape(-1).view(np.uint8), plain)
 
-    def numbers(self, parts: Anatomy) -> Array:
+    def numbers(self, parts: PackedTiles) -> Array:
         """Return a number per element, [tiles, elements]."""
         raise NotImplementedError
 
 
 class _ScaleReader(_BlockPartReader):
-    def numbers(self, parts: Anatomy) -> Array:
+    def numbers(self, parts: PackedTiles) -> Array:
         return np.repeat(parts.factors(), parts.format.block, axis=1)
 
 
 class _StepReader(_BlockPartReader):
-    def numbers(self, parts: Anatomy) -> Array:
+    def numbers(self, parts: PackedTiles) -> Array:
         return parts.steps()
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.codegen.kernel import WIDEST, vector
-from ..copying.codegen.numbers import raw_type
-from ..copying.codegen.text import indented
+from ..copying.codegen.arithmetic import raw_type
+from ..copying.codegen.c_language import indent
+from ..copying.codegen.kernel import WIDEST, vector_type
 from ..formats import ScalarFormat
 from .tiler import Tiler
 
@@ -231,7 +231,7 @@ def element_code(operand: KernelOperand) -> list[str]:
     if isinstance(operand.fill, str):
         near = f"INLINE {operand.index_type} {name}_near({operand.index_type} x, {operand.index_type} n) {{"
         turned = [f"    x{k} = {name}_near(x{k}, {n});" for k, n in enumerate(operand.tiler.space)]
-        found = indented([line.format(index=operand.index_type) for line in _PAD_INDEX_CODE[operand.fill]])
+        found = indent([line.format(index=operand.index_type) for line in _PAD_INDEX_CODE[operand.fill]])
         return [near, *found, "}", head, *turned, f"    {load}", "}"]
     value = f"({raw})0x{int.from_bytes(operand.fill or b'', 'little'):x}"
     return [head, f"    if ({operand.inside_condition(xs)}) {load}", f"    return {value};", "}"]
@@ -257,10 +257,10 @@ def _row_loops(operand: KernelOperand, copy: str) -> list[str]:
     last = rank - 1
     body = [copy]
     for k in reversed(range(last)):
-        body = [f"for ({index} x{k} = low{k}; x{k} < high{k}; ++x{k}) {{", *indented(body), "}"]
+        body = [f"for ({index} x{k} = low{k}; x{k} < high{k}; ++x{k}) {{", *indent(body), "}"]
     some = " && ".join(f"low{k} < high{k}" for k in range(rank))
     nothing = "event = async_work_group_copy((LOCAL u8 *)spare, (GLOBAL const u8 *)memory, 1, event);"
-    return [*lines, f"if ({some}) {{", *indented(body), "} else {", f"    {nothing}", "}"]
+    return [*lines, f"if ({some}) {{", *indent(body), "} else {", f"    {nothing}", "}"]
 
 
 def _row_copy(operand: KernelOperand, exporting: bool) -> str:
@@ -297,7 +297,7 @@ def _thread_loop(operand: KernelOperand, body: list[str], width: int = 1) -> lis
     named = ", ".join(f"i{k} = {text}" for k, text in enumerate(indices))
     locations = ", ".join(f"x{k} = box.at{k} + ({operand.index_type})i{k}" for k in range(operand.rank))
     head = [f"const u32 {named};", f"const {operand.index_type} {locations};"]
-    return [f"for (u32 q = THREAD; q < {total}u; q += THREADS) {{", *indented([*head, *body]), "}"]
+    return [f"for (u32 q = THREAD; q < {total}u; q += THREADS) {{", *indent([*head, *body]), "}"]
 
 
 def _variables(operand: KernelOperand, letter: str) -> list[str]:
@@ -325,9 +325,9 @@ def _import_rows(operand: KernelOperand) -> list[str]:
             if operand.fill is not None or not operand.exceeds_space
             else [f"if ({operand.inside_condition(xs)}) {put}"]
         )
-        filling = [f"if ({inside}) {{", *indented(body), "}"] if inside else body
+        filling = [f"if ({inside}) {{", *indent(body), "}"] if inside else body
         nothing = "return async_work_group_copy((LOCAL u8 *)spare, memory, 1, event);"
-        return [head, *indented([*_thread_loop(operand, filling), nothing]), "}"]
+        return [head, *indent([*_thread_loop(operand, filling), nothing]), "}"]
     body = _row_loops(operand, _row_copy(operand, exporting=False))
     if operand.exceeds_space and operand.fill is not None:
         leaves = " || ".join(
@@ -336,8 +336,8 @@ def _import_rows(operand: KernelOperand) -> list[str]:
         )
         conditions = [*_inside_tile_conditions(operand, rank), f"!({operand.inside_condition(xs)})"]
         around = _thread_loop(operand, [f"if ({' && '.join(conditions)}) {put}"])
-        body += [f"if ({leaves}) {{  // threads write the padding", *indented(around), "}"]
-    return [head, *indented([*body, "return event;"]), "}"]
+        body += [f"if ({leaves}) {{  // threads write the padding", *indent(around), "}"]
+    return [head, *indent([*body, "return event;"]), "}"]
 
 
 def _export_rows(operand: KernelOperand) -> list[str]:
@@ -348,9 +348,9 @@ def _export_rows(operand: KernelOperand) -> list[str]:
     )
     if _has_row_copies(operand):
         body = [*_row_loops(operand, _row_copy(operand, exporting=True)), "return event;"]
-        return [head, *indented(body), "}"]
+        return [head, *indent(body), "}"]
     nothing = "return async_work_group_copy((LOCAL u8 *)spare, (GLOBAL const u8 *)memory, 1, event);"
-    return [head, *indented([*_thread_loop(operand, _store_element(operand)), nothing]), "}"]
+    return [head, *indent([*_thread_loop(operand, _store_element(operand)), nothing]), "}"]
 
 
 def _store_element(operand: KernelOperand) -> list[str]:
@@ -370,13 +370,13 @@ def _import_vectors(operand: KernelOperand) -> list[str]:
     xs, slot = _variables(operand, "x"), operand.buffer_index(_variables(operand, "i"))
     to, start = f"buffer + ({slot})", f"memory + ({operand.byte_offset(xs)})"
     head = f"INLINE void {name}_import({raw} *buffer, const u8 *memory, const {name}_box_t box) {{"
-    kind = vector(piece)
+    kind = vector_type(piece)
     copy = f"COPY_ASYNC_{piece}({to}, {start});"
     if piece < 4:  # too narrow for asynchronous copies
         copy = f"*({kind} *)({to}) = *(const {kind} *)({start});"
     return [
         head,
-        *indented(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)),
+        *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)),
         "}",
     ]
 
@@ -405,19 +405,19 @@ def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing
         if operand.exceeds_space and (not importing or operand.fill is None):
             needed.append(operand.inside_condition([*xs[:-1], f"({xs[-1]})"]))
         singly = [f"for (u32 e = 0; e < {width}u; ++e) {{", f"    if ({' && '.join(needed)}) {one}", "}"]
-        body = [f"if ({' && '.join(edge)}) {{", f"    {copy}", "} else {", *indented(singly), "}"]
-    return [f"if ({' && '.join(conditions)}) {{", *indented(body), "}"] if conditions else body
+        body = [f"if ({' && '.join(edge)}) {{", f"    {copy}", "} else {", *indent(singly), "}"]
+    return [f"if ({' && '.join(conditions)}) {{", *indent(body), "}"] if conditions else body
 
 
 def _export_vectors(operand: KernelOperand) -> list[str]:
     name, raw, piece = operand.name, operand.bits_type, operand.vector_bytes
     width = max(1, piece // operand.size)
-    kind = vector(piece)
+    kind = vector_type(piece)
     xs, slot = _variables(operand, "x"), operand.buffer_index(_variables(operand, "i"))
     head = f"INLINE void {name}_export(const {raw} *buffer, u8 *memory, const {name}_box_t box) {{"
     copy = f"*({kind} *)(memory + ({operand.byte_offset(xs)})) = *(const {kind} *)(buffer + ({slot}));"
     return [
         head,
-        *indented(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=False), width)),
+        *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=False), width)),
         "}",
     ]

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..copying.codegen.dialect import dialect_of
-from ..copying.codegen.gathering import shared_arrays
+from ..copying.codegen.arithmetic import needs_double, reader_functions, writer_functions
+from ..copying.codegen.c_language import c_dialect, indent
 from ..copying.codegen.kernel import Kernel
-from ..copying.codegen.numbers import needs_doubles, reader, writer
-from ..copying.codegen.text import indented
+from ..copying.codegen.program import shared_arrays
 from ..errors import TransferError
 from .kernel_operand import CUDA_MACROS, OPENCL_MACROS, KernelOperand, export_code, import_code
 
@@ -62,14 +61,14 @@ def element_accessors(inputs: Sequence[KernelOperand], outputs: Sequence[KernelO
     functions: dict[str, None] = {}
     names = []
     for operand in inputs:
-        functions.update(dict.fromkeys(reader(f"{operand.name}_value", operand.format)[1]))
+        functions.update(dict.fromkeys(reader_functions(f"{operand.name}_value", operand.format)[1]))
         indices = [f"i{k}" for k in range(operand.rank)]
         names.append(
             f"#define {operand.name}({', '.join(indices)})"
             f" {operand.name}_value({operand.name}_buffer[{operand.buffer_index(indices)}])"
         )
     for operand in outputs:
-        functions.update(dict.fromkeys(writer(f"{operand.name}_code", operand.format)[1]))
+        functions.update(dict.fromkeys(writer_functions(f"{operand.name}_code", operand.format)[1]))
         indices = [f"i{k}" for k in range(operand.rank)]
         names.append(
             f"#define set_{operand.name}(value, {', '.join(indices)})"
@@ -88,7 +87,7 @@ def compute_function(
     head = f"INLINE void compute(const u32 tile, {', '.join(arguments)}) {{"
     own = body.splitlines()
     if each == "tile":
-        return [head, *indented(own), "}"]
+        return [head, *indent(own), "}"]
     for operand in outputs:
         validate_matching_tiles(operand, outputs[0], "a compute per element stores one element of each output")
     used = [operand for operand in inputs if re.search(rf"\b{operand.name}\b(?!\s*\()", body)]
@@ -98,11 +97,14 @@ def compute_function(
         )
     first = outputs[0]
     indices = ", ".join(f"i{k}" for k in range(first.rank))
-    inner = [f"const {reader('', operand.format)[0]} {operand.name} = {operand.name}({indices});" for operand in used]
-    inner += [f"{writer('', operand.format)[0]} {operand.name};" for operand in outputs]
-    inner += ["{", *indented(own), "}"]
+    inner = [
+        f"const {reader_functions('', operand.format)[0]} {operand.name} = {operand.name}({indices});"
+        for operand in used
+    ]
+    inner += [f"{writer_functions('', operand.format)[0]} {operand.name};" for operand in outputs]
+    inner += ["{", *indent(own), "}"]
     inner += [f"set_{operand.name}({operand.name}, {indices});" for operand in outputs]
-    return [head, *indented(_element_loop(first, inner)), "}"]
+    return [head, *indent(_element_loop(first, inner)), "}"]
 
 
 def _element_loop(operand: KernelOperand, body: list[str]) -> list[str]:
@@ -118,8 +120,8 @@ def _element_loop(operand: KernelOperand, body: list[str]) -> list[str]:
     ragged = [k for k, (_, _, extent, _, rest) in enumerate(operand.tiler.axes) if rest != extent]
     lines = [f"const u32 {', '.join(digits[::-1])};", f"const {operand.index_type} {locations};"]
     if ragged:
-        body = [f"if ({' && '.join(f'i{k} < {box}.n{k}' for k in ragged)}) {{", *indented(body), "}"]
-    return [f"for (u32 q = THREAD; q < {below}u; q += THREADS) {{", *indented([*lines, *body]), "}"]
+        body = [f"if ({' && '.join(f'i{k} < {box}.n{k}' for k in ragged)}) {{", *indent(body), "}"]
+    return [f"for (u32 q = THREAD; q < {below}u; q += THREADS) {{", *indent([*lines, *body]), "}"]
 
 
 def validate_matching_tiles(operand: KernelOperand, first: KernelOperand, why: str, larger: bool = False) -> None:
@@ -193,9 +195,9 @@ class KernelProgram:
 
     def text(self) -> str:
         """Return the source."""
-        words = dialect_of(self.dialect)
+        words = c_dialect(self.dialect)
         lines = [words.prelude]
-        if needs_doubles(*[each.format for each in self.operands]):
+        if needs_double(*[each.format for each in self.operands]):
             lines.append(words.doubles)
         lines.append(OPENCL_MACROS if self._is_opencl else CUDA_MACROS)
         for operand in self.operands:
@@ -229,7 +231,7 @@ class KernelProgram:
                 f"{each.name}_import({each.name}_buffer, {each.name}_memory, {each.find_call('tile')});"
                 for each in self.inputs
             ]
-            return [head, *indented(calls), "}"]
+            return [head, *indent(calls), "}"]
         arguments += ["LOCAL v16 *spare", "event_t event"]
         head = f"INLINE event_t import_tile({', '.join(['const u32 tile', *arguments])}) {{"
         calls = [
@@ -237,7 +239,7 @@ class KernelProgram:
             " spare, event);"
             for each in self.inputs
         ]
-        return [head, *indented([*calls, "return event;"]), "}"]
+        return [head, *indent([*calls, "return event;"]), "}"]
 
     def _buffer_pointer(self, operand: KernelOperand, number: str) -> str:
         start = f"(LOCAL {operand.bits_type} *){operand.name}_buffers"
@@ -260,7 +262,7 @@ class KernelProgram:
         arguments = self._memory_parameters(self.operands, starts=opencl)
         notes = [f"// {line}" for line in kernel.note.splitlines()]
         head = f"KERNEL({self.threads}) {NAME}({', '.join(arguments)}) {{"
-        start = shared_arrays(kernel, asked_for=not opencl and bool(kernel.large_shared))
+        start = shared_arrays(kernel, dynamic=not opencl and bool(kernel.large_shared))
         if opencl:
             start += [f"{each.name}_memory += {each.name}_start;" for each in self.operands]
             start += [f"event_t arriving[{buffers}], leaving[{buffers}];"]
@@ -308,4 +310,4 @@ class KernelProgram:
             )
         loop = f"for (u32 tile = GROUP, turn = 0; tile < {tiles}u; tile += GROUPS, ++turn) {{"
         end = [f"wait_group_events({buffers}, leaving);"] if opencl else []
-        return [*notes, head, *indented([*start, loop, *indented(body), "}", *end]), "}"]
+        return [*notes, head, *indent([*start, loop, *indent(body), "}", *end]), "}"]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.device_array import on_device
+from ..copying.device_array import find_device_array
 from ..errors import LayoutError, TransferError
 from ..files.array_file import map_file
 from ..files.npy import read_npy_layout
@@ -66,7 +66,7 @@ def open_endpoint(array: Any, writing: bool = False) -> Endpoint:
         endpoint = MemoryEndpoint(array)
     elif isinstance(array, np.ndarray) and _has_element_strides(array):
         endpoint = MemoryEndpoint(ExternalTensor(array)) if find_memmap(array) is None else MappedEndpoint(array)
-    elif (device_array := on_device(array)) is not None:
+    elif (device_array := find_device_array(array)) is not None:
         if writing and not device_array.writeable:
             raise TransferError(f"cannot write to {type(array).__name__}, which is read-only; give a writable target")
         return DeviceEndpoint(device_array)
@@ -90,7 +90,7 @@ def validate_operand(array: Any, role: str) -> None:
     if isinstance(array, ExternalTensor):
         return
     validate_open(array)
-    on_host = on_device(array) is None
+    on_host = find_device_array(array) is None
     methods = ("__getitem__", "__setitem__") if role == "target" else ("__getitem__",)
     if on_host and (isinstance(array, type) or not all(hasattr(array, name) for name in ("shape", "dtype", *methods))):
         raise TransferError(
