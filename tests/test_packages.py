@@ -38,7 +38,6 @@ DEFERRED_IMPORTS = {
     ("copying/device_array.py", "copying.cuda_arrays"),
     ("copying/device_array.py", "copying.opencl_arrays"),  # which imports PyOpenCL
     ("copying/opencl_engine.py", "copying.opencl_arrays"),
-    ("copying/plan.py", "copying.codegen"),  # a plan shows the source that is made of it
     ("layout/mojo.py", "layout.regrouping"),
     ("layout/products.py", "layout.padding"),
     ("memory/spec.py", "memory.fitting"),

@@ -58,7 +58,7 @@ def test_doctor_examines_every_engine(run):
 
     data = run("doctor", "--json").json
     assert [each["name"] for each in data["engines"]] == [name for name in ENGINES if name != "auto"]
-    assert all(each["is_right"] or each["why_not"] for each in data["engines"])
+    assert all(each["is_right"] or each["unavailable_reason"] for each in data["engines"])
     assert data["machine"]["usable_cores"] >= 1
     shown = run("doctor").out
     assert "results checked" in shown

@@ -22,8 +22,8 @@ FILLS = [0, 3, "edge", "reflect", "symmetric", "wrap", "zero"]
 @pytest.fixture(scope="session")
 def device():
     """The engine that kernels run on here; `make test-cuda` has another one."""
-    if opencl_engine.why_not():
-        pytest.skip(opencl_engine.why_not())
+    if opencl_engine.unavailable_reason():
+        pytest.skip(opencl_engine.unavailable_reason())
     return "opencl"
 
 

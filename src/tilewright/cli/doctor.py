@@ -73,7 +73,12 @@ def command() -> Answer:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "engines": [
-            {"name": each.name, "found": each.problem is None, "why_not": each.problem, "detail": each.detail}
+            {
+                "name": each.name,
+                "found": each.problem is None,
+                "unavailable_reason": each.problem,
+                "detail": each.detail,
+            }
             | {"is_right": each.is_right}
             for each in found.engines
         ],
@@ -104,11 +109,11 @@ def _engine_names() -> list[str]:
 
 def _check_engine(name: str) -> EngineCheck:
     """Return the check of an engine, which runs a small conversion on it."""
-    from ..copying import native
-    from ..copying.drivers import DEVICE_ENGINES, driver
+    from ..copying import native_library
+    from ..copying.engine import DEVICE_ENGINES, load_engine
 
-    known: Any = native if name == "native" else driver(name) if name in DEVICE_ENGINES else None
-    problem = known.why_not() if known is not None else None
+    known: Any = native_library if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
+    problem = known.unavailable_reason() if known is not None else None
     if problem is not None:
         return EngineCheck(name, problem, "", None)
     try:
@@ -122,8 +127,8 @@ def _describe_hardware(name: str, driver: Any) -> str:
     if driver is None:
         return "NumPy, always available"
     if name == "native":
-        return f"instructions {driver.library().tw_cpu_features().decode()}"
-    home = driver.home()
+        return f"instructions {driver.load_library().tw_cpu_features().decode()}"
+    home = driver.default_backend()
     queue = getattr(home, "queue", None)  # OpenCL has names for its devices, CUDA numbers
     return f"device {home.device}" if queue is None else f"device {queue.device.name.strip()}"
 

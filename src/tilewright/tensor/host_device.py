@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..copying import copy as copy_elements
-from ..copying.buffers import aligned_empty
 from ..copying.device_array import DeviceArray
-from ..copying.drivers import DEVICE_ENGINES, driver
+from ..copying.engine import DEVICE_ENGINES, load_engine
+from ..copying.host_memory import aligned_empty
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import ScalarFormat, format_of
 from ..layout.brackets import brackets
@@ -170,7 +170,7 @@ class DeviceContext:
     def __init__(self, device: str = "host") -> None:
         if device not in ("host", *DEVICE_ENGINES):
             raise TransferError(f"there is no device {device!r}; choose one of host, {', '.join(DEVICE_ENGINES)}")
-        self.home = None if device == "host" else driver(device).home()
+        self.home = None if device == "host" else load_engine(device).default_backend()
 
     enqueue_create_buffer = brackets(_create(DeviceBuffer))
     enqueue_create_host_buffer = brackets(_create(HostBuffer))
@@ -190,9 +190,9 @@ class DeviceContext:
         if isinstance(into, DeviceArray) and isinstance(out_of, DeviceArray):
             copy_elements(out_of, into)
         elif isinstance(into, DeviceArray):
-            into.home.upload(out_of, into)
+            into.backend.upload(out_of, into)
         elif isinstance(out_of, DeviceArray):
-            out_of.home.download(out_of, into)
+            out_of.backend.download(out_of, into)
         else:
             into[...] = out_of
 

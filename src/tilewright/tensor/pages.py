@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..copying import execute, plan_copy
-from ..copying.buffers import aligned_empty
+from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.integers import as_integer
 from ..memory import Device, TensorLayout, TensorSpec, alignment_of, from_bytes, to_bytes

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.buffers import native_format
 from ..copying.dlpack import from_dlpack
+from ..copying.host_memory import native_format
 from ..errors import FormatError, LayoutError
 from ..formats import ScalarFormat, format_of
 from .spaces import AddressSpace

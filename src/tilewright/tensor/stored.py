@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.foreign import exported, values_of
+from ..copying.dlpack import as_host_array, export_dlpack
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (
@@ -72,7 +72,7 @@ class StoredTensor(Shown):
         >>> x.storage_type, float(np.asarray(x)[0, 0])
         (<StorageType.BORROWED_HOST: 1>, 5.0)
         """
-        values = values_of(array)
+        values = as_host_array(array)
         wanted = TensorSpec(values.shape, values.dtype if dtype is None else dtype, **spec)
         return cls.from_array(values, wanted, pad_value, borrow)
 
@@ -85,7 +85,7 @@ class StoredTensor(Shown):
         >>> StoredTensor.from_array([[1, 2]], TensorSpec((1, 2), "int32")).nbytes
         8
         """
-        values = values_of(array)
+        values = as_host_array(array)
         is_pages = (
             values.shape == spec.shape.logical == spec.padded_shape
             and spec.layout is TensorLayout.ROW_MAJOR
@@ -260,7 +260,7 @@ class StoredTensor(Shown):
         return values.copy() if copy and shared else values
 
     def __dlpack__(self, **options: Any) -> Any:
-        return exported(self.numpy(), **options)
+        return export_dlpack(self.numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the memory of the host

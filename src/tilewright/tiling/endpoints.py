@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.buffers import aligned_empty
 from ..copying.device_array import DeviceArray
-from ..copying.footprints import Footprint, dense
-from ..copying.prepared import Runner
+from ..copying.engine import Runner
+from ..copying.footprint import Footprint, dense_footprint
+from ..copying.host_memory import aligned_empty
 from ..errors import TransferError
 from ..layout import Layout
 from ..layout.boxes import Box
@@ -163,7 +163,7 @@ class MemoryEndpoint:
         """Return the bytes of the tensor in a store, with `shift` added to their addresses."""
         tensor, first = self.tensor, self.tensor.address + shift
         if tensor.strides is None:
-            footprint = dense(tensor.memory.address + shift, tensor.memory.nbytes)
+            footprint = dense_footprint(tensor.memory.address + shift, tensor.memory.nbytes)
         else:
             footprint = Footprint(first, tensor.space, tensor.strides, self.dtype.itemsize)
         return StorageRegion(store, footprint, (first, tensor.strides or tensor.layout, tensor.window.offset))
@@ -234,7 +234,7 @@ class SlicedEndpoint:
         """Return the memory of an array, or the store as a whole, since the bytes in it are unknown."""
         if isinstance(self.array, np.ndarray):
             return [_array_region(self.array, (self.array.ctypes.data, self.array.strides))]
-        regions = [StorageRegion(location.key, dense(0, 1), None) for location in store_locations(self.array)]
+        regions = [StorageRegion(location.key, dense_footprint(0, 1), None) for location in store_locations(self.array)]
         if is_zarr(self.array) or is_hdf5(self.array):
             return regions
         for inner in inner_arrays(self.array):
@@ -242,7 +242,9 @@ class SlicedEndpoint:
             if isinstance(inner, np.ndarray):
                 regions.append(_array_region(inner, unknown))
             else:
-                regions += [StorageRegion(location.key, dense(0, 1), unknown) for location in store_locations(inner)]
+                regions += [
+                    StorageRegion(location.key, dense_footprint(0, 1), unknown) for location in store_locations(inner)
+                ]
         return regions
 
     def _covers_chunks(self, box: Box) -> bool:
@@ -265,7 +267,7 @@ class DeviceEndpoint:
     """An array in the memory of a device, where a pipeline runs as a kernel.
 
     >>> from tilewright.formats import float32
-    >>> array = DeviceArray(home=None, memory=0, start=0, shape=(4,), strides=(4,), format=float32, owner=None)
+    >>> array = DeviceArray(backend=None, memory=0, start=0, shape=(4,), strides=(4,), format=float32, owner=None)
     >>> DeviceEndpoint(array).dtype
     dtype('float32')
     """
@@ -290,7 +292,7 @@ class DeviceEndpoint:
         return [StorageRegion(store, footprint, (footprint.first, array.strides))]
 
     def _not_on_host(self) -> TransferError:
-        engine = self.array.home.engine
+        engine = self.array.backend.engine
         return TransferError(
             f"an operand is in {engine} memory, which the host cannot address; give the compute in C, as in"
             f" pipeline.kernel('2 * in0', engine={engine!r}).run(), or copy the operand to the host"

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeVar
 
-from ..copying.buffers import CACHE_LINE
+from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..showing import Shown
 from .endpoints import Endpoint, TileBuffer

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..copying.footprints import Footprint
+from ..copying.footprint import Footprint
 from ..errors import TransferError
 
 _MAX_SEARCHED = 4096
@@ -34,8 +34,10 @@ _LEAF_TYPES = (type, ModuleType, FunctionType, BuiltinFunctionType, str, bytes, 
 class StorageRegion(NamedTuple):
     """The bytes that an array occupies: in which store (memory, file or object), which ones, and in what arrangement.
 
-    >>> from tilewright.copying.footprints import dense
-    >>> StorageRegion("memory", dense(0, 8), (0, 1)).meets(StorageRegion("memory", dense(7, 2), (7, 1)))
+    >>> from tilewright.copying.footprint import dense_footprint
+    >>> StorageRegion("memory", dense_footprint(0, 8), (0, 1)).meets(
+    ...     StorageRegion("memory", dense_footprint(7, 2), (7, 1))
+    ... )
     True
     """
 
@@ -45,7 +47,7 @@ class StorageRegion(NamedTuple):
 
     def meets(self, other: StorageRegion) -> bool:
         """Return whether two regions share a byte."""
-        return bool(self.store == other.store) and self.footprint.meets(other.footprint)
+        return bool(self.store == other.store) and self.footprint.overlaps(other.footprint)
 
 
 class HasRegions(Protocol):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..copying import Placement, plan_copy
-from ..copying.footprints import Footprint, dense
-from ..copying.prepared import Runner, prepared
+from ..copying.engine import Runner, make_runner
+from ..copying.footprint import Footprint, dense_footprint
 from ..errors import TransferError
 from ..formats import Format, format_of
 from ..layout import Layout, compose
@@ -165,7 +165,7 @@ def _validate_window(internal: InternalTensor) -> None:
 def _validate_no_overlap(source: TransferTensor, source_box: Box, target: TransferTensor, target_box: Box) -> None:
     if source_box.empty or not source.memory.overlaps(target.memory):
         return
-    if _footprint(source, source_box).meets(_footprint(target, target_box)):
+    if _footprint(source, source_box).overlaps(_footprint(target, target_box)):
         raise TransferError(
             f"source and target of tile {source_box} overlap in memory; give the internal tensor its own memory"
         )
@@ -175,7 +175,7 @@ def _footprint(tensor: TransferTensor, box: Box) -> Footprint:
     if tensor.strides is not None:
         return Footprint(tensor.address_of(box), box.shape, tensor.strides, tensor.dtype.itemsize)
     low, high = tensor.byte_range(box)
-    return dense(tensor.memory.address + low, high - low)
+    return dense_footprint(tensor.memory.address + low, high - low)
 
 
 def _to_internal(box: Box, tile: Box, window: Box) -> Box:
@@ -273,7 +273,7 @@ def _compile_copy(
         lows.append(low)
         layout = Layout(shape, tuple([step // size for step in steps]))
         placements.append(Placement(layout + -low // size if low else layout, element))
-    return prepared(plan_copy(placements[0], placements[1]), threads, streaming=streaming), lows[0], lows[1]
+    return make_runner(plan_copy(placements[0], placements[1]), threads, streaming=streaming), lows[0], lows[1]
 
 
 def _copy_through_layouts(
@@ -285,7 +285,7 @@ def _copy_through_layouts(
         windows = tuple([Layout(n) + start for start, n in zip(box.offset, box.shape, strict=True)])
         placements.append(Placement(compose(tensor.layout, windows), format_of(tensor.dtype)))
     addresses = [side.memory.address + side.offset * side.dtype.itemsize for side in (source, target)]
-    run = prepared(plan_copy(placements[0], placements[1]))
+    run = make_runner(plan_copy(placements[0], placements[1]))
     return BoundCopy(run, addresses[0], addresses[1], (source.memory, target.memory))
 
 

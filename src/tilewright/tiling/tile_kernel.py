@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 
 from ..copying.codegen.kernel import WIDEST, Kernel
 from ..copying.device_array import DeviceArray
-from ..copying.drivers import DEVICE_ENGINES, driver
+from ..copying.engine import DEVICE_ENGINES, load_engine
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, format_of
 from ..layout.boxes import Box
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
-from .kernel_compute import COMPUTE_UNITS, compute_statements
 from .kernel_operand import MAX_LISTED_TILES, KernelOperand
-from .kernel_program import KernelProgram
+from .kernel_program import COMPUTE_UNITS, KernelProgram, compute_statements
 from .pipeline_spec import PipelineSpec
 from .tile_padding import validate_fill
 from .tiler import Tiler
@@ -57,7 +56,7 @@ class TileKernel:
     ) -> None:
         if engine is None:  # that of an operand's memory, or any device that OpenCL finds
             ends = [endpoint for endpoint, _ in (*pipeline.sources, *pipeline.targets)]
-            engine = next((end.array.home.engine for end in ends if isinstance(end, DeviceEndpoint)), "opencl")
+            engine = next((end.array.backend.engine for end in ends if isinstance(end, DeviceEndpoint)), "opencl")
         if engine not in DEVICE_ENGINES:
             raise TransferError(f"expected engine {' or '.join(map(repr, DEVICE_ENGINES))}, got {engine!r}")
         if each not in COMPUTE_UNITS:
@@ -124,36 +123,36 @@ class TileKernel:
         >>> from tilewright.copying import opencl_engine
         >>> from tilewright.tiling import Output, Pipeline, Tiler
         >>> kernel = Pipeline([], [Output(np.zeros(12), Tiler((12,), (5,)))]).kernel("x0", engine="opencl")
-        >>> bool(opencl_engine.why_not()) or kernel.run().tiles == 3
+        >>> bool(opencl_engine.unavailable_reason()) or kernel.run().tiles == 3
         True
         """
         started = perf_counter()
-        device_driver = driver(self.engine)
-        problem = device_driver.why_not()
+        device_driver = load_engine(self.engine)
+        problem = device_driver.unavailable_reason()
         if problem:
             raise DeviceError(f"the kernel cannot run: {problem}; Pipeline.run computes on the host")
         count = len(self._program.inputs)
         if self.pipeline.tiles:
-            home = self._device_home(device_driver)
-            arrays = [_copy_to_device(home, endpoint) for endpoint, _, _ in self._operands]
-            device_driver.launch(self, home, arrays, groups)
+            backend = self._device_backend(device_driver)
+            arrays = [_copy_to_device(backend, endpoint) for endpoint, _, _ in self._operands]
+            device_driver.launch_tile_kernel(self, backend, arrays, groups)
             for (endpoint, _, _), array in list(zip(self._operands, arrays, strict=True))[count:]:
                 if isinstance(endpoint, MemoryEndpoint):
-                    home.download(array, endpoint.tensor.memory.bytes)
+                    backend.download(array, endpoint.tensor.memory.bytes)
         nbytes = [tiler.volume * endpoint.dtype.itemsize for endpoint, tiler, _ in self._operands]
         seconds = perf_counter() - started
         return RunReport(self.pipeline.tiles, seconds, sum(nbytes[:count]), sum(nbytes[count:]), self.local_bytes)
 
-    def _device_home(self, device_driver: Any) -> Any:
+    def _device_backend(self, device_driver: Any) -> Any:
         """Return the device and queue of the operands, or the driver's default."""
-        homes = [end.array.home for end, _, _ in self._operands if isinstance(end, DeviceEndpoint)]
-        for home in homes:
-            if home.engine != self.engine:
+        backends = [end.array.backend for end, _, _ in self._operands if isinstance(end, DeviceEndpoint)]
+        for backend in backends:
+            if backend.engine != self.engine:
                 raise TransferError(
-                    f"an operand is in {home.engine} memory, but the kernel is for {self.engine}; make it with"
-                    f" engine={home.engine!r}"
+                    f"an operand is in {backend.engine} memory, but the kernel is for {self.engine}; make it with"
+                    f" engine={backend.engine!r}"
                 )
-        return homes[-1] if homes else device_driver.home()
+        return backends[-1] if backends else device_driver.default_backend()
 
     @property
     def launch_shape(self) -> Kernel:
@@ -223,12 +222,12 @@ def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Any) -> Ker
     return KernelOperand(name, tiler, steps, element, fill_bytes, alignment)
 
 
-def _copy_to_device(home: Any, endpoint: Endpoint) -> DeviceArray:
+def _copy_to_device(backend: Any, endpoint: Endpoint) -> DeviceArray:
     """Return an operand in device memory; one on the host is uploaded."""
     if isinstance(endpoint, DeviceEndpoint):
         return endpoint.array
     assert isinstance(endpoint, MemoryEndpoint)
     data = endpoint.tensor.memory.bytes
-    array: DeviceArray = home.empty((data.size,), format_of("uint8"))
-    home.upload(data, array)
+    array: DeviceArray = backend.empty((data.size,), format_of("uint8"))
+    backend.upload(data, array)
     return array

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..copying.prepared import NativeRunner
+from ..copying.native_engine import NativeRunner
 from .endpoints import MemoryEndpoint, TileBuffer, Work
 from .tile_copies import CopyList
 from .tile_padding import validate_fill
@@ -30,10 +30,10 @@ BATCH_TILES = 512
 _MAX_CACHED_TABLES = 64
 
 _COPY_RECORD = np.dtype([("parts", "i8"), ("source", "i8"), ("target", "i8"), ("count", "i4"), ("streaming", "i4")])
-"""`tw_move` of native/tilewright.h."""
+"""`tw_transfer` of native/tilewright.h."""
 
 NativeCopies: TypeAlias = tuple[int, int]
-"""An array of `tw_move`: its address, and its length."""
+"""An array of `tw_transfer`: its address, and its length."""
 
 NO_COPIES: NativeCopies = (0, 0)
 
@@ -78,11 +78,11 @@ class CopyTable(NamedTuple):
 class TransferTable:
     """The imports or the exports of a worker's tiles.
 
-    >>> from tilewright.copying import native
+    >>> from tilewright.copying import native_library
     >>> from tilewright.tiling import ExternalTensor
     >>> operand = BufferedOperand(MemoryEndpoint(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), TileBuffer(64))
     >>> imports = TransferTable([operand], 3, importing=True)
-    >>> imports.arrays(1)[0].shape, not native.available() or imports.native_copies(1)[1] == 1
+    >>> imports.arrays(1)[0].shape, not native_library.is_available() or imports.native_copies(1)[1] == 1
     ((2,), True)
     """
 
@@ -178,7 +178,7 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
             outer = outer - operand.endpoint.tensor.address - int(starts[members[0]]) if is_data else 0
             inner -= operand.buffer.address
             source, target = (outer, inner) if importing else (inner, outer)
-            rows.append((run.parts, source, target, run.count, run.streaming))
+            rows.append((run.nests, source, target, run.count, run.streaming))
             bases.append(2 * number + (not is_data))
             steps.append(starts[members] if is_data else 0)
             runners.append(run)

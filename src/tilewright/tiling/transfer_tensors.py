@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.buffers import Buffer
+from ..copying.host_memory import Buffer
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout, LayoutLike, product_each
 from ..layout.boxes import Box

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from ..copying import native
+from ..copying import native_library
 from ..errors import TransferError
-from .compute_step import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
 from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import TransferKind
+from .tile_compute import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
 from .trace import Trace, TraceSpan
 from .transfer_table import NO_COPIES, BufferedOperand, NativeCopies, TransferTable
 from .transfers import Transfer, raise_failures
@@ -47,10 +47,12 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
 
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, tiler = np.zeros((512, 512)), Tiler((512, 512), (128, 128))
-    >>> choose_worker_count(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (2 if native.available() else 0)
+    >>> choose_worker_count(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (
+    ...     2 if native_library.is_available() else 0
+    ... )
     True
     """
-    if pipeline.queue is not None or not native.available():
+    if pipeline.queue is not None or not native_library.is_available():
         return 0
     if any(any(item.tiler.overlap) for item in pipeline.outputs):
         return 0  # exports of overlapping tiles have to keep their order
@@ -83,7 +85,7 @@ class TileWorkers:
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
     >>> workers = TileWorkers(Pipeline([Input(a, tiler)], [Output(b, tiler)]), lambda x, y: np.negative(x, out=y), 1)
-    >>> if native.available():
+    >>> if native_library.is_available():
     ...     workers.run()
     ...     assert (b == -a).all()
     """
@@ -105,7 +107,9 @@ class TileWorkers:
         self._other_threads: list[threading.Thread] = []
         self._checks_outputs = pipeline.scheme != "direct"  # direct has no compute
         self._is_watched = progress is not None or cancel is not None
-        self._run_native: Any = native.library().tw_carry if native.available() else None
+        self._run_native: Any = (
+            native_library.load_library().tw_run_transfers if native_library.is_available() else None
+        )
         self._turn = ctypes.c_int64(0)  # computed tiles; only the library writes it
         self._turn_address = ctypes.addressof(self._turn)
         self._state_lock = threading.Lock()
@@ -154,7 +158,7 @@ class TileWorkers:
 
     def _run_thread(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: Any) -> None:
         if worker == 0:
-            core = native.library().tw_current_core()
+            core = native_library.load_library().tw_current_core()
             for thread in self._other_threads:
                 _avoid_core(thread, core)
         with np.errstate(**error_state):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...copying.buffers import aligned_empty
+from ...copying.host_memory import aligned_empty
 from ...errors import CoordinateError, FormatError, LayoutError
 from ...formats import ScalarFormat, format_of
 from ...layout.brackets import Bracketed

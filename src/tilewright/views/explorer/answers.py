@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import OutOfMemory, TilewrightError
 from ...formats.catalogue import BLOCK_FORMATS
-from ...formats.scalar import SCALAR_FORMATS
+from ...formats.scalar_format import SCALAR_FORMATS
 from ...memory import TensorSpec, chip_names, explain, explain_address, fit
 from ...memory.legality import placement_violations
 from ...memory.tile import HEIGHTS, WIDTHS

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes of a paged tensor: which runs of bytes hold a box, and which spec those bytes have.
+
+The runs of a box, one after the other, are themselves the pages of a smaller tensor. So a box is read, converted and
+written by the same copies as an entire tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..layout import round_up
+from ..layout.boxes import Box
+from ..memory import TensorLayout, TensorSpec, alignment_of, padded_extents
+
+Runs = list[tuple[int, int]]
+
+
+def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
+    """Return slices of a shape as a box; None is the entire shape, and missing dimensions are entire.
+
+    >>> as_box((slice(2, 5),), (8, 10)), as_box(slice(3, None), (8, 10)).shape
+    (Box(offset=(2, 0), shape=(3, 10)), (5, 10))
+    """
+    if isinstance(ranges, Box):
+        return ranges
+    slices = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
+    if len(slices) > len(shape):
+        raise LayoutError(f"expected at most {len(shape)} slices for shape {list(shape)}, got {len(slices)}")
+    start, stop = [0] * len(shape), list(shape)
+    for d, part in enumerate(slices):
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise LayoutError(f"expected slices without a step, one per dimension, got {part!r}")
+        start[d], stop[d], _ = part.indices(shape[d])
+    return Box.between(tuple(start), tuple(stop))
+
+
+@dataclass(frozen=True)
+class PagedBoxes:
+    """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
+
+    >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
+    >>> box = boxes.around(Box((40, 33), (10, 1)))
+    >>> box, boxes.runs(box)
+    (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
+    """
+
+    spec: TensorSpec
+
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        """Return the extents that boxes are multiples of, up to the edge of the tensor.
+
+        >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
+        (1, 32, 32)
+        """
+        tiled = self.spec.layout is TensorLayout.TILE
+        rank = self.spec.shape.rank
+        return ((1,) * rank + (self.spec.tile.shape if tiled else (1, 1)))[-rank:] if rank else ()
+
+    @cached_property
+    def _grid(self) -> tuple[int, ...]:
+        """Return the number of units along each dimension as stored, padding included."""
+        units = (1,) * (len(self.spec.padded_shape) - len(self._stored_units)) + self._stored_units
+        return tuple([n // unit for n, unit in zip(self.spec.padded_shape, units, strict=True)])
+
+    @property
+    def _stored_units(self) -> tuple[int, ...]:
+        rank = len(self.spec.padded_shape)
+        tiled = self.spec.layout is TensorLayout.TILE
+        return ((1,) * rank + (self.spec.tile.shape if tiled else (1, 1)))[-rank:] if rank else ()
+
+    @property
+    def _unit_bytes(self) -> int:
+        tiled = self.spec.layout is TensorLayout.TILE
+        return self.spec.page_bytes if tiled else int(getattr(self.spec.dtype, "itemsize", 0))
+
+    def around(self, box: Box) -> Box:
+        """Return the smallest box of entire pages that contains a box.
+
+        >>> PagedBoxes(TensorSpec((100, 70), layout="tile")).around(Box((0, 65), (33, 5)))
+        Box(offset=(0, 64), shape=(64, 6))
+        """
+        start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
+        ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
+        return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
+
+    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
+        """Return the start and extents of a box of entire pages, in units as stored."""
+        lead = len(self._grid) - len(box.offset)
+        start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
+        ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
+        for a, b, unit, n, units in ends:
+            if a % unit or (b % unit and b != n):
+                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use around(box)")
+            start.append(a // unit)
+            count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
+        return start, count
+
+    def runs(self, box: Box) -> Runs:
+        """Return the runs of bytes (offset, size) of a box of entire pages, in the order of its pages.
+
+        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
+        [(20, 4), (36, 4)]
+        """
+        start, count = self._unit_range(box)
+        if not all(count):
+            return []
+        inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
+        while inner and count[inner - 1] == self._grid[inner - 1]:
+            inner -= 1
+        steps = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
+        last = max(inner - 1, 0)
+        size = prod(count[last:]) * self._unit_bytes if count else self._unit_bytes
+        offsets = np.full((), sum(a * step for a, step in zip(start, steps, strict=True)), np.int64)
+        for n, step in zip(count[:last], steps[:last], strict=True):
+            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
+        return [(int(at), size) for at in offsets.reshape(-1)]
+
+    def spec_of(self, box: Box) -> TensorSpec:
+        """Return the spec of the bytes of a box of entire pages.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).spec_of(Box((96, 0), (4, 70)))
+        TensorSpec((4, 70), 'bfloat8_b', 'tile')
+        """
+        whole = self.spec
+        _, count = self._unit_range(box)
+        padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
+        usual = whole.tile.shape if whole.layout is TensorLayout.TILE else (1,)
+        own = padded_extents(box.shape, usual) == padded or 0 in padded
+        return TensorSpec(
+            box.shape, whole.dtype, whole.layout, whole.tile, alignment=None if own else alignment_of(padded)
+        )
