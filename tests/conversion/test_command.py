@@ -113,7 +113,7 @@ def test_rules_and_what_they_miss(tmp_path, source, run):
         (["gone.safetensors", "OUT"], 3, "gone.safetensors: no such file"),
         (["BROKEN", "OUT"], 3, "BROKEN"),
         (["SOURCE", "OUT", "--rules", "gone.toml"], 3, "gone.toml"),
-        (["SOURCE", "FULL"], 4, "other files are there"),
+        (["SOURCE", "FULL"], 4, "contains other files"),
     ],
 )
 def test_errors_are_one_line_with_a_status(tmp_path, source, run, arguments, code, message):

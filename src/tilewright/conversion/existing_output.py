@@ -42,10 +42,10 @@ class ExistingOutput:
         outputs = {final_path(out, item.slot).resolve() for item in self.plan.items}
         for source in {item.source.path.resolve() for item in self.plan.items} & outputs:
             raise FileExistsError(
-                errno.EEXIST, "is a source, and would be replaced; choose another output", str(source)
+                errno.EEXIST, "also a source, which would be replaced; choose another output", str(source)
             )
         if out.is_dir() if self.plan.single else out.exists() and not out.is_dir():
-            problem = "is a directory, but one file is to be written" if self.plan.single else "is not a directory"
+            problem = "a directory, but one file is to be written" if self.plan.single else "not a directory"
             raise FileExistsError(errno.EEXIST, f"{problem}; choose another output", str(out))
         if force:
             return
@@ -54,11 +54,11 @@ class ExistingOutput:
                 problem = "exists and was not made by convert; choose another output, or use force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
             if not resume:
-                problem = "is already finished; check it with resume, or replace it with force"
+                problem = "already finished; check it with resume, or replace it with force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
         elif self.folder.has_records:
             if not allow_unfinished:
-                problem = "is unfinished; continue with resume, or start over with force"
+                problem = "unfinished; continue with resume, or start over with force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
         elif not self.plan.single and not self.folder.path.exists() and _has_other_files(out):
             # with a work folder, they may be files of the first tensor, not yet in a journal
