@@ -185,7 +185,7 @@ def test_another_site_may_not_ask(explorer):
     [
         ("shape=4xfoo", "shape", "4xfoo"),
         ("shape=", "shape", "the shape is missing"),
-        ("shape=4x4&dtype=float99", "dtype", "is not a format"),
+        ("shape=4x4&dtype=float99", "dtype", "unknown format"),
         ("shape=4x4&chip=abacus", "chip", "there is no chip"),
         ("shape=4x4&tile=7x7", "tile", "no tile shape"),
         ("shape=4x4&memory=block_sharded&grid=0x8", "grid", "8x8"),
