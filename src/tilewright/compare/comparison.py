@@ -114,7 +114,7 @@ def _find_outliers(moments: Moments, total: Totals) -> list[Finding]:
     """Return a finding if a few large elements dominate the correlation."""
     if total.pcc is None or total.count < 1 / FEW_SHARE:
         return []
-    lowest, top = moments.largest(FEW_SHARE), moments.top()
+    lowest, top = moments.largest_bins(FEW_SHARE), moments.highest_bin()
     shares = [_variance_share(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]
     if not shares or shares[0] < _NOTABLE_SHARE:
         return []

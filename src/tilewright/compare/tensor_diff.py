@@ -136,8 +136,8 @@ def diff(
     )
 
 
-def _display_name(thing: Any, otherwise: str) -> str:
-    return os.fspath(thing) if isinstance(thing, (str, os.PathLike)) else otherwise
+def _display_name(value: Any, default: str) -> str:
+    return os.fspath(value) if isinstance(value, (str, os.PathLike)) else default
 
 
 def _select_names(names: list[str], patterns: Any) -> list[str]:
@@ -186,9 +186,9 @@ class _TensorDiff:
             self.unit = coarser_format(a.format, b.format)
         except TilewrightError as problem:
             self.problem = str(problem)
-        self.map = ErrorMap(a.shape, self._tile())
+        self.map = ErrorMap(a.shape, self._tile_shape())
 
-    def _tile(self) -> tuple[int, int]:
+    def _tile_shape(self) -> tuple[int, int]:
         for each in (self.b, self.a):
             if each.spec is not None and each.spec.layout is TensorLayout.TILE:
                 return each.spec.tile.shape
@@ -200,7 +200,7 @@ class _TensorDiff:
             yield self.count
             return
         max_elements = max(1, self.memory // _BYTES_PER_ELEMENT)
-        for box in row_major_slabs(self.a.shape, max_elements, self._tile()):
+        for box in row_major_slabs(self.a.shape, max_elements, self._tile_shape()):
             self._compare_slab(box)
             yield prod(box.shape)
 
@@ -260,7 +260,7 @@ class _TensorDiff:
             self.first = (start + k, _to_python_number(piece.a[k]), _to_python_number(piece.b[k]))
 
     def _step_sizes(self, box: Box) -> Floats | None:
-        found = [side.steps(box) for side in (self.a, self.b)]
+        found = [side.step_sizes(box) for side in (self.a, self.b)]
         known = [each.reshape(-1) for each in found if each is not None]
         return None if not known else known[0] if len(known) == 1 else np.maximum(known[0], known[1])
 
@@ -307,13 +307,13 @@ class _TensorDiff:
             offset=total.offset,
             pcc_in_words=summarize_pcc(total.pcc, relative, found) if self.unequal else "",
             findings=tuple(found),
-            first=self._difference(self.first),
-            worst=self._difference(self.worst),
+            first=self._make_difference(self.first),
+            worst=self._make_difference(self.worst),
             map_block=self.map.block,
             error_map=self.map.cells,
         )
 
-    def _difference(self, found: tuple[int, float, float] | None) -> Difference | None:
+    def _make_difference(self, found: tuple[int, float, float] | None) -> Difference | None:
         if found is None:
             return None
         at, one, other = found

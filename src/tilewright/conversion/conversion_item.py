@@ -61,7 +61,7 @@ def assign_file_slots(names: list[str], specs: list[TensorSpec], to: str) -> lis
 def _file_slot(file: str, spec: TensorSpec, to: str) -> OutputSlot:
     if to == "banks":
         image = BankImage(spec)
-        beside = {file + INDEX_SUFFIX: image.index()}
+        beside = {file + INDEX_SUFFIX: image.index_json()}
         return OutputSlot(file + IMAGE_SUFFIX, 0, image.nbytes, image=image, beside=beside)
     head = encode_file_start(spec) if to == "tensorbin" else _encode_npy_head(spec)
     return OutputSlot(f"{file}.{to}", len(head), len(head) + spec.nbytes, head)

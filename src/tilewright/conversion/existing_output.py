@@ -34,7 +34,7 @@ class ExistingOutput:
     @property
     def is_finished(self) -> bool:
         """Return whether a finished conversion, or any file of that name, exists."""
-        return self.plan.out.exists() if self.plan.single else (self.plan.out / MANIFEST_NAME).exists()
+        return self.plan.out.exists() if self.plan.is_single_file else (self.plan.out / MANIFEST_NAME).exists()
 
     def validate(self, allow_unfinished: bool, resume: bool, force: bool) -> None:
         """Raise if files exist that must not be replaced."""
@@ -44,13 +44,13 @@ class ExistingOutput:
             raise FileExistsError(
                 errno.EEXIST, "also a source, which would be replaced; choose another output", str(source)
             )
-        if out.is_dir() if self.plan.single else out.exists() and not out.is_dir():
-            problem = "a directory, but one file is to be written" if self.plan.single else "not a directory"
+        if out.is_dir() if self.plan.is_single_file else out.exists() and not out.is_dir():
+            problem = "a directory, but one file is to be written" if self.plan.is_single_file else "not a directory"
             raise FileExistsError(errno.EEXIST, f"{problem}; choose another output", str(out))
         if force:
             return
         if self.is_finished:
-            if self.plan.single and self._manifest() is None:
+            if self.plan.is_single_file and self._manifest() is None:
                 problem = "exists and was not made by convert; choose another output, or use force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
             if not resume:
@@ -60,7 +60,7 @@ class ExistingOutput:
             if not allow_unfinished:
                 problem = "unfinished; continue with resume, or start over with force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
-        elif not self.plan.single and not self.folder.path.exists() and _has_other_files(out):
+        elif not self.plan.is_single_file and not self.folder.path.exists() and _has_other_files(out):
             # with a work folder, they may be files of the first tensor, not yet in a journal
             problem = "contains other files; choose another output, or write beside them with force"
             raise FileExistsError(errno.EEXIST, problem, str(out))
@@ -82,7 +82,7 @@ class ExistingOutput:
         found = self.folder.records()
         if part is None:  # otherwise other parts may be running
             self.folder.remove_drafts()
-            if self.plan.single and not self._has_payload():
+            if self.plan.is_single_file and not self._has_payload():
                 self.folder.clear()
                 found = {}
         planned = {item.key for item in self.plan.items}
@@ -105,7 +105,7 @@ class ExistingOutput:
     def _manifest(self) -> ConversionManifest | None:
         """Return the manifest of the existing output, None if it was not made by convert."""
         try:
-            if not self.plan.single:
+            if not self.plan.is_single_file:
                 return read_manifest(self.plan.out / MANIFEST_NAME)
             _, metadata = read_safetensors(self.plan.out)
             return ConversionManifest.from_bytes(metadata[METADATA_KEY]) if METADATA_KEY in metadata else None
@@ -116,7 +116,7 @@ class ExistingOutput:
         """Return the records of a finished conversion, after hashing its files and sources again."""
         manifest = self._manifest()
         entries = {} if manifest is None or manifest.to != self.plan.to else manifest.entries
-        begin = self.plan.items[0].slot.start if self.plan.single and self.plan.items else 0
+        begin = self.plan.items[0].slot.start if self.plan.is_single_file and self.plan.items else 0
         found: dict[str, ItemRecord] = {}
         for item in self.plan.items:
             entry = entries.get(item.name)
@@ -132,7 +132,7 @@ class ExistingOutput:
                 )
         if len(found) == len(self.plan.items) == len(entries):
             return found
-        if self.plan.single:  # slots may have moved: it is converted again, and replaced when complete
+        if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete
             return {}
         self._orphans |= output_names(manifest.entries.values() if manifest is not None else ())
         with self.folder.journal(None) as journal:
@@ -144,12 +144,12 @@ class ExistingOutput:
 
     def _remove_everything(self) -> None:
         """Remove the files of an earlier conversion; a single file stays until it is replaced."""
-        manifest = self._manifest() if self.is_finished and not self.plan.single else None
+        manifest = self._manifest() if self.is_finished and not self.plan.is_single_file else None
         if manifest is not None:
             self._orphans |= output_names(manifest.entries.values())
         for record in self.folder.records().values() if not self._has_damaged_journal() else ():
             self._orphans |= {record.get("file"), *(record.get("beside") or ())}
-        if not self.plan.single:
+        if not self.plan.is_single_file:
             (self.plan.out / MANIFEST_NAME).unlink(missing_ok=True)
         self.folder.clear()
         (self.folder.drafts / PAYLOAD).unlink(missing_ok=True)

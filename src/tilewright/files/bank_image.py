@@ -33,7 +33,7 @@ class BankImage:
     """The offsets of a tensor's pages in its bank image.
 
     >>> image = BankImage(TensorSpec((64, 64), "bfloat8_b", chip="wormhole_n150"))
-    >>> image.bank_bytes, image.nbytes, image.offsets(np.arange(4)).tolist()
+    >>> image.bank_bytes, image.nbytes, image.page_offsets(np.arange(4)).tolist()
     (1088, 13056, [0, 1088, 2176, 3264])
     """
 
@@ -57,10 +57,10 @@ class BankImage:
         """
         return len(self.spec.paging.cores) * self.bank_bytes
 
-    def offsets(self, pages: Integers) -> Integers:
+    def page_offsets(self, pages: Integers) -> Integers:
         """Return the offset of each page in the image.
 
-        >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).offsets(np.array([0, 1, 12])).tolist()
+        >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).page_offsets(np.array([0, 1, 12])).tolist()
         [0, 64, 32]
         """
         slots = self.spec.paging.slots(pages)
@@ -80,7 +80,7 @@ class BankImage:
         for start, length in runs:
             if start % size or length % size:
                 raise MemoryConfigError(f"bytes {start} to {start + length} are not entire pages of {size} bytes")
-            found += [(int(at), size) for at in self.offsets(np.arange(start // size, (start + length) // size))]
+            found += [(int(at), size) for at in self.page_offsets(np.arange(start // size, (start + length) // size))]
         return found
 
     def scatter_pages(self, start: int, pages: ByteArray) -> list[tuple[int, ByteArray]]:
@@ -92,7 +92,7 @@ class BankImage:
         """
         size, step = self.spec.page_bytes, self.spec.aligned_page_bytes
         first, count = start // size, len(pages) // size
-        offsets = self.offsets(np.arange(first, first + count))
+        offsets = self.page_offsets(np.arange(first, first + count))
         order = np.argsort(offsets, kind="stable")
         rows = np.zeros((count, step), np.uint8)
         rows[:, :size] = pages.reshape(count, size)[order]
@@ -101,10 +101,10 @@ class BankImage:
         flat = rows.reshape(-1)
         return [(int(offsets[a]), flat[a * step : b * step]) for a, b in pairwise(cuts) if a < b]
 
-    def index(self) -> bytes:
+    def index_json(self) -> bytes:
         """Return the index of the image as JSON: the spec, and the core and offset of each bank.
 
-        >>> index = BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).index()
+        >>> index = BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).index_json()
         >>> json.loads(index)["banks"][1]
         {'bank': 1, 'core': [1, 0], 'offset': 32}
         """
@@ -136,7 +136,7 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     ...     for at, part in image.scatter_pages(0, np.arange(8, dtype=np.uint8)):
     ...         data[at : at + len(part)] = part.tobytes()
     ...     _ = Path(folder, "x.banks.bin").write_bytes(data)
-    ...     _ = Path(folder, "x.banks.json").write_bytes(image.index())
+    ...     _ = Path(folder, "x.banks.json").write_bytes(image.index_json())
     ...     read_bank_image(Path(folder, "x.banks.json"), "x").read().tolist()
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """

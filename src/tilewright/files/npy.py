@@ -86,7 +86,7 @@ def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
     return dtype, element if isinstance(element, ScalarFormat) else None
 
 
-def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: int) -> StoredTensor:
+def make_npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: int) -> StoredTensor:
     """Return the tensor of an `.npy` file, or `.npz` member, of `nbytes` bytes at `begin`; `start` is its first bytes.
 
     >>> import tempfile
@@ -94,7 +94,7 @@ def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: in
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder, "x.npy"), np.zeros((2, 3)))
     ...     file = SourceFile(Path(folder, "x.npy"))
-    ...     npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
+    ...     make_npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
     (2, 3)
     """
     layout = _parse_npy_layout(start, nbytes)
@@ -170,7 +170,7 @@ def read_npy(path: Any, name: str) -> StoredTensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     file = SourceFile(path)
-    return npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
+    return make_npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
 
 
 def read_npz(path: Any) -> list[StoredTensor]:
@@ -226,11 +226,11 @@ def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFi
     with archive.open(info) as member:
         start = member.read(min(info.file_size, _MAX_HEADER_BYTES + 12))
     if info.compress_type != zipfile.ZIP_STORED:
-        return npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
+        return make_npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
     begin, end = _member_range(info, file)
     if info.compress_size != info.file_size or end > file.size:
         raise FileFormatError(f"member {info.filename!r} extends beyond the end of the file")
-    return npy_tensor(name, file, begin, start, info.file_size)
+    return make_npy_tensor(name, file, begin, start, info.file_size)
 
 
 def _member_range(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:

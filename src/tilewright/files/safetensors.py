@@ -157,32 +157,34 @@ def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
     missing = specs.keys() - {entry.name for entry in entries}
     if missing:
         raise FileFormatError(f"the metadata describes {sorted(missing)[0]!r}, which is not in the file")
-    return [_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
+    return [_make_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
 
 
 def _parse_own_metadata(metadata: dict[str, str]) -> dict[str, Any]:
     """Return the entry of each tensor in tilewright's own metadata."""
     if METADATA_KEY not in metadata:
         return {}
-    ours = parse_json(metadata[METADATA_KEY], f"the metadata {METADATA_KEY!r}")
-    tensors = ours.get("tensors") if isinstance(ours, dict) else None
+    own = parse_json(metadata[METADATA_KEY], f"the metadata {METADATA_KEY!r}")
+    tensors = own.get("tensors") if isinstance(own, dict) else None
     if not isinstance(tensors, dict) or not all(isinstance(each, dict) for each in tensors.values()):
         raise FileFormatError(f"the metadata {METADATA_KEY!r} lists no tensors")
     return tensors
 
 
-def _tensor(entry: SafetensorsEntry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
-    if ours is None:
+def _make_tensor(
+    entry: SafetensorsEntry, file: SourceFile, data_start: int, metadata: dict[str, Any] | None
+) -> StoredTensor:
+    if metadata is None:
         element = KINDS[entry.kind][1]
         nbytes = entry.end - entry.start
-        return StoredTensor.dense(entry.name, entry.kind, entry.shape, element, file, data + entry.start, nbytes)
-    spec = spec_from_json(ours.get("spec"))
+        return StoredTensor.dense(entry.name, entry.kind, entry.shape, element, file, data_start + entry.start, nbytes)
+    spec = spec_from_json(metadata.get("spec"))
     if entry.kind != "U8" or entry.shape != (spec.nbytes,):
         raise FileFormatError(
             f"expected U8 of shape [{spec.nbytes}] for {entry.name!r} ({spec}), got {entry.kind} of shape"
             f" {list(entry.shape)}"
         )
-    return StoredTensor.paged(entry.name, entry.kind, spec, file, data + entry.start)
+    return StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
 
 
 def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:

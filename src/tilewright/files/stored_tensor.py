@@ -224,9 +224,9 @@ class StoredTensor:
 
     def _read_part(self, part: StoredPart, box: Box) -> Array:
         inside = box.relative_to(part.box.offset)
-        around = self.pages.around(inside)
+        around = self.pages.enclosing_box(inside)
         data: ByteArray = self.read_pages(around, part)
-        return self.decode(data, self.pages.spec_of(around))[inside.relative_to(around.offset).slices]
+        return self.decode(data, self.pages.box_spec(around))[inside.relative_to(around.offset).slices]
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the runs (offset, size) of the file that hold a box of entire pages, in the order of the pages.

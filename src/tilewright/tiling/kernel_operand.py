@@ -60,7 +60,7 @@ class KernelOperand:
     @property
     def pitches(self) -> tuple[int, ...]:
         """Return the strides in local memory, in elements; rows start at multiples of a vector."""
-        extents = self.tiler.largest
+        extents = self.tiler.largest_tile
         found, step = [1], 1
         for axis in range(self.rank - 1, 0, -1):
             step *= extents[axis]
@@ -72,7 +72,7 @@ class KernelOperand:
     @property
     def buffer_bytes(self) -> int:
         """Return the bytes that a tile takes in local memory."""
-        count = self.pitches[0] * self.tiler.largest[0]
+        count = self.pitches[0] * self.tiler.largest_tile[0]
         return -(-count * self.size // WIDEST) * WIDEST
 
     @property
@@ -163,7 +163,7 @@ class KernelOperand:
 
     def describe(self) -> str:
         """Return a description of the operand for a comment."""
-        shape, tile = (" x ".join(map(str, each)) for each in (self.tiler.space, self.tiler.largest))
+        shape, tile = (" x ".join(map(str, each)) for each in (self.tiler.space, self.tiler.largest_tile))
         around = "" if not self.exceeds_space or self.fill is None else f", {_describe_fill(self.fill)} around"
         return f"{self.name}: {self.format.name} of {shape}, {self.tiler.count} tiles of {tile}{around}"
 
@@ -284,7 +284,7 @@ def _has_row_copies(operand: KernelOperand) -> bool:
 
 def _thread_loop(operand: KernelOperand, body: list[str], width: int = 1) -> list[str]:
     """Return a loop in which threads share the elements of a tile, or vectors of `width` elements."""
-    extents = list(operand.tiler.largest)
+    extents = list(operand.tiler.largest_tile)
     extents[-1] = -(-extents[-1] // width)
     total, below, indices = 1, 1, [""] * operand.rank
     for k in reversed(range(operand.rank)):
@@ -374,11 +374,7 @@ def _import_vectors(operand: KernelOperand) -> list[str]:
     copy = f"COPY_ASYNC_{piece}({to}, {start});"
     if piece < 4:  # too narrow for asynchronous copies
         copy = f"*({kind} *)({to}) = *(const {kind} *)({start});"
-    return [
-        head,
-        *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)),
-        "}",
-    ]
+    return [head, *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)), "}"]
 
 
 def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing: bool) -> list[str]:

@@ -109,7 +109,7 @@ def compute_function(
 
 def _element_loop(operand: KernelOperand, body: list[str]) -> list[str]:
     """Return a loop in which threads share the elements of a tile of an output."""
-    extents = operand.tiler.largest
+    extents = operand.tiler.largest_tile
     below, digits = 1, []
     for k in reversed(range(operand.rank)):
         text = "q" if below == 1 else f"q / {below}u"
