@@ -142,11 +142,11 @@ class ReshapedTensor:
         requested = as_box(box, self.shape)
         if self.transposed:
             order = (*range(len(self.shape) - 2), len(self.shape) - 1, len(self.shape) - 2)
-            found: Array = read(requested.turned(order))
-            return found.transpose(order)
+            result: Array = read(requested.turned(order))
+            return result.transpose(order)
         kept = iter([each for each, n in zip(requested.slices, self.shape, strict=True) if n != 1])
-        found = read(tuple([slice(0, 1) if n == 1 else next(kept) for n in self.inner.shape]))
-        return found.reshape(requested.shape)
+        result = read(tuple([slice(0, 1) if n == 1 else next(kept) for n in self.inner.shape]))
+        return result.reshape(requested.shape)
 
 
 def collect_tensors(value: Any) -> dict[str, ComparedTensor]:

@@ -272,8 +272,8 @@ class ErrorMap:
 def _block_starts(first: int, count: int, step: int) -> NDArray[np.int64]:
     """Return the starts of the blocks of `step` rows in `count` rows from row `first` on."""
     borders = np.arange(first // step, (first + count - 1) // step + 1, dtype=np.int64) * step
-    found: NDArray[np.int64] = np.maximum(borders - first, 0)
-    return found
+    result: NDArray[np.int64] = np.maximum(borders - first, 0)
+    return result
 
 
 _PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
@@ -332,8 +332,8 @@ def settle_non_finite(apart: Floats, a: Any, b: Any) -> Floats:
     one_nan, other_nan = np.isnan(a), np.isnan(b)
     same = (np.asarray(a) == np.asarray(b)) | (one_nan & other_nan)
     far = (one_nan != other_nan) | np.isnan(apart)
-    found: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
-    return found
+    result: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
+    return result
 
 
 def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:

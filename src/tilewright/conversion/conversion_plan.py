@@ -231,7 +231,7 @@ def _choose_targets(
     tensors: Iterable[StoredTensor], rules: Rules, to: str
 ) -> tuple[dict[str, ConversionTarget], list[str], list[str]]:
     """Return the target of each tensor, the skipped names, and notes; raise one error for all problems."""
-    found: dict[str, ConversionTarget] = {}
+    result: dict[str, ConversionTarget] = {}
     skipped, notes, problems = [], [], []
     for source in tensors:
         try:
@@ -242,7 +242,7 @@ def _choose_targets(
         if target is None:
             skipped.append(source.name)
             continue
-        found[source.name] = target
+        result[source.name] = target
         if target.note is not None:
             notes.append(f"{source.name}: {target.note}")
     if problems:
@@ -251,16 +251,19 @@ def _choose_targets(
         more = [f"and {len(problems) - _MAX_LISTED_PROBLEMS} more"] if len(problems) > _MAX_LISTED_PROBLEMS else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
         raise first(count + "\n".join(lines + more))
-    return found, skipped, notes
+    return result, skipped, notes
 
 
 def _assign_slots(
     selected: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
 ) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots([each.name for each in selected], [targets[each.name].spec for each in selected], to)
+        return assign_file_slots(
+            [tensor.name for tensor in selected], [targets[tensor.name].spec for tensor in selected], to
+        )
     nowhere = OutputSlot(out.name, 0, 0)
     entries = [
-        ConversionItem(each, targets[each.name], nowhere, each.path.name, __version__, to).entry() for each in selected
+        ConversionItem(tensor, targets[tensor.name], nowhere, tensor.path.name, __version__, to).entry()
+        for tensor in selected
     ]
     return assign_shared_slots(out.name, lay_end_to_end(entries), __version__)

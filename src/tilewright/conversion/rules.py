@@ -71,18 +71,18 @@ class Settings:
         ...     print(problem)
         unknown key 'dtyp' in rule '*'; did you mean 'dtype'?
         """
-        known = [each.name for each in fields(cls)]
+        known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:
                 near = [_FOREIGN_KEYS[key]] if key in _FOREIGN_KEYS else get_close_matches(str(key), known, 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
                 raise FormatError(f"unknown key {key!r} in {where}; {hint}")
-        found = cls(**values)
+        result = cls(**values)
         try:
-            found._validate()
+            result._validate()
         except (ValueError, TypeError) as problem:  # including our own errors
             raise FormatError(f"{where}: {problem}") from None
-        return found
+        return result
 
     def _validate(self) -> None:
         if self.dtype is not None:
@@ -111,11 +111,11 @@ class Settings:
         >>> Settings(layout="tile").with_defaults(Settings(layout="row_major", dtype="int32")).layout
         'tile'
         """
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
         return Settings(**{k: getattr(others, k) if value is None else value for k, value in own.items()})
 
     def __repr__(self) -> str:
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
         return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
 
 
@@ -165,11 +165,11 @@ class Rules:
         >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
         'bfloat16'
         """
-        found = Settings()
+        result = Settings()
         for pattern, settings in self.lines:
             if fnmatchcase(name, pattern):
-                found = settings.with_defaults(found)
-        return found
+                result = settings.with_defaults(result)
+        return result
 
     def unmatched_patterns(self, names: Iterable[str]) -> list[str]:
         """Return the patterns that match none of these names.
@@ -186,15 +186,15 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
     if size > _MAX_BYTES:
         raise FileFormatError(f"{path} has {size} bytes, more than {_MAX_BYTES} for rules")
     try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        result = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise FileFormatError(f"{path} is not TOML: {problem}") from None
     except RecursionError:
         raise FileFormatError(f"{path} is nested too deeply for rules") from None
-    for pattern, settings in found.items():
+    for pattern, settings in result.items():
         if not isinstance(settings, dict):
             raise FileFormatError(
                 f'{path}: expected settings for the pattern {pattern!r}, got {settings!r}; write "*norm*" = {{dtype = '
                 f'"bfloat16"}}'
             )
-    return list(found.items())
+    return list(result.items())

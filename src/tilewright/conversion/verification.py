@@ -84,7 +84,7 @@ class VerifyReport:
         >>> VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)).problems
         []
         """
-        return [each for each in self.verdicts if not each.is_good]
+        return [verdict for verdict in self.verdicts if not verdict.is_good]
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -212,10 +212,10 @@ def _verify_tensor(
             return Verdict(entry.name, size, f"the file holds {tensor.host}, but the manifest says {entry.spec}")
         for broken in placement_violations(entry.spec):  # an earlier release may have written it
             return Verdict(entry.name, size, f"invalid placement: {broken}; convert it again")
-        found = hash_range(path, begin + entry.output.start, begin + entry.output.end)
-        if found != entry.output.sha256:
+        result = hash_range(path, begin + entry.output.start, begin + entry.output.end)
+        if result != entry.output.sha256:
             return Verdict(
-                entry.name, size, f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {found}"
+                entry.name, size, f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {result}"
             )
         if path.stat().st_size < begin + entry.output.end:
             return Verdict(entry.name, size, "its file is too short")
@@ -256,9 +256,9 @@ def _compare_with_source(
     shape = tuple([source.shape[d] for d in order])
     if shape != entry.spec.shape.logical:
         return Verdict(name, size, f"the source has shape {shape}, but the manifest says {entry.spec.shape}")
-    found = hash_range(source.path, *source.byte_range, source.file)
-    if found != entry.source.sha256:
-        return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {found}")
+    result = hash_range(source.path, *source.byte_range, source.file)
+    if result != entry.source.sha256:
+        return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {result}")
     target = ConversionTarget(entry.spec, order, entry.pad_value)
     # in memory: the slab, the expected pages, the decoded values, and both as float64
     slabs, boxes = (

@@ -65,8 +65,8 @@ class BankImage:
         """
         slots = self.spec.paging.slots(pages)
         position, address = [np.broadcast_to(along(slots), pages.shape) for along in self.spec.page_axes]
-        found: Integers = position.astype(np.int64) * self.bank_bytes + address
-        return found
+        result: Integers = position.astype(np.int64) * self.bank_bytes + address
+        return result
 
     def runs(self, runs: Runs) -> Runs:
         """Return the runs of the image that hold runs of entire pages, page by page.
@@ -76,12 +76,12 @@ class BankImage:
         [(0, 4), (64, 4)]
         """
         size = self.spec.page_bytes
-        found: Runs = []
+        result: Runs = []
         for start, length in runs:
             if start % size or length % size:
                 raise MemoryConfigError(f"bytes {start} to {start + length} are not entire pages of {size} bytes")
-            found += [(int(at), size) for at in self.page_offsets(np.arange(start // size, (start + length) // size))]
-        return found
+            result += [(int(at), size) for at in self.page_offsets(np.arange(start // size, (start + length) // size))]
+        return result
 
     def scatter_pages(self, start: int, pages: ByteArray) -> list[tuple[int, ByteArray]]:
         """Return host pages from byte `start` on as pieces (offset, bytes) of the image.
@@ -113,7 +113,7 @@ class BankImage:
             {"bank": bank, "core": list(core), "offset": k * self.bank_bytes}
             for k, (bank, core) in enumerate(zip(spec.banks, spec.paging.cores, strict=True))
         ]
-        found = {
+        result = {
             "spec": spec_to_json(spec),
             "buffer": spec.memory.buffer_type.name.lower(),
             "bank_bytes": self.bank_bytes,
@@ -121,7 +121,7 @@ class BankImage:
             "page_step": spec.aligned_page_bytes,
             "banks": banks,
         }
-        return (json.dumps(found, indent=1) + "\n").encode()
+        return (json.dumps(result, indent=1) + "\n").encode()
 
 
 def read_bank_image(path: Any, name: str) -> StoredTensor:
@@ -143,8 +143,8 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     index = SourceFile(path)
     if index.size > _MAX_INDEX_BYTES:
         raise FileFormatError(f"the index has {index.size} bytes, more than {_MAX_INDEX_BYTES}")
-    found = parse_json(index.read(0, index.size), "the index of a bank image")
-    image = BankImage(spec_from_json(found.get("spec") if isinstance(found, dict) else None))
+    result = parse_json(index.read(0, index.size), "the index of a bank image")
+    image = BankImage(spec_from_json(result.get("spec") if isinstance(result, dict) else None))
     data = SourceFile(index.path.with_name(index.path.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
     try:
         size = image.nbytes

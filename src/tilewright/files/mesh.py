@@ -34,8 +34,8 @@ class Topology:
         >>> Topology.replicated([(0, 0)])
         Topology(distribution=(1,), placements=(None,), coordinates=((0, 0),))
         """
-        found = tuple(coordinates)
-        return cls((len(found),), (None,), found)
+        result = tuple(coordinates)
+        return cls((len(result),), (None,), result)
 
     def global_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the entire tensor if each device holds `shape`.

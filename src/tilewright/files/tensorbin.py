@@ -166,8 +166,8 @@ def parse_tensorbin(data: Any) -> Tensorbin:
     view = memoryview(data)
     header, start = parse_file_start(view, len(view))
     parts: ByteArray = np.frombuffer(view[start:], np.uint8)
-    found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
-    return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
+    result = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
+    return Tensorbin(header.spec, result, header.mesh_shape, header.topology)
 
 
 def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHeader, int]:
@@ -260,18 +260,18 @@ def _find_replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
     """Return, per device, the first device with the same part; raise if their bytes differ."""
     topology, shape = tensorbin.topology, tensorbin.spec.shape.logical
     first: dict[Any, Coordinate] = {}
-    found = {}
+    result = {}
     for index, at in enumerate(topology.coordinates):
         if at not in tensorbin.shards:
             continue
         window = tuple([(each.start, each.stop) for each in topology.device_window(index, shape)])
-        found[at] = first.setdefault(window, at)
-        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[found[at]]):
+        result[at] = first.setdefault(window, at)
+        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[result[at]]):
             raise LayoutError(
-                f"devices {found[at]} and {at} are replicas but hold different bytes; give both the same, or another"
+                f"devices {result[at]} and {at} are replicas but hold different bytes; give both the same, or another"
                 " topology"
             )
-    return found
+    return result
 
 
 def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
@@ -322,7 +322,7 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
     except TilewrightError as problem:
         raise FileFormatError(f"the parts of the mesh do not make a tensor: {problem}") from None
     spec = header.spec
-    offsets = [start + each.offset for each in header.extents.values()]
+    offsets = [start + extent.offset for extent in header.extents.values()]
     reach = (min(offsets), max(offsets) + spec.nbytes)
     order = tuple(range(len(shape)))
     mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical) if len(header.extents) > 1 else None

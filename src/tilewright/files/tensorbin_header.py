@@ -119,7 +119,7 @@ def _parse_enum(kind: type[_Kind], number: int) -> _Kind:
     try:
         return kind(number)
     except ValueError:
-        known = ", ".join(f"{each.value} {each.name}" for each in kind)
+        known = ", ".join(f"{member.value} {member.name}" for member in kind)
         raise FileFormatError(f"unknown {kind.__name__} {number}; known values: {known}") from None
 
 

@@ -61,13 +61,13 @@ class KernelOperand:
     def pitches(self) -> tuple[int, ...]:
         """Return the strides in local memory, in elements; rows start at multiples of a vector."""
         extents = self.tiler.largest_tile
-        found, step = [1], 1
+        result, step = [1], 1
         for axis in range(self.rank - 1, 0, -1):
             step *= extents[axis]
             if axis == self.rank - 1:
                 step = -(-step * self.size // WIDEST) * WIDEST // self.size
-            found.append(step)
-        return tuple(found[::-1])
+            result.append(step)
+        return tuple(result[::-1])
 
     @property
     def buffer_bytes(self) -> int:
@@ -130,13 +130,13 @@ class KernelOperand:
         axes = list(range(rank))
         if self.tiler.order == "column_major" and rank > 1:
             axes[-2:] = [rank - 1, rank - 2]
-        found = [""] * rank
+        result = [""] * rank
         below = 1
         for k, axis in reversed(list(enumerate(axes))):
             text = tile if below == 1 else f"{tile} / {below}u"
-            found[axis] = text if k == 0 else f"{text} % {grid[axis]}u"
+            result[axis] = text if k == 0 else f"{text} % {grid[axis]}u"
             below *= grid[axis]
-        return found
+        return result
 
     def find_call(self, tile: str) -> str:
         """Return the C call that computes the box of a tile."""
@@ -231,8 +231,8 @@ def element_code(operand: KernelOperand) -> list[str]:
     if isinstance(operand.fill, str):
         near = f"INLINE {operand.index_type} {name}_near({operand.index_type} x, {operand.index_type} n) {{"
         turned = [f"    x{k} = {name}_near(x{k}, {n});" for k, n in enumerate(operand.tiler.space)]
-        found = indent([line.format(index=operand.index_type) for line in _PAD_INDEX_CODE[operand.fill]])
-        return [near, *found, "}", head, *turned, f"    {load}", "}"]
+        result = indent([line.format(index=operand.index_type) for line in _PAD_INDEX_CODE[operand.fill]])
+        return [near, *result, "}", head, *turned, f"    {load}", "}"]
     value = f"({raw})0x{int.from_bytes(operand.fill or b'', 'little'):x}"
     return [head, f"    if ({operand.inside_condition(xs)}) {load}", f"    return {value};", "}"]
 
