@@ -60,7 +60,7 @@ face = tw.row_major(FACE, FACE)
 tile = tw.blocked_product(face, tw.row_major(TILE // FACE, TILE // FACE))
 grid = tw.row_major(tw.ceil_div(ROWS, TILE), tw.ceil_div(COLS, TILE))
 stored = tw.blocked_product(tile, grid)
-matrix = tw.within(stored, (ROWS, COLS))  # the same offsets, and it knows what is padding
+matrix = tw.with_logical_shape(stored, (ROWS, COLS))  # the same offsets, and it knows what is padding
 padded_shape = tw.product_each(stored.shape)
 print(f"  face    {face}\n  tile    {tile}\n  stored  {stored}")
 print(f"  padded to {padded_shape}, of which {matrix.logical_shape} is data")
@@ -92,10 +92,10 @@ check(place == pages(in_tile, page) == page % BANKS @ bank + (page // BANKS * PA
 
 heading(f"5. What lives in bank {place.bank} at address {place.addr}?")
 back = tw.left_inverse(home, axes=(bank, addr))
-found = tw.idx2crd(back(place.bank, place.addr), padded_shape)
+found = tw.cute.idx2crd(back(place.bank, place.addr), padded_shape)
 print(f"  element {found}; one byte further starts {'an' if back.valid(place.bank, place.addr + 1) else 'no'} element")
 check(found == ELEMENT and not back.valid(place.bank, place.addr + 1), "the inverse leads back")
-last = tw.idx2crd(back(BANKS - 1, PAGE - ITEM), padded_shape)
+last = tw.cute.idx2crd(back(BANKS - 1, PAGE - ITEM), padded_shape)
 print(f"  the end of bank {BANKS - 1} holds {last}, which is {'data' if matrix.valid(*last) else 'padding'}")
 check(last == (127, 95) and not matrix.valid(*last), "the last corner is padding")
 

@@ -39,8 +39,8 @@ INSIDE_FUNCTIONS = {
     ("copying/opencl_engine.py", "copying.opencl_arrays"),
     ("copying/plan.py", "copying.codegen"),  # a plan shows the source that is made of it
     ("tiling/kernels/tile_kernel.py", "tiling.pipeline"),
-    ("layout/mojo.py", "layout.regrouping"),  # the names that Mojo gives to what strided layouts do
-    ("layout/products.py", "layout.padding"),
+    ("layout/mojo.py", "layout.modes"),  # the names that Mojo gives to what strided layouts do
+    ("layout/products.py", "layout.logical_shape"),
     ("memory/spec.py", "memory.fitting"),  # `spec.fit()` asks the room's largest question
     ("tensor/tile_tensor.py", "tensor.layout_tensor"),
 }

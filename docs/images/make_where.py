@@ -30,7 +30,7 @@ face = tw.row_major(FACE, FACE)
 faces = tw.row_major(TILE // FACE, TILE // FACE)
 tile = tw.blocked_product(face, faces)
 stored = tw.blocked_product(tile, tw.row_major(HEIGHT_IN_TILES, WIDTH_IN_TILES))
-matrix = tw.within(stored, (ROWS, COLS))
+matrix = tw.with_logical_shape(stored, (ROWS, COLS))
 pages = tw.Layout((TILE * TILE, (BANKS, DEEP)), (ITEM @ addr, (1 @ bank, PAGE @ addr)))
 where = tw.compose(pages, matrix)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tilewright import Guard, LayoutError, addr, bank
 from tilewright.copying import Placement, execute, plan_copy, tiled_layout
 from tilewright.formats import BLOCK_FORMATS, format_of
-from tilewright.layout import Layout, Swizzle, col_major, compose, pad, replicate, row_major, within
+from tilewright.layout import Layout, Swizzle, col_major, compose, pad, replicate, row_major, with_logical_shape
 
 from .models import SCALARS, any_bits, assert_same_bits, ragged_plan
 from .strategies import pairs, size_of
@@ -149,7 +149,7 @@ def test_equal_placements_have_one_plan(pair, elements):
 DIFFERENT = [
     (Placement(Layout(8), "int8"), Placement(pad(Layout(5), 8), "int8")),
     (Placement(pad(Layout(5), 8), "int8"), Placement(pad(Layout(6), 8), "int8")),
-    (Placement(row_major(4, 8), "int8"), Placement(within(row_major(4, 8), (4, 7)), "int8")),
+    (Placement(row_major(4, 8), "int8"), Placement(with_logical_shape(row_major(4, 8), (4, 7)), "int8")),
     (Placement(Layout(8), "int8"), Placement(Layout(8), "uint8")),
     (Placement(Layout(8), "int8"), Placement(Layout(8), "int8", fill=1)),
     (Placement(Layout(8), "float32", fill=0.0), Placement(Layout(8), "float32", fill=-0.0)),
@@ -158,7 +158,7 @@ DIFFERENT = [
     (Placement(row_major(4, 8), "int8"), Placement(compose(Swizzle(1, 0, 3), row_major(4, 8)), "int8")),
     (
         Placement(compose(Swizzle(1, 0, 3), row_major(4, 8)), "int8"),
-        Placement(compose(Swizzle(1, 0, 3), within(row_major(4, 8), (3, 8))), "int8"),
+        Placement(compose(Swizzle(1, 0, 3), with_logical_shape(row_major(4, 8), (3, 8))), "int8"),
     ),
     (
         Placement(Layout(64), "bfloat8_b", tile_elements=64),
@@ -250,7 +250,7 @@ ORDINARY = [
     (row_major(2, 3, 40, 50), "float32", tiled_layout((2, 3, 40, 50)), "bfloat8_b"),
     (row_major(8192, 8192), "float32", col_major(8192, 8192), "float32"),
     (row_major(4, 8), "int8", row_major(4, 6), "int8"),
-    (row_major(3, 8), "int8", within(row_major(4, 8), (3, 8)), "float32"),
+    (row_major(3, 8), "int8", with_logical_shape(row_major(4, 8), (3, 8)), "float32"),
 ]
 
 

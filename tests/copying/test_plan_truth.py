@@ -15,7 +15,7 @@ from tilewright.copying import Placement, execute, native_engine, opencl_engine,
 from tilewright.copying.codegen import generate, knows_formats
 from tilewright.errors import FormatError
 from tilewright.formats import BLOCK_FORMATS, cast
-from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, within
+from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, with_logical_shape
 
 from .models import SCALARS, numbers, ragged_plan
 from .test_random_plans import block_sides, scalar_sides, seeds
@@ -130,7 +130,7 @@ def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
 def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
     """All pairs, in slabs so small that there are several; values are those of unpacking and packing by hand."""
     monkeypatch.setattr(slabs, "SLAB_BYTES", 4 * 64 * 4)
-    layout, rng = within(row_major(12, 64), (11, 50)), np.random.default_rng(3)
+    layout, rng = with_logical_shape(row_major(12, 64), (11, 50)), np.random.default_rng(3)
     values = numbers(rng, (12, 64))
     for (first, one), (second, two) in product(BLOCK_FORMATS.items(), repeat=2):
         before, after = Placement(layout, one, 0, 128), Placement(layout, two, 2, 128)

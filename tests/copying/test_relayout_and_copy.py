@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tilewright.copying import copy, relayout
 from tilewright.errors import LayoutError, TransferError
 from tilewright.formats import cast, format_of
-from tilewright.layout import Layout, Swizzle, col_major, compose, make_ordered_layout, row_major, within
+from tilewright.layout import Layout, Swizzle, col_major, compose, make_ordered_layout, row_major, with_logical_shape
 
 from .models import POISON, SCALARS, any_bits, as_bytes, assert_same_bits, poisoned
 from .strategies import TARGETS, layouts, strided
@@ -77,7 +77,7 @@ def test_pages_go_round_the_banks(engine, banks):
     rounds = -(-count // banks)
     banked = Layout((page, banks, rounds), (1, rounds * page, page))
     array = any_bits(np.random.default_rng(1), (count, page), "uint16")
-    target = compose(banked, within(row_major(count, page), (count, page)))
+    target = compose(banked, with_logical_shape(row_major(count, page), (count, page)))
     out = relayout(array, row_major(count, page), target, **engine)
     for number in range(count):
         at = (number % banks * rounds + number // banks) * page

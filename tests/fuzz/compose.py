@@ -115,11 +115,11 @@ def check_complement(rng: random.Random, outcomes: Counter[str]) -> None:
     assert all(a < b for a, b in pairwise(values)), f"{free} is not increasing"
     image = {layout(i) for i in range(layout.size)}
     assert image & set(values) == {0}, f"{free} meets the image"
-    assert tw.make_layout(layout, free).cosize >= bound, f"{free} does not reach {bound}"
+    assert tw.join(layout, free).cosize >= bound, f"{free} does not reach {bound}"
     if free.size > 1 and tw.as_tuple(free.stride)[-1] > max(image):
         *shape, last = tw.as_tuple(free.shape)
         fewer = Layout((*shape, last - 1), tw.as_tuple(free.stride))
-        assert tw.make_layout(layout, fewer).cosize < bound, f"{free} overshoots {bound}"
+        assert tw.join(layout, fewer).cosize < bound, f"{free} overshoots {bound}"
     sums = [a + b for a in image for b in values]
     assert len(sums) == len(set(sums)), f"copies of {layout} at {free} collide"
     outcomes["complemented"] += 1

@@ -259,7 +259,7 @@ def test_the_pages_of_twelve_banks():
     assert pages(13).addr == 2048
     assert repr(pages(13)) == "Place(bank=1, addr=2048)"
     assert pages.axes == ("bank", "addr")
-    assert pages.on("addr") == Layout((12, 100), (0, 2048))
+    assert pages.project("addr") == Layout((12, 100), (0, 2048))
     assert pages.cosize == Place(bank=12, addr=99 * 2048 + 1)
 
 
@@ -368,8 +368,8 @@ def test_replicas_survive_slicing_coalescing_offsets_and_composition():
     assert (copies + 1 @ bank)(2, 2) == both
     assert tw.compose(copies, Layout(8, 4) + 3)(2) == both
     assert tw.logical_divide(copies, (2, 4))(3, 2) == both
-    assert copies.on(device)(3, 2) == {0, 1}
-    assert copies.on(bank)(3, 2) == 3
+    assert copies.project(device)(3, 2) == {0, 1}
+    assert copies.project(bank)(3, 2) == 3
     assert copies.axes == ("bank", "addr", "device")
 
 
@@ -432,7 +432,7 @@ def test_inverses_ask_for_the_axes_they_need():
 def test_the_complement_on_one_axis_stays_on_it(layout):
     named = Layout(layout.shape, tw.unflatten(tuple(step @ bank for step in leaves(layout.stride)), layout.shape))
     free = tw.complement(named, 100)
-    assert free.on(bank) == tw.complement(layout, 100) or free.size == 1
+    assert free.project(bank) == tw.complement(layout, 100) or free.size == 1
 
 
 def test_the_complement_over_several_axes_asks_for_one():
@@ -446,9 +446,9 @@ def test_the_complement_over_several_axes_asks_for_one():
 def test_an_axis_that_a_layout_does_not_have_is_named():
     layout = Layout((12, 100), (1 @ bank, 2048 @ addr))
     with pytest.raises(LayoutError, match="no axis 'core'; it has bank, addr"):
-        layout.on(core)
+        layout.project(core)
     with pytest.raises(LayoutError, match="only plain strides"):
-        Layout(4).on(bank)
+        Layout(4).project(bank)
     with pytest.raises(TypeError):
         layout.on(5)
 
@@ -482,7 +482,7 @@ def test_the_whole_table_has_one_array_for_each_axis(layout):
 
 @given(named_layouts(max_size=24), st.integers(1, 4), st.integers(-9, 9))
 def test_the_whole_table_keeps_what_lies_on_no_axis_apart(layout, n, step):
-    beside = tw.make_layout(layout, Layout(n, step))
+    beside = tw.join(layout, Layout(n, step))
     table = beside.offsets()
     for i, j in np.ndindex(layout.size, n):
         place = Place() + beside(i, j)
@@ -494,5 +494,5 @@ def test_the_whole_table_keeps_what_lies_on_no_axis_apart(layout, n, step):
 def test_coordinates_of_every_form_agree_over_axes(layout):
     for i in range(layout.size):
         at = digits(i, leaves(layout.shape))
-        assert layout(tw.idx2crd(i, layout.shape)) == layout(i) == place_by_hand(layout, i)
+        assert layout(tw.cute.idx2crd(i, layout.shape)) == layout(i) == place_by_hand(layout, i)
         assert len(at) == layout.flat_rank

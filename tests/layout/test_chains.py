@@ -54,7 +54,7 @@ def any_layouts(draw):
     """Return a layout that may be padded, replicated, over axes, and composed."""
     layout = draw(layouts(max_size=24, min_rank=1) | named_layouts(max_size=24))
     if draw(st.booleans()) and layout.size:
-        layout = tw.within(layout, [draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
+        layout = tw.with_logical_shape(layout, [draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
     if draw(st.booleans()):
         step = draw(st.integers(-40, 40)) @ Axis("device") if draw(st.booleans()) else draw(st.integers(-40, 40))
         layout = tw.replicate(layout, draw(st.integers(1, 3)), step)
@@ -160,7 +160,7 @@ def model_at(layout, at):
 
 def joined(draw, layout):
     other = draw(layouts(max_size=3, offsets=False, kinds=("compact",)))
-    result = tw.make_layout(layout, other)
+    result = tw.join(layout, other)
     mine, theirs = model(layout), [other(i) for i in range(other.size)]
     expected = [(moved(places, step), valid) for step, (places, valid) in product(theirs, mine)]
     assert model(result) == expected
@@ -219,7 +219,7 @@ def cleaned(draw, layout):
 
 
 def swizzled(draw, layout):
-    if layout.axes or layout.replicated or (isinstance(layout, Layout) and layout.size and layout.bounds[0] < 0):
+    if layout.axes or layout.is_replicated or (isinstance(layout, Layout) and layout.size and layout.bounds[0] < 0):
         return layout
     swizzle = Swizzle(1, draw(st.integers(0, 2)), draw(st.integers(1, 2)))
     if any(layout.extended(i) < 0 for i in range(layout.size)):

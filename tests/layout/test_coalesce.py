@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
-from tilewright.layout.steps import merge_modes
+from tilewright.layout.strides import merge_modes
 
 from .reference import table, valid_flags, values
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes
@@ -79,7 +79,7 @@ def test_a_profile_with_more_modes_than_the_layout_is_refused():
 @given(layouts(max_size=48, min_rank=1, max_rank=2), st.data())
 def test_coalescing_keeps_what_is_data(layout, data):
     extents = [layout.mode(k).size for k in range(layout.rank)]
-    marked = tw.within(layout, tuple([data.draw(st.integers(0, n)) for n in extents]))
+    marked = tw.with_logical_shape(layout, tuple([data.draw(st.integers(0, n)) for n in extents]))
     merged = tw.coalesce(marked)
     assert values(merged) == values(marked)
     assert valid_flags(merged) == valid_flags(marked)
@@ -178,7 +178,7 @@ def test_tuples_flatten_and_unflatten_too(shape, start):
 
 @given(layouts(max_size=48, min_rank=2, max_rank=3), st.data())
 def test_flattening_keeps_what_is_data(layout, data):
-    marked = tw.within(layout, tuple([data.draw(st.integers(0, mode.size)) for mode in layout.modes]))
+    marked = tw.with_logical_shape(layout, tuple([data.draw(st.integers(0, mode.size)) for mode in layout.modes]))
     assert valid_flags(tw.flatten(marked)) == valid_flags(marked)
 
 
@@ -217,9 +217,9 @@ def test_sorting_orders_the_modes_by_stride_and_keeps_all_of_them(layout):
 
 
 def test_sorting_carries_padding_along():
-    marked = tw.within(Layout((4, 3), (3, 1)), (4, 2))
+    marked = tw.with_logical_shape(Layout((4, 3), (3, 1)), (4, 2))
     ordered = tw.sort(marked)
-    assert ordered == tw.within(Layout((3, 4), (1, 3)), (2, 4))
+    assert ordered == tw.with_logical_shape(Layout((3, 4), (1, 3)), (2, 4))
     assert [place_by_hand(ordered, i) for i in range(12) if ordered.valid(i)] == [0, 1, 3, 4, 6, 7, 9, 10]
 
 

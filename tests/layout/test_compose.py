@@ -24,7 +24,7 @@ def padded_layouts(draw, max_size=40):
     layout = draw(layouts(max_size=max_size, min_rank=1, max_rank=2))
     extents = tuple([layout.mode(k).size for k in range(layout.rank)])
     if draw(st.booleans()):
-        return tw.within(layout, tuple([draw(st.integers(0, n)) for n in extents]))
+        return tw.with_logical_shape(layout, tuple([draw(st.integers(0, n)) for n in extents]))
     return tw.pad(layout, tuple([n + draw(st.integers(0, 3)) for n in extents]))
 
 

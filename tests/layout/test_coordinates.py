@@ -28,7 +28,7 @@ def coarser(draw, shape):
 def test_every_index_has_one_coordinate_that_leads_back(shape):
     seen = set()
     for index in range(size_of(shape)):
-        coord = tw.idx2crd(index, shape)
+        coord = tw.cute.idx2crd(index, shape)
         assert tw.congruent(coord, shape)
         assert coord == nested_like(shape, digits(index, leaves(shape)))
         assert tw.crd2idx(coord, shape) == tw.crd2flat(coord, shape) == index
@@ -39,15 +39,15 @@ def test_every_index_has_one_coordinate_that_leads_back(shape):
 @given(shapes(allow_zero=True, allow_empty=True))
 def test_all_coordinates_come_in_order_of_their_index(shape):
     found = list(tw.coordinates(shape))
-    assert found == [tw.idx2crd(index, shape) for index in range(size_of(shape))]
+    assert found == [tw.cute.idx2crd(index, shape) for index in range(size_of(shape))]
 
 
 @given(shapes(), st.data())
 def test_a_coordinate_of_a_coarser_shape_is_completed(shape, data):
     rough = data.draw(coarser(shape))
     for index in range(size_of(shape)):
-        coord = tw.idx2crd(index, rough)
-        assert tw.idx2crd(coord, shape) == tw.idx2crd(index, shape)
+        coord = tw.cute.idx2crd(index, rough)
+        assert tw.cute.idx2crd(coord, shape) == tw.cute.idx2crd(index, shape)
         assert tw.crd2idx(coord, shape) == index
 
 
@@ -55,7 +55,7 @@ def test_a_coordinate_of_a_coarser_shape_is_completed(shape, data):
 def test_coordinates_convert_between_shapes_that_refine_each_other(shape, data):
     finer = data.draw(refined(shape))
     for index in range(size_of(shape)):
-        coord, fine = tw.idx2crd(index, shape), tw.idx2crd(index, finer)
+        coord, fine = tw.cute.idx2crd(index, shape), tw.cute.idx2crd(index, finer)
         assert tw.crd2crd(coord, finer, shape) == fine
         assert tw.crd2crd(fine, shape, finer) == coord
         assert tw.crd2crd(coord, finer) == fine, "no source is needed to go to a finer shape"
@@ -67,13 +67,13 @@ def test_coordinates_convert_between_shapes_that_refine_each_other(shape, data):
 def test_converting_to_the_own_shape_changes_nothing(shape):
     for coord in tw.coordinates(shape):
         assert tw.crd2crd(coord, shape, shape) == coord
-        assert tw.idx2crd(coord, shape) == coord
+        assert tw.cute.idx2crd(coord, shape) == coord
 
 
 def test_known_coordinates():
-    assert tw.idx2crd(22, (4, 8)) == (2, 5)
-    assert tw.idx2crd(22, ((2, 2), (4, 2))) == ((0, 1), (1, 1))
-    assert tw.idx2crd(0, ()) == ()
+    assert tw.cute.idx2crd(22, (4, 8)) == (2, 5)
+    assert tw.cute.idx2crd(22, ((2, 2), (4, 2))) == ((0, 1), (1, 1))
+    assert tw.cute.idx2crd(0, ()) == ()
     assert tw.crd2idx((2, 5), (4, 8)) == 22
     assert tw.crd2idx((2, 5), (4, 8), (8, 1)) == 21
     assert tw.crd2crd(((0, 1), 0), (6, 2), ((2, 3), 2)) == (2, 0)
@@ -99,8 +99,8 @@ def test_the_index_is_the_offset_under_compact_strides(shape):
 @given(layouts())
 def test_a_layout_may_stand_for_its_shape(layout):
     for index in range(layout.size):
-        coord = tw.idx2crd(index, layout)
-        assert coord == tw.idx2crd(index, layout.shape)
+        coord = tw.cute.idx2crd(index, layout)
+        assert coord == tw.cute.idx2crd(index, layout.shape)
         assert tw.crd2flat(coord, layout) == index
 
 
@@ -110,7 +110,7 @@ def test_lists_are_read_as_tuples(shape):
         return [as_lists(part) for part in branch] if isinstance(branch, tuple) else branch
 
     for index, coord in enumerate(tw.coordinates(shape)):
-        assert tw.idx2crd(index, as_lists(shape)) == coord
+        assert tw.cute.idx2crd(index, as_lists(shape)) == coord
         assert tw.crd2idx(as_lists(coord), as_lists(shape)) == index
         assert tw.crd2crd(as_lists(coord), as_lists(shape), as_lists(shape)) == coord
 
@@ -121,7 +121,7 @@ def test_lists_are_read_as_tuples(shape):
 @given(shapes())
 def test_arrays_of_indices_become_coordinates_of_arrays(shape):
     index = np.arange(size_of(shape))
-    coord = tw.idx2crd(index, shape)
+    coord = tw.cute.idx2crd(index, shape)
     assert tw.congruent(coord, shape)
     for k, column in enumerate(leaves(coord)):
         assert column.tolist() == [digits(int(i), leaves(shape))[k] for i in index]
@@ -134,10 +134,10 @@ def test_arrays_of_indices_become_coordinates_of_arrays(shape):
 @given(shapes(), st.integers())
 def test_an_index_outside_the_shape_is_refused(shape, index):
     if 0 <= index < size_of(shape):
-        tw.idx2crd(index, shape)
+        tw.cute.idx2crd(index, shape)
     else:
         with pytest.raises(CoordinateError, match="outside shape"):
-            tw.idx2crd(index, shape)
+            tw.cute.idx2crd(index, shape)
 
 
 @given(shapes(min_rank=1), st.data())
@@ -156,7 +156,7 @@ def test_a_coordinate_outside_the_shape_is_refused(shape, data):
 @pytest.mark.parametrize("wrong", [True, 1.0, "1", None, {1}])
 def test_coordinates_are_integers(wrong):
     for call in (
-        lambda: tw.idx2crd(wrong, (4, 8)),
+        lambda: tw.cute.idx2crd(wrong, (4, 8)),
         lambda: tw.crd2idx((0, wrong), (4, 8)),
         lambda: tw.crd2idx((0, wrong), (4, 8), (8, 1)),
         lambda: tw.crd2crd((0, wrong), (4, 8)),
@@ -168,6 +168,6 @@ def test_coordinates_are_integers(wrong):
 @pytest.mark.parametrize("coord", [(1,), (1, 2, 3), ((1, 1), 2), (1, (2, 0))])
 def test_coordinates_of_another_form_are_refused(coord):
     with pytest.raises(LayoutError):
-        tw.idx2crd(coord, (4, 8))
+        tw.cute.idx2crd(coord, (4, 8))
     with pytest.raises(LayoutError):
         tw.crd2idx(coord, (4, 8))

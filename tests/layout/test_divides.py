@@ -90,7 +90,7 @@ def test_named_layouts_are_divided_like_others(pair):
 
 @given(layouts(max_size=48, min_rank=1, max_rank=2), st.data())
 def test_what_was_padding_stays_padding(layout, draws):
-    marked = tw.within(layout, tuple([draws.draw(st.integers(1, mode.size)) for mode in layout.modes]))
+    marked = tw.with_logical_shape(layout, tuple([draws.draw(st.integers(1, mode.size)) for mode in layout.modes]))
     _, tiler = draws.draw(divisions(st.just(layout)))
     assume(tiler is not None)
     assert Counter(data(tw.logical_divide(marked, tiler))) == Counter(data(marked))

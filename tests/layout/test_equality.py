@@ -29,7 +29,7 @@ UNARY += [
     tw.make_layout_like,
 ]
 UNARY += [lambda each: tw.zipped_divide(each, 2), lambda each: tw.logical_product(each, 2), lambda each: each + 3]
-UNARY += [lambda each: tw.compose(each, 2), lambda each: tw.downcast(each, 2), lambda each: each.on("bank")]
+UNARY += [lambda each: tw.compose(each, 2), lambda each: tw.downcast(each, 2), lambda each: each.project("bank")]
 
 
 def variants(layout):
@@ -46,8 +46,8 @@ def variants(layout):
         yield tw.replicate(layout, 1, 5)
         yield tw.replicate(layout, 2, 0)
         if layout.rank and layout.size:
-            yield tw.within(layout, [max(1, n - 1) for n in tw.product_each(layout.shape)])
-            yield tw.within(layout, tw.product_each(layout.shape))
+            yield tw.with_logical_shape(layout, [max(1, n - 1) for n in tw.product_each(layout.shape)])
+            yield tw.with_logical_shape(layout, tw.product_each(layout.shape))
 
 
 def observed(layout):
@@ -85,7 +85,7 @@ def _plain(answer):
 @given(layouts(max_size=24) | named_layouts(max_size=24), st.booleans())
 def test_no_public_function_tells_equal_layouts_apart(layout, padded):
     if padded and layout.size and layout.rank:
-        layout = tw.within(layout, [max(1, n // 2) for n in tw.product_each(layout.shape)])
+        layout = tw.with_logical_shape(layout, [max(1, n // 2) for n in tw.product_each(layout.shape)])
     every = list(variants(layout))
     for k, one in enumerate(every):
         for other in every[:k]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import CoordinateError, Layout, LayoutError, Place, Swizzle, addr, bank, row_major
-from tilewright.layout.bulk import chunks
+from tilewright.layout.tables import chunks
 
 from .strategies import digits, layouts, leaves, named_layouts, nested_like, place_by_hand, size_of, tilers
 

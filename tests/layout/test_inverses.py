@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Swizzle, addr, bank
-from tilewright.layout.lookup import preimage
+from tilewright.layout.inverses import preimage
 
 from .reference import table, values
 from .strategies import injective_layouts, layouts, leaves, named_layouts
@@ -346,7 +346,7 @@ def test_a_layout_has_everything_in_common_with_itself(layout):
 def test_the_common_vector_is_as_long_as_both_agree(a, b, data):
     """Whatever the two are: longer, padded, swizzled."""
     if data.draw(st.booleans()):
-        a = tw.within(a, [data.draw(st.integers(1, n)) for n in tw.product_each(a.shape)])
+        a = tw.with_logical_shape(a, [data.draw(st.integers(1, n)) for n in tw.product_each(a.shape)])
     if data.draw(st.booleans()):
         a = tw.compose(tw.Swizzle(1, data.draw(st.integers(0, 2)), data.draw(st.integers(1, 2))), a)
     inverse = tw.right_inverse(b)
@@ -361,7 +361,7 @@ def test_the_common_vector_is_as_long_as_both_agree(a, b, data):
     [
         (L(8), L(32), 8),
         (L(32), L(8), 8),
-        (tw.within(L(8), 5), L(8), 5),
+        (tw.with_logical_shape(L(8), 5), L(8), 5),
         (tw.compose(tw.Swizzle(3, 4, 3), L(4096)), L(4096), 16),
         (L(4096), tw.compose(tw.Swizzle(3, 4, 3), L(4096)), 16),
         (tw.compose(tw.Swizzle(3, 0, 3), L((8, 8), (8, 1))), tw.row_major(8, 8), 1),

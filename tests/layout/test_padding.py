@@ -25,7 +25,7 @@ def marked_layouts(draw, least=0):
     """Return (layout, logical): a layout of which only coordinates inside logical are data."""
     layout = draw(layouts(max_size=64))
     logical = tuple([draw(st.integers(least, mode.size)) for mode in layout.modes])
-    return tw.within(layout, logical), logical
+    return tw.with_logical_shape(layout, logical), logical
 
 
 # guards
@@ -133,11 +133,11 @@ def test_the_logical_shape_is_what_was_given(pair):
 def test_marking_twice_keeps_the_smaller_extents(pair, draws):
     layout, first = pair
     second = tuple([draws.draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
-    assert tw.within(layout, second).logical_shape == tuple(map(min, first, second))
+    assert tw.with_logical_shape(layout, second).logical_shape == tuple(map(min, first, second))
 
 
 def test_within_gives_padding_room_of_its_own():
-    stored = tw.within(tw.row_major(64, 96), (60, 90))
+    stored = tw.with_logical_shape(tw.row_major(64, 96), (60, 90))
     assert stored(1, 0) == 96
     assert stored.valid(59, 89)
     assert not stored.valid(60, 0)
@@ -147,13 +147,13 @@ def test_within_gives_padding_room_of_its_own():
 
 def test_within_needs_one_extent_for_each_mode():
     with pytest.raises(LayoutError, match="2 modes"):
-        tw.within(L((4, 8)), 4)
+        tw.with_logical_shape(L((4, 8)), 4)
     with pytest.raises(LayoutError, match="negative"):
-        tw.within(L((4, 8)), (4, -1))
+        tw.with_logical_shape(L((4, 8)), (4, -1))
 
 
 def test_a_composition_can_be_marked_too():
-    swizzled = tw.within(tw.compose(Swizzle(2, 0, 2), tw.row_major(4, 4)), (3, 4))
+    swizzled = tw.with_logical_shape(tw.compose(Swizzle(2, 0, 2), tw.row_major(4, 4)), (3, 4))
     assert isinstance(swizzled, ComposedLayout)
     assert valid_flags(swizzled) == [i % 4 < 3 for i in range(16)]
 
@@ -161,7 +161,7 @@ def test_a_composition_can_be_marked_too():
 def test_named_layouts_are_padded_and_marked_too():
     pages = L((12, 10), (1 @ bank, 64 @ addr))
     assert tw.pad(pages, (12, 16)).logical_shape == (12, 10)
-    marked = tw.within(pages, (11, 10))
+    marked = tw.with_logical_shape(pages, (11, 10))
     assert marked(11, 0) == tw.Place(bank=11)
     assert not marked.valid(11, 0)
 
@@ -181,8 +181,8 @@ def test_tables_show_the_fill_value_where_there_is_no_data(pair):
 
 @given(st.data())
 def test_a_composition_has_data_where_both_its_layouts_have(draws):
-    inner = tw.within(L((5, 3), (1, 7)), draws.draw(st.tuples(st.integers(0, 5), st.integers(0, 3))))
-    outer = tw.within(L(32, 2), draws.draw(st.integers(0, 32)))
+    inner = tw.with_logical_shape(L((5, 3), (1, 7)), draws.draw(st.tuples(st.integers(0, 5), st.integers(0, 3))))
+    outer = tw.with_logical_shape(L(32, 2), draws.draw(st.integers(0, 32)))
     for layout in (ComposedLayout(outer, inner), ComposedLayout(L(32, 2), inner), ComposedLayout(outer, L(9))):
         filled = layout.offsets(fill=-999).reshape(-1, order="F").tolist()
         assert filled == [layout(i) if layout.valid(i) else -999 for i in range(layout.size)]

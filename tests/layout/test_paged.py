@@ -21,7 +21,7 @@ from tilewright import (
 )
 from tilewright.copying import execute
 from tilewright.layout import Layout
-from tilewright.layout.additive import additive_modes
+from tilewright.layout.strided_composition import additive_modes
 
 
 def scattered(page, order, gap=0, first=0):
@@ -59,7 +59,7 @@ def test_an_element_is_found_by_its_place(layout):
 @given(pages(), st.data())
 def test_pages_may_be_filled_in_part(layout, draws):
     logical = (draws.draw(st.integers(0, layout.page)), draws.draw(st.integers(0, len(layout.starts))))
-    marked = within(layout, logical)
+    marked = with_logical_shape(layout, logical)
     for page in range(len(layout.starts)):
         for k in range(layout.page):
             assert marked.locate(k, page) == (layout(k, page), k < logical[0] and page < logical[1])

@@ -60,7 +60,7 @@ def test_figure_1_only_the_first_fold_is_a_plain_matrix():
 def test_figure_2_an_index_and_its_coordinate_name_each_other(shape, expected):
     assert list(tw.coordinates(shape)) == expected
     for index, coord in enumerate(expected):
-        assert tw.idx2crd(index, shape) == coord
+        assert tw.cute.idx2crd(index, shape) == coord
         assert tw.crd2idx(coord, shape) == index
 
 
@@ -220,7 +220,7 @@ def test_table_3_one_loop_multiplies_matrices_of_any_layout(a, b, c):
 
 def test_section_3_1_a_joined_layout_adds_its_modes():
     first, second = L(3, 2), L(4, 6)
-    joined = tw.make_layout(first, second)
+    joined = tw.join(first, second)
     assert joined == L((3, 4), (2, 6))
     assert all(joined(i, j) == first(i) + second(j) for i, j in product(range(3), range(4)))
 

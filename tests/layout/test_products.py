@@ -166,7 +166,7 @@ def test_two_layouts_on_one_axis_would_collide():
 
 
 def test_a_padded_block_is_padded_in_every_copy():
-    block = tw.within(L((4, 4), (4, 1)), (3, 4))
+    block = tw.with_logical_shape(L((4, 4), (4, 1)), (3, 4))
     product = tw.logical_product(block, 3)
     assert [product(None, j).offset for j in range(3)] == [0, 16, 32]
     for j in range(3):

@@ -25,7 +25,7 @@ def any_layouts(draw):
     layout = draw(layouts(max_size=32, allow_zero=True))
     if kind == 1 and layout.size:
         sizes = tw.product_each(layout.shape)
-        return tw.within(layout, tuple([draw(st.integers(0, n)) for n in sizes]))
+        return tw.with_logical_shape(layout, tuple([draw(st.integers(0, n)) for n in sizes]))
     if kind == 2 and layout.size:
         return ComposedLayout(layout, draw(layouts_into(layout.size, max_size=24)))
     if kind == 3 and layout.size and layout.bounds[0] >= 0:
@@ -67,7 +67,7 @@ def test_a_plain_layout_is_contiguous_when_its_places_are_one_run(layout):
 
 @given(layouts(max_size=48, min_rank=1, max_rank=2), st.data())
 def test_a_padded_layout_is_contiguous_when_its_data_is_one_run(layout, draws):
-    marked = tw.within(layout, tuple([draws.draw(st.integers(0, mode.size)) for mode in layout.modes]))
+    marked = tw.with_logical_shape(layout, tuple([draws.draw(st.integers(0, mode.size)) for mode in layout.modes]))
     places = data(marked)
     assert tw.is_contiguous(marked) == is_run(places, min(places, default=0))
 
@@ -98,13 +98,13 @@ def test_other_forms_are_functionally_equal(layout):
 @given(layouts(max_size=32), st.integers(1, 5))
 def test_another_offset_or_size_is_another_function(layout, step):
     assert not tw.functionally_equal(layout, layout + step)
-    assert not tw.functionally_equal(layout, tw.make_layout(layout, L(step + 1)))
+    assert not tw.functionally_equal(layout, tw.join(layout, L(step + 1)))
 
 
 def test_padding_makes_a_different_function():
     layout = L((4, 8))
-    assert not tw.functionally_equal(layout, tw.within(layout, (3, 8)))
-    assert tw.functionally_equal(layout, tw.within(layout, (4, 8)))
+    assert not tw.functionally_equal(layout, tw.with_logical_shape(layout, (3, 8)))
+    assert tw.functionally_equal(layout, tw.with_logical_shape(layout, (4, 8)))
 
 
 @given(injective_layouts(max_size=32), st.integers(1, 3), st.integers(-40, 40))
@@ -195,7 +195,7 @@ def test_a_huge_padded_layout_is_injective_when_the_whole_is():
 
 @given(layouts(max_size=24, kinds=("arbitrary",), max_rank=4))
 def test_properties_of_large_multiples_match_their_small_pattern(layout):
-    wide = tw.make_layout(layout, L(HUGE, 1 << 30))
+    wide = tw.join(layout, L(HUGE, 1 << 30))
     assert tw.is_injective(wide) == tw.is_injective(layout) == (len(set(values(layout))) == layout.size)
 
 

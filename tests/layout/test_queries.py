@@ -108,7 +108,7 @@ def test_compatible_shapes_have_one_size_and_are_weakly_congruent(a, b):
 def test_every_coordinate_of_a_shape_is_one_of_its_refinements(chain):
     a, b, _ = chain
     for coord in tw.coordinates(a):
-        assert tw.crd2idx(tw.idx2crd(coord, b), b) == tw.crd2idx(coord, a)
+        assert tw.crd2idx(tw.cute.idx2crd(coord, b), b) == tw.crd2idx(coord, a)
 
 
 @given(SHAPES)

@@ -95,7 +95,7 @@ def test_places_beyond_64_bits_are_refused_wherever_they_arise(make):
         lambda: tw.logical_divide(Layout((4, 8)), deep()),
         lambda: tw.logical_product(Layout(4), deep()),
         lambda: tw.size(deep()),
-        lambda: tw.idx2crd(0, deep()),
+        lambda: tw.cute.idx2crd(0, deep()),
         lambda: tw.pad(Layout(4), deep()),
         lambda: tw.congruent(deep(), 4),
         lambda: tw.coalesce(Layout((4, 8)), deep()),
@@ -117,7 +117,7 @@ def test_a_tiler_that_would_lose_elements_is_refused(tiler):
 
 
 def test_exact_looks_at_the_data_that_is_reached():
-    padded = tw.within(Layout(((3, 1), 3), ((1, 3), 3)), (3, 2))
+    padded = tw.with_logical_shape(Layout(((3, 1), 3), ((1, 3), 3)), (3, 2))
     assert [tw.compose(padded, 4, exact=True)(i) for i in range(4)] == [0, 1, 2, 3]
 
 
@@ -175,7 +175,7 @@ def test_tiling_a_swizzled_block_to_a_shape_keeps_the_padding():
 
 
 def test_a_unit_mode_can_be_all_padding():
-    assert tw.within(Layout((1,)), (0,)).logical_shape == (0,)
+    assert tw.with_logical_shape(Layout((1,)), (0,)).logical_shape == (0,)
 
 
 # Errors.

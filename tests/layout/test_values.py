@@ -24,7 +24,7 @@ from tilewright import (
     is_dynamic,
     row_major,
 )
-from tilewright.layout.construct import reaching, scaled
+from tilewright.layout.construction import reaching, scaled
 
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes, size_of
 
@@ -100,7 +100,7 @@ def test_layout_of_nothing_is_one_place():
 @given(st.lists(layouts(max_size=12), min_size=1, max_size=3))
 def test_joined_layouts_become_modes_that_add_up(parts):
     joined = Layout(*parts)
-    assert joined == tw.make_layout(*parts)
+    assert joined == tw.join(*parts)
     assert joined.shape == tuple(part.shape for part in parts)
     assert joined.stride == tuple(part.stride for part in parts)
     for i in range(joined.size):
@@ -122,7 +122,7 @@ compositions = st.builds(
 
 @given(compositions, compositions | layouts(max_size=6))
 def test_joined_compositions_become_modes_that_add_up(a, b):
-    joined = tw.make_layout(a, b)
+    joined = tw.join(a, b)
     for i, j in product(range(a.size), range(b.size)):
         assert joined.locate(i, j) == (a.extended(i) + b.extended(j), a.valid(i) and b.valid(j))
 
@@ -504,8 +504,8 @@ def test_static_parts_stay_static_beside_dynamic_ones():
 
 def test_modes_are_joined_from_a_list_as_from_arguments():
     modes = [Layout(4), Layout(8, 4)]
-    assert tw.make_layout(modes) == tw.make_layout(tuple(modes)) == tw.make_layout(*modes) == Layout((4, 8), (1, 4))
-    assert tw.make_layout([Layout(4, 2)]) == Layout((4,), (2,))
+    assert tw.join(modes) == tw.join(tuple(modes)) == tw.join(*modes) == Layout((4, 8), (1, 4))
+    assert tw.join([Layout(4, 2)]) == Layout((4,), (2,))
 
 
 def test_modes_are_added_to_a_layout_padded_in_one_of_them():

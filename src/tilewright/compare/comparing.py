@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
 from ..formats import BlockFormat
-from ..layout.boxes import Box
+from ..layout.box import Box
 from ..memory import TensorLayout, TensorSpec
 from .error_map import ErrorMap
 from .findings import Counts, findings, in_short

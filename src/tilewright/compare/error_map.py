@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..layout import ceil_div
+from ..layout.tuples import ceil_div
 
 SIDE = 64  # rows and columns of a map at most
 

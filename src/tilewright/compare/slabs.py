@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from ..layout import round_up
-from ..layout.boxes import Box
+from ..layout.box import Box
+from ..layout.tuples import round_up
 
 
 def slabs(shape: tuple[int, ...], most: int, tile: tuple[int, int] = (32, 32)) -> Iterator[Box]:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from threading import Lock, Thread
 
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .items import Done, Item
 from .rolling_hash import hash_together
 from .slabs import Slabs

@@ -17,7 +17,7 @@ from .. import __version__
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.manifest import Manifest
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .items import Done, Item
 from .rules import Rules
 from .slabs import Slabs

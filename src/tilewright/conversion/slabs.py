@@ -17,8 +17,8 @@ from ..errors import OutOfMemory
 from ..files import StoredTensor
 from ..files.boxes import PagedBoxes
 from ..formats import BlockFormat
-from ..layout import round_up
-from ..layout.boxes import Box
+from ..layout.box import Box
+from ..layout.tuples import round_up
 from ..memory import TensorLayout
 from .targets import Target
 

@@ -18,8 +18,8 @@ from ..copying.buffers import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
 from ..files.boxes import PagedBoxes
 from ..files.source_file import Bytes
-from ..layout import round_up
-from ..layout.boxes import Box
+from ..layout.box import Box
+from ..layout.tuples import round_up
 from ..memory import TensorSpec
 from ..memory.host_bytes import as_stored, host_placement
 from .items import Done, Item, final_path

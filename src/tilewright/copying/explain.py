@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ..formats import BlockFormat
-from ..layout.notation import format_tree
+from ..layout.axes import format_tree
 
 if TYPE_CHECKING:
     from .part import Part

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
-from ..layout.additive import additive_modes
+from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
 from .leaves import Mode
 
@@ -46,7 +46,7 @@ class Placement:
         if self.layout.axes:
             raise LayoutError(
                 f"{self.layout} leads to named axes {', '.join(self.layout.axes)}; bytes need plain places:"
-                " take one axis with .on(axis)"
+                " take one axis with .project(axis)"
             )
         if getattr(self.layout, "replicas", ()):
             raise LayoutError(f"{self.layout} has replicas; copy to each of them on its own")
@@ -110,7 +110,7 @@ class Placement:
         >>> Placement(row_major(4, 8), "int8").modes
         [[(4, 8)], [(8, 1)]]
         """
-        return list(additive_modes(self.layout))
+        return list(strided_leaves(self.layout))
 
     @property
     def itemsize(self) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..formats import BlockFormat
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose
-from ..layout.properties import collision
+from ..layout.properties import find_collision
 from ..showing import Shown
 from .explain import explain
 from .leaves import Leaf, Mode, common_leaves, cut_mode, prefix_boxes, suffix_boxes
@@ -144,8 +144,10 @@ class Plan(Shown):
     def filled(self) -> int:
         """Return the number of elements of padding that are written.
 
-        >>> from tilewright import row_major, within
-        >>> plan_copy(Placement(row_major(3, 8), "int8"), Placement(within(row_major(4, 8), (3, 8)), "int8")).filled
+        >>> from tilewright import row_major, with_logical_shape
+        >>> plan_copy(
+        ...     Placement(row_major(3, 8), "int8"), Placement(with_logical_shape(row_major(4, 8), (3, 8)), "int8")
+        ... ).filled
         8
         """
         return prod(self.target.extents) - self.moved
@@ -256,7 +258,7 @@ def _check_sides(source: Placement, target: Placement) -> None:
     if shares_places(target.layout):
         raise LayoutError(
             f"the target {target.layout} puts several elements in one place, so a copy has no single result; padding"
-            " needs places of its own, too: within(layout, shape) marks a part of a larger layout as data"
+            " needs places of its own, too: with_logical_shape(layout, shape) marks a part of a larger layout as data"
         )
     _check_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
     _check_start(target, target.extents)
@@ -275,12 +277,12 @@ def _parts(source: Placement, target: Placement) -> Iterator[Part]:
 def shares_places(layout: LayoutLike) -> bool:
     """Return whether two elements have one place, be they data or padding.
 
-    >>> from tilewright import pad, row_major, within
-    >>> shares_places(pad(row_major(3, 5), (4, 8))), shares_places(within(row_major(4, 8), (3, 5)))
+    >>> from tilewright import pad, row_major, with_logical_shape
+    >>> shares_places(pad(row_major(3, 5), (4, 8))), shares_places(with_logical_shape(row_major(4, 8), (3, 5)))
     (True, False)
     """
     if isinstance(layout, Layout):
-        return collision(layout) is not None
+        return find_collision(layout) is not None
     if isinstance(layout, PagedLayout):
         return bool((np.diff(np.sort(layout.starts)) < layout.page).any())
     if isinstance(layout, ComposedLayout) and not shares_places(layout.inner):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from math import lcm, prod
 from typing import TYPE_CHECKING, TypeVar
 
-from ..layout import Layout, compose, row_major, within
+from ..layout import Layout, compose, row_major, with_logical_shape
 from .leaves import cut_mode
 from .placement import Placement
 
@@ -35,7 +35,7 @@ def slabs(source: Placement, target: Placement) -> Iterator[list[Ends]]:
     count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * step)) * step
     for start in range(0, target.extents[0], count):
         here = [max(0, min(count, data[0] - start)), *data[1:]]
-        scratch = Placement(within(row_major(*[max(1, n) for n in here]), tuple(here)), "float32")
+        scratch = Placement(with_logical_shape(row_major(*[max(1, n) for n in here]), tuple(here)), "float32")
         unpacking = [(_rows_of(source, start, count), scratch)] if all(here) else []
         yield [*unpacking, (scratch, _rows_of(target, start, count))]
 

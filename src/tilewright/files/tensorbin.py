@@ -19,7 +19,7 @@ import numpy as np
 from ..atomic import replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
-from ..layout import round_up
+from ..layout.tuples import round_up
 from ..memory import TensorSpec, from_bytes
 from ..memory.legality import check_placement
 from ..tensor import Tensor

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .mesh import Mesh
 from .source_file import SourceFile
 from .stored_tensor import Part, StoredTensor

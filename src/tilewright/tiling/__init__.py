@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles in motion: tilers, transfers, pipelines, tile plans, traces."""
 
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .budget import Suggestion, suggest_tile
 from .execution import CancelledError, Step
 from .kernels import TileKernel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..errors import TransferError
-from ..layout.boxes import Box, empty_box
+from ..layout.box import Box, empty_box
 from .ports import Port, Room
 from .schedule import Compute, Export, Import, Key, Kind, Wait
 from .trace import Span, Trace

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .ports import MemoryPort, Room, Work
 from .sharing import Stretch
 from .tensors import ExternalTensor

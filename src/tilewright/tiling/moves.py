@@ -19,7 +19,7 @@ from ..copying.prepared import Runner, prepared
 from ..errors import TransferError
 from ..formats import format_of
 from ..layout import Layout, compose
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .fills import check_fill, outside_boxes, read_box, repeated_boxes
 from .tensors import ExternalTensor, InternalTensor, _Tensor
 

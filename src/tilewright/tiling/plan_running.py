@@ -25,7 +25,7 @@ from uuid import uuid4
 import numpy as np
 
 from ..errors import TransferError
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .execution import CancelledError, Gate, Progress, Step, Switch, run_compute
 from .executors import count_workers, submit_anew
 from .manifest import Checksums, Manifest

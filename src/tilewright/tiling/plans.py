@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the examples)
 
 from ..errors import LayoutError, TransferError
-from ..layout.boxes import Box
+from ..layout.box import Box
 from ..showing import Shown
 from .execution import Progress, Switch
 from .extents import extents

@@ -21,7 +21,7 @@ from ..copying.footprints import Footprint, dense
 from ..copying.prepared import Runner
 from ..errors import TransferError
 from ..layout import Layout
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .fills import check_fill, read_box, repeated_boxes
 from .moves import LARGE_TARGET, Move, Moves, carrier, export_moves, import_moves
 from .sharing import Stretch

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..copying.buffers import Buffer
 from ..errors import CoordinateError, LayoutError, TransferError
-from ..layout import Layout, LayoutLike, product_each
-from ..layout.boxes import Box
+from ..layout import Layout, LayoutLike
+from ..layout.box import Box
+from ..layout.tuples import product_each
 from .extents import extents
 
 T = TypeVar("T", bound="_Tensor")

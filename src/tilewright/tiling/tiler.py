@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
-from ..layout.boxes import Box, empty_box
+from ..layout.box import Box, empty_box
 from ..showing import Shown
 from .extents import extents
 from .orders import check_order, coordinates_of, number_of

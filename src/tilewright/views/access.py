@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, mode, size
-from ..layout.integers import as_integer
+from ..layout import Layout, LayoutLike
+from ..layout.validation import as_integer
 from ..tensor.view import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -58,12 +58,12 @@ def _offsets(given: Any, what: str) -> tuple[Array, Array]:
 
 def _places(layout: LayoutLike) -> tuple[Array, Array]:
     """Return the offsets of a layout whose first mode counts threads, and which of them are not padding."""
-    modes = [np.arange(int(size(mode(layout, k))), dtype=np.int64) for k in range(int(layout.rank))]
+    modes = [np.arange(layout.mode(k).size, dtype=np.int64) for k in range(int(layout.rank))]
     grid = np.ix_(*modes)
     shape = tuple(len(each) for each in modes)
     places = np.asarray(layout(*grid))
     if places.dtype.kind not in "iu":
-        raise LayoutError(f"{layout} leads to named axes; take one of them with .on(axis)")
+        raise LayoutError(f"{layout} leads to named axes; take one of them with .project(axis)")
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
     return tuple(np.broadcast_to(each, shape).reshape(flat) for each in (places, touched))  # type: ignore[return-value]
@@ -300,8 +300,8 @@ def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
 def padding_share(layout: LayoutLike) -> float:
     """Return the share of the coordinates of a layout that are padding.
 
-    >>> from tilewright import row_major, within
-    >>> padding_share(within(row_major(64, 96), (60, 90)))
+    >>> from tilewright import row_major, with_logical_shape
+    >>> padding_share(with_logical_shape(row_major(64, 96), (60, 90)))
     0.12109375
     """
     size = int(layout.size)

@@ -12,7 +12,7 @@ from ...copying.device_array import DeviceArray
 from ...copying.drivers import DEVICE_ENGINES, driver
 from ...errors import DeviceError, FormatError, TransferError
 from ...formats import ScalarFormat, format_of
-from ...layout.boxes import Box
+from ...layout.box import Box
 from ..fills import check_fill
 from ..ports import DevicePort, MemoryPort, Port
 from ..tiler import Tiler

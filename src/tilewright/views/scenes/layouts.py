@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import LayoutError
 from ...layout import InverseLayout, Layout, LayoutLike, is_injective
-from ...layout.base import require_layout
+from ...layout.layout_like import require_layout
 from ..access import contiguous_runs, padding_share
 from ..colours import CATEGORIES
 from ..scene import Fact, Field, Grid, Scene

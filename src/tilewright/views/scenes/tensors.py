@@ -32,7 +32,7 @@ def tensor_scene(
     panels = sheet_panels(sheet, (values,), color, label, memory, _lanes(tensor), padding=False)
     lanes = f" of {tensor.element_size} lanes" if tensor.element_size > 1 else ""
     facts = [
-        Fact("elements", f"{tensor.numel()} of {tensor.dtype.name}{lanes}"),
+        Fact("elements", f"{tensor.size} of {tensor.dtype.name}{lanes}"),
         Fact("first scalar", f"{tensor.offset} in storage"),
         *[fact for fact in layout_facts(tensor.layout) if fact.name not in ("elements", "one element a place")],
     ]
