@@ -311,7 +311,7 @@ def test_a_copy_is_refused_exactly_where_it_would_start_before_its_memory(modes,
     shape = [n for n, _, _ in modes]
     logical = [max(0, n - less) for n, less, _ in modes]
     signed = tuple([step * sign for step, (_, _, sign) in zip(row_major(*shape).stride, modes, strict=True)])
-    place = Placement(within(Layout(tuple(shape), signed, offset=offset), logical), "int8")
+    place = Placement(with_logical_shape(Layout(tuple(shape), signed, offset=offset), logical), "int8")
     plain = Placement(row_major(*shape), "int8")
     touched = logical if is_source else shape  # padding is written, but not read
     places = [offset + sum(map(mul, coord, signed)) for coord in product(*map(range, touched))]

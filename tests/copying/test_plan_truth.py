@@ -163,8 +163,8 @@ def test_tiles_of_others_are_left_alone():
 
 SHARED = [
     pad(row_major(3, 5), (4, 8)),
-    within(Layout((4, 8), (0, 1)), (3, 5)),
-    within(Layout((4, 8), (4, 1)), (4, 5)),
+    with_logical_shape(Layout((4, 8), (0, 1)), (3, 5)),
+    with_logical_shape(Layout((4, 8), (4, 1)), (4, 5)),
     compose(PagedLayout(8, [0, 8, 4, 24]), row_major(4, 8)),
     compose(PagedLayout(8, [0, 8, 16, 24]), Layout((4, 8), (8, 0))),
 ]

@@ -102,7 +102,7 @@ def block_sides(draw, block):
     data = tuple(draw(st.sampled_from([n, max(1, n - draw(st.integers(1, 9)))])) for n in shape)
     layout = with_logical_shape(row_major(*shape), data)
     if draw(st.booleans()):
-        layout, shape, data = within(Layout(shape[::-1], (1, width)), data[::-1]), shape[::-1], data[::-1]
+        layout, shape, data = with_logical_shape(Layout(shape[::-1], (1, width)), data[::-1]), shape[::-1], data[::-1]
     return Side(layout, shape, data), width * tile_rows
 
 

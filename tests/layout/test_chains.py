@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle
+from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle, cute
 
 from .strategies import layouts, named_layouts
 
@@ -54,7 +54,7 @@ def any_layouts(draw):
     """Return a layout that may be padded, replicated, over axes, and composed."""
     layout = draw(layouts(max_size=24, min_rank=1) | named_layouts(max_size=24))
     if draw(st.booleans()) and layout.size:
-        layout = tw.with_logical_shape(layout, [draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
+        layout = tw.with_logical_shape(layout, [draw(st.integers(1, n)) for n in cute.product_each(layout.shape)])
     if draw(st.booleans()):
         step = draw(st.integers(-40, 40)) @ Axis("device") if draw(st.booleans()) else draw(st.integers(-40, 40))
         layout = tw.replicate(layout, draw(st.integers(1, 3)), step)
@@ -113,14 +113,14 @@ def divided_by_mode(draw, layout):
     result = operation(layout, tilers)
     assert shown(model(result)) == shown(model(layout))
     if operation is tw.zipped_divide and isinstance(layout, Layout):
-        assert tw.functionally_equal(tw.hier_unzip(tw.logical_divide, layout, tilers), result)
+        assert tw.functionally_equal(cute.hier_unzip(tw.logical_divide, layout, tilers), result)
     return result
 
 
 def reordered(draw, layout):
     if not isinstance(layout, Layout):
         return layout
-    result = tw.sort(layout)
+    result = cute.sort(layout)
     assert shown(model(result)) == shown(model(layout))
     return result
 
@@ -143,7 +143,7 @@ def one_mode(draw, layout):
 def sliced(draw, layout):
     if not isinstance(layout, Layout) or not isinstance(layout.shape, tuple) or layout.rank < 2 or not layout.size:
         return layout
-    extents = tw.product_each(layout.shape)
+    extents = cute.product_each(layout.shape)
     k = draw(st.integers(0, layout.rank - 1))
     at = [None if j == k else draw(st.integers(0, n - 1)) for j, n in enumerate(extents)]
     result = layout(*at)
@@ -213,7 +213,7 @@ def undone(draw, layout):
 def cleaned(draw, layout):
     if not isinstance(layout, Layout):
         return layout
-    result = tw.filter(layout)
+    result = cute.filter(layout)
     assert {places for places, _ in model(result)} == {places for places, _ in model(layout)}
     return result
 
@@ -234,7 +234,7 @@ def recast(draw, layout):
         return layout
     factor = draw(st.integers(1, 4))
     wide = draw(st.booleans())
-    result = tw.upcast(layout, factor) if wide else tw.downcast(layout, factor)
+    result = cute.upcast(layout, factor) if wide else cute.downcast(layout, factor)
     (mine,), (found,) = ({tuple(sorted(_numbers(each)))} for each in (layout, result))
     if wide:
         assert set(found) == {place // factor for place in mine}
@@ -266,7 +266,7 @@ def test_chains_of_operations_keep_padding_copies_and_axes_or_refuse(layout, dat
             continue  # refused by name
         assert axes <= set(result.axes), f"{step.__name__} of {layout} lost an axis: {result}"
         for name in axes:
-            result.on(name)
+            result.project(name)
         if isinstance(result, (Layout, ComposedLayout)):
             assert tw.parse(str(result)) == result
         layout = result

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Layout, LayoutError, Swizzle, addr, bank
+from tilewright import Layout, LayoutError, Swizzle, addr, bank, cute
 
 from .reference import table, values
 from .strategies import injective_layouts, layouts, leaves
@@ -116,9 +116,9 @@ def test_an_offset_makes_no_difference(layout, bound, offset):
 def test_a_shape_as_bound_is_covered_mode_by_mode(shape, n):
     shape = tuple(shape)
     free = tw.complement(L(n), shape)
-    assert tw.join(L(n), free).cosize >= tw.size(shape)
-    assert free.size >= tw.complement(L(n), tw.size(shape)).size
-    assert tw.complement(L(n), (tw.size(shape),)) == tw.complement(L(n), tw.size(shape))
+    assert tw.join(L(n), free).cosize >= cute.size(shape)
+    assert free.size >= tw.complement(L(n), cute.size(shape)).size
+    assert tw.complement(L(n), (cute.size(shape),)) == tw.complement(L(n), cute.size(shape))
 
 
 def test_a_shape_as_bound_does_not_let_a_block_run_on_into_the_next_mode():
@@ -133,7 +133,7 @@ def test_a_shape_or_an_integer_stands_for_its_compact_layout():
 
 @given(layouts(max_size=48, kinds=("arbitrary",), offsets=False), BOUNDS)
 def test_layouts_that_collide_or_run_backwards_are_refused(layout, bound):
-    live = tw.filter(layout)
+    live = cute.filter(layout)
     steps = [d for n, d in zip(leaves(live.shape), leaves(live.stride), strict=True) if n > 1]
     if any(d < 0 for d in steps):
         with pytest.raises(LayoutError, match="negative stride"):

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
+from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, cute
 
 from .reference import continued, is_strided_over, layouts_into, table, valid_flags, values, without_padding
 from .strategies import layouts, leaves, named_layouts, shapes, tilers
@@ -37,7 +37,7 @@ def pairs_in_domain(draw, max_size=48):
 def assert_is_the_composition(result, outer, inner):
     """The law, for any outer and inner: same size, refined shape, same places, validity of both."""
     assert result.size == inner.size
-    assert tw.compatible(inner, result)
+    assert cute.compatible(inner, result)
     for i in range(inner.size):
         at = inner(i)
         assert result(i) == outer.extended(at), f"{outer} o {inner} gave {result}, wrong at {i}"
@@ -128,7 +128,7 @@ def test_composition_is_associative_inside_the_domains(pair, data):
 
 
 def test_composition_and_compose_are_one_function():
-    assert tw.composition is tw.compose
+    assert cute.composition is tw.compose
 
 
 def test_an_empty_outer_layout_only_composes_with_an_empty_one():
@@ -321,7 +321,7 @@ def test_a_composition_composes_further_on_the_inner_side(pair, data):
     tile = data.draw(layouts_into(layout.size, max_size=24))
     result = tw.compose(layout, tile)
     assert values(result) == [expected[place] for place in table(tile)]
-    assert tw.compatible(tile, result)
+    assert cute.compatible(tile, result)
 
 
 @given(composed_layouts(), layouts(max_size=24))
@@ -336,9 +336,9 @@ def test_a_composition_composes_further_on_the_outer_side(pair, outer):
 def test_a_composition_composes_mode_by_mode(pair, data):
     layout, _ = pair
     assume(isinstance(layout.shape, tuple))
-    counts = tuple([data.draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
+    counts = tuple([data.draw(st.integers(1, n)) for n in cute.product_each(layout.shape)])
     result = tw.compose(layout, counts)
-    assert tw.product_each(result.shape) == counts
+    assert cute.product_each(result.shape) == counts
     for coord in product(*map(range, counts)):
         assert result(*coord) == layout(*coord)
 
@@ -347,7 +347,7 @@ def test_a_composition_composes_mode_by_mode(pair, data):
 def test_a_composition_can_be_sliced(pair, data):
     layout, _ = pair
     modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
-    sizes = [tw.size(mode) for mode in modes]
+    sizes = [cute.size(mode) for mode in modes]
     coord = tuple([data.draw(st.one_of(st.none(), st.integers(0, n - 1))) for n in sizes])
     if None not in coord:
         return

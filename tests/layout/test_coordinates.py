@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import CoordinateError, Layout, LayoutError
+from tilewright import CoordinateError, Layout, LayoutError, cute
+from tilewright.layout.coordinate import coordinate_to_index
 
+from ..cute.test_tuples import refined
 from .strategies import digits, layouts, leaves, nested_like, shapes, size_of
-from .test_tuples import refined
 
 
 @st.composite
@@ -29,9 +30,9 @@ def test_every_index_has_one_coordinate_that_leads_back(shape):
     seen = set()
     for index in range(size_of(shape)):
         coord = tw.cute.idx2crd(index, shape)
-        assert tw.congruent(coord, shape)
+        assert cute.congruent(coord, shape)
         assert coord == nested_like(shape, digits(index, leaves(shape)))
-        assert tw.crd2idx(coord, shape) == tw.crd2flat(coord, shape) == index
+        assert cute.crd2idx(coord, shape) == coordinate_to_index(coord, shape) == index
         seen.add(coord)
     assert len(seen) == size_of(shape)
 
@@ -48,7 +49,7 @@ def test_a_coordinate_of_a_coarser_shape_is_completed(shape, data):
     for index in range(size_of(shape)):
         coord = tw.cute.idx2crd(index, rough)
         assert tw.cute.idx2crd(coord, shape) == tw.cute.idx2crd(index, shape)
-        assert tw.crd2idx(coord, shape) == index
+        assert cute.crd2idx(coord, shape) == index
 
 
 @given(shapes(), st.data())
@@ -56,17 +57,17 @@ def test_coordinates_convert_between_shapes_that_refine_each_other(shape, data):
     finer = data.draw(refined(shape))
     for index in range(size_of(shape)):
         coord, fine = tw.cute.idx2crd(index, shape), tw.cute.idx2crd(index, finer)
-        assert tw.crd2crd(coord, finer, shape) == fine
-        assert tw.crd2crd(fine, shape, finer) == coord
-        assert tw.crd2crd(coord, finer) == fine, "no source is needed to go to a finer shape"
-        assert tw.crd2crd(index, shape) == coord
-        assert tw.crd2crd(coord, size_of(shape), shape) == index
+        assert cute.crd2crd(coord, finer, shape) == fine
+        assert cute.crd2crd(fine, shape, finer) == coord
+        assert cute.crd2crd(coord, finer) == fine, "no source is needed to go to a finer shape"
+        assert cute.crd2crd(index, shape) == coord
+        assert cute.crd2crd(coord, size_of(shape), shape) == index
 
 
 @given(shapes())
 def test_converting_to_the_own_shape_changes_nothing(shape):
     for coord in tw.coordinates(shape):
-        assert tw.crd2crd(coord, shape, shape) == coord
+        assert cute.crd2crd(coord, shape, shape) == coord
         assert tw.cute.idx2crd(coord, shape) == coord
 
 
@@ -74,9 +75,9 @@ def test_known_coordinates():
     assert tw.cute.idx2crd(22, (4, 8)) == (2, 5)
     assert tw.cute.idx2crd(22, ((2, 2), (4, 2))) == ((0, 1), (1, 1))
     assert tw.cute.idx2crd(0, ()) == ()
-    assert tw.crd2idx((2, 5), (4, 8)) == 22
-    assert tw.crd2idx((2, 5), (4, 8), (8, 1)) == 21
-    assert tw.crd2crd(((0, 1), 0), (6, 2), ((2, 3), 2)) == (2, 0)
+    assert cute.crd2idx((2, 5), (4, 8)) == 22
+    assert cute.crd2idx((2, 5), (4, 8), (8, 1)) == 21
+    assert cute.crd2crd(((0, 1), 0), (6, 2), ((2, 3), 2)) == (2, 0)
 
 
 # Offsets
@@ -86,14 +87,14 @@ def test_known_coordinates():
 def test_offsets_under_strides_are_those_of_the_layout(layout):
     for index, coord in enumerate(tw.coordinates(layout.shape)):
         for form in (coord, index):
-            assert tw.crd2idx(form, layout.shape, layout.stride) == layout(index)
+            assert cute.crd2idx(form, layout.shape, layout.stride) == layout(index)
             assert tw.crd2offset(form, layout.shape, layout.stride) == layout(index)
 
 
 @given(shapes(allow_empty=True))
 def test_the_index_is_the_offset_under_compact_strides(shape):
     for coord in tw.coordinates(shape):
-        assert tw.crd2idx(coord, shape) == tw.crd2idx(coord, shape, tw.prefix_product(shape))
+        assert cute.crd2idx(coord, shape) == cute.crd2idx(coord, shape, cute.prefix_product(shape))
 
 
 @given(layouts())
@@ -101,7 +102,7 @@ def test_a_layout_may_stand_for_its_shape(layout):
     for index in range(layout.size):
         coord = tw.cute.idx2crd(index, layout)
         assert coord == tw.cute.idx2crd(index, layout.shape)
-        assert tw.crd2flat(coord, layout) == index
+        assert coordinate_to_index(coord, layout) == index
 
 
 @given(shapes())
@@ -111,8 +112,8 @@ def test_lists_are_read_as_tuples(shape):
 
     for index, coord in enumerate(tw.coordinates(shape)):
         assert tw.cute.idx2crd(index, as_lists(shape)) == coord
-        assert tw.crd2idx(as_lists(coord), as_lists(shape)) == index
-        assert tw.crd2crd(as_lists(coord), as_lists(shape), as_lists(shape)) == coord
+        assert cute.crd2idx(as_lists(coord), as_lists(shape)) == index
+        assert cute.crd2crd(as_lists(coord), as_lists(shape), as_lists(shape)) == coord
 
 
 # Arrays
@@ -122,10 +123,10 @@ def test_lists_are_read_as_tuples(shape):
 def test_arrays_of_indices_become_coordinates_of_arrays(shape):
     index = np.arange(size_of(shape))
     coord = tw.cute.idx2crd(index, shape)
-    assert tw.congruent(coord, shape)
+    assert cute.congruent(coord, shape)
     for k, column in enumerate(leaves(coord)):
         assert column.tolist() == [digits(int(i), leaves(shape))[k] for i in index]
-    assert tw.crd2idx(coord, shape).tolist() == index.tolist()
+    assert cute.crd2idx(coord, shape).tolist() == index.tolist()
 
 
 # Bounds
@@ -146,20 +147,20 @@ def test_a_coordinate_outside_the_shape_is_refused(shape, data):
     at = digits(data.draw(st.integers(0, size_of(shape) - 1)), extents)
     k = data.draw(st.integers(0, len(at) - 1))
     at[k] = data.draw(st.sampled_from([-1, extents[k], extents[k] + 5]))
-    for convert in (tw.idx2crd, tw.crd2idx, tw.crd2flat):
+    for convert in (cute.idx2crd, cute.crd2idx, coordinate_to_index):
         with pytest.raises(CoordinateError, match="outside shape"):
             convert(nested_like(shape, at), shape)
     with pytest.raises(CoordinateError, match="outside shape"):
-        tw.crd2idx(nested_like(shape, at), shape, Layout(shape).stride)
+        cute.crd2idx(nested_like(shape, at), shape, Layout(shape).stride)
 
 
 @pytest.mark.parametrize("wrong", [True, 1.0, "1", None, {1}])
 def test_coordinates_are_integers(wrong):
     for call in (
         lambda: tw.cute.idx2crd(wrong, (4, 8)),
-        lambda: tw.crd2idx((0, wrong), (4, 8)),
-        lambda: tw.crd2idx((0, wrong), (4, 8), (8, 1)),
-        lambda: tw.crd2crd((0, wrong), (4, 8)),
+        lambda: cute.crd2idx((0, wrong), (4, 8)),
+        lambda: cute.crd2idx((0, wrong), (4, 8), (8, 1)),
+        lambda: cute.crd2crd((0, wrong), (4, 8)),
     ):
         with pytest.raises(TypeError, match=type(wrong).__name__):
             call()
@@ -170,4 +171,4 @@ def test_coordinates_of_another_form_are_refused(coord):
     with pytest.raises(LayoutError):
         tw.cute.idx2crd(coord, (4, 8))
     with pytest.raises(LayoutError):
-        tw.crd2idx(coord, (4, 8))
+        cute.crd2idx(coord, (4, 8))

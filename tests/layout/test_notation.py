@@ -70,7 +70,7 @@ def test_what_is_printed_reads_back_equal(value):
 
 @given(strided)
 def test_padding_is_part_of_the_text(layout):
-    again = Layout.parse(str(layout))
+    again = tw.parse(str(layout))
     assert again == layout
     assert again.guards == layout.guards
     assert again.replicas == layout.replicas
@@ -130,10 +130,10 @@ def test_known_texts(text, value):
 
 
 def test_a_layout_parses_only_single_layouts():
-    assert Layout.parse("(4,8):(8,1)") == tw.row_major(4, 8)
+    assert tw.parse("(4,8):(8,1)") == tw.row_major(4, 8)
     for text in ("Sw<2,0,2>", "4:1 o 4:1", "inverse(4:1)"):
         with pytest.raises(LayoutError, match="not a single layout"):
-            Layout.parse(text)
+            tw.parse(text)
 
 
 # What cannot be read

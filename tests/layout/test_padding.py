@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank
-from tilewright.layout.guards import box_extents, live_guards
+from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank, cute
+from tilewright.layout.guards import data_extents, live_guards
 
 from .reference import data, table, valid_flags, values, without_padding
 from .strategies import layouts
@@ -35,7 +35,7 @@ GUARDS = st.builds(Guard, st.tuples(st.integers(-4, 4), st.integers(-4, 4)), st.
 
 @given(st.tuples(st.integers(0, 4), st.integers(1, 4)), st.lists(GUARDS, max_size=3))
 def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guards):
-    failed = [guard for guard in guards if not all(guard.admits([*at]) for at in product(*map(range, shape)))]
+    failed = [guard for guard in guards if not all(guard.is_data([*at]) for at in product(*map(range, shape)))]
     assert live_guards(shape, guards) == tuple(dict.fromkeys(failed))
 
 
@@ -44,9 +44,9 @@ def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guard
 @example((4, 3), [Guard((1, 0), 2, 3)])
 @example((4, 3), [Guard((-1, 0), 2, 3)])
 def test_guards_that_leave_a_box_tell_its_extents(shape, guards):
-    extents = box_extents(shape, tuple(guards))
+    extents = data_extents(shape, tuple(guards))
     if extents is not None:
-        admitted = [at for at in product(*map(range, shape)) if all(guard.admits([*at]) for guard in guards)]
+        admitted = [at for at in product(*map(range, shape)) if all(guard.is_data([*at]) for guard in guards)]
         assert admitted == [*product(*map(range, extents))]
         assert min(extents) >= 0
 
@@ -73,7 +73,7 @@ def test_padding_keeps_the_function_and_marks_what_was_not_there(modes):
 def test_padding_nested_modes_keeps_every_element(layout, more):
     wanted = tuple([mode.size + more for mode in layout.modes])
     padded = tw.pad(layout, wanted)
-    assert tw.product_each(padded.shape) == wanted
+    assert cute.product_each(padded.shape) == wanted
     assert Counter(data(padded)) == Counter(table(layout))
 
 
@@ -111,7 +111,7 @@ def test_padding_takes_integers_only(extent):
 @given(marked_layouts())
 def test_only_coordinates_inside_the_logical_extents_are_data(pair):
     layout, logical = pair
-    sizes = tw.product_each(layout.shape)
+    sizes = cute.product_each(layout.shape)
     for coord in product(*map(range, sizes)):
         assert layout.valid(*coord) == all(c < n for c, n in zip(coord, logical, strict=True))
 
@@ -132,7 +132,7 @@ def test_the_logical_shape_is_what_was_given(pair):
 @given(marked_layouts(least=1), st.data())
 def test_marking_twice_keeps_the_smaller_extents(pair, draws):
     layout, first = pair
-    second = tuple([draws.draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
+    second = tuple([draws.draw(st.integers(1, n)) for n in cute.product_each(layout.shape)])
     assert tw.with_logical_shape(layout, second).logical_shape == tuple(map(min, first, second))
 
 
@@ -216,7 +216,7 @@ def test_locate_gives_a_place_even_outside():
 @given(marked_layouts(), st.data())
 def test_slices_keep_what_is_data(pair, draws):
     layout, _ = pair
-    sizes = tw.product_each(layout.shape)
+    sizes = cute.product_each(layout.shape)
     coord = [draws.draw(st.one_of(st.none(), st.integers(0, n - 1))) for n in sizes]
     coord[draws.draw(st.integers(0, len(coord) - 1))] = None
     part = layout(*coord)
@@ -279,7 +279,7 @@ def test_padding_across_modes_has_no_logical_shape():
 @given(marked_layouts())
 def test_padding_prints_and_is_read_back(pair):
     layout, _ = pair
-    again = Layout.parse(str(layout))
+    again = tw.parse(str(layout))
     assert again == layout
     assert again.guards == layout.guards
     assert valid_flags(again) == valid_flags(layout)

@@ -17,11 +17,11 @@ from tilewright import (
     right_inverse,
     row_major,
     tiled_layout,
-    within,
+    with_logical_shape,
 )
 from tilewright.copying import execute
 from tilewright.layout import Layout
-from tilewright.layout.strided_composition import additive_modes
+from tilewright.layout.strided_composition import strided_leaves
 
 
 def scattered(page, order, gap=0, first=0):
@@ -78,7 +78,7 @@ def test_compositions_evaluate_exactly(layout, width, left_out):
 def test_a_copy_needs_a_table_of_pages_only():
     inner = tiled_layout((64, 96))
     target = scattered(1024, [3, 1, 5, 0, 2, 4], gap=64)
-    assert [step for mode in additive_modes(compose(target, inner)) for _, step in mode].count(None) == 2
+    assert [step for mode in strided_leaves(compose(target, inner)) for _, step in mode].count(None) == 2
     source = np.arange(64 * 96, dtype=np.int32).reshape(64, 96)
     plan = plan_copy(Placement(row_major(64, 96), "int32"), Placement(compose(target, inner), "int32"))
     assert plan.parts[0].hot.count == 6

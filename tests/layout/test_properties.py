@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Place, Swizzle, addr, bank
-from tilewright.layout.properties import collision
+from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Place, Swizzle, addr, bank, cute
+from tilewright.layout.properties import find_collision
 
 from .reference import data, layouts_into, table, values
 from .strategies import KINDS, injective_layouts, layouts, named_layouts, place_by_hand
@@ -24,7 +24,7 @@ def any_layouts(draw):
         return draw(named_layouts(max_size=32))
     layout = draw(layouts(max_size=32, allow_zero=True))
     if kind == 1 and layout.size:
-        sizes = tw.product_each(layout.shape)
+        sizes = cute.product_each(layout.shape)
         return tw.with_logical_shape(layout, tuple([draw(st.integers(0, n)) for n in sizes]))
     if kind == 2 and layout.size:
         return ComposedLayout(layout, draw(layouts_into(layout.size, max_size=24)))
@@ -119,7 +119,7 @@ def test_a_replicated_layout_is_injective_when_no_two_elements_share_a_place(lay
 
 @given(layouts(max_size=64))
 def test_a_collision_is_two_coordinates_at_one_place(layout):
-    pair = collision(layout)
+    pair = find_collision(layout)
     if pair is None:
         assert len(set(table(layout))) == layout.size
     else:
@@ -138,7 +138,7 @@ def test_copies_are_compared_set_by_set():
 
 
 def test_a_collision_of_three_modes_is_found():
-    assert collision(L((2, 3, 2), (5, 3, 1))) == ((0, 2, 0), (1, 0, 1))
+    assert find_collision(L((2, 3, 2), (5, 3, 1))) == ((0, 2, 0), (1, 0, 1))
 
 
 @pytest.mark.parametrize("step", [1 @ bank, 2 @ addr, Place(bank=1, addr=2)])
@@ -152,7 +152,7 @@ def test_compositions_over_axes_differ_when_one_of_their_axes_does(step):
 
 def test_collisions_of_compositions_are_not_known_from_modes():
     with pytest.raises(LayoutError, match="not strided"):
-        collision(ComposedLayout(Swizzle(1, 0, 1), L(4)))
+        find_collision(ComposedLayout(Swizzle(1, 0, 1), L(4)))
 
 
 # Huge layouts: any of these would never end if it enumerated.

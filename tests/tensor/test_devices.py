@@ -7,7 +7,8 @@ import pytest
 import tilewright as tw
 from tilewright.copying import cuda_engine, opencl_engine
 from tilewright.errors import LayoutError, TransferError
-from tilewright.tensor import DeviceContext, TileTensor
+from tilewright.mojo.layout import TileTensor
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 DRIVERS = {"opencl": opencl_engine, "cuda": cuda_engine}
 
@@ -25,7 +26,7 @@ def test_data_goes_to_a_device_and_back(context):
     for i in range(16):
         host[i] = i + 1
     context.enqueue_copy(device, host)
-    tensor = TileTensor(device, tw.row_major[4, 4]())
+    tensor = TileTensor(device, tw.row_major(4, 4))
     with pytest.raises(LayoutError, match="device memory cannot be reached"):
         tensor[0, 0]
     other, back = context.enqueue_create_buffer["float32"](16), context.enqueue_create_host_buffer["float32"](16)

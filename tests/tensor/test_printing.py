@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import Layout, LayoutError, Swizzle, TileTensor, blocked_product, col_major, compose, row_major
+from tilewright import Layout, LayoutError, Swizzle, blocked_product, col_major, compose, row_major
+from tilewright.mojo.layout import TileTensor
 
 from .strategies import chains, iota, roots
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from tilewright import Layout, LayoutError, Swizzle, TileTensor, cast, col_major, compose, row_major
-from tilewright.mojo.layout import Coord
+from tilewright import Layout, LayoutError, Swizzle, cast, col_major, compose, row_major
+from tilewright.mojo.layout import Coord, TileTensor
 
 from .strategies import APART, chains, iota, roots
 

@@ -189,7 +189,11 @@ def test_runs_end_where_places_jump_or_padding_begins(entries):
 
 
 def test_padding_share_counts_what_valid_says():
-    for layout in (tw.with_logical_shape(tw.row_major(8, 8), (5, 7)), tw.logical_divide(tw.Layout(100), 32), tw.row_major(3, 3)):
+    for layout in (
+        tw.with_logical_shape(tw.row_major(8, 8), (5, 7)),
+        tw.logical_divide(tw.Layout(100), 32),
+        tw.row_major(3, 3),
+    ):
         assert views.padding_share(layout) == pytest.approx(
             1 - sum(bool(layout.valid(k)) for k in range(layout.size)) / layout.size
         )

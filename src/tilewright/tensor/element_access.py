@@ -227,9 +227,16 @@ class LoadBrackets(Brackets[Kind]):
     def __getitem__(self, width: int | tuple[Any, ...]) -> partial[Any]:
         return partial(load, self._tensor, **_width_and_alignment(width))
 
-    def __call__(self, *index: Any, width: int | None = None, alignment: int | None = None, fill: Any = None) -> Any:
-        """Return the element at `index`, or `width` scalars from there on."""
-        return load(self._tensor, *index, width=width, alignment=alignment, fill=fill)
+    def __call__(
+        self,
+        *index: Any,
+        width: int | None = None,
+        alignment: int | None = None,
+        invariant: bool = False,
+        fill: Any = None,
+    ) -> Any:
+        """Return the element at `index`, or `width` scalars from there on; `invariant` is a hint."""
+        return load(self._tensor, *index, width=width, alignment=alignment, invariant=invariant, fill=fill)
 
 
 class StoreBrackets(Brackets[Kind]):

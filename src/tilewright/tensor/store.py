@@ -135,9 +135,9 @@ class DeviceMemory:
         """Return the error for reading or writing this memory from the host.
 
         >>> print(DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).access_error())
-        device memory cannot be accessed from the host; copy it to a host buffer first
+        device memory cannot be reached from the host; copy it to a host buffer first
         """
-        return LayoutError("device memory cannot be accessed from the host; copy it to a host buffer first")
+        return LayoutError("device memory cannot be reached from the host; copy it to a host buffer first")
 
     def __getitem__(self, _: Any) -> Any:
         raise self.access_error()

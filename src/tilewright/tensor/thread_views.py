@@ -31,6 +31,18 @@ class DistributeBrackets(Brackets[Kind]):
     def __getitem__(self, threads: Threads) -> partial[Kind]:
         return partial(distribute, self._tensor, threads)
 
+    def __call__(
+        self,
+        threads: Threads,
+        thread_id: int,
+        *,
+        swizzle: Swizzle | None = None,
+        wrap: bool = False,
+        ragged: str = "warn",
+    ) -> Kind:
+        """Return the elements of thread `thread_id` of a layout that is known only at run time."""
+        return distribute(self._tensor, threads, thread_id, swizzle=swizzle, wrap=wrap, ragged=ragged)
+
 
 class LocatedDistributeBrackets(Brackets[Kind]):
     """`t.distribute_with_offset[threads](thread_id)` is (view, thread coordinates, offset).
@@ -44,6 +56,18 @@ class LocatedDistributeBrackets(Brackets[Kind]):
 
     def __getitem__(self, threads: Threads) -> partial[LocatedView[Kind]]:
         return partial(distribute_with_offset, self._tensor, threads)
+
+    def __call__(
+        self,
+        threads: Threads,
+        thread_id: int,
+        *,
+        swizzle: Swizzle | None = None,
+        wrap: bool = False,
+        ragged: str = "warn",
+    ) -> LocatedView[Kind]:
+        """Return (view, thread coordinates, offset) for a layout that is known only at run time."""
+        return distribute_with_offset(self._tensor, threads, thread_id, swizzle=swizzle, wrap=wrap, ragged=ragged)
 
 
 def distribute(

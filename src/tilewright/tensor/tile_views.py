@@ -160,7 +160,7 @@ def _replace_strides(pair: Any, stride_layout: Layout) -> Any:
     strides = tuple([int(step) for step in product_each(stride_layout.shape)])
     if not isinstance(pair, Layout) or tuple(pair.stride[0]) != strides:
         actual = pair.stride[0] if isinstance(pair, Layout) else "none"
-        raise LayoutError(f"stride_layout has the strides {strides}, but the tile has {actual}; they must be equal")
+        raise LayoutError(f"stride_layout states strides {strides}, but the tile has {actual}; they must be equal")
     return make_layout(pair.shape, (strides, pair.stride[1]), pair.offset, (), pair.guards)
 
 

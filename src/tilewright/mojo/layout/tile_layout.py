@@ -14,7 +14,7 @@ from ...layout.layout import make_layout
 from ...layout.tuples import as_tree, as_tuple, leaves, map_leaves, nest_like, prefix_product, product, suffix_product
 from ...layout.validation import validate_shape
 from ..brackets import Bracketed, brackets
-from .coord import Coord, RuntimeInt, is_dynamic
+from .coord import Coord, RuntimeInt, as_coord, is_dynamic
 
 __all__ = [
     "Layout",

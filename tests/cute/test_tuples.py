@@ -8,20 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Layout, LayoutError
+from tilewright import Layout, LayoutError, cute
 from tilewright.layout.tuples import (
     as_tree,
     index_strides,
-    like,
+    is_congruent,
+    is_weakly_congruent,
     map_leaves,
-    tree_congruent,
+    nest_like,
     tree_depth,
-    tree_rank,
-    tree_weakly_congruent,
 )
 from tilewright.layout.tuples import leaves as package_leaves
 
-from .strategies import leaves, nested_like, shapes, size_of
+from ..layout.strategies import leaves, nested_like, shapes, size_of
 
 trees = st.recursive(st.integers(0, 20), lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=8)
 filled = st.recursive(st.integers(1, 9), lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple), max_leaves=8)
@@ -50,9 +49,9 @@ def same_form(a, b):
 @given(trees)
 def test_leaves_come_in_order_and_go_back_into_their_form(tree):
     assert package_leaves(tree) == leaves(tree)
-    assert like(tree, iter(package_leaves(tree))) == tree
-    assert tw.unflatten(tw.flatten(tree), tree) == tree
-    assert tw.flatten(tree) == tuple(leaves(tree))
+    assert nest_like(tree, iter(package_leaves(tree))) == tree
+    assert cute.unflatten(cute.flatten(tree), tree) == tree
+    assert cute.flatten(tree) == tuple(leaves(tree))
 
 
 @given(trees)
@@ -72,20 +71,20 @@ def test_lists_become_tuples(tree):
 
 @given(trees)
 def test_product_is_that_of_all_leaves(tree):
-    assert tw.product(tree) == prod(leaves(tree)) == tw.size(tree)
-    assert tw.product_each(tree) == tuple(size_of(mode) for mode in tw.as_tuple(tree))
+    assert cute.product(tree) == prod(leaves(tree)) == cute.size(tree)
+    assert cute.product_each(tree) == tuple(size_of(mode) for mode in cute.as_tuple(tree))
 
 
 @given(filled)
 def test_the_largest_leaf_is_found(tree):
-    assert tw.tuple_max(tree) == max(leaves(tree))
+    assert cute.tuple_max(tree) == max(leaves(tree))
 
 
 @given(trees)
 def test_rank_and_depth_count_levels(tree):
-    assert tree_rank(tree) == tw.rank(tree) == (len(tree) if isinstance(tree, tuple) else 0)
+    assert cute.rank(tree) == (len(tree) if isinstance(tree, tuple) else 0)
     if isinstance(tree, tuple) and tree:
-        assert tree_depth(tree) == tw.depth(tree) == 1 + max(map(tree_depth, tree))
+        assert tree_depth(tree) == cute.depth(tree) == 1 + max(map(tree_depth, tree))
     else:
         assert tree_depth(tree) == 0
 
@@ -94,26 +93,26 @@ def test_rank_and_depth_count_levels(tree):
 def test_none_is_found_wherever_it_stands(tree, chosen):
     holes = [None if hole else leaf for leaf, hole in zip(leaves(tree), chosen, strict=False)]
     values = holes + leaves(tree)[len(holes) :]
-    assert tw.has_none(nested_like(tree, values)) is (None in values)
+    assert cute.has_none(nested_like(tree, values)) is (None in values)
 
 
 @pytest.mark.parametrize(
     ("value", "integer", "is_tuple"), [(4, True, False), (True, False, False), (4.0, False, False), ((4,), False, True)]
 )
 def test_integers_and_tuples_are_told_apart(value, integer, is_tuple):
-    assert tw.is_int(value) is integer
-    assert tw.is_tuple(value) is is_tuple
+    assert cute.is_int(value) is integer
+    assert cute.is_tuple(value) is is_tuple
 
 
 def test_anything_is_a_tuple_of_modes():
-    assert tw.as_tuple(4) == (4,)
-    assert tw.as_tuple((4, 8)) == tw.as_tuple([4, 8]) == (4, 8)
-    assert tw.as_tuple(()) == ()
+    assert cute.as_tuple(4) == (4,)
+    assert cute.as_tuple((4, 8)) == cute.as_tuple([4, 8]) == (4, 8)
+    assert cute.as_tuple(()) == ()
 
 
 def test_modes_of_plain_shapes_are_picked_by_number():
-    assert tw.mode((4, (2, 3)), 1) == tw.mode((4, (2, 3)), -1) == (2, 3)
-    assert tw.mode(4, 0) == 4
+    assert cute.mode((4, (2, 3)), 1) == cute.mode((4, (2, 3)), -1) == (2, 3)
+    assert cute.mode(4, 0) == 4
 
 
 # Strides
@@ -121,7 +120,7 @@ def test_modes_of_plain_shapes_are_picked_by_number():
 
 @given(filled)
 def test_prefix_products_are_the_strides_of_a_column_major_array(tree):
-    steps = tw.prefix_product(tree)
+    steps = cute.prefix_product(tree)
     assert same_form(steps, tree)
     extents = leaves(tree)
     assert leaves(steps) == [prod(extents[:k]) for k in range(len(extents))]
@@ -129,7 +128,7 @@ def test_prefix_products_are_the_strides_of_a_column_major_array(tree):
 
 @given(filled)
 def test_suffix_products_are_the_strides_of_a_row_major_array(tree):
-    steps = tw.suffix_product(tree)
+    steps = cute.suffix_product(tree)
     assert same_form(steps, tree)
     extents = leaves(tree)
     assert leaves(steps) == [prod(extents[k + 1 :]) for k in range(len(extents))]
@@ -137,29 +136,29 @@ def test_suffix_products_are_the_strides_of_a_row_major_array(tree):
 
 @given(filled, st.integers(1, 9))
 def test_a_start_scales_all_strides(tree, init):
-    assert tw.prefix_product(tree, init) == map_leaves(lambda step: step * init, tw.prefix_product(tree))
-    assert tw.suffix_product(tree, init) == map_leaves(lambda step: step * init, tw.suffix_product(tree))
+    assert cute.prefix_product(tree, init) == map_leaves(lambda step: step * init, cute.prefix_product(tree))
+    assert cute.suffix_product(tree, init) == map_leaves(lambda step: step * init, cute.suffix_product(tree))
 
 
 @given(filled)
 def test_index_strides_differ_from_prefix_products_only_at_leading_units(tree):
     extents = leaves(tree)
     steps = leaves(index_strides(tree))
-    for k, (step, prefix) in enumerate(zip(steps, leaves(tw.prefix_product(tree)), strict=True)):
+    for k, (step, prefix) in enumerate(zip(steps, leaves(cute.prefix_product(tree)), strict=True)):
         assert step == (0 if all(n == 1 for n in extents[: k + 1]) else prefix)
 
 
 @given(filled, st.data())
 def test_the_inner_product_sums_over_matching_leaves(tree, data):
     other = nested_like(tree, [data.draw(st.integers(-9, 9)) for _ in leaves(tree)])
-    assert tw.inner_product(tree, other) == sum(a * b for a, b in zip(leaves(tree), leaves(other), strict=True))
-    assert tw.inner_product(tree, other) == tw.inner_product(other, tree)
+    assert cute.inner_product(tree, other) == sum(a * b for a, b in zip(leaves(tree), leaves(other), strict=True))
+    assert cute.inner_product(tree, other) == cute.inner_product(other, tree)
 
 
 @given(filled, st.data())
 def test_scaling_by_a_finer_tree_uses_the_size_of_each_branch(tree, data):
     factors = nested_like(tree, [data.draw(filled) for _ in leaves(tree)])
-    scaled = tw.elem_scale(tree, factors)
+    scaled = cute.elem_scale(tree, factors)
     assert same_form(scaled, tree)
     assert prod(leaves(scaled)) == prod(leaves(tree)) * prod(leaves(factors))
 
@@ -169,45 +168,45 @@ def test_scaling_by_a_finer_tree_uses_the_size_of_each_branch(tree, data):
 
 @given(trees, trees)
 def test_congruent_means_the_same_form(a, b):
-    assert tree_congruent(a, b) == tw.congruent(a, b) == same_form(a, b)
-    assert tw.congruent(a, b) == tw.congruent(b, a)
+    assert is_congruent(a, b) == cute.congruent(a, b) == same_form(a, b)
+    assert cute.congruent(a, b) == cute.congruent(b, a)
 
 
 @given(trees)
 def test_congruence_does_not_look_at_numbers(tree):
-    assert tw.congruent(tree, map_leaves(lambda leaf: leaf + 1, tree))
-    assert not tw.congruent(tree, (tree, tree))
+    assert cute.congruent(tree, map_leaves(lambda leaf: leaf + 1, tree))
+    assert not cute.congruent(tree, (tree, tree))
 
 
 @given(trees, trees)
 def test_congruent_both_ways_is_weakly_congruent_both_ways(a, b):
-    both = tree_weakly_congruent(a, b) and tree_weakly_congruent(b, a)
-    assert both == tree_congruent(a, b)
+    both = is_weakly_congruent(a, b) and is_weakly_congruent(b, a)
+    assert both == is_congruent(a, b)
 
 
 @given(filled, st.data())
 def test_a_refinement_is_weakly_congruent_and_compatible(shape, data):
     finer = data.draw(refined(shape))
-    assert tw.weakly_congruent(shape, finer)
-    assert tw.compatible(shape, finer)
+    assert cute.weakly_congruent(shape, finer)
+    assert cute.compatible(shape, finer)
     finest = data.draw(refined(finer))
-    assert tw.compatible(shape, finest), "compatibility is transitive"
+    assert cute.compatible(shape, finest), "compatibility is transitive"
 
 
 @given(shapes(max_size=48), st.data())
 def test_compatible_shapes_share_their_coordinates(a, data):
     b = data.draw(st.one_of(refined(a), shapes(max_size=48)))
-    if tw.compatible(a, b):
-        assert tw.size(a) == tw.size(b)
+    if cute.compatible(a, b):
+        assert cute.size(a) == cute.size(b)
         for coord in tw.coordinates(a):
-            assert tw.crd2idx(coord, b) == tw.crd2idx(coord, a)
-    if tw.compatible(a, b) and tw.compatible(b, a):
+            assert cute.crd2idx(coord, b) == cute.crd2idx(coord, a)
+    if cute.compatible(a, b) and cute.compatible(b, a):
         assert a == b, "shapes that refine each other are the same"
 
 
 @given(shapes(), shapes())
 def test_layouts_are_compared_by_their_shapes(a, b):
-    for compare in (tw.congruent, tw.weakly_congruent, tw.compatible):
+    for compare in (cute.congruent, cute.weakly_congruent, cute.compatible):
         assert compare(Layout(a), Layout(b)) == compare(a, b) == compare(Layout(a), b)
 
 
@@ -216,17 +215,17 @@ def test_layouts_are_compared_by_their_shapes(a, b):
 
 @given(st.integers(-100, 100), st.integers(1, 20))
 def test_rounding_up_is_the_least_multiple_that_is_enough(a, b):
-    assert tw.round_up(a, b) % b == 0
-    assert tw.round_up(a, b) - b < a <= tw.round_up(a, b)
-    assert tw.ceil_div(a, b) * b == tw.round_up(a, b)
+    assert cute.round_up(a, b) % b == 0
+    assert cute.round_up(a, b) - b < a <= cute.round_up(a, b)
+    assert cute.ceil_div(a, b) * b == cute.round_up(a, b)
 
 
 @given(st.integers(-100, 100), st.integers(1, 20))
 def test_exact_division_undoes_multiplication_and_refuses_the_rest(a, b):
-    assert tw.safe_div(a * b, b) == a
+    assert cute.safe_div(a * b, b) == a
     if a % b:
         with pytest.raises(LayoutError, match=f"{a} is not divisible by {b}"):
-            tw.safe_div(a, b)
+            cute.safe_div(a, b)
 
 
 @given(filled, st.data())
@@ -237,29 +236,29 @@ def test_dividing_a_shape_divides_its_size(shape, data):
         divisor *= part
         if part != extent:
             break
-    quotient = tw.shape_div(shape, divisor)
+    quotient = cute.shape_div(shape, divisor)
     assert same_form(quotient, shape)
     assert size_of(quotient) * divisor == size_of(shape)
-    taken = tw.shape_mod(shape, divisor)
+    taken = cute.shape_mod(shape, divisor)
     assert size_of(taken) == divisor
     assert [a * b for a, b in zip(leaves(taken), leaves(quotient), strict=True)] == leaves(shape)
 
 
 @given(filled)
 def test_dividing_by_one_or_by_all_leaves_all_or_one(shape):
-    assert tw.shape_div(shape, 1) == shape
-    assert size_of(tw.shape_div(shape, size_of(shape))) == 1
-    assert tw.shape_div(shape, shape) == map_leaves(lambda _: 1, shape)
-    assert tw.shape_mod(shape, size_of(shape)) == shape
+    assert cute.shape_div(shape, 1) == shape
+    assert size_of(cute.shape_div(shape, size_of(shape))) == 1
+    assert cute.shape_div(shape, shape) == map_leaves(lambda _: 1, shape)
+    assert cute.shape_mod(shape, size_of(shape)) == shape
 
 
 @given(st.integers(1, 60), st.integers(1, 60))
 def test_extents_divide_exactly_when_one_is_a_multiple_of_the_other(a, b):
     if a % b == 0 or b % a == 0:
-        assert tw.shape_div(a, b) == max(1, a // b)
+        assert cute.shape_div(a, b) == max(1, a // b)
     else:
         with pytest.raises(LayoutError, match="divisible"):
-            tw.shape_div(a, b)
+            cute.shape_div(a, b)
 
 
 @pytest.mark.parametrize(
@@ -273,11 +272,11 @@ def test_extents_divide_exactly_when_one_is_a_multiple_of_the_other(a, b):
     ],
 )
 def test_known_quotients(shape, divisor, quotient):
-    assert tw.shape_div(shape, divisor) == quotient
+    assert cute.shape_div(shape, divisor) == quotient
 
 
 @pytest.mark.parametrize(
     ("shape", "modulus", "kept"), [((4, 6), 8, (4, 2)), (12, 4, 4), (4, 6, 4), ((2, (3, 4)), 6, (2, (3, 1)))]
 )
 def test_known_remainders(shape, modulus, kept):
-    assert tw.shape_mod(shape, modulus) == kept
+    assert cute.shape_mod(shape, modulus) == kept

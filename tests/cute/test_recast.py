@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Layout, LayoutError, addr
+from tilewright import Layout, LayoutError, addr, cute
 
-from .reference import table, values
-from .strategies import layouts, leaves
+from ..layout.reference import table, values
+from ..layout.strategies import layouts, leaves
 
 L = Layout
 FACTORS = st.sampled_from([1, 2, 3, 4, 8])
@@ -39,22 +39,22 @@ def narrow_places(places, factor):
 
 @given(contiguous_first(), FACTORS)
 def test_narrow_elements_cover_the_memory_of_the_wide_ones(layout, factor):
-    assert sorted(values(tw.downcast(layout, factor))) == narrow_places(table(layout), factor)
+    assert sorted(values(cute.downcast(layout, factor))) == narrow_places(table(layout), factor)
 
 
 @given(contiguous_first(), FACTORS)
 def test_wide_elements_cover_the_memory_of_the_narrow_ones(layout, factor):
-    narrow = tw.downcast(layout, factor)
-    wide = tw.upcast(narrow, factor)
+    narrow = cute.downcast(layout, factor)
+    wide = cute.upcast(narrow, factor)
     assert narrow_places(values(wide), factor) == sorted(values(narrow))
 
 
 @given(st.integers(1, 40), st.integers(1, 5), FACTORS)
 def test_elements_that_do_not_fill_a_wide_one_still_need_it(n, rows, factor):
     layout = L((n, rows), (1, 40 * factor))
-    wide = tw.upcast(layout, factor)
+    wide = cute.upcast(layout, factor)
     assert set(values(wide)) == {place // factor for place in values(layout)}
-    assert wide.size == tw.ceil_div(n, factor) * rows
+    assert wide.size == cute.ceil_div(n, factor) * rows
 
 
 # Pairs.
@@ -62,9 +62,9 @@ def test_elements_that_do_not_fill_a_wide_one_still_need_it(n, rows, factor):
 
 @given(layouts(max_size=64), FACTORS)
 def test_upcast_undoes_downcast_or_says_why_it_cannot(layout, factor):
-    narrow = tw.downcast(layout, factor)
+    narrow = cute.downcast(layout, factor)
     try:
-        assert tw.functionally_equal(tw.upcast(narrow, factor), layout)
+        assert tw.functionally_equal(cute.upcast(narrow, factor), layout)
     except tw.LayoutError as problem:
         backwards = any(step == -1 for step in tw.flatten(narrow.stride))
         shared = (
@@ -77,26 +77,26 @@ def test_upcast_undoes_downcast_or_says_why_it_cannot(layout, factor):
 
 @given(contiguous_first(), FACTORS)
 def test_downcast_undoes_upcast_where_the_factor_divides(layout, factor):
-    narrow = tw.downcast(layout, factor)
-    assert tw.downcast(tw.upcast(narrow, factor), factor) == narrow
+    narrow = cute.downcast(layout, factor)
+    assert cute.downcast(cute.upcast(narrow, factor), factor) == narrow
 
 
 @given(layouts(max_size=64), FACTORS, FACTORS)
 def test_downcasting_twice_is_downcasting_by_the_product(layout, first, second):
-    assert tw.downcast(tw.downcast(layout, first), second) == tw.downcast(layout, first * second)
+    assert cute.downcast(cute.downcast(layout, first), second) == cute.downcast(layout, first * second)
 
 
 @given(layouts(max_size=64))
 def test_a_factor_of_one_changes_nothing(layout):
-    assert tw.upcast(layout, 1) == tw.downcast(layout, 1) == layout
+    assert cute.upcast(layout, 1) == cute.downcast(layout, 1) == layout
 
 
 @given(contiguous_first(), st.sampled_from([4, 8, 16]), FACTORS)
 def test_recasting_goes_by_the_widths_in_bits(layout, bits, factor):
-    narrow = tw.recast(layout, bits * factor, bits)
-    assert narrow == tw.downcast(layout, factor)
-    assert tw.recast(narrow, bits, bits * factor) == layout
-    assert tw.recast(layout, bits, bits) == layout
+    narrow = cute.recast(layout, bits * factor, bits)
+    assert narrow == cute.downcast(layout, factor)
+    assert cute.recast(narrow, bits, bits * factor) == layout
+    assert cute.recast(layout, bits, bits) == layout
 
 
 # Decision 22a: only the touching mode widens, the others scale.
@@ -104,7 +104,7 @@ def test_recasting_goes_by_the_widths_in_bits(layout, bits, factor):
 
 @given(layouts(max_size=64), FACTORS)
 def test_downcast_sees_every_part_of_every_element_where_elements_touch(layout, factor):
-    narrow = tw.downcast(layout, factor)
+    narrow = cute.downcast(layout, factor)
     parts = factor if any(abs(step) == 1 for step in leaves(layout.stride)) else 1
     assert narrow.size == layout.size * parts
     assert Counter(values(narrow)) == Counter([place * factor + k for place in values(layout) for k in range(parts)])
@@ -122,7 +122,7 @@ def test_downcast_sees_every_part_of_every_element_where_elements_touch(layout, 
     ids=str,
 )
 def test_upcast_by_example(layout, factor, expected):
-    assert tw.upcast(layout, factor) == expected
+    assert cute.upcast(layout, factor) == expected
 
 
 # What cannot be recast.
@@ -144,13 +144,13 @@ def test_upcast_by_example(layout, factor, expected):
 )
 def test_a_refused_upcast_says_why(layout, factor, words):
     with pytest.raises(LayoutError, match=words):
-        tw.upcast(layout, factor)
+        cute.upcast(layout, factor)
 
 
 def test_widths_must_divide_each_other_and_be_integers():
     with pytest.raises(LayoutError, match="not divisible"):
-        tw.recast(L(8), 6, 4)
+        cute.recast(L(8), 6, 4)
     with pytest.raises(TypeError):
-        tw.recast(L(8), 8.0, 4)
+        cute.recast(L(8), 8.0, 4)
     with pytest.raises(TypeError):
-        tw.downcast(L(8), True)
+        cute.downcast(L(8), True)

@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 
 import tilewright as tw
-from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle
+from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle, cute
 
-from .reference import without_padding
+from ..layout.reference import without_padding
 
 L = Layout
 ROW, COLUMN = Axis("row"), Axis("column")  # e0 and e1 of the paper
@@ -61,7 +61,7 @@ def test_figure_2_an_index_and_its_coordinate_name_each_other(shape, expected):
     assert list(tw.coordinates(shape)) == expected
     for index, coord in enumerate(expected):
         assert tw.cute.idx2crd(index, shape) == coord
-        assert tw.crd2idx(coord, shape) == index
+        assert cute.crd2idx(coord, shape) == index
 
 
 # Figure 3: layouts of a 4 x 8 matrix; the first rows as they are printed.
@@ -80,7 +80,7 @@ FIGURE_3 = [
     ("name", "layout", "first_row", "cosize", "injective"), FIGURE_3, ids=[row[0] for row in FIGURE_3]
 )
 def test_figure_3_six_layouts_of_one_matrix(name, layout, first_row, cosize, injective):
-    assert tw.compatible((4, 8), layout)
+    assert cute.compatible((4, 8), layout)
     assert [layout(0, column) for column in range(8)] == first_row
     assert layout.cosize == cosize
     assert tw.is_injective(layout) == injective
@@ -149,7 +149,7 @@ FIGURE_5 = L(((3, 2), ((2, 3), 2)), ((4, 1), ((2, 15), 100)))
 def test_figure_5_a_slice_is_an_offset_and_the_open_modes(coord, offset, kept):
     assert FIGURE_5(coord) == kept + offset
     assert FIGURE_5(*coord) == kept + offset
-    assert tw.slice_and_offset(coord, FIGURE_5) == (kept, offset)
+    assert cute.slice_and_offset(coord, FIGURE_5) == (kept, offset)
 
 
 def test_figure_5_a_slice_holds_the_elements_that_match_its_coordinate():
@@ -425,8 +425,8 @@ def test_tables_5_and_6_coordinate_layouts_are_inverted_over_their_axes():
     ids=str,
 )
 def test_figure_8_common_vectors(source, target, width):
-    assert tw.max_common_vector(source, target) == width
-    common = tw.max_common_layout(source, target)
+    assert cute.max_common_vector(source, target) == width
+    common = cute.max_common_layout(source, target)
     assert [source(common(i)) for i in range(width)] == list(range(width))
     assert [target(common(i)) for i in range(width)] == list(range(width))
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
+from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, cute
 
-from .strategies import layouts, leaves, nested_like, shapes
+from ..layout.strategies import layouts, leaves, nested_like, shapes
 
 L = Layout
 SHAPES = shapes(max_size=48, allow_zero=True)
@@ -47,16 +47,16 @@ def same_form(a, b):
 
 @given(SHAPES, SHAPES)
 def test_shapes_are_congruent_when_they_nest_alike(a, b):
-    assert tw.congruent(a, b) == same_form(a, b)
-    assert tw.congruent(a, b) == tw.congruent(b, a)
-    assert tw.congruent(a, a)
+    assert cute.congruent(a, b) == same_form(a, b)
+    assert cute.congruent(a, b) == cute.congruent(b, a)
+    assert cute.congruent(a, a)
 
 
 @given(SHAPES, st.data())
 def test_congruence_looks_at_no_number(shape, draws):
     other = nested_like(shape, [draws.draw(st.integers(0, 9)) for _ in leaves(shape)])
-    assert tw.congruent(shape, other)
-    assert tw.congruent(L(shape), L(other))
+    assert cute.congruent(shape, other)
+    assert cute.congruent(L(shape), L(other))
 
 
 # weakly_congruent: a preorder that congruence makes an order
@@ -65,16 +65,16 @@ def test_congruence_looks_at_no_number(shape, draws):
 @given(chains(other_sizes=True))
 def test_weak_congruence_is_reflexive_and_transitive(chain):
     a, b, c = chain
-    assert tw.weakly_congruent(a, a)
-    assert tw.weakly_congruent(a, b)
-    assert tw.weakly_congruent(b, c)
-    assert tw.weakly_congruent(a, c)
+    assert cute.weakly_congruent(a, a)
+    assert cute.weakly_congruent(a, b)
+    assert cute.weakly_congruent(b, c)
+    assert cute.weakly_congruent(a, c)
 
 
 @given(SHAPES, SHAPES)
 def test_shapes_that_are_weakly_congruent_both_ways_are_congruent(a, b):
-    both = tw.weakly_congruent(a, b) and tw.weakly_congruent(b, a)
-    assert both == tw.congruent(a, b)
+    both = cute.weakly_congruent(a, b) and cute.weakly_congruent(b, a)
+    assert both == cute.congruent(a, b)
 
 
 # compatible: a partial order
@@ -83,37 +83,37 @@ def test_shapes_that_are_weakly_congruent_both_ways_are_congruent(a, b):
 @given(chains())
 def test_compatibility_is_reflexive_and_transitive(chain):
     a, b, c = chain
-    assert tw.compatible(a, a)
-    assert tw.compatible(a, b)
-    assert tw.compatible(b, c)
-    assert tw.compatible(a, c)
+    assert cute.compatible(a, a)
+    assert cute.compatible(a, b)
+    assert cute.compatible(b, c)
+    assert cute.compatible(a, c)
 
 
 @given(chains(), SHAPES)
 def test_shapes_that_are_compatible_both_ways_are_the_same(chain, other):
     for a, b in [(chain[0], chain[1]), (chain[1], chain[2]), (chain[0], other)]:
-        assert (tw.compatible(a, b) and tw.compatible(b, a)) == (a == b)
+        assert (cute.compatible(a, b) and cute.compatible(b, a)) == (a == b)
 
 
 @given(SHAPES, SHAPES)
 def test_compatible_shapes_have_one_size_and_are_weakly_congruent(a, b):
-    if tw.compatible(a, b):
-        assert tw.size(a) == tw.size(b)
-        assert tw.weakly_congruent(a, b)
-    if tw.size(a) != tw.size(b):
-        assert not tw.compatible(a, b)
+    if cute.compatible(a, b):
+        assert cute.size(a) == cute.size(b)
+        assert cute.weakly_congruent(a, b)
+    if cute.size(a) != cute.size(b):
+        assert not cute.compatible(a, b)
 
 
 @given(chains())
 def test_every_coordinate_of_a_shape_is_one_of_its_refinements(chain):
     a, b, _ = chain
     for coord in tw.coordinates(a):
-        assert tw.crd2idx(tw.cute.idx2crd(coord, b), b) == tw.crd2idx(coord, a)
+        assert cute.crd2idx(tw.cute.idx2crd(coord, b), b) == cute.crd2idx(coord, a)
 
 
 @given(SHAPES)
 def test_every_shape_refines_its_size(shape):
-    assert tw.compatible(tw.size(shape), shape)
+    assert cute.compatible(cute.size(shape), shape)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_every_shape_refines_its_size(shape):
     ],
 )
 def test_compatibility_by_example(a, b, expected):
-    assert tw.compatible(a, b) == expected
-    assert tw.compatible(L(a), L(b)) == expected
-    assert tw.compatible(L(a), b) == expected
+    assert cute.compatible(a, b) == expected
+    assert cute.compatible(L(a), L(b)) == expected
+    assert cute.compatible(L(a), b) == expected
 
 
 # Counting.
@@ -140,11 +140,11 @@ def test_compatibility_by_example(a, b, expected):
 
 @given(layouts(allow_zero=True, allow_empty=True))
 def test_layouts_and_their_shapes_count_alike(layout):
-    assert tw.size(layout) == tw.size(layout.shape) == layout.size == len(layout) == prod(leaves(layout.shape))
-    assert tw.depth(layout) == tw.depth(layout.shape) == layout.depth
+    assert cute.size(layout) == cute.size(layout.shape) == layout.size == len(layout) == prod(leaves(layout.shape))
+    assert cute.depth(layout) == cute.depth(layout.shape) == layout.depth
     assert layout.flat_rank == len(leaves(layout.shape))
-    assert tw.rank(layout) == layout.rank == (len(layout.shape) if isinstance(layout.shape, tuple) else 1)
-    assert tw.cosize(layout) == layout.cosize
+    assert cute.rank(layout) == layout.rank == (len(layout.shape) if isinstance(layout.shape, tuple) else 1)
+    assert cute.cosize(layout) == layout.cosize
 
 
 @pytest.mark.parametrize(
@@ -152,32 +152,32 @@ def test_layouts_and_their_shapes_count_alike(layout):
     [(5, 5, 0, 0), ((4,), 4, 1, 1), ((4, (2, 3)), 24, 2, 2), ([4, [2, 3]], 24, 2, 2), ((3, 0), 0, 2, 1)],
 )
 def test_shapes_count_by_example(shape, size, rank, depth):
-    assert (tw.size(shape), tw.rank(shape), tw.depth(shape)) == (size, rank, depth)
-    assert tw.size(()) == 1
-    assert tw.rank(()) == 0
+    assert (cute.size(shape), cute.rank(shape), cute.depth(shape)) == (size, rank, depth)
+    assert cute.size(()) == 1
+    assert cute.rank(()) == 0
 
 
 @given(layouts(min_rank=1))
 def test_modes_are_numbered_from_either_end(layout):
     for k in range(layout.rank):
-        assert tw.mode(layout, k) == layout.mode(k) == layout.modes[k] == layout[k]
-        assert tw.mode(layout, k - layout.rank) == layout.mode(k)
-        assert tw.mode(layout.shape, k) == layout.shape[k]
+        assert cute.mode(layout, k) == layout.mode(k) == layout.modes[k] == layout[k]
+        assert cute.mode(layout, k - layout.rank) == layout.mode(k)
+        assert cute.mode(layout.shape, k) == layout.shape[k]
     for beyond in (layout.rank, -layout.rank - 1):
         with pytest.raises(LayoutError, match="no mode"):
-            tw.mode(layout, beyond)
+            cute.mode(layout, beyond)
         with pytest.raises(LayoutError, match="no mode"):
-            tw.mode(layout.shape, beyond)
+            cute.mode(layout.shape, beyond)
     with pytest.raises(LayoutError, match="no mode"):
-        tw.mode(layout.shape, layout.rank + 1)
+        cute.mode(layout.shape, layout.rank + 1)
 
 
 def test_modes_of_compositions_and_pages_are_modes_too():
     swizzled, pages = ComposedLayout(Swizzle(2, 0, 2), tw.row_major(4, 4)), tw.PagedLayout(4, [0, 8])
     for layout in (swizzled, pages):
-        assert [tw.mode(layout, k) for k in (0, 1, -1)] == [layout.mode(k) for k in (0, 1, -1)]
+        assert [cute.mode(layout, k) for k in (0, 1, -1)] == [layout.mode(k) for k in (0, 1, -1)]
         with pytest.raises(LayoutError, match="no mode"):
-            tw.mode(layout, 2)
+            cute.mode(layout, 2)
 
 
 @given(layouts(max_size=32))
@@ -199,4 +199,4 @@ def test_iterating_gives_every_coordinate_with_its_place(layout):
     ids=str,
 )
 def test_layouts_of_every_kind_are_layouts(value, expected):
-    assert tw.is_layout(value) == expected
+    assert cute.is_layout(value) == expected

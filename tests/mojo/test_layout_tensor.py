@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import Layout, LayoutError, LayoutTensor, Swizzle, TileTensor, col_major, compose, row_major
-from tilewright.mojo.layout import layout_tensor
+from tilewright import LayoutError, Swizzle, col_major, compose, row_major
+from tilewright.mojo.layout import Layout, LayoutTensor, TileTensor, layout_tensor
 from tilewright.mojo.layout.tile_tensor import TileTensorIter, flatten_leading, lt_to_tt, stack_allocation
 
-from .strategies import VIEWS, chains, iota, roots
-from .test_view_chains import assert_like_model
+from ..tensor.strategies import VIEWS, chains, iota, roots
+from ..tensor.test_view_chains import assert_like_model
 
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 

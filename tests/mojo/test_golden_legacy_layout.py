@@ -3,7 +3,7 @@
 
 import json
 
-from tilewright import (
+from tilewright.cute import (
     Layout,
     blocked_product,
     coalesce,
