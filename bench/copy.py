@@ -26,9 +26,9 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import formats
-from tilewright.cli.measuring import Task, best_times, memcpy
-from tilewright.copying import copy, native
-from tilewright.copying.buffers import aligned_empty
+from tilewright.cli.bench import Task, best_times, memcpy
+from tilewright.copying import copy, native_library
+from tilewright.copying.host_memory import aligned_empty
 
 PERMUTATIONS = [
     (0, 2, 3, 1),
@@ -216,7 +216,11 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=15)
     arguments.add_argument("--peers", action="store_true", help="add NumPy, torch and ttnn where installed")
     options = arguments.parse_args()
-    engine = native.library().tw_cpu_features().decode() if native.available() else f"none: {native.why_not()}"
+    engine = (
+        native_library.load_library().tw_cpu_features().decode()
+        if native_library.is_available()
+        else f"none: {native_library.unavailable_reason()}"
+    )
     print(f"tilewright {tw.__version__}, {options.size} x {options.size}, native engine: {engine}\n")
     print("| move | threads | GB/s of source | ratio to memcpy |\n|---|---|---|---|")
     for threads in (1, 2):

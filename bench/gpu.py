@@ -34,10 +34,10 @@ from typing import Any
 
 import tilewright as tw
 from tilewright.copying import Placement, copy, cuda_engine, plan_copy, tiled_layout
-from tilewright.copying.buffers import placement_of
-from tilewright.copying.codegen import DEFAULTS, Tuning, generate
+from tilewright.copying.codegen import DEFAULTS, Tuning, generate_program
 from tilewright.copying.codegen.program import WIDE
-from tilewright.copying.device_array import admitted
+from tilewright.copying.device_array import as_operand
+from tilewright.copying.host_memory import placement_of
 from tilewright.copying.plan import Plan
 
 Task = Callable[[], Any]
@@ -71,14 +71,14 @@ def sweep_of(kind: str) -> dict[str, Tuning]:
 
 def distinct(plan: Plan) -> dict[str, Tuning]:
     """Return the ways to cut a plan that give different programs."""
-    kernel = generate(plan, "cuda").kernels[0]
+    kernel = generate_program(plan, "cuda").kernels[0]
     words = kernel.note.partition(" ")[0]
     staged = "wide" if plan.target.itemsize >= WIDE else "staged"
     kind = words if words in DEFAULTS else staged if kernel.shared else "direct"
     programs: dict[str, str] = {}
     found: dict[str, Tuning] = {}
     for label, tuning in sweep_of(kind).items():
-        text = generate(plan, "cuda", tuning=tuning).text
+        text = generate_program(plan, "cuda", tuning=tuning).text
         if text not in programs.values():
             programs[label], found[label] = text, tuning
     return found
@@ -132,16 +132,16 @@ class Bench:
     def _measure(self, row: dict[str, Any], source: Any, target: Any, plan: Any, check: Any, peer: Any) -> None:
         torch = self.torch
         half = (plan.source.nbytes + plan.target.nbytes) // 2
-        ends = admitted(source), admitted(target)
+        ends = as_operand(source), as_operand(target)
         row["right"] = self._is_right(ends, target, plan, check)
         room = torch.randint(0, 256, (2 * half,), dtype=torch.uint8, device="cuda")
         near, far = room[:half], room[half:]
         tasks: dict[str, Task] = {"copy": lambda: far.copy_(near)}
         if self.sweep:
             for label, tuning in distinct(plan).items():
-                tasks[label] = lambda tuning=tuning: cuda_engine.run(plan, *ends, tuning=tuning)
+                tasks[label] = lambda tuning=tuning: cuda_engine.run_plan(plan, *ends, tuning=tuning)
         else:
-            tasks["ours"] = lambda: cuda_engine.run(plan, *ends)
+            tasks["ours"] = lambda: cuda_engine.run_plan(plan, *ends)
             if self.peers and peer is not None and time.perf_counter() < self.end:
                 torch._dynamo.reset()
                 compiled = torch.compile(peer, dynamic=False)
@@ -157,7 +157,7 @@ class Bench:
         made = []
         for poison in POISONS:
             target.view(self.torch.uint8).fill_(poison)
-            cuda_engine.run(plan, *ends)
+            cuda_engine.run_plan(plan, *ends)
             made.append(target.view(self.torch.uint8).clone() if not made else target.view(self.torch.uint8))
         return bool(self.torch.equal(*made)) and check()
 
@@ -179,7 +179,7 @@ def tile_rows(bench: Bench, size: int) -> None:
     for name in ("float32", "bfloat16"):
         source = torch.randn(size, size, device="cuda").to(getattr(torch, name))
         tiled = Placement(tiled_layout((size, size)), name)
-        plain = placement_of(admitted(source))
+        plain = placement_of(as_operand(source))
         n = size // 32
 
         def tilized(x: Any, n: int = n) -> Any:
@@ -205,7 +205,7 @@ def tile_rows(bench: Bench, size: int) -> None:
             untilized,
         )
         bench.row(
-            f"{name} transpose", source, back, plan_copy(placement_of(admitted(source.T)), plain),
+            f"{name} transpose", source, back, plan_copy(placement_of(as_operand(source.T)), plain),
             lambda s=source, b=back: torch.equal(b, s.T), turned,
         )  # fmt: skip
 
@@ -214,7 +214,7 @@ def block_rows(bench: Bench, size: int) -> None:
     """Print packing to blocks and back; the bytes are those read plus those written."""
     torch = bench.torch
     source = torch.randn(size, size, device="cuda") * torch.exp2(torch.randint(-9, 10, (size, size), device="cuda"))
-    plain = placement_of(admitted(source))
+    plain = placement_of(as_operand(source))
     for name in ("bfloat8_b", "bfloat4_b"):
         place = Placement(tiled_layout((size, size)), name, tile_elements=1024)
         packed = torch.empty(place.nbytes, dtype=torch.uint8, device="cuda")
@@ -272,7 +272,7 @@ def permutation_rows(bench: Bench, count: int) -> None:
         for axes in chosen:
             view = source.permute(axes)
             target = torch.empty(tuple(view.shape), dtype=source.dtype, device="cuda")
-            plan = plan_copy(placement_of(admitted(view)), placement_of(admitted(target)))
+            plan = plan_copy(placement_of(as_operand(view)), placement_of(as_operand(target)))
             bench.row(
                 f"{name} permute {axes}", source, target, plan,
                 lambda t=target, v=view: torch.equal(t, v), lambda x, axes=axes: x.permute(axes).contiguous(),
@@ -337,7 +337,7 @@ def main() -> None:
     arguments.add_argument("--first-call", choices=("ours", "compiled"), help=argparse.SUPPRESS)
     arguments.add_argument("--json", help="write all ratios to this file as well")
     options = arguments.parse_args()
-    problem = cuda_engine.why_not()
+    problem = cuda_engine.unavailable_reason()
     if problem:
         raise SystemExit(problem)
     if options.first_call:

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cli.measuring import Task, best_times
-from tilewright.copying import native
-from tilewright.copying.buffers import aligned_empty
+from tilewright.cli.bench import Task, best_times
+from tilewright.copying import native_library
+from tilewright.copying.host_memory import aligned_empty
 from tilewright.tiling import Input, Output, Pipeline, Tiler, Trace, stream
 
 SIDE, TILE = 4096, 256
@@ -259,7 +259,11 @@ def main() -> None:
     arguments.add_argument("--file-gib", type=float, default=0, help="size of the file of the last table; 0: leave out")
     arguments.add_argument("--folder", help="where to put the files; default: the folder for temporary files")
     options = arguments.parse_args()
-    engine = native.library().tw_cpu_features().decode() if native.available() else f"none: {native.why_not()}"
+    engine = (
+        native_library.load_library().tw_cpu_features().decode()
+        if native_library.is_available()
+        else f"none: {native_library.unavailable_reason()}"
+    )
     print(f"{SIDE} x {SIDE}, native engine: {engine}, {os.cpu_count()} cores\n")
     copies(options.rounds)
     crosses(options.rounds)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.copying.drivers import driver
+from tilewright.copying.engine import load_engine
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPE, TILE = (500, 700), (32, 64)
@@ -42,7 +42,7 @@ def main() -> None:
     print(kernel)
     if "--source" in sys.argv:
         print(kernel.source)
-    missing = driver(engine).why_not()
+    missing = load_engine(engine).unavailable_reason()
     if missing:
         print(f"not run: {missing}")
         return

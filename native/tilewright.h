@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TW_ABI_VERSION 3
+#define TW_ABI_VERSION 4
 
 #define TW_MAX_RANK 24
 #define TW_MAX_BLOCK 32
@@ -35,7 +35,7 @@ extern "C" {
 #  define TW_NOEXCEPT
 #endif
 
-/* What a part does. */
+/* What a loop nest does. */
 enum { TW_COPY = 0, TW_FILL = 1, TW_PACK = 2, TW_UNPACK = 3 };
 
 /* Scalar types, from 0. */
@@ -54,29 +54,29 @@ enum {
 };
 
 /*
- * One part of a plan: a loop nest, outermost mode first; any order of modes is correct. Strides are in bytes and may be
- * 0 or negative. The target elements of one call must be distinct, within a part and between its parts: parts run in
+ * One loop nest of a plan, outermost mode first; any order of modes is correct. Strides are in bytes and may be
+ * 0 or negative. The target elements of one call must be distinct, within a nest and between nests: nests run in
  * no particular order. Source and target must not overlap.
  *
  * COPY    target element = the source element, converted (same type: the same bits).
  * FILL    target element = fill. The source is not read.
- * PACK    the nest enumerates blocks. The scalars at source + lane_offset[i] (float32 fill where bit i of lane_mask is
+ * PACK    the nest enumerates blocks. The scalars at source + element_offset[i] (float32 fill where bit i of element_mask is
  *         clear) become float32 and are packed: the codes go to the target address, the scale byte to the aux address,
  *         which is in the target.
  * UNPACK  the nest enumerates blocks. Codes are at the source address, the scale byte at the aux address, which is in
- *         the source; the values go to target + lane_offset[i] for the lanes in lane_mask.
+ *         the source; the values go to target + element_offset[i] for the elements in element_mask.
  */
 typedef struct {
     int32_t op, rank, src_type, dst_type;
     int64_t extent[TW_MAX_RANK], src_stride[TW_MAX_RANK], dst_stride[TW_MAX_RANK], aux_stride[TW_MAX_RANK];
     int64_t src_offset, dst_offset, aux_offset;       /* bytes */
-    int64_t lane_offset[TW_MAX_BLOCK];                /* PACK/UNPACK: byte offset of each element of a block, scalar side */
-    uint32_t lane_mask;                               /* PACK: lanes that are data; UNPACK: lanes that are written */
+    int64_t element_offset[TW_MAX_BLOCK];                /* PACK/UNPACK: byte offset of each element of a block, scalar side */
+    uint32_t element_mask;                               /* PACK: elements that are data; UNPACK: elements that are written */
     int32_t block;                                    /* elements per block: 32 for the MX types, 16 for all others */
     uint8_t fill[16];                                 /* FILL: one element of dst_type; PACK: one float32 */
     int64_t table_count;                              /* 0: no table; else the nest runs once for each entry, */
     const int64_t *src_table, *dst_table, *aux_table; /* with these byte offsets added; aux_table may be null */
-} tw_part;
+} tw_nest;
 
 /* Returns the TW_ABI_VERSION the library was built with. */
 TW_EXPORT int32_t tw_abi_version(void) TW_NOEXCEPT;
@@ -85,42 +85,42 @@ TW_EXPORT int32_t tw_abi_version(void) TW_NOEXCEPT;
 TW_EXPORT uint64_t tw_fingerprint(const uint8_t *data, size_t count) TW_NOEXCEPT;
 
 /*
- * Runs the parts. threads <= 0 means all cores; small jobs stay on the calling thread.
+ * Runs the nests. threads <= 0 means all cores; small jobs stay on the calling thread.
  * Returns 0 when done, a negative number when an op, a type or a size is not supported (-1) or there was no memory for
  * the scratch (-2); nothing is written then.
  */
-TW_EXPORT int32_t tw_run(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
+TW_EXPORT int32_t tw_run(const tw_nest *nests, int32_t count, const uint8_t *src, uint8_t *dst,
                          int32_t threads) TW_NOEXCEPT;
 
 /*
- * The same, for parts of a target that is larger than the caches although the parts are not: what is written goes past
+ * The same, for nests that write to a target larger than the caches although the nests are not: what is written bypasses
  * the caches where that is possible.
  */
-TW_EXPORT int32_t tw_run_streaming(const tw_part *parts, int32_t count, const uint8_t *src, uint8_t *dst,
+TW_EXPORT int32_t tw_run_streaming(const tw_nest *nests, int32_t count, const uint8_t *src, uint8_t *dst,
                                    int32_t threads) TW_NOEXCEPT;
 
-/* A run of parts that waits for its turn in a lane of a pipeline; see tw_carry. */
+/* A copy that a worker of a pipeline runs; see tw_run_transfers. */
 typedef struct {
-    const tw_part *parts;
+    const tw_nest *nests;
     const uint8_t *src;
     uint8_t *dst;
     int32_t count, streaming; /* streaming: as tw_run_streaming */
-} tw_move;
+} tw_transfer;
 
 /*
- * What a lane of a pipeline does between two computes: raises *turn to `done` (it is never lowered), runs the moves of the
- * tile that leaves, then those of the tile that arrives, all on the calling thread, and waits until *turn is at least
- * `awaited`. *turn is shared by all lanes, and touched by this function alone. Returns 0, or the negative number of
- * tw_run for the first move that failed; it does not wait then.
+ * What a worker of a pipeline does between two computes: raises *turn to `done` (it is never lowered), exports one tile,
+ * imports another, all on the calling thread, and waits until *turn is at least `awaited`. *turn is shared by all workers,
+ * and touched by this function alone. Returns 0, or the negative number of tw_run for the first transfer that failed; it
+ * does not wait then.
  */
-TW_EXPORT int32_t tw_carry(int64_t *turn, int64_t done, const tw_move *leaving, int32_t leaving_count,
-                           const tw_move *arriving, int32_t arriving_count, int64_t awaited) TW_NOEXCEPT;
+TW_EXPORT int32_t tw_run_transfers(int64_t *turn, int64_t done, const tw_transfer *exports, int32_t export_count,
+                           const tw_transfer *imports, int32_t import_count, int64_t awaited) TW_NOEXCEPT;
 
 /* Returns the number of the core that the caller runs on, or -1 where the system does not say. */
 TW_EXPORT int32_t tw_current_core(void) TW_NOEXCEPT;
 
 /*
- * Continues two SHA-256 hashes, each over so many whole blocks of 64 bytes: 8 words of state each, as the standard
+ * Continues two SHA-256 hashes, each over a number of whole blocks of 64 bytes: 8 words of state each, as the standard
  * starts them. Both at once take little longer than one. Returns 0, or -1 where the processor has no instructions for it;
  * nothing is changed then.
  */
@@ -128,8 +128,8 @@ TW_EXPORT int32_t tw_sha256_pair(uint32_t *state_a, const uint8_t *a, int64_t bl
                                  const uint8_t *b, int64_t blocks_b) TW_NOEXCEPT;
 
 /*
- * Sums over pairs of finite numbers, apart for each magnitude, that of the larger of the two: bin 0 is for zeros, bin
- * e + 1075 for those whose exponent, as of frexp, is e. `sums` is 7 rows of TW_MAGNITUDES bins: count, mean of a, mean
+ * Sums over pairs of finite numbers, separately for each magnitude, that of the larger of the two: bin 0 is for zeros, bin
+ * e + 1075 for those with exponent e as of frexp. `sums` is 7 rows of TW_MAGNITUDES bins: count, mean of a, mean
  * of b, and the sums of da * da, db * db, da * db and (a - b)^2, where da and db are the distances from the means of the
  * bin. Only bins range[0] to range[1] - 1 are written.
  */

@@ -36,8 +36,8 @@ def test_the_script_runs_to_its_last_line(script, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == NOTES.get(script.name, "")
     last = done.stdout.rstrip().splitlines()[-1]
-    if script.name == "device_pipeline.py" and opencl_engine.why_not() is not None:
-        assert last == f"not run: {opencl_engine.why_not()}"
+    if script.name == "device_pipeline.py" and opencl_engine.unavailable_reason() is not None:
+        assert last == f"not run: {opencl_engine.unavailable_reason()}"
     else:
         assert last.endswith(LAST_LINES[script.name])
     assert {path.name for path in tmp_path.iterdir()} == LEFT.get(script.name, set())

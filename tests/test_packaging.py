@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copying import native
+from tilewright.copying import native_library
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,10 +22,10 @@ ASK_THE_WHEEL = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import tilewright
-from tilewright.copying import native
+from tilewright.copying import native_library
 assert tilewright.__file__.startswith(sys.argv[1]), tilewright.__file__
-assert native.fingerprint(b"foobar") == 0x85944171F73967E8
-print(native.why_not())
+assert native_library.fingerprint(b"foobar") == 0x85944171F73967E8
+print(native_library.unavailable_reason())
 """
 
 
@@ -45,7 +45,7 @@ def build_wheel(folder: Path, **environment: str) -> zipfile.ZipFile:
 
 
 def ask_wheel(wheel: zipfile.ZipFile, folder: Path) -> str:
-    """Return what why_not() says in a Python that imports the package from the wheel."""
+    """Return what unavailable_reason() says in a Python that imports the package from the wheel."""
     wheel.extractall(folder)
     environment = {k: v for k, v in os.environ.items() if k != "TILEWRIGHT_NATIVE"}
     # An editable install would answer before the path does; -S leaves its finder out, and with it the
@@ -80,7 +80,7 @@ def test_type_marker_is_shipped():
     assert resources.files("tilewright").joinpath("py.typed").is_file()
 
 
-@pytest.mark.skipif(not native.available(), reason=f"{native.why_not()}")
+@pytest.mark.skipif(not native_library.is_available(), reason=f"{native_library.unavailable_reason()}")
 def test_wheel_with_the_native_library(tmp_path):
     with build_wheel(tmp_path) as wheel:
         name = Path(wheel.filename).name
@@ -88,7 +88,7 @@ def test_wheel_with_the_native_library(tmp_path):
         assert "-py3-none-" in name
         assert not name.endswith("-any.whl")
         contents = wheel.namelist()
-        assert f"tilewright/{native._FILE_NAME}" in contents
+        assert f"tilewright/{native_library._FILE_NAME}" in contents
         page = {path.name for path in (ROOT / "src/tilewright/views/explorer/page").iterdir()}
         assert {"index.html", "main.js", "style.css"} <= page
         data = {"py.typed", "views/page.css", "views/marks.js", *(f"views/explorer/page/{name}" for name in page)}
@@ -112,9 +112,9 @@ def test_wheel_without_the_native_library(tmp_path, environment):
     with build_wheel(tmp_path, **environment) as wheel:
         assert Path(wheel.filename).name.endswith("-py3-none-any.whl")
         contents = wheel.namelist()
-        assert f"tilewright/{native._FILE_NAME}" not in contents
+        assert f"tilewright/{native_library._FILE_NAME}" not in contents
         assert "tilewright/py.typed" in contents
-        assert "was not built" in ask_wheel(wheel, tmp_path / "site")
+        assert "is missing" in ask_wheel(wheel, tmp_path / "site")
 
 
 def test_a_required_library_that_does_not_compile_is_an_error(tmp_path):

@@ -10,10 +10,10 @@ import pytest
 
 import tilewright as tw
 from tilewright.copying import Placement, execute, kernel_cache, plan_copy
-from tilewright.copying.compiled import CompiledPlans
+from tilewright.copying.kernel_cache import PlanCache
 
 THREADS, ROUNDS = 4, 60
-COMPILED = CompiledPlans()
+COMPILED = PlanCache()
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def compile_plans(k):
 
 
 def compile_kernels(k):
-    return kernel_cache.kept([f"program {k % 40}"], f"code {k % 40}".encode)
+    return kernel_cache.load_or_compile([f"program {k % 40}"], f"code {k % 40}".encode)
 
 
 @pytest.mark.parametrize(

@@ -23,18 +23,18 @@ import tilewright as tw
 from tilewright import conversion, files, formats, memory, tiling, views
 
 from .test_examples import doctests, module_names
-from .test_surface import ROOMS, public_names
+from .test_surface import PACKAGES, public_names
 
 # What belongs to one process: its memory, its threads, its files; or what is no value at all.
 NOT_VALUES = {
     *["Device", "DeviceBuffer", "DeviceContext"],  # the memory of a whole chip
-    "Event",  # a transfer that is going on
-    "InlineEngine",
+    "TransferEvent",  # a transfer that is going on
+    "InlineQueue",
     "LayoutLike",  # what all layouts have in common
     "Pipeline",  # holds the functions and arrays of one process
-    "SimulatedEngine",
+    "SimulatedQueue",
     "Step",  # views of the buffers of one tile
-    "ThreadEngine",
+    "ThreadQueue",
     "TileKernel",  # compiled for one device
     "event_t",
     "int",
@@ -57,7 +57,7 @@ LARGE = 10_000
 
 def public_classes():
     """Return the public classes that are values."""
-    offered = (getattr(importlib.import_module(room), name) for room in ROOMS for name in public_names(room))
+    offered = (getattr(importlib.import_module(room), name) for room in PACKAGES for name in public_names(room))
     return {
         each
         for each in offered

@@ -19,14 +19,14 @@ import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copying import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule, Tiler
-from tilewright.tiling.trace import Span
+from tilewright.tiling.trace import TraceSpan
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "gallery.md"
 GIVEN = {
     "np": np, "tw": tw, "views": views, "addr": addr, "bank": bank, "Placement": Placement, "plan_copy": plan_copy,
     "tiled_layout": tiled_layout, "Schedule": Schedule, "Tiler": Tiler,
-    "Span": Span,
+    "TraceSpan": TraceSpan,
 }  # fmt: skip
 
 
@@ -195,8 +195,8 @@ PICTURES = (
     Picture(
         "memory",
         "A memory map",
-        "L1 with three tensors after a fourth was freed. Banks that hold the same share a lane; what is free, or taken"
-        " and not used, is hatched.",
+        "L1 with three tensors after a fourth was freed. Banks with the same contents share a track; free and"
+        " unused memory is hatched.",
         """
         def spec(shape, dtype, memory):
             return tw.TensorSpec(shape, dtype, "tile", memory=memory, chip="wormhole_n150")
@@ -244,16 +244,16 @@ PICTURES = (
         "A recorded run",
         "What a `Trace` recorded, as it happened: most of the moving was hidden behind the computing.",
         """
-        happened = [Span("import", k, 0, 1000 * k, 1000 * k + 900) for k in range(6)]
-        happened += [Span("compute", k, 0, 1000 * k + 950, 1000 * k + 1850) for k in range(6)]
-        happened += [Span("export", k, 0, 1000 * k + 1900, 1000 * k + 2600) for k in range(6)]
+        happened = [TraceSpan("import", k, 0, 1000 * k, 1000 * k + 900) for k in range(6)]
+        happened += [TraceSpan("compute", k, 0, 1000 * k + 950, 1000 * k + 1850) for k in range(6)]
+        happened += [TraceSpan("export", k, 0, 1000 * k + 1900, 1000 * k + 2600) for k in range(6)]
         scene = views.scene_of(tw.Trace(happened))
         """,
     ),
     Picture(
         "pipeline",
         "A pipeline",
-        "Double buffering, if an import and an export take 1 and a compute 1.5: what is under way, and what every"
+        "Double buffering, if an import and an export take 1 and a compute 1.5: timeline, and what every"
         " buffer is used for. A recorded `Trace` has the same picture.",
         """
         scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))
@@ -288,7 +288,7 @@ def page() -> str:
         "from tilewright import addr, bank, views",
         "from tilewright.copying import Placement, plan_copy, tiled_layout",
         "from tilewright.tiling import Schedule, Tiler",
-        "from tilewright.tiling.trace import Span",
+        "from tilewright.tiling.trace import TraceSpan",
         "",
         "folder = mkdtemp()",
         "```",

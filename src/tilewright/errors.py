@@ -55,20 +55,20 @@ class TransferError(TilewrightError, RuntimeError):
     ...     tw.tilize(np.zeros((2, 2)), engine="abacus")
     ... except tw.TransferError as problem:
     ...     print(problem)
-    there is no engine 'abacus'; choose one of auto, native, reference, opencl, cuda
+    unknown engine 'abacus'; use one of auto, native, reference, opencl, cuda
     """
 
 
 class DeviceError(TransferError):
-    """A device that is missing, has no room left, or failed: a `TransferError` that another device would not have.
+    """A device that is missing, is out of memory, or failed: a `TransferError` that another device would not have.
 
     >>> from tilewright.copying import cuda_engine
     >>> try:
-    ...     home = cuda_engine.home()
+    ...     backend = cuda_engine.default_backend()
     ... except DeviceError as problem:
     ...     print("CUDA" in str(problem))
     ... else:
-    ...     print(home.engine == "cuda")
+    ...     print(backend.engine == "cuda")
     True
     """
 

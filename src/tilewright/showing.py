@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Shown`: how things of every room are looked at, without those rooms knowing the room that draws.
+"""`Shown`: the `.show()` method of layouts, tensors, specs, plans and reports.
 
-Pictures are made by `tilewright.views`, which stands below all rooms that it draws. It is looked up when somebody
-looks, so that importing a layout imports no pictures.
+`tilewright.views` draws them and imports all their packages, so it is imported only when something is shown.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 
 class Shown:
-    """A thing with a picture: `.show()` in a terminal or a file, and by itself in a notebook.
+    """Base class of objects that can be drawn: `.show()`, and pictures in notebooks.
 
     >>> from tilewright import row_major
     >>> isinstance(row_major(4, 8), Shown)
@@ -22,7 +21,11 @@ class Shown:
     __slots__ = ()
 
     def show(self, to: Any = None, **options: Any) -> None:
-        """Show this as text in a terminal, as a picture in a notebook, or in a file: .svg, .html, .txt or .png.
+        """Draw this object: as text in a terminal, as a picture in a notebook, or into a file.
+
+        Args:
+            to: path of a file to write, ending in .svg, .html, .txt, .json or .png; by default nothing is written.
+            options: those of the scene, such as `color=`, `label=` and `side=`.
 
         >>> from tilewright import Layout
         >>> Layout(3, 2).show(memory=False)
@@ -33,14 +36,14 @@ class Shown:
           0 0 2 4
           offset:  0 to 4
         <BLANKLINE>
-          layout                  3:2
-          elements                3
-          memory                  5 places
-          contiguous, row by row  3 runs of 1
-          one element a place     yes
+          layout                 3:2
+          elements               3
+          memory                 5 elements
+          contiguous, row-major  3 runs of 1
+          injective              yes
         """
         import_module("tilewright.views").show(self, to, **options)
 
     def _repr_html_(self) -> str | None:
-        found: str | None = import_module("tilewright.views").notebook_html(self)
-        return found
+        html: str | None = import_module("tilewright.views").notebook_html(self)
+        return html

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from tilewright.cli import program
 
-# Before click 8.2 the two streams were one unless it was told otherwise.
+# Before click 8.2 the two streams were one unless configured otherwise.
 _SEPARATE = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.cli import exit_codes
+from tilewright.cli.failures import ExitCode
 from tilewright.files import write_sample_model
 
 from .runner import invoke
@@ -84,7 +84,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     assert set(COMMANDS) - {"explore"} <= set(requests)  # explore serves a page until it is stopped
     for name in [name for name in requests if name in COMMANDS]:
         found = invoke(name, *requests[name], "--json")
-        assert found.exit_code == exit_codes.OK, f"{name}: {found.stderr}"
+        assert found.exit_code == ExitCode.OK, f"{name}: {found.stderr}"
         lines = [json.loads(line) for line in found.stdout.splitlines()]
         assert lines, name
         assert all(isinstance(line, dict) for line in lines)

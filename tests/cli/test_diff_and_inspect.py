@@ -43,8 +43,8 @@ def test_pictures_are_saved(run, files):
     run("inspect", "w.npy", "--show", "w.svg")
     assert (files / "w.svg").read_text(encoding="utf-8").startswith("<svg")
     for name, status, message in (
-        ("x.gif", 2, "a picture ends in one of"),
-        ("nowhere/x.svg", 4, "there is no folder nowhere"),
+        ("x.gif", 2, "expected a name that ends in"),
+        ("nowhere/x.svg", 4, "the folder nowhere does not exist"),
     ):
         for arguments in (["diff", "w.npy", "bfloat8_b.tensorbin"], ["inspect", "w.npy"]):
             assert message in run(*arguments, "--show", name, status=status).err

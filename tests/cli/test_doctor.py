@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tilewright.cli import exit_codes, parts
+from tilewright.cli import environment as parts
+from tilewright.cli.failures import ExitCode
 
 
 def distribution(folder, name, version, **files):
@@ -57,10 +58,10 @@ def test_doctor_examines_every_engine(run):
 
     data = run("doctor", "--json").json
     assert [each["name"] for each in data["engines"]] == [name for name in ENGINES if name != "auto"]
-    assert all(each["is_right"] or each["why_not"] for each in data["engines"])
+    assert all(each["is_right"] or each["unavailable_reason"] for each in data["engines"])
     assert data["machine"]["usable_cores"] >= 1
     shown = run("doctor").out
-    assert "bits checked" in shown
+    assert "results checked" in shown
     for line in shown.splitlines():  # commands, paths and variables are not broken
         assert len(line) <= 80 or line.startswith("    $ ") or len(line.split()) == 1, line
 
@@ -77,7 +78,7 @@ def test_doctor_says_why_the_native_engine_is_missing_and_what_to_do(start):
 def test_doctor_reports_an_engine_with_wrong_bits(run, monkeypatch):
     from tilewright.cli import doctor
 
-    monkeypatch.setattr(doctor, "_gives_right_bits", lambda name: name != "reference")
+    monkeypatch.setattr(doctor, "_matches_reference", lambda name: name != "reference")
     assert "WRONG" in run("doctor", status=1).out
 
 
@@ -85,15 +86,15 @@ def test_doctor_reports_an_engine_that_fails(run, monkeypatch):
     def fails(name):
         raise RuntimeError("the driver is asleep")
 
-    monkeypatch.setattr("tilewright.cli.doctor._gives_right_bits", fails)
-    assert "it is found, but fails: RuntimeError: the driver is asleep" in " ".join(run("doctor", status=1).out.split())
+    monkeypatch.setattr("tilewright.cli.doctor._matches_reference", fails)
+    assert "found, but it fails: RuntimeError: the driver is asleep" in " ".join(run("doctor", status=1).out.split())
 
 
 @pytest.mark.parametrize("threads", ["3", "many"])
 def test_doctor_shows_the_threads_that_were_asked_for(run, monkeypatch, threads):
     monkeypatch.setenv("TILEWRIGHT_THREADS", threads)
-    monkeypatch.setattr("tilewright.cli.doctor._gives_right_bits", lambda name: True)
-    expected = "3 threads" if threads == "3" else "TILEWRIGHT_THREADS is no number of threads"
+    monkeypatch.setattr("tilewright.cli.doctor._matches_reference", lambda name: True)
+    expected = "3 threads" if threads == "3" else "TILEWRIGHT_THREADS is not a number of threads"
     assert expected in run("doctor").out
 
 
@@ -109,17 +110,17 @@ def hide(folder, *names):
 @pytest.mark.parametrize("name", ["numpy", "ml_dtypes"])
 def test_a_missing_requirement_is_named_with_its_cost_and_command(ask, name):
     hide(ask.first, name)
-    shown = ask(status=exit_codes.MISSING)
+    shown = ask(status=ExitCode.MISSING)
     cost, commands = commands_after(shown, name)
-    assert "NEEDED: only layouts work" in cost
+    assert "REQUIRED: only layouts work" in cost
     assert commands[0].startswith(f"pip install --force-reinstall '{name}>=")
-    data = json.loads(ask("--json", status=exit_codes.MISSING))
+    data = json.loads(ask("--json", status=ExitCode.MISSING))
     assert [(each["name"], each["is_required"]) for each in data["missing"]] == [(name, True)]
 
 
 def test_an_old_requirement_is_named(ask):
     distribution(ask.first, "numpy", "1.25.2")
-    cost, commands = commands_after(ask(status=exit_codes.MISSING), "numpy")
+    cost, commands = commands_after(ask(status=ExitCode.MISSING), "numpy")
     assert "version 1.25.2 is older than 1.26" in cost
     assert commands == ["pip install --upgrade 'numpy>=1.26'"]
 
@@ -134,7 +135,7 @@ def test_engines_that_are_missing_have_a_cost_and_a_command(ask):
     hide(ask.first, "pyopencl", "cupy")
     shown = ask(TILEWRIGHT_NATIVE="0")
     assert commands_after(shown, "native") == (
-        "native plans run in NumPy: the same bits, up to 40 times slower",
+        "native copies run in NumPy: the same results, up to 40 times slower",
         ["unset TILEWRIGHT_NATIVE"],
     )
     assert "OpenCL devices" in commands_after(shown, "opencl")[0]
@@ -143,9 +144,9 @@ def test_engines_that_are_missing_have_a_cost_and_a_command(ask):
 
 def test_every_optional_package_has_a_cost_and_a_command(monkeypatch):
     monkeypatch.setattr(parts, "installed_version", lambda name: None)
-    monkeypatch.setattr("tilewright.views.png.find_spec", lambda name: None)
+    monkeypatch.setattr("tilewright.views.output.find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    missing = {each.name: each for each in parts.missing_options()}
+    missing = {each.name: each for each in parts.missing_optional_packages()}
     assert list(missing) == ["zarr", "distributed", "torch", "cairosvg"]
     assert all(each.cost and each.commands[0].startswith("pip install ") for each in missing.values())
     assert not any(each.is_required for each in missing.values())
@@ -156,8 +157,8 @@ def test_extras_that_are_recommended_exist():
     from importlib import metadata
 
     offered = set(metadata.metadata("tilewright").get_all("Provides-Extra"))
-    told = [command for _, command in parts._OPTIONAL.values()] + [parts.missing_engine("cuda").commands[0]]
-    assert {command.partition("[")[2].partition("]")[0] for command in told} <= offered
+    commands = [command for _, command in parts._OPTIONAL.values()] + [parts.missing_engine("cuda").commands[0]]
+    assert {command.partition("[")[2].partition("]")[0] for command in commands} <= offered
 
 
 def test_a_device_without_driver_gets_one_for_the_processor(monkeypatch):
@@ -218,8 +219,8 @@ def test_it_is_built_again_from_where_it_came(no_library, monkeypatch, tmp_path,
     (tmp_path / "tilewright.whl").touch()
     distribution(tmp_path, "tilewright", "9.9", **files)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    told = parts.missing_engine("native").commands[-1]
-    assert told.endswith(f"--no-deps {source.replace('%s', str(tmp_path))}")
+    commands = parts.missing_engine("native").commands[-1]
+    assert commands.endswith(f"--no-deps {source.replace('%s', str(tmp_path))}")
 
 
 def test_another_build_that_was_asked_for_is_the_first_suspect(monkeypatch):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.cli import exit_codes
-from tilewright.cli.verbs import VERBS
+from tilewright.cli.failures import ExitCode
+from tilewright.cli.program import VERBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -19,7 +19,7 @@ def test_examples_call_the_verbs():
 
 def test_the_table_of_statuses_is_the_programs():
     rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", DOCUMENT, re.MULTILINE))
-    assert {int(status): meaning for status, meaning in rows.items()} == exit_codes.MEANINGS
+    assert {int(status): meaning for status, meaning in rows.items()} == {int(code): code.meaning for code in ExitCode}
 
 
 @pytest.mark.parametrize("name", VERBS)

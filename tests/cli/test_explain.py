@@ -99,9 +99,9 @@ def test_a_tensor_of_a_file_is_placed_as_the_file_says(run, files):
     [
         (["."], "holds 3 tensors; choose one with --tensor"),
         ([".", "--tensor", "v"], "has no tensor 'v'"),
-        (["w.npy", "--dtype", "float32"], "--dtype: w.npy says itself how its tensors are placed"),
-        (["4x4", "--tensor", "w"], "--tensor needs a file, and 4x4 is a shape"),
-        (["nothing.npy"], "is no shape; write extents as 4x60x90, or name a file that is there"),
+        (["w.npy", "--dtype", "float32"], "--dtype cannot be used with a file: w.npy already says"),
+        (["4x4", "--tensor", "w"], "--tensor needs a file, but 4x4 is a shape"),
+        (["nothing.npy"], "is not a shape; write extents as 4x60x90, or name an existing file"),
     ],
 )
 def test_files_and_shapes_are_told_apart(run, files, arguments, message):

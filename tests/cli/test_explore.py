@@ -6,7 +6,7 @@ import signal
 import urllib.error
 import urllib.request
 
-from tilewright.cli.explore import without_key
+from tilewright.cli.explore import remove_key
 from tilewright.views.explorer import Explorer
 
 
@@ -46,7 +46,7 @@ def test_a_shared_link_opens_without_the_other_ones_key(start):
 
 
 def test_the_key_is_all_that_is_left_out():
-    assert without_key("a=1&key=x&b=%26key%3D") == "a=1&b=%26key%3D"
+    assert remove_key("a=1&key=x&b=%26key%3D") == "a=1&b=%26key%3D"
 
 
 def test_what_cannot_be_explored_is_said(run):
@@ -58,7 +58,7 @@ def test_what_cannot_be_explored_is_said(run):
 def test_a_port_that_is_taken_is_said(run):
     with Explorer(port=0) as other:
         said = run("explore", "--port", other.server_port, "--no-browser", status=2).err
-        assert f"port {other.server_port} cannot be had" in said
+        assert "cannot listen on port" in said
 
 
 def test_without_a_port_any_free_one_will_do():

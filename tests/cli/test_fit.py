@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fit`: the answer is the exit status, and what would fit is told."""
+"""`fit`: the answer is the exit status, and alternatives are listed."""
 
 
 def test_what_fits(run):

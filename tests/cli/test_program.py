@@ -7,10 +7,9 @@ import sys
 import click
 import pytest
 
-from tilewright.cli import exit_codes, program
-from tilewright.cli.failures import Failure, told
-from tilewright.cli.verb import Verb
-from tilewright.cli.verbs import VERBS
+from tilewright.cli import program
+from tilewright.cli.failures import CommandError, ExitCode, describe_error
+from tilewright.cli.program import VERBS, Verb
 
 EXPLAIN = ("explain", "4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8", "--at", "2,33,17")
 
@@ -22,7 +21,7 @@ def commands():
     for name in VERBS:
         try:
             found[name] = program.get_command(context, name)
-        except Failure:
+        except CommandError:
             continue
     return found
 
@@ -63,7 +62,7 @@ def test_json_can_be_asked_for_before_the_verb(run):
 def test_help_lists_every_verb_and_exit_status(run):
     shown = run("--help").out
     assert all(f"  {name}" in shown for name in VERBS)
-    assert all(f"{status:>3}  {meaning}" in shown for status, meaning in exit_codes.MEANINGS.items())
+    assert all(f"{status:>3}  {status.meaning}" in shown for status in ExitCode)
 
 
 @pytest.mark.parametrize(
@@ -87,24 +86,24 @@ def test_a_mistyped_verb_gets_a_suggestion(run):
 
 def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
     from tilewright.cli import program as module
-    from tilewright.cli.verbs import Entry
+    from tilewright.cli.program import VerbEntry
 
-    monkeypatch.setitem(sys.modules[module.__class__.__module__].VERBS, "later", Entry("not_yet", "Comes later."))
+    monkeypatch.setitem(sys.modules[module.__class__.__module__].VERBS, "later", VerbEntry("not_yet", "Comes later."))
     assert "Comes later." in run("--help").out
-    assert "this build has no verb 'later'" in run("later", status=exit_codes.MISSING).err
+    assert "the verb 'later' is not part of this installation" in run("later", status=ExitCode.MISSING).err
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
         (["explain", "4x60", "--at", "9,9"], 2, "coordinate (9, 9) is outside shape [4, 60]"),
-        (["explain", "4xfish", "--at", "0,0"], 2, "'4xfish' is no shape; write extents as 4x60x90"),
-        (["explain", "4x60"], 2, "ask for an element with --at"),
-        (["explain", "4x60", "--at", "0,0", "--core", "0,0"], 2, "belong to --address"),
-        (["explain", "4x60", "--address", "0"], 2, "needs one of --core X,Y and --bank N"),
+        (["explain", "4xfish", "--at", "0,0"], 2, "'4xfish' is not a shape; write extents as 4x60x90"),
+        (["explain", "4x60"], 2, "give either --at"),
+        (["explain", "4x60", "--at", "0,0", "--core", "0,0"], 2, "are only for --address"),
+        (["explain", "4x60", "--address", "0"], 2, "needs either --core X,Y or --bank N"),
         (["explain", "4x60", "--at", "0,0", "--dtype", "bfloat9"], 2, "'bfloat9' is not a format"),
         (["explain", "4x60", "--at", "0,0", "--chip", "potato"], 2, "there is no chip 'potato'"),
-        (["explain", "4x60", "--at", "0,0", "--grid", "8"], 2, "is no grid"),
+        (["explain", "4x60", "--at", "0,0", "--grid", "8"], 2, "is not a grid"),
         (["explain", "4x60", "--at", "0,0", "--grid", "8x8"], 2, "--grid needs --shard"),
         (["explain", "4x60", "--at", "0,0", "--shard", "nd"], 2, "--shard nd needs --shard-shape"),
         (["explain", "4x60", "--at", "0,0", "--chip", "none.toml"], 3, "none.toml: no such file"),
@@ -114,14 +113,14 @@ def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
             "use 32",
         ),
         (["explain", "99999x99999", "--at", "0,0", "--buffer", "l1"], 2, "has 1393312 bytes"),
-        (["fit", "4x60:colour=blue"], 2, "is no setting of a tensor"),
-        (["fit", "4x60", "--cb", "lots"], 2, "'lots' is no size; write it as 256MiB"),
+        (["fit", "4x60:colour=blue"], 2, "is not a setting of a tensor"),
+        (["fit", "4x60", "--cb", "lots"], 2, "'lots' is not a size; write it as 256MiB"),
         (["fit"], 2, "Missing argument"),
         (["inspect", "none.npy"], 3, "none.npy: no such file or directory; check the path"),
         (["inspect", "none.txt"], 3, "none.txt: no such file"),
         (["diff", "none.npy", "none.npy"], 3, "none.npy: no such file"),
         (["stream", "copy", "none.npy", "x.npy"], 3, "none.npy: no such file"),
-        (["stream", "twirl", "a.npy", "b.npy"], 2, "there is no compute 'twirl'; choose one of copy"),
+        (["stream", "twirl", "a.npy", "b.npy"], 2, "unknown compute 'twirl'; choose one of copy"),
         (["stream", "copy", "x.npy"], 2, "name at least one source"),
         (["bench", "everything"], 2, "'everything' is not one of 'copy', 'layout', 'stream'"),
         (["completion", "tcsh"], 2, "'tcsh' is not one of"),
@@ -149,25 +148,25 @@ def test_a_traceback_only_if_asked_for(run):
 
 
 def test_a_bug_says_that_it_is_one():
-    said = told(ZeroDivisionError("division by zero"))
-    assert said.exit_code == exit_codes.BUG
+    said = describe_error(ZeroDivisionError("division by zero"))
+    assert said.exit_code == ExitCode.BUG
     assert "this is a bug, please report what --debug prints" in said.line
 
 
 @pytest.mark.parametrize(
     ("problem", "status", "line"),
     [
-        (FileExistsError(17, "File exists", "out"), exit_codes.OUTPUT, "out: file exists; choose another path"),
-        (OSError(28, "No space left on device", "out"), exit_codes.OUTPUT, "out: no space left on device; free some"),
-        (PermissionError(13, "Permission denied", "in"), exit_codes.INPUT, "in: permission denied; check the permiss"),
-        (ModuleNotFoundError("No module named 'zarr'", name="zarr"), exit_codes.MISSING, "zarr is not installed; pip"),
-        (Failure("one\n  two", 4), exit_codes.OUTPUT, "one two"),
-        (MemoryError("8 TiB"), exit_codes.USAGE, "there is not enough memory (8 TiB); lower --memory"),
+        (FileExistsError(17, "File exists", "out"), ExitCode.OUTPUT, "out: file exists; choose another path"),
+        (OSError(28, "No space left on device", "out"), ExitCode.OUTPUT, "out: no space left on device; free some"),
+        (PermissionError(13, "Permission denied", "in"), ExitCode.INPUT, "in: permission denied; check the permiss"),
+        (ModuleNotFoundError("No module named 'zarr'", name="zarr"), ExitCode.MISSING, "zarr is not installed; pip"),
+        (CommandError("one\n  two", 4), ExitCode.OUTPUT, "one two"),
+        (MemoryError("8 TiB"), ExitCode.USAGE, "not enough memory (8 TiB); lower --memory"),
     ],
     ids=["exists", "full", "permission", "missing", "two lines", "memory"],
 )
 def test_problems_have_statuses(problem, status, line):
-    said = told(problem)
+    said = describe_error(problem)
     assert said.exit_code == status
     assert said.line.startswith(line)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
-from tilewright.views import png
+from tilewright.views import output as png
 
 from .test_any_request import asked, numbers, placements, shapes
 
@@ -42,7 +42,7 @@ def test_everything_is_shown_in_80_columns_and_as_data(run, files, name):
     assert "\x1b" not in text
     scene = run("show", *THINGS[name], "--json").json
     assert scene["panels"]
-    assert {panel["kind"] for panel in scene["panels"]} <= {"grid", "lanes"}
+    assert {panel["kind"] for panel in scene["panels"]} <= {"grid", "tracks"}
     assert text.split()[0] == scene["title"].split()[0]
 
 
@@ -99,23 +99,23 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
     [
         (("foo",), 2, "cannot read 'foo' as a layout"),
         (("missing.npy",), 3, "check the path"),
-        (("4x8", "-o", "x.gif"), 2, "a picture ends in one of"),
+        (("4x8", "-o", "x.gif"), 2, "expected a name that ends in"),
         (("4x8", "8x8"), 2, "--memory l1"),
-        (("(4,8):(8,1)", "--tiles", "2x2"), 2, "give the shape of a tensor"),
-        (("4x8", "--error"), 2, "needs the values of a file"),
+        (("(4,8):(8,1)", "--tiles", "2x2"), 2, "expected the shape of a tensor"),
+        (("4x8", "--error"), 2, "--error needs values"),
         (("4x8", "--tiles", "2x2", "--overlap", "2"), 2, "never advances"),
-        (("4x8", "--tiles", "2x2", "--pipeline", "double", "--times", "1,2"), 2, "three numbers"),
-        (("4x8:colour=red",), 2, "no setting of a tensor"),
+        (("4x8", "--tiles", "2x2", "--pipeline", "double", "--times", "1,2"), 2, "three positive integers"),
+        (("4x8:colour=red",), 2, "not a setting of a tensor"),
         (("4x8", "--at", "9,9"), 2, "outside shape"),
         (("4x8", "--page", "99"), 2, "there is no page 99"),
         (("99999x99999:buffer=l1", "--memory", "l1"), 2, "largest free block"),
-        (("(4,8):(8,1)", "--color", "taste"), 2, "is no attribute"),
+        (("(4,8):(8,1)", "--color", "taste"), 2, "is not an attribute"),
         (("Sw<3,0,3>",), 2, "compose it with a layout"),
         (("9999999999x4", "--layout", "tile", "--shard", "nd", "--shard-shape", "32x32"), 2, "too many to draw"),
-        (("0x5",), 2, "nothing to see"),
+        (("0x5",), 2, "cannot draw"),
         (("empty.npy", "--error", "--dtype", "bfloat8_b"), 2, "has no blocks"),
         (("4x8", "--ttnn-visualizer", "empty.npy/report"), 4, "empty.npy"),
-        (("4x8", "-o", "nowhere/x.svg"), 4, "there is no folder"),
+        (("4x8", "-o", "nowhere/x.svg"), 4, "does not exist; create it"),
     ],
 )
 def test_what_cannot_be_shown_is_said_with_the_remedy(run, tmp_path, arguments, status, words):

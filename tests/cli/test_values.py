@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.byte_sizes import format_bytes
+from tilewright.cli.parameters import ADDRESS, COORDINATE, CORE, GRID, SHAPE, SIZE
 from tilewright.cli.spec_options import SpecOptions
-from tilewright.cli.values import ADDRESS, COORDINATE, CORE, GRID, SHAPE, SIZE, bytes_in_words
 
 
 def taken(kind, text):
@@ -70,16 +71,16 @@ def test_what_is_no_value_is_refused(kind, text):
 
 @pytest.mark.parametrize("count", [0, 1, 1000, 1023, 1024, 10**6, 256 << 20, 3 << 29, 10**15])
 def test_sizes_in_words_are_short_and_near(count):
-    text = bytes_in_words(count)
+    text = format_bytes(count)
     assert len(text) <= 10
     back = taken(SIZE, text.replace(" bytes", ""))
     assert back == pytest.approx(count, rel=0.01)
 
 
 def test_settings_of_one_tensor_are_spelled_like_options():
-    changed = SpecOptions().changed("dtype=float32:shard=block:grid=2x2:shard-shape=64x64:transpose-tile")
+    changed = SpecOptions().with_settings("dtype=float32:shard=block:grid=2x2:shard-shape=64x64:transpose-tile")
     assert (changed.dtype, changed.shard, changed.grid, changed.shard_shape) == ("float32", "block", (2, 2), (64, 64))
     assert changed.transpose_tile
     for wrong in ("dtype", "dtype=nothing", "colour=blue", "grid=8"):
         with pytest.raises(click.UsageError):
-            SpecOptions().changed(wrong)
+            SpecOptions().with_settings(wrong)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright.compare import moments as subject
 from tilewright.compare.moments import Moments
-from tilewright.copying import native
+from tilewright.copying import native_library
 
 
 def moments_of(a, b, cuts=()):
@@ -63,7 +63,7 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
     assert total.pcc is None or np.isfinite(total.pcc)
 
 
-@pytest.mark.skipif(not native.available(), reason="there is only one way to sum")
+@pytest.mark.skipif(not native_library.is_available(), reason="there is only one way to sum")
 @given(
     st.lists(
         st.tuples(*[st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 5e-324])] * 2),

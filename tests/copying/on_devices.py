@@ -29,13 +29,13 @@ def law(test):
 
 def bytes_made(engine, plan, source, tuning):
     """Return the bytes that a plan makes of poisoned memory, with kernels cut as on another device."""
-    home = engine.home()
+    home = engine.default_backend()
     byte = format_of("uint8")
     ends = [home.empty((max(1, place.nbytes),), byte) for place in (plan.source, plan.target)]
     home.upload(source.view(np.uint8), ends[0])
     found = np.full(ends[1].size, 0xA5, dtype=np.uint8)
     home.upload(found, ends[1])
-    engine.run(plan, *ends, tuning=tuning)
+    engine.run_plan(plan, *ends, tuning=tuning)
     home.download(ends[1], found)
     return found
 

@@ -6,7 +6,7 @@ import pytest
 
 from tilewright import FormatError, LayoutError, TilewrightError, TransferError
 from tilewright.copying import Placement, copy, execute, plan_copy, relayout, tiled_layout, tilize, untilize
-from tilewright.copying.leaves import prefix_boxes, suffix_boxes
+from tilewright.copying.refinement import prefix_boxes, suffix_boxes
 from tilewright.formats import format_of
 from tilewright.layout import Layout, pad, row_major
 
@@ -85,7 +85,7 @@ def test_blocks_without_a_tile_size_are_refused():
 
 def test_blocks_from_nested_strides_that_do_not_divide_are_refused_with_a_reason():
     odd = Layout(((5, 13), 1), ((1, 5), 65))
-    with pytest.raises(LayoutError, match="blocks"):
+    with pytest.raises(LayoutError, match="block format"):
         plan_copy(Placement(odd, "float32"), Placement(Layout((64, 1), (1, 64)), "bfloat8_b", tile_elements=64))
 
 

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import copy, device_moves, opencl_engine
+from tilewright.copying import copy, opencl_engine
+from tilewright.copying import engine as copy_engine
 from tilewright.errors import DeviceError, TransferError
 from tilewright.mojo.std.gpu.host import DeviceContext
 
-needs_opencl = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+needs_opencl = pytest.mark.skipif(
+    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
+)
 
 EVERY_DOOR = """
 import sys
@@ -67,47 +70,47 @@ def test_a_driver_without_devices_is_told_apart_from_a_missing_package():
 
 @needs_opencl
 def test_no_room_on_the_device_is_said_with_the_bytes():
-    with pytest.raises(DeviceError, match=rf"no room for {8 << 40} bytes .*free arrays"):
+    with pytest.raises(DeviceError, match=rf"cannot allocate {8 << 40} bytes .*free arrays"):
         DeviceContext("opencl").enqueue_create_buffer["float64"](1 << 40)
 
 
 @pytest.fixture
 def there():
     """An array on the device, and the notes forgotten."""
-    if opencl_engine.why_not():
-        pytest.skip(opencl_engine.why_not())
+    if opencl_engine.unavailable_reason():
+        pytest.skip(opencl_engine.unavailable_reason())
     import pyopencl.array as cl_array
 
-    before = set(device_moves._said)
-    device_moves._said.clear()
+    before = set(copy_engine._warned)
+    copy_engine._warned.clear()
     host = np.random.default_rng(2).standard_normal((40, 50)).astype(np.float32)
-    yield host, cl_array.to_device(opencl_engine.home().queue, host)
-    device_moves._said.clear()
-    device_moves._said.update(before)
+    yield host, cl_array.to_device(opencl_engine.default_backend().queue, host)
+    copy_engine._warned.clear()
+    copy_engine._warned.update(before)
 
 
 def test_a_format_without_code_goes_through_the_host_with_one_note(there):
     host, array = there
-    with pytest.warns(RuntimeWarning, match="going through the host: devices have no code for mxfp4") as notes:
+    with pytest.warns(RuntimeWarning, match="copying through the host: mxfp4 is not supported on devices") as notes:
         found = [tw.tilize(array, dtype="mxfp4") for _ in range(3)]
     assert len(notes) == 1
     for each in found:
         np.testing.assert_array_equal(each.get(), tw.tilize(host, dtype="mxfp4", engine="reference"))
-    with pytest.raises(TransferError, match="cannot run this plan: devices have no code for mxfp4"):
+    with pytest.raises(TransferError, match="cannot run this plan: mxfp4 is not supported on devices"):
         tw.tilize(array, dtype="mxfp4", engine="opencl")
 
 
 def test_a_kernel_that_the_driver_cannot_compile_is_run_on_the_host_with_one_note(there, monkeypatch):
     host, array = there
-    real = opencl_engine.generate
+    real = opencl_engine.generate_program
 
     def broken(*arguments):
         program = real(*arguments)
         return type(program)(program.text + "\nthis is not C", program.kernels)
 
-    monkeypatch.setattr(opencl_engine, "generate", broken)
+    monkeypatch.setattr(opencl_engine, "generate_program", broken)
     monkeypatch.setenv("TILEWRIGHT_CACHE", "0")
-    with pytest.warns(RuntimeWarning, match="going through the host: .* could not compile the plan") as notes:
+    with pytest.warns(RuntimeWarning, match="copying through the host: .* could not compile the plan") as notes:
         found = [tw.tilize(array, pad_value=pad) for pad in (1, 2)]
     assert len(notes) == 1
     for pad, each in zip((1, 2), found, strict=True):
@@ -128,14 +131,18 @@ def test_a_context_that_is_lost_is_an_error_and_not_a_wrong_result(there, monkey
     monkeypatch.setattr(pyopencl, "enqueue_copy", lost)
     with pytest.raises(DeviceError, match=r"could not run the plan.*OUT_OF_RESOURCES"):
         tw.tilize(array)
-    with pytest.raises(DeviceError, match=r"could not give back memory: .*start the process anew"):
-        opencl_engine.home().download(tw.copying.device_array.admitted(array), np.zeros((40, 50), np.float32))
+    with pytest.raises(DeviceError, match=r"could not copy memory to the host: .*restart the process"):
+        opencl_engine.default_backend().download(
+            tw.copying.device_array.as_operand(array), np.zeros((40, 50), np.float32)
+        )
 
 
 def test_arrays_of_a_device_are_not_moved_by_another_engine(there):
     _, array = there
     for engine in ("native", "reference", "cuda"):
-        with pytest.raises(TransferError, match=f"opencl cannot be moved by engine='{engine}'; use engine='auto'"):
+        with pytest.raises(
+            TransferError, match=f"opencl memory cannot be copied by engine='{engine}'; use engine='auto'"
+        ):
             tw.tilize(array, engine=engine)
 
 
@@ -143,7 +150,7 @@ def test_a_host_array_never_asks_for_a_device(monkeypatch):
     def asked():
         raise AssertionError("a device was asked for")
 
-    for name in ("home", "why_not", "_found"):
+    for name in ("default_backend", "unavailable_reason", "_find_queue"):
         monkeypatch.setattr(opencl_engine, name, asked)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -154,7 +161,7 @@ def test_memory_that_is_shared_or_too_small_is_refused(there):
     _, array = there
     with pytest.raises(TransferError, match="share memory"):
         copy(array[:20], array[10:30])
-    with pytest.raises(TransferError, match="the target has 4 bytes, but its layout"):
+    with pytest.raises(TransferError, match="the target has 4 bytes, but layout"):
         tw.copying.execute(
             tw.plan_copy(tw.Placement(tw.Layout(8), "int8"), tw.Placement(tw.Layout(8), "int8")),
             np.zeros(8, np.int8),

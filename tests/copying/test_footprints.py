@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.copying import Placement, copy, execute, plan_copy
-from tilewright.copying.footprints import Footprint, footprint_of
+from tilewright.copying.footprint import Footprint, footprint_of
 from tilewright.errors import TransferError
 
 
@@ -32,19 +32,19 @@ def touched(footprint):
 
 @given(footprints(), footprints())
 def test_two_meet_if_they_have_a_byte_in_common(one, other):
-    assert one.meets(other) == bool(touched(one) & touched(other))
-    assert one.meets(other) == other.meets(one)
+    assert one.overlaps(other) == bool(touched(one) & touched(other))
+    assert one.overlaps(other) == other.overlaps(one)
 
 
 @given(footprints(), st.integers(-(2**40), 2**40))
 def test_where_memory_begins_makes_no_difference(one, shift):
     moved = one._replace(first=one.first + shift)
-    assert moved.meets(moved) == one.meets(one) == bool(touched(one))
+    assert moved.overlaps(moved) == one.overlaps(one) == bool(touched(one))
 
 
 def test_what_is_too_hard_to_tell_is_shared():
     wide = Footprint(0, (2,) * 40, tuple(2 << k for k in range(40)), 1)
-    assert wide.meets(wide._replace(first=1))
+    assert wide.overlaps(wide._replace(first=1))
 
 
 @st.composite

@@ -7,25 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copying import native
+from tilewright.copying import native_library
 
 ROOT = Path(__file__).parents[2]
 BROKEN = """
 import ctypes, sys
 from tilewright.copying import native_engine
-right = native_engine.run
+right = native_engine.run_plan
 
 def wrong(plan, source, target, threads):
     right(plan, source, target, threads)
     ctypes.memmove(target + plan.target.nbytes, b"x", 1)  # one byte beyond what the plan owns
 
-native_engine.run = wrong
+native_engine.run_plan = wrong
 from tests.fuzz import plans
 plans.CHECKS = [(plans.check_copies, 1.0)]  # all of its memory has guards, which may be written to
 sys.argv = ["plans.py", "--plans", "20"]
 sys.exit(plans.main())
 """
-pytestmark = pytest.mark.skipif(not native.available(), reason="there is nothing to compare with the reference engine")
+pytestmark = pytest.mark.skipif(
+    not native_library.is_available(), reason="there is nothing to compare with the reference engine"
+)
 
 
 def run(*command):

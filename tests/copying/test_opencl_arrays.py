@@ -10,7 +10,9 @@ from tilewright.errors import LayoutError, TransferError
 
 from .on_devices import random, same_bits
 
-pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+pytestmark = pytest.mark.skipif(
+    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +22,7 @@ def cl_array():
 
 @pytest.fixture(scope="module")
 def queue():
-    return opencl_engine.home().queue
+    return opencl_engine.default_backend().queue
 
 
 @pytest.mark.parametrize("dtype", [None, "float16", "int32", "bfloat8_b", "bfloat4_a"])
@@ -124,10 +126,10 @@ def test_pipelines_compute_arrays_where_they_are(cl_array, queue):
     pipeline = Pipeline([Input(a, tiler)], [Output(b, tiler)])
     pipeline.kernel("in0 * in0").run()
     same_bits(b.get(), host * host)
-    with pytest.raises(tw.TransferError, match=r"in the memory of opencl.*pipeline.kernel"):
+    with pytest.raises(tw.TransferError, match=r"in opencl memory.*pipeline.kernel"):
         pipeline.run(lambda x, y: None)
-    with pytest.raises(tw.TransferError, match="in the memory of opencl, but the kernel is one of cuda"):
-        pipeline.kernel("in0", engine="cuda")._home(opencl_engine)
+    with pytest.raises(tw.TransferError, match="in opencl memory, but the kernel is for cuda"):
+        pipeline.kernel("in0", engine="cuda")._device_backend(opencl_engine)
 
 
 def test_halves_of_one_buffer_are_copied_to_each_other(cl_array, queue):

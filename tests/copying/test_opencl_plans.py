@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.copying import Placement, execute, opencl_engine, plan_copy, tiled_layout
-from tilewright.copying.codegen import Tuning, generate
+from tilewright.copying.codegen import Tuning, generate_program
 
 from . import test_random_plans as random_plans
 from .models import SCALARS, any_bits
 from .on_devices import KNOWN_BLOCKS, bytes_made, check_cut, law
 from .strategies import pairs
 
-pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+pytestmark = pytest.mark.skipif(
+    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
+)
 OPENCL = {"engine": "opencl"}
 EVERY = os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all"
 few = settings(max_examples=max(1, settings().max_examples // (4 if EVERY else 20)))
@@ -60,7 +62,7 @@ def test_packing_kernels_that_are_given_their_extents_serve_every_shape(name):
     for rows, columns in ((1056, 1024), (992, 1184), (1024, 1100)):
         plain = Placement(tw.row_major(rows, columns), "float32")
         plan = plan_copy(plain, Placement(tiled_layout((rows, columns)), name, 2, tile_elements=1024))
-        program = generate(plan, "opencl", tuning=tuning)
+        program = generate_program(plan, "opencl", tuning=tuning)
         assert any(kernel.arguments for kernel in program.kernels)
         if columns % 32 == 0:
             texts.add(program.text)

@@ -32,29 +32,31 @@ def plan_of(pair, elements=("int16", "float32"), fill=0):
 # The bytes that a plan reads and writes, by enumeration.
 
 
-def nest(extents, steps, offset):
+def nest_offsets(extents, steps, offset):
     """Yield an offset for each turn of a loop nest."""
     for turn in product(*map(range, extents)):
         yield offset + sum(i * step for i, step in zip(turn, steps, strict=True))
 
 
-def table(layout, hot):
+def table(layout, tabulated):
     """Yield the place of each entry of a table, in elements."""
-    if hot is None:
+    if tabulated is None:
         yield 0
         return
-    spans = [(mode, radix, start, count) for mode, digits in enumerate(hot.digits) for radix, start, count in digits]
+    spans = [
+        (mode, radix, start, count) for mode, digits in enumerate(tabulated.digits) for radix, start, count in digits
+    ]
     for digits in product(*[range(start, start + count) for _, _, start, count in spans]):
-        index = [0] * len(hot.digits)
+        index = [0] * len(tabulated.digits)
         for (mode, radix, _, _), digit in zip(spans, digits, strict=True):
             index[mode] += digit * radix
         yield layout.extended(*index)
 
 
-def elements_at(part, place, steps, offset):
-    """Return the offset of each element that a part of copies or fills touches on one side."""
-    starts = [entry * place.itemsize for entry in table(place.layout, part.hot)]
-    return [start + at for start in starts for at in nest(part.extents, steps, offset)]
+def elements_at(nest, place, steps, offset):
+    """Return the offset of each element that a nest of copies or fills touches on one side."""
+    starts = [entry * place.itemsize for entry in table(place.layout, nest.tabulated)]
+    return [start + at for start in starts for at in nest_offsets(nest.extents, steps, offset)]
 
 
 def bytes_at(offsets, size):
@@ -64,9 +66,9 @@ def bytes_at(offsets, size):
 def written_by(plan):
     """Return how often a plan of scalars writes each byte of the target."""
     found = Counter()
-    for part in plan.parts:
-        assert part.operation in ("copy", "fill")
-        found += bytes_at(elements_at(part, plan.target, part.target, part.target_offset), plan.target.itemsize)
+    for nest in plan.nests:
+        assert nest.operation in ("copy", "fill")
+        found += bytes_at(elements_at(nest, plan.target, nest.target, nest.target_offset), plan.target.itemsize)
     return found
 
 
@@ -86,9 +88,9 @@ def test_only_data_that_has_a_place_in_the_target_is_read(pair, elements):
     box = tuple(slice(min(a, b)) for a, b in zip(pair.source.data, pair.target.data, strict=True))
     wanted = Counter((pair.source.layout.offsets()[box] * size).reshape(-1).tolist())
     found = Counter()
-    for part in plan.parts:
-        if part.operation == "copy":
-            found.update(elements_at(part, plan.source, part.source, part.source_offset))
+    for nest in plan.nests:
+        if nest.operation == "copy":
+            found.update(elements_at(nest, plan.source, nest.source, nest.source_offset))
     assert found == wanted
 
 
@@ -99,7 +101,7 @@ def test_what_is_moved_filled_and_left_out_adds_up(pair):
     assert plan.moved == prod(common)
     assert plan.moved + plan.filled == size_of(pair.target)
     assert plan.moved + plan.cropped == prod(pair.source.data)
-    assert plan.filled == sum(part.elements for part in plan.parts if part.operation == "fill")
+    assert plan.filled == sum(nest.elements for nest in plan.nests if nest.operation == "fill")
 
 
 BLOCK_PLANS = [
@@ -121,14 +123,16 @@ def test_every_scale_and_every_code_is_written_once(name, shape, tiling):
     plan = plan_copy(Placement(row_major(*matrix), "float32"), target)
     sections = element.sections(elements)
     found = Counter()
-    for part in plan.parts:
-        if part.operation == "clear":
-            found += bytes_at(nest(part.extents, part.target, part.target_offset), 1)
+    for nest in plan.nests:
+        if nest.operation == "clear":
+            found += bytes_at(nest_offsets(nest.extents, nest.target, nest.target_offset), 1)
             continue
-        assert part.operation == "pack"
-        assert len(part.lanes) == element.block
-        found += bytes_at(nest(part.extents, part.target, part.target_offset), element.block * element.bits // 8)
-        found += bytes_at(nest(part.extents, part.scale, part.scale_offset), 1)
+        assert nest.operation == "pack"
+        assert len(nest.element_offsets) == element.block
+        found += bytes_at(
+            nest_offsets(nest.extents, nest.target, nest.target_offset), element.block * element.bits // 8
+        )
+        found += bytes_at(nest_offsets(nest.extents, nest.scale, nest.scale_offset), 1)
     tiles = target.nbytes // sections.total
     assert found == Counter(range(tiles * sections.total))  # the gaps between scales and codes, too
     assert plan.moved == prod(shape)
@@ -183,7 +187,7 @@ def test_the_cache_forgets_but_plans_stay_the_same():
     plan = plan_copy(*places)
     for n in range(1, 1200):
         plan_copy(Placement(Layout(n), "int8"), Placement(Layout(n), "int8"))
-    assert plan_copy(*places).parts == plan.parts
+    assert plan_copy(*places).nests == plan.nests
 
 
 def test_one_plan_serves_arrays_at_any_address(engine):
@@ -203,7 +207,7 @@ def test_one_plan_serves_arrays_at_any_address(engine):
 def test_a_plan_is_frozen():
     plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8"))
     with pytest.raises(AttributeError):
-        plan.parts = ()
+        plan.nests = ()
     with pytest.raises(AttributeError):
         plan.source.layout = Layout(5)
 
@@ -212,7 +216,7 @@ def test_a_plan_is_frozen():
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "parts"),
+    ("source", "target", "nests"),
     [
         (row_major(64, 96), row_major(64, 96), 1),
         (row_major(64, 96), col_major(64, 96), 1),
@@ -221,22 +225,22 @@ def test_a_plan_is_frozen():
         (tiled_layout((64, 96)), tiled_layout((64, 96), (8, 32)), 1),
     ],
 )
-def test_whole_tiles_need_a_single_loop_nest(source, target, parts):
-    assert len(plan_copy(Placement(source, "float32"), Placement(target, "float32")).parts) == parts
+def test_whole_tiles_need_a_single_loop_nest(source, target, nests):
+    assert len(plan_copy(Placement(source, "float32"), Placement(target, "float32")).nests) == nests
 
 
 def test_neighbours_are_joined_to_the_longest_run():
     plan = plan_copy(Placement(row_major(4, 5, 6), "int8"), Placement(row_major(4, 5, 6), "int16"))
-    assert plan.parts[0].extents == (120,)
+    assert plan.nests[0].extents == (120,)
     tiled = plan_copy(Placement(row_major(64, 96), "float32"), Placement(tiled_layout((64, 96)), "float32"))
-    assert tiled.parts[0].extents[-1] == 16
+    assert tiled.nests[0].extents[-1] == 16
 
 
 def test_what_is_not_strided_is_looked_up_only_where_it_must_be():
     page, banks, rounds = 64, 12, 9
     banked = compose(Layout((page, banks, rounds), (1, rounds * page, page)), Layout((page, (5, 7)), (1, (64, 320))))
     plan = plan_copy(Placement(row_major(64, 35), "int8"), Placement(banked, "int8"))
-    assert [part.hot.count for part in plan.parts] == [35]
+    assert [nest.tabulated.count for nest in plan.nests] == [35]
 
 
 # In words.
@@ -268,11 +272,11 @@ def test_an_explanation_names_the_counts(source, before, target, after):
     assert counts.startswith(f"{plan.moved} elements, ")
     assert counts.endswith(f"{plan.target.nbytes} written")
     filled = re.findall(r"^(\d+) elements of padding are filled with 7 \((\S+) %\)$", text, re.MULTILINE)
-    cropped = re.findall(r"^(\d+) elements of the source have no place", text, re.MULTILINE)
+    cropped = re.findall(r"^(\d+) elements of the source are cropped", text, re.MULTILINE)
     assert [int(n) for n, _ in filled] == ([plan.filled] if plan.filled else [])
     assert all(float(share) == pytest.approx(100 * plan.filled / target.size, abs=0.05) for _, share in filled)
     assert [int(n) for n in cropped] == ([plan.cropped] if plan.cropped else [])
-    assert len(rest) >= len(plan.parts)
+    assert len(rest) >= len(plan.nests)
 
 
 @pytest.mark.parametrize(("source", "before", "target", "after"), ORDINARY)
@@ -287,12 +291,12 @@ def test_the_loops_that_are_shown_are_the_loops_that_run(pair):
     nests = []
     for line in plan.explain().splitlines()[1:]:
         head = re.match(r"(copy|fill) (\d+) elements( in runs of (\d+))?$", line)
-        loop = re.match(r"  for (\d+)(:| places)", line)
+        loop = re.match(r"  for (\d+)(:| offsets)", line)
         if head:
             nests.append([head[1], int(head[2]), 1])
         elif loop:
             nests[-1][2] *= int(loop[1])
-    assert [(operation, count) for operation, count, _ in nests] == [(p.operation, p.elements) for p in plan.parts]
+    assert [(operation, count) for operation, count, _ in nests] == [(p.operation, p.elements) for p in plan.nests]
     assert all(count == turns for _, count, turns in nests)
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import LayoutError
-from tilewright.copying import Placement, execute, native_engine, opencl_engine, plan_copy, slabs
-from tilewright.copying.codegen import generate, knows_formats
+from tilewright.copying import Placement, execute, native_engine, opencl_engine, plan_copy
+from tilewright.copying import plan as plan_module
+from tilewright.copying.codegen import generate_program, supports_formats
 from tilewright.errors import FormatError
 from tilewright.formats import BLOCK_FORMATS, cast
 from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, with_logical_shape
@@ -65,7 +66,7 @@ def check_truth(plan, source_side, target_side, memory, engines=("reference",)):
         int(n) for n in re.findall(r"^(\d+) elements of the source", "\n".join(lines), re.MULTILINE)
     )
     nests = re.findall(r"^(copy|fill|pack|unpack|clear) (\d+) (?:elements|bytes)", "\n".join(lines[1:]), re.MULTILINE)
-    assert nests == [(part.operation, str(part.elements)) for part in plan.parts]
+    assert nests == [(nest.operation, str(nest.elements)) for nest in plan.nests]
     for engine in engines:
         made, bytes_written = run(plan, memory, engine)
         np.testing.assert_array_equal(made[touched], wanted[touched], err_msg=engine)
@@ -74,20 +75,20 @@ def check_truth(plan, source_side, target_side, memory, engines=("reference",)):
 
 
 def check_code(plan):
-    """Every part that does something is in a kernel, of the step that it belongs to; what has no code is refused."""
-    if not knows_formats(plan):
-        with pytest.raises(FormatError, match="devices have no code for"):
+    """Every nest that does something is in a kernel, of the step that it belongs to; what has no code is refused."""
+    if not supports_formats(plan):
+        with pytest.raises(FormatError, match="is not supported on devices"):
             plan.code("cuda")
         return
     for dialect in ("cuda", "opencl"):
-        program = generate(plan, dialect)
+        program = generate_program(plan, dialect)
         names = re.findall(r"^KERNEL\(\d+\) (\w+)\(", plan.code(dialect), re.MULTILINE)
         assert names == [kernel.name for kernel in program.kernels]
         assert len(set(names)) == len(names)
         for number, step in enumerate(plan.steps):
-            busy = [part for part in step.parts if part.elements or part.operation == "pack"]
+            busy = [nest for nest in step.nests if nest.elements or nest.operation == "pack"]
             mine = [kernel for kernel in program.kernels if kernel.step == number]
-            gathered = [re.match(r"(\d+) parts in one launch", kernel.note) for kernel in mine]
+            gathered = [re.match(r"(\d+) kernels in one launch", kernel.note) for kernel in mine]
             assert sum(int(match[1]) if match else 1 for match in gathered) >= len(busy)
 
 
@@ -118,7 +119,7 @@ def test_a_plan_says_what_it_does(case, fill, seed):
     check_truth(plan, source, target, memory_of(before, source, seed), engines)
 
 
-@pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+@pytest.mark.skipif(opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason()))
 @given(case=cases(DEVICE_BLOCKS, DEVICE_BLOCKS), fill=st.integers(-5, 5), seed=seeds)
 @settings(max_examples=max(1, settings().max_examples // 50))
 def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
@@ -129,7 +130,7 @@ def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
 
 def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
     """All pairs, in slabs so small that there are several; values are those of unpacking and packing by hand."""
-    monkeypatch.setattr(slabs, "SLAB_BYTES", 4 * 64 * 4)
+    monkeypatch.setattr(plan_module, "SLAB_BYTES", 4 * 64 * 4)
     layout, rng = with_logical_shape(row_major(12, 64), (11, 50)), np.random.default_rng(3)
     values = numbers(rng, (12, 64))
     for (first, one), (second, two) in product(BLOCK_FORMATS.items(), repeat=2):
@@ -146,7 +147,7 @@ def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
         assert (plan.moved, plan.filled, plan.cropped) == (550, 12 * 64 - 550, 0)
         assert len(plan.stages) > 2
         assert plan.scratch < 550
-        if first == "bfloat8_b":  # the other pairs have the same parts
+        if first == "bfloat8_b":  # the other pairs have the same nests
             check_code(plan)
 
 
@@ -173,7 +174,7 @@ SHARED = [
 @pytest.mark.parametrize("layout", SHARED, ids=str)
 def test_no_element_is_written_over_another(layout):
     source = Placement(row_major(*Placement(layout, "int8").data_extents), "int8")
-    with pytest.raises(LayoutError, match="several elements in one place"):
+    with pytest.raises(LayoutError, match="several elements have the same offset"):
         plan_copy(source, Placement(layout, "int8"))
 
 
@@ -208,5 +209,5 @@ def test_data_is_left_out_or_made_up_only_when_asked(source, target, asked):
 def test_arrays_are_told_from_placements():
     place = Placement(Layout(4), "int8")
     for ends in ((np.zeros(4), np.zeros(4)), (place, np.zeros(4)), (Layout(4), place)):
-        with pytest.raises(TypeError, match=r"expected a Placement as its (source|target), got (ndarray|Layout)"):
+        with pytest.raises(TypeError, match=r"expects a Placement as (source|target), got (ndarray|Layout)"):
             plan_copy(*ends)

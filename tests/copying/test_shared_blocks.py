@@ -5,13 +5,15 @@ import numpy as np
 import pytest
 
 from tilewright.copying import Placement, execute, opencl_engine, plan_copy, tiled_layout
-from tilewright.copying.buffers import placement_of
-from tilewright.copying.codegen import Tuning, dialect, program
+from tilewright.copying.codegen import Tuning, c_language, program
+from tilewright.copying.host_memory import placement_of
 from tilewright.formats import format_of
 
 from .models import POISON, any_bits
 
-pytestmark = pytest.mark.skipif(opencl_engine.why_not() is not None, reason=str(opencl_engine.why_not()))
+pytestmark = pytest.mark.skipif(
+    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
+)
 IDS = "const u32 group = GROUP, thread = THREAD;"
 ROOM = "__local u32 exchanged[512]; u32 other;\n"
 ACROSS = """
@@ -22,9 +24,9 @@ ACROSS = """
 @pytest.fixture
 def shuffling(monkeypatch):
     """Generate OpenCL as if its threads could exchange registers."""
-    plain = program.dialect_of("opencl")
-    words = dialect.Dialect("opencl", plain.prelude + ACROSS, plain.doubles, shuffles=True, starts=True)
-    monkeypatch.setattr(program, "dialect_of", lambda *_: words)
+    plain = program.c_dialect("opencl")
+    words = c_language.CDialect("opencl", plain.prelude + ACROSS, plain.doubles, shuffles=True, starts=True)
+    monkeypatch.setattr(program, "c_dialect", lambda *_: words)
     whole = program.kernel_text
     monkeypatch.setattr(program, "kernel_text", lambda *given: whole(*given).replace(IDS, ROOM + IDS))
 
@@ -45,12 +47,12 @@ def test_threads_that_share_a_block_agree_on_its_exponent(shuffling, name, eleme
     plan = plan_copy(placement_of(source), place)
     wanted = np.full(place.nbytes, POISON, dtype=np.uint8)
     execute(plan, source, wanted, engine="reference")
-    assert "across(" in program.generate(plan, "opencl").text.replace(ACROSS, "")
-    home = opencl_engine.home()
+    assert "across(" in program.generate_program(plan, "opencl").text.replace(ACROSS, "")
+    home = opencl_engine.default_backend()
     ends = [home.empty((size,), format_of("uint8")) for size in (source.nbytes, place.nbytes)]
     home.upload(source, ends[0])
     home.upload(np.full(place.nbytes, POISON, dtype=np.uint8), ends[1])
-    opencl_engine.run(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
+    opencl_engine.run_plan(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
     made = np.empty_like(wanted)
     home.download(ends[1], made)
     np.testing.assert_array_equal(made, wanted)

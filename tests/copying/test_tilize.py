@@ -427,7 +427,7 @@ def test_a_logical_array_holds_no_blocks(engine):
     "dtype", [[("a", "<i4"), ("b", "<f4")], np.complex64, "M8[s]", "S4", object], ids=lambda dtype: str(dtype)[:12]
 )
 def test_what_is_not_a_number_of_ours_is_refused_by_name(engine, dtype):
-    with pytest.raises(FormatError, match="is not a format"):
+    with pytest.raises(FormatError, match="expected a scalar format"):
         tilize(np.zeros((4, 4), dtype=dtype), **engine)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from tilewright.copying import cuda_engine
 
-if cuda_engine.why_not() is not None:
+if cuda_engine.unavailable_reason() is not None:
     collect_ignore_glob = ["test_[!p]*.py"]  # all but the one that says why
 
 

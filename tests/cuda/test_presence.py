@@ -7,7 +7,7 @@ from tilewright.copying import cuda_engine
 
 
 def test_a_device_is_here():
-    reason = cuda_engine.why_not()
+    reason = cuda_engine.unavailable_reason()
     if reason is not None:
         pytest.skip(reason)
-    assert cuda_engine.home().engine == "cuda"
+    assert cuda_engine.default_backend().engine == "cuda"

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tilewright.copying import cuda_engine, native, opencl_engine
+from tilewright.copying import cuda_engine, native_library, opencl_engine
 
 from ..test_packages import PACKAGES
 from .journeys import JOURNEYS
@@ -63,10 +63,10 @@ def test_every_hop_exists(journey):
 @pytest.mark.parametrize("journey", JOURNEYS)
 def test_calls_go_that_way(journey, tmp_path):
     for word, engine in (("gpu", cuda_engine), ("pyopencl", opencl_engine)):
-        if word in journey and engine.why_not():
-            pytest.skip(engine.why_not())
-    if not native.available() and not re.search(r"where|tilize", journey):
-        pytest.skip(native.why_not())
+        if word in journey and engine.unavailable_reason():
+            pytest.skip(engine.unavailable_reason())
+    if not native_library.is_available() and not re.search(r"where|tilize", journey):
+        pytest.skip(native_library.unavailable_reason())
     command = [sys.executable, "-m", "tests.docs.journeys", str(list(JOURNEYS).index(journey))]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path)}

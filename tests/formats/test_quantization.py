@@ -129,9 +129,9 @@ def test_empty():
 
 
 def test_bad_input():
-    with pytest.raises(FormatError, match=r"float32 is not one; use cast"):
+    with pytest.raises(FormatError, match="expected a block format"):
         quantization_error(np.zeros(4), "float32")
-    with pytest.raises(FormatError, match=r"axis 2 is outside the 2 dimensions of shape \(3, 4\)"):
+    with pytest.raises(FormatError, match=r"axis 2 is outside shape \(3, 4\)"):
         quantization_error(np.zeros((3, 4)), "mxfp4", axis=2)
     with pytest.raises(FormatError, match="no tensor scale"):
         quantization_error(np.zeros(4), "mxfp4", tensor_scale=2.0)

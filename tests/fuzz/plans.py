@@ -45,10 +45,10 @@ from tests.copying.test_random_plans import (
 )
 from tests.memory.strategies import specs
 
-from tilewright.copying import Placement, execute, native, native_engine, plan_copy
-from tilewright.copying.part import Part
+from tilewright.copying import Placement, execute, native_engine, native_library, plan_copy
+from tilewright.copying.engine import make_runner
+from tilewright.copying.loop_nest import LoopNest
 from tilewright.copying.plan import Plan
-from tilewright.copying.prepared import prepared
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout, PagedLayout, compose
 from tilewright.memory import from_bytes, to_bytes
@@ -81,7 +81,7 @@ def runs(plan: Plan) -> Iterator[tuple[str, Callable[[Any, Any], None]]]:
             lambda source, target, count=count: execute(plan, source, target, count, "native"),  # type: ignore[misc]
         )
     if not isinstance(plan.target.format, BlockFormat):
-        row = prepared(plan, 2, "native", streaming=True)
+        row = make_runner(plan, 2, "native", streaming=True)
         yield "streaming", lambda source, target: row(source.ctypes.data, target.ctypes.data)
 
 
@@ -127,7 +127,7 @@ def check_copy(outcomes, pair, elements, fill, seed, shift):
     check_runs(plan, memory, Memory(int(target.layout.cosize), wanted.dtype, shift[1]), wanted.bytes)
     if prod(target.extents) <= ONE_BY_ONE:
         check_truth(plan, source, target, memory.elements)
-    outcomes.update(kinds_of(plan.parts))
+    outcomes.update(kinds_of(plan.nests))
 
 
 @drawn(pair=pairs(largest=70, most=20_000), elements=formats, fill=fills, seed=seeds, shift=shifts)
@@ -137,7 +137,7 @@ def check_larger_copies(outcomes, pair, elements, fill, seed, shift):
     wanted = copied_by_offsets(source, target, memory, elements, fill, shift[1])
     plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
     check_runs(plan, memory, Memory(int(target.layout.cosize), wanted.dtype, shift[1]), wanted.bytes)
-    outcomes.update(kinds_of(plan.parts))
+    outcomes.update(kinds_of(plan.nests))
 
 
 @st.composite
@@ -173,9 +173,9 @@ def check_windows(outcomes, targets, elements, seed, shift, data):
     windows = [(start, stop) for start, stop in ((0, cut), (cut, extents[mode])) if start < stop]
     for layout in data.draw(st.permutations(places)):
         for start, stop in windows:
-            parts = [Layout(n) for n in extents]
-            parts[mode] = Layout(stop - start) + start
-            window = compose(layout, tuple(parts))
+            nests = [Layout(n) for n in extents]
+            nests[mode] = Layout(stop - start) + start
+            window = compose(layout, tuple(nests))
             shape = tuple(stop - start if k == mode else n for k, n in enumerate(extents))
             source = Side(data.draw(layouts(shape, data.draw(st.sampled_from(SOURCES)))), shape, shape)
             given_ = filled_memory(source, elements[0], seed, shift[0])
@@ -275,8 +275,8 @@ def check_tensors(outcomes, spec, element, seed, fill):
     outcomes["tensor"] += 1
 
 
-def kinds_of(parts: tuple[Part, ...]) -> Counter[str]:
-    return Counter({"by table" if any(part.hot for part in parts) else "strided": 1})
+def kinds_of(nests: tuple[LoopNest, ...]) -> Counter[str]:
+    return Counter({"by table" if any(nest.tabulated for nest in nests) else "strided": 1})
 
 
 # How many times each is drawn for a plan asked for; some draws make several plans.
@@ -315,15 +315,17 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--again", metavar="SEED", help="run the batch of this seed")
     options = arguments.parse_args()
-    if not native.available():
-        raise SystemExit(f"there is nothing to compare with the reference engine: {native.why_not()}")
+    if not native_library.is_available():
+        raise SystemExit(
+            f"there is nothing to compare with the reference engine: {native_library.unavailable_reason()}"
+        )
     outcomes: Counter[str] = Counter()
     if options.again:
         name = options.again.split("/")[1]
         run_batch(next(check for check, _ in CHECKS if check.__name__ == name), options.again, BATCH, outcomes)
         return 0
-    features = native.library().tw_cpu_features().decode()
-    print(f"seed {options.seed}, native library {native.library()._name} with {features}", flush=True)
+    features = native_library.load_library().tw_cpu_features().decode()
+    print(f"seed {options.seed}, native library {native_library.load_library()._name} with {features}", flush=True)
     failures, started = 0, time.monotonic()
     for check, share in CHECKS:
         count = round(options.plans * share)

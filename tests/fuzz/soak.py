@@ -5,7 +5,7 @@
     python -m tests.fuzz.soak --again 1/4711
 
 Every pipeline is drawn from a seed of its own: a stencil with any tile, halo, order, type and padding; from memory,
-files or slow stores; by any scheme, in lanes or by schedule, as a stream or a tile plan. Half of them meet a fault:
+files or slow stores; by any scheme, in workers or by schedule, as a stream or a tile plan. Half of them meet a fault:
 in a read, a compute, a write or a callback, an interruption, a cancellation or a time limit. What completes must be
 what NumPy says. What fails must raise what it should, and whatever was written by then must be whole tiles that are
 right. Threads, open files and resident memory are printed every minute and must stay flat.
@@ -38,8 +38,8 @@ from tests.tiling.chunked import Chunked
 from tests.tiling.pipelines import FILLS, ORDERS, SCHEMES, Stencil
 
 from tilewright import TransferError
-from tilewright.tiling import CancelledError, SimulatedEngine, ThreadEngine, Tiler, lanes, plan_tiles, stream
-from tilewright.tiling.simulation import COMPLETIONS
+from tilewright.tiling import CancelledError, SimulatedQueue, ThreadQueue, Tiler, plan_tiles, stream, workers
+from tilewright.tiling.transfers import COMPLETIONS
 
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "uint8"]
 POISON = -7
@@ -122,18 +122,18 @@ class Case:
         self.concurrent = rng.random() < 0.3
         self.retries = rng.choice([0, 2])
         self.copies = self.way == "stream" and not any(map(sum, halo)) and rng.random() < 0.2
-        self.engine = self._engine() if self.way == "stream" and rng.random() < 0.25 else None
+        self.queue = self._engine() if self.way == "stream" and rng.random() < 0.25 else None
         self.calls = count()  # of the compute, by any thread
         self.switch = threading.Event()
 
     def _engine(self) -> Any:
         if self.rng.random() < 0.5:
-            return SimulatedEngine(self.rng.choice(COMPLETIONS), self.rng.choice([None, 1]))
-        return ThreadEngine(max(1, self.workers), inline_below=0)
+            return SimulatedQueue(self.rng.choice(COMPLETIONS), self.rng.choice([None, 1]))
+        return ThreadQueue(max(1, self.workers), inline_below=0)
 
     def __str__(self) -> str:
         how = f"{self.way} {'copy' if self.copies else self.scheme} depth={self.depth} workers={self.workers}"
-        return f"{self.stencil}, {' -> '.join(self.ends)}, {how}, engine={self.engine}, fault={self.fault}"
+        return f"{self.stencil}, {' -> '.join(self.ends)}, {how}, queue={self.queue}, fault={self.fault}"
 
     # What is read and written.
 
@@ -198,11 +198,11 @@ class Case:
             if timer is not None:
                 timer.cancel()
                 timer.join()
-            if self.engine is not None:
-                self.engine.close()
+            if self.queue is not None:
+                self.queue.close()
         if problem is not None and not self.is_right(problem):
             raise AssertionError(f"{type(problem).__name__}: {problem}") from problem
-        assert not getattr(self.engine, "under_way", ()), "a transfer is still under way"
+        assert not getattr(self.queue, "under_way", ()), "a transfer is still under way"
         if isinstance(after, Path):
             made = np.load(after)
             assert sorted(path.name for path in self.folder.glob(".*")) == [], "a draft is left"
@@ -230,7 +230,7 @@ class Case:
                 depth=self.depth,
                 workers=self.workers,
                 dtype=None if self.copies else np.int64,
-                engine=self.engine,
+                queue=self.queue,
                 concurrent=self.concurrent,
             )
             return
@@ -286,14 +286,14 @@ class Case:
 
 
 @contextmanager
-def lanes_for_any_size(rng: random.Random) -> Iterator[None]:
-    """Let small tiles have lanes of their own, half of the time."""
-    before = lanes.WORTH_A_THREAD
-    lanes.WORTH_A_THREAD = 0 if rng.random() < 0.5 else before
+def workers_for_any_size(rng: random.Random) -> Iterator[None]:
+    """Let small tiles have workers of their own, half of the time."""
+    before = workers.MIN_TILE_BYTES
+    workers.MIN_TILE_BYTES = 0 if rng.random() < 0.5 else before
     try:
         yield
     finally:
-        lanes.WORTH_A_THREAD = before
+        workers.MIN_TILE_BYTES = before
 
 
 def run_case(seed: str, home: Path, outcomes: Counter[str]) -> None:
@@ -302,7 +302,7 @@ def run_case(seed: str, home: Path, outcomes: Counter[str]) -> None:
     with tempfile.TemporaryDirectory(dir=home) as name:
         case = Case(seed, Path(name))
         try:
-            with lanes_for_any_size(case.rng):
+            with workers_for_any_size(case.rng):
                 ended = case.run()
             assert threading.active_count() == running, f"threads are left: {threading.enumerate()}"
         except BaseException:

@@ -41,8 +41,8 @@ NOT_OF_THE_PACKAGE = [
 
 ASK_THE_PACKAGE = """
 import json, numpy, tilewright
-from tilewright.copying import native
-print(json.dumps([tilewright.__file__, numpy.__version__, native.why_not()]))
+from tilewright.copying import native_library
+print(json.dumps([tilewright.__file__, numpy.__version__, native_library.unavailable_reason()]))
 """
 
 

@@ -12,7 +12,7 @@ import os
 import ml_dtypes
 import numpy as np
 
-from tilewright.copying import native
+from tilewright.copying import native_library
 from tilewright.formats import BLOCK_FORMATS
 
 MAX_RANK = 24
@@ -63,8 +63,8 @@ def geometry(kind):
     return element.block, element.bits
 
 
-class Part(ctypes.Structure):
-    """tw_part."""
+class NativeNest(ctypes.Structure):
+    """tw_nest."""
 
     _fields_ = [
         ("op", ctypes.c_int32),
@@ -78,8 +78,8 @@ class Part(ctypes.Structure):
         ("src_offset", ctypes.c_int64),
         ("dst_offset", ctypes.c_int64),
         ("aux_offset", ctypes.c_int64),
-        ("lane_offset", ctypes.c_int64 * MAX_BLOCK),
-        ("lane_mask", ctypes.c_uint32),
+        ("element_offset", ctypes.c_int64 * MAX_BLOCK),
+        ("element_mask", ctypes.c_uint32),
         ("block", ctypes.c_int32),
         ("fill", ctypes.c_uint8 * 16),
         ("table_count", ctypes.c_int64),
@@ -89,15 +89,15 @@ class Part(ctypes.Structure):
     ]
 
 
-def part(op, modes, src_type=0, dst_type=0, offsets=(0, 0, 0), lanes=(), mask=0, fill=b"", tables=None):
-    """Return a part. ``modes`` are (extent, source stride, target stride[, aux stride])."""
-    p = Part(op=op, rank=len(modes), src_type=src_type, dst_type=dst_type)
+def nest(op, modes, src_type=0, dst_type=0, offsets=(0, 0, 0), lanes=(), mask=0, fill=b"", tables=None):
+    """Return a loop nest. ``modes`` are (extent, source stride, target stride[, aux stride])."""
+    p = NativeNest(op=op, rank=len(modes), src_type=src_type, dst_type=dst_type)
     for i, (extent, src, dst, *aux) in enumerate(modes):
         p.extent[i], p.src_stride[i], p.dst_stride[i], p.aux_stride[i] = extent, src, dst, *aux, *([0] * (1 - len(aux)))
     p.src_offset, p.dst_offset, p.aux_offset = offsets
     for i, offset in enumerate(lanes):
-        p.lane_offset[i] = offset
-    p.lane_mask, p.block = mask, len(lanes)
+        p.element_offset[i] = offset
+    p.element_mask, p.block = mask, len(lanes)
     for i, byte in enumerate(fill):
         p.fill[i] = byte
     if tables is not None:
@@ -118,7 +118,7 @@ def memory(size, past=0, fill=0):
 def library():
     """Return the library under test, or None."""
     path = os.environ.get("TILEWRIGHT_TEST_LIBRARY")
-    handle = ctypes.CDLL(path) if path else native._load().library
+    handle = ctypes.CDLL(path) if path else native_library._load().library
     if handle is not None:
         handle.tw_run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
         handle.tw_run.restype = ctypes.c_int32
@@ -130,7 +130,7 @@ def library():
 LIBRARY = library()
 
 
-def run(parts, src, dst, threads=1):
-    """Run the parts on the memory of two arrays and return the status."""
-    array = (Part * len(parts))(*parts)
-    return LIBRARY.tw_run(ctypes.byref(array), len(parts), src.ctypes.data, dst.ctypes.data, threads)
+def run(nests, src, dst, threads=1):
+    """Run the nests on the memory of two arrays and return the status."""
+    array = (NativeNest * len(nests))(*nests)
+    return LIBRARY.tw_run(ctypes.byref(array), len(nests), src.ctypes.data, dst.ctypes.data, threads)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright import col_major, row_major
 from tilewright.copying import Placement, plan_copy
-from tilewright.copying.prepared import prepared
+from tilewright.copying.engine import make_runner
 
 SIZE = 256
 
@@ -19,7 +19,7 @@ def main() -> None:
     source = np.arange(SIZE * SIZE, dtype=np.float32)
     target = np.zeros_like(source)
     plan = plan_copy(Placement(row_major(SIZE, SIZE), "float32"), Placement(col_major(SIZE, SIZE), "float32"))
-    run = prepared(plan, threads=1, engine="native")
+    run = make_runner(plan, threads=1, engine="native")
 
     def copy_often() -> None:
         for _ in range(20):

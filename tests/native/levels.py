@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 
-from .abi import LIBRARY, Part
+from .abi import LIBRARY, NativeNest
 
 LEVELS = ("best", "avx2", "portable")
 
@@ -42,7 +42,7 @@ def _typed(function):
     return function
 
 
-def run_at(tw_run, parts, src, dst, threads):
-    """Run the parts with the tw_run of some level and return the status."""
-    array = (Part * len(parts))(*parts)
-    return tw_run(ctypes.byref(array), len(parts), src.ctypes.data, dst.ctypes.data, threads)
+def run_at(tw_run, nests, src, dst, threads):
+    """Run the nests with the tw_run of some level and return the status."""
+    array = (NativeNest * len(nests))(*nests)
+    return tw_run(ctypes.byref(array), len(nests), src.ctypes.data, dst.ctypes.data, threads)

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.formats import BLOCK_FORMATS
-from tilewright.formats.bits import dense, sparse
+from tilewright.formats.element_encoding import pack_codes, unpack_codes
 
 from .abi import BLOCKS, SCALARS, SCALED
 
@@ -101,7 +101,7 @@ def pack(values, kind):
     if kind in SCALED:
         element = BLOCK_FORMATS[SCALED[kind]]
         scales, codes = element.encode(np.asarray(values, np.float32).reshape(-1, element.block))
-        return dense(codes, element.bits), scales
+        return pack_codes(codes, element.bits), scales
     bits, exponent = BLOCKS[kind]
     m = bits - 1
     codes, scales = [], []
@@ -131,7 +131,7 @@ def unpack(codes, scales, kind):
     """Return rows of float32 values."""
     if kind in SCALED:
         element = BLOCK_FORMATS[SCALED[kind]]
-        return element.decode(scales, sparse(codes, element.bits))
+        return element.decode(scales, unpack_codes(codes, element.bits))
     bits, exponent = BLOCKS[kind]
     m = bits - 1
     bias = 112 if exponent == "a" else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .abi import BLOCKS, COPY, F32, LIBRARY, PACK, SCALARS, UNPACK, part, run
+from .abi import BLOCKS, COPY, F32, LIBRARY, PACK, SCALARS, UNPACK, nest, run
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ttnn"
 
@@ -32,10 +32,10 @@ def test_block_floats(item, vectors):
     blocks, codes = len(values) // 16, item["bits"] * 2
     lanes = [4 * i for i in range(16)]
     got = np.zeros_like(packed)
-    assert run([part(PACK, [(blocks, 64, codes, 1)], F32, kind, (0, 64, 0), lanes, 0xFFFF)], values, got) == 0
+    assert run([nest(PACK, [(blocks, 64, codes, 1)], F32, kind, (0, 64, 0), lanes, 0xFFFF)], values, got) == 0
     assert np.array_equal(got, packed)
     back = np.zeros_like(unpacked)
-    assert run([part(UNPACK, [(blocks, codes, 64, 1)], kind, F32, (64, 0, 0), lanes, 0xFFFF)], packed, back) == 0
+    assert run([nest(UNPACK, [(blocks, codes, 64, 1)], kind, F32, (64, 0, 0), lanes, 0xFFFF)], packed, back) == 0
     assert np.array_equal(back.view(np.uint32), unpacked.view(np.uint32))
 
 
@@ -47,7 +47,7 @@ def test_casts_to_bfloat16_and_float8(vectors):
         source = np.ascontiguousarray(source).reshape(-1)
         got = np.zeros(expected.size, f"u{SCALARS[target].itemsize}")
         modes = [(source.size, 4, SCALARS[target].itemsize)]
-        assert run([part(COPY, modes, F32, target)], source, got) == 0
+        assert run([nest(COPY, modes, F32, target)], source, got) == 0
         assert np.array_equal(got, expected.reshape(-1).view(got.dtype))
 
 
@@ -59,5 +59,5 @@ def test_casts(item, vectors):
     expected = vectors["cast"][f"{item['id']}_out"].reshape(-1)
     got = np.zeros(expected.size, SCALARS[dst])
     modes = [(source.size, SCALARS[src].itemsize, SCALARS[dst].itemsize)]
-    assert run([part(COPY, modes, src, dst)], source, got) == 0
+    assert run([nest(COPY, modes, src, dst)], source, got) == 0
     assert np.array_equal(got.view(np.uint8), expected.astype(expected.dtype).view(np.uint8))

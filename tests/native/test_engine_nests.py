@@ -22,7 +22,7 @@ from .abi import (
     UNPACK,
     geometry,
     memory,
-    part,
+    nest,
     run,
 )
 
@@ -140,7 +140,7 @@ def test_copy(data):
     modes = list(zip(shape, src_strides, dst_strides, strict=True))
     places = (GUARD - src_low, GUARD - dst_low, 0)
     tables = (src_table, dst_table) if count else None
-    got = check(lambda: [part(COPY, modes, src_type, dst_type, places, tables=tables)], src, size)
+    got = check(lambda: [nest(COPY, modes, src_type, dst_type, places, tables=tables)], src, size)
     expected = np.full(size, POISON, np.uint8)
     for s, d in zip(src_table, dst_table, strict=True):
         rows = models.gather(src, models.offsets(modes, 1, places[0] + s), a)
@@ -159,7 +159,7 @@ def test_fill(data):
     fill = data.draw(st.binary(min_size=size, max_size=size))
     modes = [(n, 12345, s) for n, s in zip(shape, strides, strict=True)]
     got = check(
-        lambda: [part(FILL, modes, 99, dst_type, (-77, GUARD - low, 0), fill=fill)],
+        lambda: [nest(FILL, modes, 99, dst_type, (-77, GUARD - low, 0), fill=fill)],
         np.zeros(1, np.uint8),
         high - low + 2 * GUARD,
     )
@@ -212,7 +212,7 @@ def test_pack(data):
     modes = list(zip(shape, src_strides, dst_strides, aux_strides, strict=True))
     places = (GUARD - src_low, GUARD - dst_low, aux_start - aux_low)
     tables = (src_table, dst_table, aux_table) if count else None
-    got = check(lambda: [part(PACK, modes, src_type, kind, places, lanes, mask, fill.tobytes(), tables)], src, total)
+    got = check(lambda: [nest(PACK, modes, src_type, kind, places, lanes, mask, fill.tobytes(), tables)], src, total)
     expected = np.full(total, POISON, np.uint8)
     for s, d, x in zip(src_table, dst_table, aux_table, strict=True):
         start = models.offsets(modes, 1, places[0] + s)
@@ -265,7 +265,7 @@ def test_unpack(data):
     modes = list(zip(shape, src_strides, dst_strides, aux_strides, strict=True))
     places = (GUARD - src_low, GUARD - dst_low, aux_start - aux_low)
     tables = (src_table, dst_table, aux_table) if count else None
-    got = check(lambda: [part(UNPACK, modes, kind, dst_type, places, lanes, mask, tables=tables)], src, total)
+    got = check(lambda: [nest(UNPACK, modes, kind, dst_type, places, lanes, mask, tables=tables)], src, total)
     expected = np.full(total, POISON, np.uint8)
     for s, d, x in zip(src_table, dst_table, aux_table, strict=True):
         packed = models.gather(src, models.offsets(modes, 1, places[0] + s), codes)
@@ -290,7 +290,7 @@ def test_every_conversion(src_type, dst_type):
     if a.itemsize <= 2:  # every value of the small types
         src = np.arange(256**a.itemsize, dtype=f"u{a.itemsize}").view(np.uint8)
         count = 256**a.itemsize
-    got = check(lambda: [part(COPY, [(count, a.itemsize, b.itemsize)], src_type, dst_type)], src, count * b.itemsize)
+    got = check(lambda: [nest(COPY, [(count, a.itemsize, b.itemsize)], src_type, dst_type)], src, count * b.itemsize)
     expected = models.convert(src.reshape(-1, a.itemsize), src_type, dst_type)
     assert np.array_equal(got.reshape(-1, b.itemsize), expected)
 
@@ -320,7 +320,7 @@ def test_tiles(past, size, to_tiles, large):
     src = np.random.default_rng(size).integers(0, 256, height * width * size + 64, np.uint8)
     modes = tilized(height, width, size, to_tiles=to_tiles)
     total = height * width * size + 2 * GUARD
-    got = check(lambda: [part(COPY, modes, kind, kind, (5, GUARD, 0))], src, total, past=past)
+    got = check(lambda: [nest(COPY, modes, kind, kind, (5, GUARD, 0))], src, total, past=past)
     x = tiles_of(src[5 : 5 + height * width * size], height, width, size, to_tiles)
     assert np.array_equal(got[GUARD:-GUARD], x.reshape(-1))
     assert (got[:GUARD] == POISON).all()
@@ -345,7 +345,7 @@ def test_converting_tiles(past, to_tiles, pair, large):
     src = source_bytes(rng, height * width * a.itemsize, a)
     modes = tilized(height, width, a.itemsize, b.itemsize, to_tiles)
     total = height * width * b.itemsize + 2 * GUARD
-    got = check(lambda: [part(COPY, modes, *pair, (0, GUARD, 0))], src, total, past=past)
+    got = check(lambda: [nest(COPY, modes, *pair, (0, GUARD, 0))], src, total, past=past)
     rows = models.convert(src.reshape(-1, a.itemsize), *pair)
     x = tiles_of(rows.reshape(-1), height, width, b.itemsize, to_tiles)
     assert np.array_equal(got[GUARD:-GUARD], x.reshape(-1))
@@ -362,7 +362,7 @@ def test_large_transposes(dtype, shape, past):
     n, m = (shape[0] * 4 // size, shape[1]) if shape[0] > 100 else (shape[0], shape[1] * 4 // size)
     src = np.random.default_rng(1).integers(0, 256, n * m * size + 1, np.uint8)[1:]
     modes = [(n, m * size, size), (m, size, n * size)]
-    got = check(lambda: [part(COPY, modes, dtype, dtype, (0, GUARD, 0))], src, n * m * size + 2 * GUARD, past=past)
+    got = check(lambda: [nest(COPY, modes, dtype, dtype, (0, GUARD, 0))], src, n * m * size + 2 * GUARD, past=past)
     expected = src.reshape(n, m, size).transpose(1, 0, 2).reshape(-1)
     assert np.array_equal(got[GUARD:-GUARD], expected)
     assert (got[:GUARD] == POISON).all()
@@ -380,7 +380,7 @@ def test_large_permutations(axes, shape, pair, past):
     strides = np.empty(shape, a).strides
     result = memory(source.size * b.itemsize, past).view(b).reshape([shape[i] for i in axes])
     modes = [(shape[i], strides[i], s) for i, s in zip(axes, result.strides, strict=True)]
-    assert run([part(COPY, modes, *pair)], source, result, 2) == 0
+    assert run([nest(COPY, modes, *pair)], source, result, 2) == 0
     assert np.array_equal(result.view(np.uint8), np.ascontiguousarray(source.transpose(axes).astype(b)).view(np.uint8))
 
 
@@ -406,7 +406,7 @@ def test_large_packing_and_back(kind, past):
     packing = modes(2 * bits, 1)
     lanes = [4 * i for i in range(16)]
     packed = memory(down * across * tile, past, POISON)
-    assert run([part(PACK, packing, F32, kind, (0, 64, 0), lanes, 0xFFFF)], matrix, packed, 2) == 0
+    assert run([nest(PACK, packing, F32, kind, (0, 64, 0), lanes, 0xFFFF)], matrix, packed, 2) == 0
     blocks = matrix.reshape(down, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5).reshape(-1, 16)
     sample = rng.choice(len(blocks), 2000, replace=False)
     codes, scales = models.pack(blocks[sample], kind)
@@ -416,7 +416,7 @@ def test_large_packing_and_back(kind, past):
     assert data + 64 == tile
     back = memory(matrix.nbytes, past).view(np.float32).reshape(matrix.shape)
     unpacking = [(n, d, s, x) for n, s, d, x in packing]
-    assert run([part(UNPACK, unpacking, kind, F32, (64, 0, 0), lanes, 0xFFFF)], packed, back, 2) == 0
+    assert run([nest(UNPACK, unpacking, kind, F32, (64, 0, 0), lanes, 0xFFFF)], packed, back, 2) == 0
     back = back.reshape(down, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5).reshape(-1, 16)
     assert np.array_equal(back[sample].view(np.uint32), models.unpack(codes, scales, kind).view(np.uint32))
 
@@ -425,35 +425,35 @@ def test_several_parts_share_the_threads():
     rng = np.random.default_rng(4)
     src = rng.integers(0, 256, 6 << 20, np.uint8)
     pieces = [(0, 100), (100, 3 << 20), (3 << 20, 3 << 20), (3 << 20, (3 << 20) + 1), ((3 << 20) + 1, 6 << 20)]
-    parts = [part(COPY, [(stop - start, 1, 1)], 10, 10, (start, start, 0)) for start, stop in pieces]
-    assert np.array_equal(check(lambda: parts, src, len(src), threads=(1, 2, 3, 0)), src)
+    nests = [nest(COPY, [(stop - start, 1, 1)], 10, 10, (start, start, 0)) for start, stop in pieces]
+    assert np.array_equal(check(lambda: nests, src, len(src), threads=(1, 2, 3, 0)), src)
 
 
 def test_what_is_not_supported_writes_nothing():
     src, dst = np.ones(64, np.uint8), np.zeros(64, np.uint8)
-    good = part(COPY, [(4, 4, 4)], 1, 1)
+    good = nest(COPY, [(4, 4, 4)], 1, 1)
     lanes = [4 * i for i in range(16)]
     bad = [
-        part(9, [(4, 4, 4)], 1, 1),
-        part(COPY, [(4, 4, 4)], 1, 15),
-        part(COPY, [(4, 4, 4)], -1, 1),
-        part(COPY, [(4, 4, 4)], 100, 100),
-        part(PACK, [], 1, 1, lanes=lanes, mask=0xFFFF),
-        part(PACK, [], 1, 106, lanes=lanes, mask=0xFFFF),
-        part(PACK, [], 1, 113, lanes=lanes, mask=0xFFFF),
-        part(UNPACK, [], 111, 1, lanes=lanes, mask=0xFFFF),
-        part(UNPACK, [], 1, 1, lanes=lanes, mask=0xFFFF),
-        part(PACK, [], 1, 100, lanes=lanes[:8], mask=0xFF),
-        part(FILL, [(4, 4, 4)], 1, 100),
+        nest(9, [(4, 4, 4)], 1, 1),
+        nest(COPY, [(4, 4, 4)], 1, 15),
+        nest(COPY, [(4, 4, 4)], -1, 1),
+        nest(COPY, [(4, 4, 4)], 100, 100),
+        nest(PACK, [], 1, 1, lanes=lanes, mask=0xFFFF),
+        nest(PACK, [], 1, 106, lanes=lanes, mask=0xFFFF),
+        nest(PACK, [], 1, 113, lanes=lanes, mask=0xFFFF),
+        nest(UNPACK, [], 111, 1, lanes=lanes, mask=0xFFFF),
+        nest(UNPACK, [], 1, 1, lanes=lanes, mask=0xFFFF),
+        nest(PACK, [], 1, 100, lanes=lanes[:8], mask=0xFF),
+        nest(FILL, [(4, 4, 4)], 1, 100),
     ]
     for p in bad:
         assert run([good, p], src, dst) < 0
-    deep = part(COPY, [(1, 1, 1)] * MAX_RANK, 1, 1)
+    deep = nest(COPY, [(1, 1, 1)] * MAX_RANK, 1, 1)
     deep.rank = MAX_RANK + 1
     assert run([good, deep], src, dst) < 0
     assert not dst.any()
     assert run([], src, dst) == 0
-    assert run([part(COPY, [(1, 1, 1)] * MAX_RANK, 1, 1)], src, dst) == 0
+    assert run([nest(COPY, [(1, 1, 1)] * MAX_RANK, 1, 1)], src, dst) == 0
     assert dst[:4].all()
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tilewright.formats import BLOCK_FORMATS, cast
-from tilewright.formats.bits import dense
+from tilewright.formats.element_encoding import pack_codes
 
-from .abi import F32, LIBRARY, PACK, SCALARS, SCALED, UNPACK, memory, part
+from .abi import F32, LIBRARY, PACK, SCALARS, SCALED, UNPACK, memory, nest
 from .levels import LEVELS, at_level, run_at
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
@@ -92,7 +92,7 @@ def packed(run, kind, scalar, values, lanes=None):
     lanes = [size * i for i in range(block)] if lanes is None else lanes
     room = -(-len(values) * codes // 64) * 64
     out = memory(room + len(values) + GUARD, 0, POISON)
-    p = part(PACK, [(len(values), values.strides[0], codes, 1)], scalar, kind, (0, 0, room), lanes, (1 << block) - 1)
+    p = nest(PACK, [(len(values), values.strides[0], codes, 1)], scalar, kind, (0, 0, room), lanes, (1 << block) - 1)
     assert run_at(run, [p], values, out, 1) == 0
     assert (out[len(values) * codes : room] == POISON).all()
     assert (out[room + len(values) :] == POISON).all()
@@ -110,7 +110,7 @@ def wanted(kind):
     element = BLOCK_FORMATS[SCALED[kind]]
     values = inputs(element.block)
     scales, codes = element.encode(values)
-    return values, dense(codes, element.bits), scales
+    return values, pack_codes(codes, element.bits), scales
 
 
 def test_packing(run, kind, wanted):
@@ -128,7 +128,7 @@ def test_packing_out_of_order(run, kind, wanted):
     scales, codes = element.encode(values[:, ::-1])
     made = packed(run, kind, F32, np.ascontiguousarray(values), [4 * i for i in reversed(range(block))])
     np.testing.assert_array_equal(made[1], scales)
-    np.testing.assert_array_equal(made[0], dense(codes, element.bits))
+    np.testing.assert_array_equal(made[0], pack_codes(codes, element.bits))
 
 
 @pytest.mark.parametrize("scalar", [BF16, F16])
@@ -140,7 +140,7 @@ def test_packing_every_number_of_sixteen_bits(run, kind, scalar):
     scales, codes = element.encode(values)
     made = packed(run, kind, scalar, values)
     np.testing.assert_array_equal(made[1], scales)
-    np.testing.assert_array_equal(made[0], dense(codes, element.bits))
+    np.testing.assert_array_equal(made[0], pack_codes(codes, element.bits))
 
 
 @pytest.mark.parametrize("scalar", [F32, BF16, F16])
@@ -152,12 +152,12 @@ def test_unpacking_every_code_under_every_scale(run, kind, scalar, turned):
     codes = np.tile(every.astype(np.uint8).reshape(-1, block), (256, 1))
     scales = np.repeat(np.arange(256, dtype=np.uint8), len(every) // block)
     count = len(scales)
-    data = np.concatenate([dense(codes, element.bits).reshape(-1), scales])
+    data = np.concatenate([pack_codes(codes, element.bits).reshape(-1), scales])
     out = memory(count * block * dtype.itemsize + GUARD, 0, POISON)
     order = list(reversed(range(block))) if turned else list(range(block))
     lanes = [dtype.itemsize * i for i in order]
     modes = [(count, size, block * dtype.itemsize, 1)]
-    p = part(UNPACK, modes, kind, scalar, (0, 0, count * size), lanes, (1 << block) - 1)
+    p = nest(UNPACK, modes, kind, scalar, (0, 0, count * size), lanes, (1 << block) - 1)
     assert run_at(run, [p], data, out, 1) == 0
     expected = cast(element.decode(scales, codes), dtype)
     found = out[:-GUARD].reshape(count, block, dtype.itemsize)[:, order]
@@ -186,14 +186,14 @@ def test_tiles_of_faces_and_back(run, kind, scalar, past, extra):
     ]
     lanes = [i // 16 * pitch * size + i % 16 * size for i in range(block)]
     out = memory(height // 32 * across * tile + GUARD, past, POISON)
-    p = part(PACK, modes, scalar, kind, (0, scales, 0), lanes, (1 << block) - 1)
+    p = nest(PACK, modes, scalar, kind, (0, scales, 0), lanes, (1 << block) - 1)
     assert run_at(run, [p], matrix, out, 2) == 0
     faces = matrix[:, :width].reshape(height // 32, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5)
     expected = element.pack(np.ascontiguousarray(faces))
     np.testing.assert_array_equal(out[:-GUARD], expected)
     assert (out[-GUARD:] == POISON).all()
     back = memory(height * pitch * size, past, POISON).view(dtype).reshape(height, pitch)
-    p = part(UNPACK, [(n, d, s, x) for n, s, d, x in modes], kind, scalar, (scales, 0, 0), lanes, (1 << block) - 1)
+    p = nest(UNPACK, [(n, d, s, x) for n, s, d, x in modes], kind, scalar, (scales, 0, 0), lanes, (1 << block) - 1)
     assert run_at(run, [p], out, back, 2) == 0
     values = cast(element.unpack(expected), dtype).reshape(faces.shape).transpose(0, 2, 4, 1, 3, 5)
     np.testing.assert_array_equal(back[:, :width].copy().view(np.uint8), values.reshape(height, width).view(np.uint8))

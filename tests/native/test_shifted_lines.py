@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from . import models
-from .abi import BLOCKS, COPY, F32, LIBRARY, PACK, SCALARS, UNPACK, memory, part
+from .abi import BLOCKS, COPY, F32, LIBRARY, PACK, SCALARS, UNPACK, memory, nest
 from .levels import LEVELS, at_level, run_at
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
@@ -59,7 +59,7 @@ def check_tiles(tw_run, pair, to_tiles, past, columns, pitch, rows=ROWS):
     touched[:, columns:] = False
     touched = np.ones(len(expected), bool) if to_tiles else np.repeat(touched.reshape(-1), b.itemsize)
     assert touched.sum() >= 8 << 20  # large enough to be streamed
-    check(tw_run, lambda: part(COPY, modes, *pair, (0, GUARD, 0)), source, expected, touched, past)
+    check(tw_run, lambda: nest(COPY, modes, *pair, (0, GUARD, 0)), source, expected, touched, past)
 
 
 def large(size, rows=ROWS):
@@ -128,7 +128,7 @@ def test_blocks(tw_run, past, extra, scalar, kind):
     tile = 1024 * bits // 8 + 64
     packing = block_modes(ROWS, columns, pitch, dtype.itemsize, kind, True)
     packed = memory(ROWS // 32 * across * tile, past, POISON)
-    p = part(PACK, packing, scalar, kind, (0, 64, 0), lanes, 0xFFFF)
+    p = nest(PACK, packing, scalar, kind, (0, 64, 0), lanes, 0xFFFF)
     assert run_at(tw_run, [p], source, packed, 2) == 0
 
     def in_blocks(array):
@@ -146,7 +146,7 @@ def test_blocks(tw_run, past, extra, scalar, kind):
     assert np.array_equal(np.ascontiguousarray(tiles[:, 64:]).reshape(-1, 2 * bits)[sample], codes)
 
     back = memory(ROWS * pitch * dtype.itemsize + GUARD, past, POISON)
-    p = part(UNPACK, [(n, c, s, x) for n, s, c, x in packing], kind, scalar, (64, 0, 0), lanes, 0xFFFF)
+    p = nest(UNPACK, [(n, c, s, x) for n, s, c, x in packing], kind, scalar, (64, 0, 0), lanes, 0xFFFF)
     assert run_at(tw_run, [p], packed, back, 2) == 0
     assert (back[-GUARD:] == POISON).all()
     result = back[:-GUARD].view(dtype).reshape(ROWS, pitch)

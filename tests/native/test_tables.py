@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from . import models
-from .abi import COPY, LIBRARY, SCALARS, memory, part
+from .abi import COPY, LIBRARY, SCALARS, memory, nest
 from .levels import LEVELS, at_level, run_at
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
@@ -35,7 +35,7 @@ def check(tw_run, size, run, outer, order, past, gap, threads):
         took = models.offsets(modes, 1, int(a))
         put = models.offsets(modes, 2, int(b))
         models.scatter(expected, put, models.gather(src, took, size))
-    assert run_at(tw_run, [part(COPY, modes, BYTES[size], BYTES[size], tables=tables)], src, dst, threads) == 0
+    assert run_at(tw_run, [nest(COPY, modes, BYTES[size], BYTES[size], tables=tables)], src, dst, threads) == 0
     assert np.array_equal(dst, expected)
 
 

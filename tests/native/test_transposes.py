@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from .abi import COPY, LIBRARY, memory, part, run
+from .abi import COPY, LIBRARY, memory, nest, run
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
 
@@ -49,7 +49,7 @@ def check(size, modes, past=(0, 0), threads=(1, 2), tables=None):
     for count in threads:
         got = memory(len(expected), past[1] - GUARD, POISON)
         assert (
-            run([part(COPY, modes, TYPES[size], TYPES[size], (GUARD, GUARD, 0), tables=tables)], src, got, count) == 0
+            run([nest(COPY, modes, TYPES[size], TYPES[size], (GUARD, GUARD, 0), tables=tables)], src, got, count) == 0
         )
         assert np.array_equal(got, expected)
 

@@ -15,7 +15,7 @@ DRIVERS = {"opencl": opencl_engine, "cuda": cuda_engine}
 
 @pytest.fixture(params=["host", "opencl", "cuda"])
 def context(request):
-    reason = DRIVERS[request.param].why_not() if request.param in DRIVERS else None
+    reason = DRIVERS[request.param].unavailable_reason() if request.param in DRIVERS else None
     if reason:
         pytest.skip(reason)
     return DeviceContext(request.param)
@@ -47,8 +47,8 @@ def test_a_view_of_the_host_becomes_a_device_buffer(context):
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_buffers_of_a_device_are_moved_there(name):
-    if DRIVERS[name].why_not():
-        pytest.skip(DRIVERS[name].why_not())
+    if DRIVERS[name].unavailable_reason():
+        pytest.skip(DRIVERS[name].unavailable_reason())
     context = DeviceContext(name)
     values = np.random.default_rng(3).standard_normal(40 * 50).astype(np.float32)
     device = context.enqueue_create_buffer["float32"](values.size)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright.tiling import Input, Output, Pipeline, Tiler
-from tilewright.tiling.ports import chunks_of
+from tilewright.tiling.endpoints import chunk_shape
 
 from .chunked import Chunked
 
@@ -50,5 +50,5 @@ def test_what_says_nothing_of_chunks_has_none():
     class Odd:
         chunks = ((3, 3), (4,))  # as dask does
 
-    assert chunks_of(Odd()) is None
-    assert chunks_of(Chunked(np.zeros(6), (3,))) == (3,)
+    assert chunk_shape(Odd()) is None
+    assert chunk_shape(Chunked(np.zeros(6), (3,))) == (3,)

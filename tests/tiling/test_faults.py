@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tilewright import TransferError
-from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedEngine, Tiler
-from tilewright.tiling.simulation import COMPLETIONS
+from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedQueue, Tiler
+from tilewright.tiling.transfers import COMPLETIONS
 
 from .pipelines import SCHEMES
 
@@ -91,10 +91,10 @@ def test_a_fault_in_the_compute_is_raised_as_it_is(scheme, at):
 @pytest.mark.parametrize("completion", COMPLETIONS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_faults_leave_nothing_under_way(scheme, completion):
-    engine = SimulatedEngine(completion)
+    queue = SimulatedQueue(completion)
     with pytest.raises(TransferError, match="tile 3"):
-        pipeline(Store(3), Store(), scheme=scheme, engine=engine).run(lambda x, y: np.copyto(y, x))
-    assert not engine.under_way
+        pipeline(Store(3), Store(), scheme=scheme, queue=queue).run(lambda x, y: np.copyto(y, x))
+    assert not queue.pending
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -108,7 +108,7 @@ def test_a_run_can_be_cancelled(scheme):
         if count >= 5:
             switch.set()
 
-    with pytest.raises(CancelledError, match="are exported"):
+    with pytest.raises(CancelledError, match="after exporting"):
         pipeline(Store(), target, scheme=scheme).run(lambda x, y: np.copyto(y, x), progress=progress, cancel=switch)
     assert 5 <= done[-1] <= len(target.written) < TILES
 

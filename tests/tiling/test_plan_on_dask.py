@@ -59,7 +59,7 @@ def test_retries_run_again(client, tmp_path):
     report = plan_tiles(before, after, tile=(20, 20)).run(flaky, client.get_executor(), retries=2)
     assert (report.tasks, report.retried) == (6, 12)
     assert (np.load(after) == -source).all()
-    with pytest.raises(TransferError, match="failed 2 times; the last time with ZeroDivisionError") as caught:
+    with pytest.raises(TransferError, match="failed 2 times; last error: ZeroDivisionError") as caught:
         plan_tiles(before, after, tile=(20, 20)).run(lambda x, y: 1 // 0, client.get_executor(), retries=1)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import CancelledError, plan_tiles
-from tilewright.tiling.plan_running import run_task
+from tilewright.tiling.plan_task import run_task
 
 from .pipelines import stencils
 

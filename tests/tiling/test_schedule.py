@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError
-from tilewright.tiling import Input, Output, Pipeline, Schedule, SimulatedEngine, Tiler
-from tilewright.tiling.schedule import Compute, Export, Import, Key, Phase, Wait
+from tilewright.tiling import Input, Output, Pipeline, Schedule, SimulatedQueue, Tiler
+from tilewright.tiling.schedule import Compute, Export, Import, Phase, TransferKey, Wait
 
 SCHEMES = ["duplex", "double", "simplex", "buffered"]
 
@@ -27,7 +27,7 @@ def test_every_transfer_is_started_once_and_retired_once(schedule):
     started, retired, computed = Counter(), Counter(), []
     for action in schedule.actions():
         if isinstance(action, Import | Export):
-            started[Key(type(action).__name__.lower(), action.tile, action.operand)] += 1
+            started[TransferKey(type(action).__name__.lower(), action.tile, action.operand)] += 1
         elif isinstance(action, Wait):
             retired.update(action.retires)
         else:
@@ -53,7 +53,7 @@ def test_no_buffer_is_touched_while_something_else_may_use_it(schedule):
                 assert content[place] == ("computed", action.tile)
             else:
                 content[place] = ("imported", action.tile)
-            owner[place] = Key(kind, action.tile, action.operand)
+            owner[place] = TransferKey(kind, action.tile, action.operand)
         elif isinstance(action, Wait):
             owner = {place: key for place, key in owner.items() if key not in action.retires}
         else:
@@ -79,8 +79,8 @@ def test_direct_transfers_follow_whatever_has_their_buffer(tiles, operands, dept
         holder = owner.get(place)
         assert holder is None or holder in action.after
         if kind == "export":
-            assert holder == Key("import", action.tile, action.operand)
-        owner[place] = Key(kind, action.tile, action.operand)
+            assert holder == TransferKey("import", action.tile, action.operand)
+        owner[place] = TransferKey(kind, action.tile, action.operand)
         flying.add(owner[place])
         started.append(owner[place])
     assert not flying
@@ -108,24 +108,24 @@ def test_imports_and_exports_run_beside_the_compute():
                 flying -= set(action.retires)
             elif isinstance(action, Compute):
                 if 1 <= action.tile < 8:
-                    assert Key("import", action.tile + 1) in flying
-                    assert Key("export", action.tile - 1) in flying
+                    assert TransferKey("import", action.tile + 1) in flying
+                    assert TransferKey("export", action.tile - 1) in flying
             else:
-                flying.add(Key(type(action).__name__.lower(), action.tile, action.operand))
+                flying.add(TransferKey(type(action).__name__.lower(), action.tile, action.operand))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_run_does_what_the_schedule_says(scheme):
     started = []
 
-    class Watched(SimulatedEngine):
+    class Watched(SimulatedQueue):
         def start(self, transfer):
             started.append((transfer.kind, transfer.tile, transfer.operand))
             super().start(transfer)
 
     tiler = Tiler((10,), (3,))
     pipeline = Pipeline(
-        [Input(np.zeros(10), tiler)], [Output(np.zeros(10), tiler)], scheme=scheme, engine=Watched("fifo")
+        [Input(np.zeros(10), tiler)], [Output(np.zeros(10), tiler)], scheme=scheme, queue=Watched("fifo")
     )
     planned = [
         (type(action).__name__.lower(), action.tile, action.operand)
@@ -145,12 +145,19 @@ def test_schedules_are_values():
     schedule = Schedule("buffered", 3, depth=3)
     assert eval(repr(schedule), {"Schedule": Schedule}) == schedule  # noqa: S307 - a repr can be pasted back
     phase = list(schedule)[1]
-    names = {"Phase": Phase, "Import": Import, "Export": Export, "Wait": Wait, "Compute": Compute, "Key": Key}
+    names = {
+        "Phase": Phase,
+        "Import": Import,
+        "Export": Export,
+        "Wait": Wait,
+        "Compute": Compute,
+        "TransferKey": TransferKey,
+    }
     assert eval(repr(phase), names) == phase  # noqa: S307
 
 
 def test_what_is_no_scheme():
-    with pytest.raises(LayoutError, match="no scheme"):
+    with pytest.raises(LayoutError, match="unknown scheme"):
         Schedule("triple", 3)
     with pytest.raises(LayoutError, match="at least 1"):
         Schedule("buffered", 3, depth=0)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
-from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedEngine, Tiler, Trace, straight, stream
-from tilewright.tiling.mapped import MappedPort
-from tilewright.tiling.simulation import COMPLETIONS
+from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedQueue, Tiler, Trace, pipeline, stream
+from tilewright.tiling.mapped_endpoint import MappedEndpoint
+from tilewright.tiling.transfers import COMPLETIONS
 
 from .pipelines import stencils
 
@@ -53,7 +53,7 @@ def test_a_stencil_is_what_numpy_says(stencil, completion, sliced):
         overlap=stencil.halo,
         pad=stencil.fill,
         order=stencil.order,
-        engine=SimulatedEngine(completion),
+        queue=SimulatedQueue(completion),
     )
     assert (target == stencil.expected()).all()
 
@@ -71,7 +71,7 @@ def test_a_tile_wholly_outside_is_all_padding(sliced):
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_without_a_compute_the_source_is_copied(completion, depth):
     source, target = numbers((50, 40)), np.zeros((50, 40), np.float32)
-    stream(source, target, tile=(7, 9), depth=depth, engine=SimulatedEngine(completion, 1))
+    stream(source, target, tile=(7, 9), depth=depth, queue=SimulatedQueue(completion, 1))
     assert (target == source).all()
 
 
@@ -121,7 +121,7 @@ def test_a_map_whose_file_was_replaced_is_read_through_the_map(tmp_path):
     mapped = np.memmap(tmp_path / "a", np.int32, "r", shape=(64, 1024))
     new.tofile(tmp_path / "b")
     (tmp_path / "b").replace(tmp_path / "a")
-    assert MappedPort(mapped)._file == -1
+    assert MappedEndpoint(mapped)._file == -1
     target = np.zeros_like(old)
     stream(mapped, target, tile=(32, 1024))
     assert (target == old).all()
@@ -130,7 +130,7 @@ def test_a_map_whose_file_was_replaced_is_read_through_the_map(tmp_path):
 def test_a_file_that_ends_too_early_is_an_error(tmp_path):
     numbers((64, 1024), np.int32).tofile(tmp_path / "a")
     mapped = np.memmap(tmp_path / "a", np.int32, "r", shape=(64, 1024))
-    port = MappedPort(mapped)
+    port = MappedEndpoint(mapped)
     if port._file < 0:
         pytest.skip("this system does not say which file is mapped")
     with (tmp_path / "a").open("r+b") as file:
@@ -188,7 +188,7 @@ def test_numba_functions():
 
 @pytest.mark.parametrize("compute", [doubled, None])
 def test_progress_and_cancel(compute, monkeypatch):
-    monkeypatch.setattr(straight, "BAND_BYTES", 1)
+    monkeypatch.setattr(pipeline, "BAND_BYTES", 1)
     source, target = numbers((100, 100)), np.zeros((100, 100), np.float32)
     done = []
     stream(source, target, compute, tile=(10, 100), progress=lambda n, of: done.append((n, of)))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import TransferError
-from tilewright.tiling import CancelledError, Event, Input, Output, Pipeline, Tiler, export, import_
-from tilewright.tiling.tensors import ExternalTensor, InternalTensor
+from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, TransferEvent, export, import_
+from tilewright.tiling.transfer_tensors import ExternalTensor, InternalTensor
 
 from .pipelines import SCHEMES, stencils
 
@@ -20,11 +20,11 @@ FAULTS = ["none", "none", "drop", "late", "twice", "start", "wait", "work", "can
 
 
 class UnrulyError(Exception):
-    """What an engine raises."""
+    """What an queue raises."""
 
 
 class Unruly:
-    """An engine that runs what was started whenever it likes: any order, in threads or not, and with one fault."""
+    """An queue that runs what was started whenever it likes: any order, in threads or not, and with one fault."""
 
     def __init__(self, seed, fault):
         self.random, self.fault = random.Random(seed), fault
@@ -99,14 +99,14 @@ class Unruly:
 )
 def test_any_engine_gives_the_right_result_or_an_error(stencil, scheme, depth, fault, seed):
     target, expected = np.full(stencil.space, -1, np.int64), stencil.expected()
-    engine, switch = Unruly(seed, fault), threading.Event()
+    queue, switch = Unruly(seed, fault), threading.Event()
     options = {"scheme": "double"} if scheme == "steps" else {"scheme": scheme}
     if scheme == "buffered":
         options["depth"] = depth
-    chosen = stencil.pipeline(target, engine=engine, **options)
+    chosen = stencil.pipeline(target, queue=queue, **options)
 
     def progress(done, _):
-        if fault == "cancel" and done > engine.at:
+        if fault == "cancel" and done > queue.at:
             switch.set()
 
     problem = None
@@ -119,11 +119,11 @@ def test_any_engine_gives_the_right_result_or_an_error(stencil, scheme, depth, f
     except (UnrulyError, TransferError) as found:
         problem = found
     snapshot = target.copy()
-    engine.close()
+    queue.close()
     assert (target == snapshot).all(), "something was written after the run had ended"
     if problem is None:
         assert (target == expected).all()
-        assert fault not in ("start", "wait", "work") or not engine.faulty  # others may be made good
+        assert fault not in ("start", "wait", "work") or not queue.faulty  # others may be made good
         return
     assert fault not in ("none", "twice"), problem
     assert isinstance(problem, CancelledError) == (fault == "cancel")
@@ -140,11 +140,11 @@ def test_outputs_that_overlap_are_written_in_the_order_of_the_tiles(size, tile, 
     source, target, expected = np.zeros(size), np.full(size, -1.0), np.full(size, -1.0)
     for number, box in enumerate(tiler):
         expected[box.slices] = number
-    engine = Unruly(seed, "none")
-    pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], scheme=scheme, engine=engine)
+    queue = Unruly(seed, "none")
+    pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], scheme=scheme, queue=queue)
     for step in pipeline.steps():
         step.outputs[0][...] = step.tile
-    engine.close()
+    queue.close()
     assert (target == expected).all()
 
 
@@ -152,23 +152,23 @@ def test_what_repeats_the_space_is_not_read_in_place():
     a = np.arange(10.0)
     tiler = Tiler((10,), (4,), 0, 2)
     for fill in ("wrap", "edge", "reflect", "symmetric"):
-        with pytest.raises(TransferError, match="share memory but not their tiles"):
+        with pytest.raises(TransferError, match="share memory but not tiles"):
             Pipeline([Input(a, tiler, fill)], [Output(a, tiler)])
     Pipeline([Input(a, tiler, 0)], [Output(a, tiler)]).run(lambda x, y: np.multiply(x, 2, out=y))
     assert (a == 2 * np.arange(10)).all()
 
 
-def test_an_event_whose_engine_cannot_start_a_transfer_does_not_wait_for_it():
+def test_an_event_whose_queue_cannot_start_a_transfer_does_not_wait_for_it():
     whole, inner = ExternalTensor(np.arange(8)), InternalTensor(np.zeros(4, int))
-    engine = Unruly(0, "start")
-    engine.at = 0
-    event = Event(engine)
+    queue = Unruly(0, "start")
+    queue.at = 0
+    event = TransferEvent(queue)
     with pytest.raises(UnrulyError):
         import_(inner, whole.sub(0, 4), event)
     with pytest.raises(TransferError, match="UnrulyError: no more threads"):
         event.wait()
-    dropped = Event(Unruly(0, "drop"))
-    dropped.engine.at = 0
+    dropped = TransferEvent(Unruly(0, "drop"))
+    dropped.queue.at = 0
     export(inner, whole.sub(0, 4), dropped)
-    with pytest.raises(TransferError, match=r"the engine returned from wait\(\) before it was over"):
+    with pytest.raises(TransferError, match=r"the queue returned from wait\(\) before it was over"):
         dropped.wait()

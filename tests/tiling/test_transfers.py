@@ -9,21 +9,30 @@ import numpy as np
 import pytest
 
 from tilewright import TransferError
-from tilewright.tiling import Event, ExternalTensor, InlineEngine, InternalTensor, ThreadEngine, export, import_, wait
+from tilewright.tiling import (
+    ExternalTensor,
+    InlineQueue,
+    InternalTensor,
+    ThreadQueue,
+    TransferEvent,
+    export,
+    import_,
+    wait,
+)
 from tilewright.tiling.transfers import Transfer
 
 BIG = 1 << 20
 
 
 @pytest.fixture
-def engine():
-    with ThreadEngine(workers=2, inline_below=0) as made:
+def queue():
+    with ThreadQueue(workers=2, inline_below=0) as made:
         yield made
     assert not [t for t in threading.enumerate() if t.name.startswith("tilewright-transfer") and t in made._threads]
 
 
-def test_an_event_gathers_transfers_and_can_be_used_again(engine):
-    event = Event(engine)
+def test_an_event_gathers_transfers_and_can_be_used_again(queue):
+    event = TransferEvent(queue)
     source = ExternalTensor(np.arange(100))
     rooms = [InternalTensor(np.zeros(10, int)) for _ in range(10)]
     for _ in range(2):
@@ -36,39 +45,39 @@ def test_an_event_gathers_transfers_and_can_be_used_again(engine):
     assert [room.array()[0] for room in rooms] == list(range(0, 100, 10))
 
 
-def test_several_events_are_waited_for_together(engine):
+def test_several_events_are_waited_for_together(queue):
     target = np.zeros(20, int)
-    events = [Event(engine), Event(engine)]
+    events = [TransferEvent(queue), TransferEvent(queue)]
     for k, event in enumerate(events):
         export(InternalTensor(np.full(10, k + 1)), ExternalTensor(target).sub(10 * k, 10), event)
     wait(*events)
     assert target.tolist() == [1] * 10 + [2] * 10
 
 
-def test_transfers_run_off_the_calling_thread(engine):
+def test_transfers_run_off_the_calling_thread(queue):
     seen = []
-    event = Event(engine)
+    event = TransferEvent(queue)
     event.add(Transfer("import", 0, lambda: seen.append(threading.current_thread()), BIG))
     event.wait()
     assert seen[0] is not threading.current_thread()
 
 
 def test_small_transfers_are_not_handed_over():
-    engine = ThreadEngine()
+    queue = ThreadQueue()
     seen = []
-    engine.start(Transfer("import", 0, lambda: seen.append(threading.current_thread()), 64))
+    queue.start(Transfer("import", 0, lambda: seen.append(threading.current_thread()), 64))
     assert seen == [threading.current_thread()]
-    assert not engine._threads
+    assert not queue._threads
 
 
-def test_an_error_surfaces_at_the_wait_after_all_transfers_are_over(engine):
+def test_an_error_surfaces_at_the_wait_after_all_transfers_are_over(queue):
     ended = []
 
     def slow():
         time.sleep(0.05)
         ended.append(True)
 
-    event = Event(engine)
+    event = TransferEvent(queue)
     event.add(Transfer("import", 5, lambda: {}[1], BIG))
     event.add(Transfer("import", 6, slow, BIG))
     with pytest.raises(TransferError, match="import of tile 5 failed: KeyError") as caught:
@@ -78,9 +87,9 @@ def test_an_error_surfaces_at_the_wait_after_all_transfers_are_over(engine):
     assert event.finished
 
 
-def test_a_transfer_does_not_start_when_what_it_follows_has_failed(engine):
+def test_a_transfer_does_not_start_when_what_it_follows_has_failed(queue):
     ran = []
-    event = Event(engine)
+    event = TransferEvent(queue)
     first = event.add(Transfer("export", 1, lambda: 1 // 0, BIG))
     second = event.add(Transfer("import", 3, lambda: ran.append(True), BIG, after=[first]))
     with pytest.raises(TransferError, match="export of tile 1 failed"):
@@ -89,14 +98,14 @@ def test_a_transfer_does_not_start_when_what_it_follows_has_failed(engine):
     assert "not started" in str(second.error)
 
 
-def test_transfers_follow_what_they_depend_on(engine):
+def test_transfers_follow_what_they_depend_on(queue):
     order = []
 
     def late():
         time.sleep(0.05)
         order.append("export")
 
-    event = Event(engine)
+    event = TransferEvent(queue)
     first = event.add(Transfer("export", 1, late, BIG))
     event.add(Transfer("import", 3, lambda: order.append("import"), BIG, after=[first]))
     event.wait()
@@ -107,7 +116,7 @@ def test_an_interrupt_in_a_transfer_stays_one():
     def stop():
         raise KeyboardInterrupt
 
-    event = Event(InlineEngine())
+    event = TransferEvent(InlineQueue())
     event.add(Transfer("import", 1, stop))
     with pytest.raises(KeyboardInterrupt):
         event.wait()
@@ -115,9 +124,9 @@ def test_an_interrupt_in_a_transfer_stays_one():
 
 def test_what_is_moved_must_not_share_memory():
     memory = np.arange(10)
-    with pytest.raises(TransferError, match="share memory"):
+    with pytest.raises(TransferError, match="overlap in memory"):
         import_(InternalTensor(memory[2:6]), ExternalTensor(memory).sub(5, 4))
-    with pytest.raises(TransferError, match="share memory"):
+    with pytest.raises(TransferError, match="overlap in memory"):
         export(InternalTensor(memory[2:6]), ExternalTensor(memory).sub(5, 4))
     import_(InternalTensor(memory[2:6]), ExternalTensor(memory).sub(6, 4)).wait()
     assert memory.tolist() == [0, 1, 6, 7, 8, 9, 6, 7, 8, 9]
@@ -138,22 +147,22 @@ def test_a_forked_process_has_an_engine_of_its_own():
 
 def test_an_engine_needs_threads():
     with pytest.raises(TransferError, match="at least 1"):
-        ThreadEngine(0)
+        ThreadQueue(0)
 
 
 def test_a_closed_engine_opens_again():
-    engine = ThreadEngine(inline_below=0)
+    queue = ThreadQueue(inline_below=0)
     for _ in range(2):
         transfer = Transfer("import", 0, lambda: None, BIG)
-        engine.start(transfer)
-        engine.close()
+        queue.start(transfer)
+        queue.close()
         assert transfer.finished
-        assert not engine._threads
+        assert not queue._threads
 
 
 def test_an_engine_that_was_interrupted_while_it_started_is_closed(monkeypatch):
     a, b = np.arange(8), np.zeros(8, int)
-    engine = ThreadEngine(workers=2, inline_below=0)
+    queue = ThreadQueue(workers=2, inline_below=0)
     start, begun = threading.Thread.start, []
 
     def stops(thread):
@@ -165,6 +174,6 @@ def test_an_engine_that_was_interrupted_while_it_started_is_closed(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", stops)
         with pytest.raises(KeyboardInterrupt):
-            import_(InternalTensor(b), ExternalTensor(a), Event(engine))
-    engine.close()
+            import_(InternalTensor(b), ExternalTensor(a), TransferEvent(queue))
+    queue.close()
     assert not begun[0].is_alive()

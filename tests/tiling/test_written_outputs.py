@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.tiling.pipelines import SCHEMES
 from tilewright import TransferError
-from tilewright.tiling import Input, Output, Pipeline, SimulatedEngine, Tiler, plan_tiles, stream
+from tilewright.tiling import Input, Output, Pipeline, SimulatedQueue, Tiler, plan_tiles, stream
 
 RUNS = {
     **{scheme: lambda a, b, f, scheme=scheme: stream(a, b, f, tile=(4, 4), scheme=scheme) for scheme in SCHEMES},
     "workers": lambda a, b, f: stream(a, b, f, tile=(4, 4), workers=2, concurrent=True),
-    "engine": lambda a, b, f: stream(a, b, f, tile=(4, 4), engine=SimulatedEngine("lifo")),
+    "queue": lambda a, b, f: stream(a, b, f, tile=(4, 4), queue=SimulatedQueue("lifo")),
     "plan": lambda a, b, f: plan_tiles(a, b, tile=(4, 4)).run(f, retries=0),
 }
 
@@ -40,7 +40,7 @@ def test_what_a_compute_returns_is_an_output_or_refused():
             target = np.zeros((8, 8))
             run(np.ones((8, 8)), target, lambda x, y, same=same: (lost(x, y), same(y))[1])
             assert (target == 1).all(), name
-    with pytest.raises(TransferError, match=r"returned a float64, .* there is no output: append it to a list"):
+    with pytest.raises(TransferError, match=r"returned a float64, .* append it to a list"):
         stream(np.ones((8, 8)), [], np.sum, tile=(4, 4))
 
 

@@ -70,7 +70,7 @@ def simplex(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.g
 SCHEMES = {"double": double, "duplex": duplex, "simplex": simplex}
 
 
-def halo_of(case):
+def as_halo(case):
     """Return the leading halo, (front, top, left): by how much a compute shifts its reads."""
     left, _, top, _, front, _ = case["augmentation"]
     return front, top, left
@@ -78,7 +78,7 @@ def halo_of(case):
 
 def kernel_of(case):
     """Return the compute of a case, on tensors, with the arithmetic of its type."""
-    shift = halo_of(case)
+    shift = as_halo(case)
 
     def at(tile, out, dz=0, dy=0, dx=0):
         steps = [s + d for s, d in zip(shift, (dz, dy, dx), strict=True)]

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tilewright import ttl
-from tilewright.tiling import SimulatedEngine
+from tilewright.tiling import SimulatedQueue
 from tilewright.tiling.schedule import Compute, Export, Import, Wait
-from tilewright.tiling.simulation import COMPLETIONS
+from tilewright.tiling.transfers import COMPLETIONS
 
 from .golden import TYPES, cases, numbers, tiler_of, tilers_of
 from .kernels import SCHEMES, kernel_of
@@ -254,7 +254,7 @@ def test_kernels(case):
     source = np.array(case["input"], dtype)
     for completion in (None, *COMPLETIONS):
         target = np.array(case["output_before"], dtype)
-        engine = completion and SimulatedEngine(completion)
+        engine = completion and SimulatedQueue(completion)
         tensors = external_tensors(case, source, target, case["in_layout"], case["out_layout"])
         for _ in run(case, *tensors, event=lambda engine=engine: ttl.get_event(engine)):
             pass

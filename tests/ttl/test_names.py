@@ -159,7 +159,7 @@ def test_pointers_index_like_c():
     (base + 5)[0] = 70
     assert ttl.read_tensor(tensor, 1, 1) == 70
     for index in (-1, 12):
-        with pytest.raises(IndexError, match="of a memory of 24 bytes"):
+        with pytest.raises(IndexError, match="outside the memory of 24 bytes"):
             base[index]
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tilewright import LayoutError, TransferError, ttl
-from tilewright.tiling import SimulatedEngine
-from tilewright.tiling.simulation import COMPLETIONS
+from tilewright.tiling import SimulatedQueue
+from tilewright.tiling.transfers import COMPLETIONS
 
 from .golden import cases, quirk
 from .kernels import SCHEMES, room
@@ -36,7 +36,7 @@ def around(offset, const=False):
 def test_export_not_clipped_left():
     inside, outside, memory = around((-1, -1))
     before = memory.copy()
-    with pytest.raises(TransferError, match="reaches bytes -20"):
+    with pytest.raises(TransferError, match="covers bytes -20"):
         ttl.blocking_export(inside, outside)
     assert (memory == before).all()
 
@@ -44,7 +44,7 @@ def test_export_not_clipped_left():
 def test_export_not_clipped_right():
     inside, outside, memory = around((2, 1))
     before = memory.copy()
-    with pytest.raises(TransferError, match="reaches bytes"):
+    with pytest.raises(TransferError, match="covers bytes"):
         ttl.blocking_export(inside, outside)
     assert (memory == before).all()
 
@@ -62,7 +62,7 @@ def test_schemes_clip_their_exports():
 
 def test_plain_import_not_clipped():
     inside, outside, _ = around((-1, -1), const=True)
-    with pytest.raises(TransferError, match="reaches bytes"):
+    with pytest.raises(TransferError, match="covers bytes"):
         ttl.blocking_import(inside, outside)
 
 
@@ -207,7 +207,7 @@ def test_simplex_race_without_fence(completion):
     for shipped in (False, True):
         target = np.zeros(40, np.int32)
         tensors = ttl.create_ext_tensor(source, space), ttl.create_ext_tensor(target, space)
-        engine = SimulatedEngine(completion)
+        engine = SimulatedQueue(completion)
 
         def copy(imported_to, to_export_from):
             to_export_from.array()[...] = imported_to.array()
@@ -244,7 +244,7 @@ def test_a_buffer_that_is_too_small_is_refused():
     space, tile = ttl.create_shape(40), ttl.create_shape(8)
     tiler = ttl.create_tiler(space, tile)
     ext = ttl.create_ext_tensor(np.zeros(40, np.int32), space)
-    with pytest.raises(TransferError, match="reaches bytes 0 to 32 of a memory of 28"):
+    with pytest.raises(TransferError, match="covers bytes 0 to 32, but the memory has 28 bytes"):
         ttl.start_import_double_buffering(bytearray(28), bytearray(32), ext, ttl.get_event(), ttl.get_tile(0, tiler))
 
 
@@ -252,7 +252,7 @@ def test_const_stays_const():
     const = ttl.to_const_tensor(ttl.create_int_tensor(np.zeros(4, np.uint8), ttl.create_shape(4)))
     with pytest.raises(TransferError, match="const"):
         ttl.write_tensor(const, 1, 0)
-    with pytest.raises(TransferError, match="stays so"):
+    with pytest.raises(TransferError, match="is const; create a const tensor"):
         ttl.create_int_sub_tensor(const)
     with pytest.raises(TransferError, match="const"):
         ttl.blocking_import(const, ttl.create_ext_tensor(np.zeros(4, np.uint8), ttl.create_shape(4)))
@@ -266,7 +266,7 @@ def test_leaving_a_loop_early_retires_what_is_in_flight(scheme):
     tiler = ttl.create_tiler(space, tile)
     source, target = np.arange(1, 41, dtype=np.int32), np.zeros(40, np.int32)
     ext_in, ext_out = ttl.create_ext_tensor(source, space), ttl.create_ext_tensor(target, space)
-    engine = SimulatedEngine("fifo")
+    engine = SimulatedQueue("fifo")
     events = [ttl.get_event(engine), ttl.get_event(engine)]
     rooms = [room(tiler, np.int32) for _ in range(4)]
     if scheme == "double":
@@ -288,5 +288,5 @@ def test_leaving_a_loop_early_retires_what_is_in_flight(scheme):
         to_export_from.array()[...] = imported_to.array()
     for one in started:
         ttl.finish_buffering(one)
-    assert not engine.under_way
+    assert not engine.pending
     assert target.tolist() == [*range(1, 13), *([0] * 28)]

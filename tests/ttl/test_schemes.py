@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import ttl
-from tilewright.tiling import SimulatedEngine
-from tilewright.tiling.simulation import COMPLETIONS
+from tilewright.tiling import SimulatedQueue
+from tilewright.tiling.transfers import COMPLETIONS
 
 from .kernels import SCHEMES
 
@@ -49,7 +49,7 @@ def test_a_stencil_in_three_dimensions(scheme, stencil, columns, seed):
     get_tile = ttl.get_tile_column_major if columns else ttl.get_tile
     for completion in COMPLETIONS:
         target = np.zeros_like(source)
-        engine = SimulatedEngine(completion, seed)
+        engine = SimulatedQueue(completion, seed)
         tensors = ttl.create_const_ext_tensor(source, whole), ttl.create_ext_tensor(target, whole)
         loop = SCHEMES[scheme](
             *tensors,
@@ -62,4 +62,4 @@ def test_a_stencil_in_three_dimensions(scheme, stencil, columns, seed):
         for _ in loop:
             pass
         assert (target == expected).all(), completion
-        assert not engine.under_way
+        assert not engine.pending

@@ -20,7 +20,7 @@ def device():
     ttnn.close_device(opened)
 
 
-def values_of(tensor):
+def as_host_array(tensor):
     """Return the values of a tensor of torch, or of its stand-in, as float32."""
     return np.asarray(tensor.float() if hasattr(tensor, "float") else tensor).astype(np.float32)
 
@@ -83,7 +83,7 @@ def test_interleaved_l1_tensor(device):
     assert a.storage_type() == ttnn.DEVICE_STORAGE
     assert a.memory_config() == ttnn.L1_MEMORY_CONFIG
     assert a.dtype == ttnn.bfloat16
-    np.testing.assert_array_equal(ttnn.to_numpy(a).astype(np.float32), values_of(torch_a))
+    np.testing.assert_array_equal(ttnn.to_numpy(a).astype(np.float32), as_host_array(torch_a))
 
 
 def test_sharded_tensor(device):
@@ -99,9 +99,9 @@ def test_sharded_tensor(device):
 
     assert a.is_sharded()
     assert a.buffer_page_size() == 64  # one row of a shard
-    np.testing.assert_array_equal(ttnn.to_numpy(a).astype(np.float32), values_of(torch_a))
+    np.testing.assert_array_equal(ttnn.to_numpy(a).astype(np.float32), as_host_array(torch_a))
     back = ttnn.to_torch(ttnn.from_device(a))
-    np.testing.assert_array_equal(values_of(back), values_of(torch_a))
+    np.testing.assert_array_equal(as_host_array(back), as_host_array(torch_a))
 
 
 def test_the_figure_of_sixteen_pages(device):

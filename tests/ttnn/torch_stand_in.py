@@ -28,9 +28,9 @@ class Tensor:
         return 1, 0
 
     def __dlpack__(self, **options):
-        from tilewright.copying.foreign import exported
+        from tilewright.copying.dlpack import export_dlpack
 
-        return exported(self.values)
+        return export_dlpack(self.values)
 
 
 def randn(shape, dtype=float32):

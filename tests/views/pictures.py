@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading pictures back: which colour and which words an SVG gives each cell of a grid."""
+"""Reading pictures back: which color and which words an SVG gives each cell of a grid."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ BOX = re.compile(r"M(-?[\d.]+) (-?[\d.]+)h([\d.]+)v([\d.]+)h-([\d.]+)z")
 class DrawnGrid:
     rows: int
     columns: int
-    colours: dict[tuple[int, int], list[str]]  # every colour that was painted on a cell: one, if all is well
+    colors: dict[tuple[int, int], list[str]]  # every color that was painted on a cell: one, if all is well
     labels: dict[tuple[int, int], list[str]]
 
 
@@ -31,7 +31,7 @@ def _grid(group: ElementTree.Element) -> DrawnGrid:
     rows, columns, left, top, width, height = (
         int(group.get(f"data-{name}")) for name in ("rows", "columns", "left", "top", "width", "height")
     )
-    colours: dict[tuple[int, int], list[str]] = {}
+    colors: dict[tuple[int, int], list[str]] = {}
     for path in group.findall(f"{SVG}path"):
         if path.get("class") != "tw-cell":
             continue
@@ -44,11 +44,11 @@ def _grid(group: ElementTree.Element) -> DrawnGrid:
             assert row.is_integer()
             assert column.is_integer()
             for k in range(round(float(w) / width)):
-                colours.setdefault((int(row), int(column) + k), []).append(path.get("fill"))
+                colors.setdefault((int(row), int(column) + k), []).append(path.get("fill"))
     labels: dict[tuple[int, int], list[str]] = {}
     for label_group in group.findall(f"{SVG}g"):
         if label_group.get("class").startswith("tw-label"):
             for text in label_group:
                 row, column = (float(text.get("y")) - top) // height, (float(text.get("x")) - left) // width
                 labels.setdefault((int(row), int(column)), []).append(text.text)
-    return DrawnGrid(rows, columns, colours, labels)
+    return DrawnGrid(rows, columns, colors, labels)

@@ -8,7 +8,7 @@ from tilewright import views
 
 from .browser import open_browser, open_page
 from .test_html import EVIL, evil_scene
-from .things import lanes
+from .things import tracks
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_the_keyboard_is_enough(browser, saved):
 
 
 def test_spans_are_linked_too(browser, saved):
-    with open_page(browser, saved(views.Scene("lanes", (lanes(),)))) as page:
+    with open_page(browser, saved(views.Scene("tracks", (tracks(),)))) as page:
         page.locator("[data-span='0']").hover()
         assert page.locator("#told").inner_text() == "weights: 0 to 4096"
         assert page.locator(".mark").count() == 2
@@ -93,7 +93,7 @@ def test_the_page_fits_and_has_contrast(browser, saved, width, scheme):
         paper, ink = page.evaluate(
             "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1')).color]"
         )
-        dark, light = sorted((paper, ink), key=lambda colour: sum(map(int, colour[4:-1].split(","))))
+        dark, light = sorted((paper, ink), key=lambda color: sum(map(int, color[4:-1].split(","))))
         assert (paper, ink) == ((dark, light) if scheme == "dark" else (light, dark))
         title = page.evaluate("getComputedStyle(document.querySelector('svg text.tw-ink')).fill")
         assert title == ink

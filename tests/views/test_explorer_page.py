@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 import tilewright as tw
-from tilewright.cli.explore import _fragment
-from tilewright.views.explorer import Explorer, spec_of
+from tilewright.cli.explore import _initial_fragment
+from tilewright.views.explorer import Explorer, parse_spec
 from tilewright.views.explorer.pictures import PICTURES
 from tilewright.views.html import panel_markup
 
@@ -121,7 +121,7 @@ def test_typing_changes_everything(look):
     spec = tw.TensorSpec((256, 320), "bfloat16", "tile", chip="wormhole_n150")
     assert f"in each of {len(spec.banks)} banks" in page.locator(".numbers").inner_text()
     assert f"{spec.num_pages} of {spec.page_bytes} bytes" in page.locator(".facts").first.inner_text()
-    assert "DRAM banks, with their pages" in page.content()
+    assert "DRAM banks and their pages" in page.content()
     assert fragment(page)["shape"] == "256x320"
     assert page.locator("pre").inner_text() == repr(spec)
     assert field(page, "grid").is_hidden()  # shards have cores, pages dealt in turn have none
@@ -137,7 +137,7 @@ def test_clicking_an_element_shows_its_whole_way(look):
     tile = "svg[aria-label^='page 15']"
     page.locator(tile).click(position=cell(page, tile, 1, 17))
     settled(page)
-    where = spec_of(BLOCK).where(0, 2, 33, 17)
+    where = parse_spec(BLOCK).where(0, 2, 33, 17)
     found = steps(page)
     assert found["element"] == "(0, 2, 33, 17)"
     assert found["matrix"].startswith("row 161")
@@ -178,7 +178,7 @@ def test_an_address_that_holds_no_element_is_explained(look):
 
 def test_clicking_a_core_shows_what_it_holds(look):
     page = look()
-    cores = "svg[aria-label='cores, with the shards they hold']"
+    cores = "svg[aria-label='cores and their shards']"
     page.locator(cores).click(position=cell(page, cores, 5, 2))
     settled(page)
     assert page.get_by_role("heading", name="What core (2, 5) holds").is_visible()
@@ -193,11 +193,11 @@ def test_two_specs_are_compared_line_by_line(look):
     page = look()
     page.get_by_role("button", name="Compare").click()
     settled(page)
-    assert "Both specs place alike" in page.locator("#comparison").inner_text()
+    assert "Both specs have the same placement" in page.locator("#comparison").inner_text()
     field(page, "dtype", 1).select_option("bfloat16")
     settled(page)
     rows = {row.locator("th").inner_text(): row for row in page.locator(".comparison tbody tr.differs").all()}
-    assert "32x32, 1088 bytes" in rows["page"].inner_text() or "1088" in rows["bytes of each bank"].inner_text()
+    assert "32x32, 1088 bytes" in rows["page"].inner_text() or "1088" in rows["bytes per bank"].inner_text()
     assert "shape" not in rows
     assert fragment(page)["b.dtype"] == "bfloat16"
     page.get_by_role("button", name="Compare").click()
@@ -213,7 +213,7 @@ def test_a_link_shows_the_same_again(look, explorer):
     assert "key" not in link
     command = page.get_by_label("The command").input_value()
     assert command == f"tilewright explore '#{link.partition('#')[2]}'"
-    assert _fragment(command.partition("'")[2][:-1], None) == link.partition("#")[2]  # as the command reads it
+    assert _initial_fragment(command.partition("'")[2][:-1], None) == link.partition("#")[2]  # as the command reads it
     other = page.context.new_page()  # the same browser, which kept the key
     other.goto(link)
     settled(other)
@@ -288,7 +288,7 @@ def test_bad_input_is_told_beside_the_field(look):
     shape.fill("4xfoo")
     settled(page)
     error = page.get_by_role("alert").filter(has_text="4xfoo")
-    assert error.inner_text() == "'4xfoo' is no list of whole numbers; write it as 1x4x60x90"
+    assert error.inner_text() == "'4xfoo' is not a list of integers; write it as 1x4x60x90"
     assert shape.get_attribute("aria-invalid") == "true"
     assert shape.get_attribute("aria-describedby") == error.get_attribute("id")
     shape.fill("64x64")
@@ -312,15 +312,15 @@ def test_a_spec_that_breaks_a_rule_offers_what_would_not(look):
 
 def test_the_schedule_follows_its_fields(look):
     page = look()
-    lanes = page.locator("svg[aria-label='what buffers are used for']")
-    assert "out1" in lanes.text_content()
+    tracks = page.locator("svg[aria-label='use of buffers']")
+    assert "out1" in tracks.text_content()
     field(page, "scheme").select_option("simplex")
     settled(page)
-    assert "b2" in lanes.text_content()
+    assert "b2" in tracks.text_content()
     field(page, "scheme").select_option("buffered")
     field(page, "depth").fill("4")
     settled(page)
-    assert "in3" in lanes.text_content()
+    assert "in3" in tracks.text_content()
 
 
 def test_layouts_are_drawn_as_they_are_typed(look):
@@ -402,10 +402,10 @@ def test_it_fits_and_can_be_read(look, width, scheme):
 
 
 def contrast(first: str, second: str) -> float:
-    """Return the contrast of two colours, as the accessibility guidelines define it."""
+    """Return the contrast of two colors, as the accessibility guidelines define it."""
 
-    def light(colour: str) -> float:
-        parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    def light(color: str) -> float:
+        parts = [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
-from tilewright.views.explorer import answers, pictures, questions
-from tilewright.views.explorer.questions import FieldError, spec_of, words_of
+from tilewright.views.explorer import answers, pictures
+from tilewright.views.explorer import form as questions
+from tilewright.views.explorer.form import FieldError, parse_spec, spell_spec
 
 CHIPS = ("wormhole_n150", "blackhole_p150", "grayskull")
 small = st.integers(1, 130)
@@ -47,7 +48,7 @@ def specs(draw) -> tw.TensorSpec:
 @given(specs())
 @settings(max_examples=60, deadline=None)
 def test_words_spell_the_spec_they_came_from(spec):
-    again = spec_of(words_of(spec))
+    again = parse_spec(spell_spec(spec))
     assert (again.memory.buffer_type, again.memory.sharding) == (spec.memory.buffer_type, spec.memory.sharding)
     for name in ("shape", "dtype", "layout", "tile", "alignment", "chip", "padded_shape"):
         assert getattr(again, name) == getattr(spec, name)
@@ -62,13 +63,13 @@ def test_an_element_is_found_from_every_side(spec, data):
     if spec.violations():
         return
     at = tuple(data.draw(st.integers(0, n - 1)) for n in spec.shape.logical)
-    words = words_of(spec)
-    found = answers.element({**words, "at": ",".join(map(str, at))})
+    words = spell_spec(spec)
+    found = answers.describe_element({**words, "at": ",".join(map(str, at))})
     where = spec.where(*at)
     assert (found["page"], found["bank"], found["address"]) == (where.page, where.bank, where.address)
     assert found["steps"][0]["value"] == f"({', '.join(map(str, at))})"
     if where.bit == 0:
-        back = answers.element({**words, "bank": str(where.bank), "address": hex(where.address)})
+        back = answers.describe_element({**words, "bank": str(where.bank), "address": hex(where.address)})
         assert back["at"] == list(at)
 
 
@@ -77,9 +78,9 @@ def test_an_element_is_found_from_every_side(spec, data):
 def test_cores_hold_all_pages_and_no_page_twice(spec):
     if spec.violations():
         return
-    words = words_of(spec)
+    words = spell_spec(spec)
     banks = spec.known_chip.banks(spec.memory.buffer_type)
-    held = [answers.core({**words, "bank": str(bank)}) for bank in range(banks)]
+    held = [answers.describe_core({**words, "bank": str(bank)}) for bank in range(banks)]
     assert sum(each["pages"] for each in held) == spec.num_pages
     table = spec.pages()
     for each in held:
@@ -93,7 +94,13 @@ def test_cores_hold_all_pages_and_no_page_twice(spec):
 @given(st.dictionaries(st.sampled_from([*questions.FIELDS, "at", "page", "core"]), st.text(max_size=12), max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_anything_typed_gives_an_answer_or_a_field_to_correct(words):
-    asked = (answers.placement, answers.element, answers.core, pictures.placement_picture, pictures.schedule_picture)
+    asked = (
+        answers.describe_placement,
+        answers.describe_element,
+        answers.describe_core,
+        pictures.placement_picture,
+        pictures.schedule_picture,
+    )
     for ask in asked:
         with suppress(TilewrightError):  # anything else is a bug
             ask({"shape": "40x40", "chip": "wormhole_n150", **words})
@@ -101,15 +108,15 @@ def test_anything_typed_gives_an_answer_or_a_field_to_correct(words):
 
 def test_a_core_without_pages_says_so():
     words = {"shape": "32x32", "memory": "height_sharded", "buffer": "l1", "grid": "1x1", "chip": "wormhole_n150"}
-    assert answers.core({**words, "core": "5,5"})["pages"] == 0
+    assert answers.describe_core({**words, "core": "5,5"})["pages"] == 0
     with pytest.raises(FieldError, match="no L1 bank"):
-        answers.core({**words, "core": "50,5"})
+        answers.describe_core({**words, "core": "50,5"})
 
 
 def test_a_chip_of_ones_own_has_no_words():
     chip = tw.Chip.named("wormhole_n150", harvested=2)
     with pytest.raises(tw.MemoryConfigError, match="shipped"):
-        words_of(tw.TensorSpec((4, 4), chip=chip))
+        spell_spec(tw.TensorSpec((4, 4), chip=chip))
 
 
 def test_the_schedule_is_that_of_the_library():
@@ -125,7 +132,7 @@ def test_the_schedule_is_that_of_the_library():
 
 def test_circular_buffers_that_clash_are_told():
     words = {"shape": "4096x4096", "dtype": "float32", "buffer": "l1", "chip": "wormhole_n150", "circular": "500000"}
-    found = answers.placement(words)
+    found = answers.describe_placement(words)
     assert not found["fit"]["fits"]
     assert "circular buffers reach" in found["fit"]["problems"][0]
     assert found["fit"]["alternatives"]

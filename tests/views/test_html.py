@@ -40,8 +40,8 @@ def evil_scene() -> views.Scene:
         outlines=(views.Outline(0, 0, 1, 2, "tile", EVIL),), row_names=(EVIL,), column_names=(EVIL, EVIL),
         row_axis=EVIL, column_axis=EVIL,
     )  # fmt: skip
-    lanes = views.Lanes((EVIL,), (views.Span(0, 0, 1, EVIL, EVIL, note=EVIL, link=EVIL),), unit=EVIL, title=EVIL)
-    return views.Scene(EVIL, (grid, lanes), (views.Fact(EVIL, EVIL, "bad"),), note=EVIL)
+    tracks = views.Tracks((EVIL,), (views.Span(0, 0, 1, EVIL, EVIL, note=EVIL, link=EVIL),), unit=EVIL, title=EVIL)
+    return views.Scene(EVIL, (grid, tracks), (views.Fact(EVIL, EVIL, "bad"),), note=EVIL)
 
 
 def test_names_cannot_become_markup():

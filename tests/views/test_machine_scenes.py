@@ -72,21 +72,21 @@ def test_shards_are_outlined():
 def test_bytes_of_a_memory_map_add_up():
     holder = allocator()
     view = holder.memory_view("l1")
-    (lanes,) = views.memory_scene(holder, each=True, whole=True).panels
-    assert len(lanes.names) == view.num_banks
+    (tracks,) = views.memory_scene(holder, each=True, whole=True).panels
+    assert len(tracks.names) == view.num_banks
     for bank in range(view.num_banks):
-        spans = sorted((span.start, span.end) for span in lanes.spans if span.lane == bank)
-        assert spans[0][0] == lanes.start
-        assert spans[-1][1] == lanes.end
+        spans = sorted((span.start, span.end) for span in tracks.spans if span.track == bank)
+        assert spans[0][0] == tracks.start
+        assert spans[-1][1] == tracks.end
         assert all(a[1] == b[0] for a, b in itertools.pairwise(spans))
     for block in view.allocations:
-        users = {span.lane for span in lanes.spans if span.link == block.number and not span.hatched}
+        users = {span.track for span in tracks.spans if span.link == block.number and not span.hatched}
         assert users == set(block.spec.pages().bank.tolist())
 
 
 def test_banks_alike_share_a_lane():
-    (lanes,) = views.memory_scene(allocator()).panels
-    assert len(lanes.names) == 2
+    (tracks,) = views.memory_scene(allocator()).panels
+    assert len(tracks.names) == 2
 
 
 @given(st.integers(1, 20), st.integers(1, 8), st.integers(0, 3), st.integers(0, 2), st.integers(0, 2))
@@ -122,8 +122,8 @@ def test_a_schedule_is_played_in_order(scheme):
             assert span.start >= over["import", span.label]
         if span.kind == "export" and scheme != "direct":
             assert span.start >= over["compute", span.label]
-    for lane in range(len(buffers.names)):  # a buffer has one user at a time, but for its several operands
-        found = sorted({(s.start, s.end, s.label, s.kind) for s in buffers.spans if s.lane == lane})
+    for track in range(len(buffers.names)):  # a buffer has one user at a time, but for its several operands
+        found = sorted({(s.start, s.end, s.label, s.kind) for s in buffers.spans if s.track == track})
         for a, b in itertools.pairwise(found):
             assert b[0] >= a[1] or (a[2], a[3]) == (b[2], b[3])
 
@@ -138,7 +138,7 @@ def test_things_in_motion_show_themselves(capsys):
         assert thing._repr_html_().startswith("<div")
         thing.show()
         assert capsys.readouterr().out
-    with pytest.raises(tw.LayoutError, match="trace is empty"):
+    with pytest.raises(tw.LayoutError, match="empty trace"):
         views.trace_scene(tw.Trace())
 
 
@@ -152,7 +152,7 @@ def test_what_tiles_read_is_counted(space, tile, overlap, beyond, order):
         return
     read = sum(np.prod(each.shape) for each in tiler) / (2 * space * space)
     facts = {fact.name: fact.value for fact in views.scene_of(tiler).facts}
-    assert facts["elements read for each one there is"] == f"{read:.3g}"
+    assert facts["read amplification"] == f"{read:.3g}"
 
 
 def test_a_tiler_of_very_many_tiles_is_drawn_without_counting_them():
@@ -168,10 +168,10 @@ def test_kinds_of_banks_and_of_unused_memory_are_told_apart():
     scene = views.memory_scene(chip)
     assert "which hold 2 sets of tensors" in scene.facts[0].value
     hatched = {span.kind for span in scene.panels[0].spans if span.hatched}
-    assert hatched == {"free", "taken, not used"}
+    assert hatched == {"free", "allocated, unused"}
     text, svg = views.to_text(scene), views.to_svg(scene)
     assert "/ free" in text
-    assert "x taken, not used" in text
+    assert "x allocated, unused" in text
     for kind in hatched:
         assert kind in svg
     assert svg.count('class="tw-hatch"') == 4  # either, in the picture and in its legend

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG is checked by reading it back: every cell once, in the colour of its attribute, with its label."""
+"""SVG is checked by reading it back: every cell once, in the color of its attribute, with its label."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
-from tilewright.views.colours import CATEGORIES, along, contrast, ink_on
-from tilewright.views.paint import cell_colours, labels_to_try, scales_of
+from tilewright.views.color_scales import (
+    CATEGORIES,
+    candidate_labels,
+    cell_colors,
+    contrast,
+    make_scales,
+    ramp_color,
+    text_color_on,
+)
 
 from .pictures import drawn_grids, parse
 from .things import TILED, scenes
@@ -17,18 +24,18 @@ SCENES = scenes()
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_every_cell_is_painted_once_in_the_colour_of_its_attribute(name):
+def test_every_cell_is_painted_once_in_the_color_of_its_attribute(name):
     scene = SCENES[name]
     drawn = drawn_grids(views.to_svg(scene))
     grids = [panel for panel in scene.panels if isinstance(panel, views.Grid)]
     assert len(drawn) == len(grids)
-    scales = scales_of(scene)
+    scales = make_scales(scene)
     for found, grid in zip(drawn, grids, strict=True):
-        wanted = cell_colours(grid, scales)
+        wanted = cell_colors(grid, scales)
         cells = {(row, column) for row in range(grid.rows) for column in range(grid.columns)}
-        assert found.colours.keys() == cells
-        for (row, column), colours in found.colours.items():
-            assert colours == [wanted[row * grid.columns + column]]
+        assert found.colors.keys() == cells
+        for (row, column), colors in found.colors.items():
+            assert colors == [wanted[row * grid.columns + column]]
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -41,18 +48,18 @@ def test_every_label_stands_in_its_cell(name):
         written = [
             [found.labels.get((k // grid.columns, k % grid.columns), [""])] for k in range(grid.rows * grid.columns)
         ]
-        assert [words for (words,) in written] in [[[label] for label in labels] for labels in labels_to_try(grid)]
+        assert [words for (words,) in written] in [[[label] for label in labels] for labels in candidate_labels(grid)]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(-3, 9), st.integers(-3, 9))
-def test_the_colours_of_a_layout_follow_its_offsets(rows, columns, down, across):
+def test_the_colors_of_a_layout_follow_its_offsets(rows, columns, down, across):
     layout = tw.Layout((rows, columns), (down, across))
     grid = drawn_grids(views.to_svg(views.layout_scene(layout, memory=False)))[0]
     offsets = layout.offsets()
     low, high = int(offsets.min()), int(offsets.max())
-    for (row, column), (colour,) in grid.colours.items():
+    for (row, column), (color,) in grid.colors.items():
         share = (int(offsets[row, column]) - low) / (high - low) if high > low else 0.0
-        assert colour == along("ramp", int(share * 63 + 0.5))
+        assert color == ramp_color("ramp", int(share * 63 + 0.5))
         assert grid.labels[row, column] == [str(layout(row, column))]
 
 
@@ -73,16 +80,16 @@ def test_tiles_and_faces_are_outlined():
 
 
 def test_categories_and_ramps_can_be_read_with_their_ink():
-    colours = [*CATEGORIES, *(along(kind, k) for kind in ("ramp", "heat") for k in range(64))]
-    assert min(contrast(colour, ink_on(colour)) for colour in colours) >= 4.5
+    colors = [*CATEGORIES, *(ramp_color(kind, k) for kind in ("ramp", "heat") for k in range(64))]
+    assert min(contrast(color, text_color_on(color)) for color in colors) >= 4.5
     assert len(set(CATEGORIES)) == len(CATEGORIES)
 
 
 def test_ramps_change_lightness_all_the_way():
-    from tilewright.views.colours import luminance
+    from tilewright.views.color_scales import luminance
 
     for kind, sign in (("ramp", 1), ("heat", -1)):
-        levels = [sign * luminance(along(kind, k)) for k in range(64)]
+        levels = [sign * luminance(ramp_color(kind, k)) for k in range(64)]
         assert levels == sorted(levels)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text for terminals: never wider than asked, the same words with and without colours, and no control of its own."""
+"""Text for terminals: never wider than asked, the same words with and without colors, and no control of its own."""
 
 import re
 
@@ -49,7 +49,7 @@ def test_long_grids_are_shortened():
 
 
 def test_lanes_are_drawn_to_scale():
-    lines = views.to_text(SCENES["lanes"]).splitlines()
+    lines = views.to_text(SCENES["tracks"]).splitlines()
     first = next(line for line in lines if line.startswith("  bank 0"))
     assert abs(first.count("/") - (len(first) - 9) / 2) <= 1
 
@@ -58,6 +58,6 @@ def test_names_cannot_command_the_terminal():
     grid = views.Grid(
         1, 1, (views.Field("x\x1b[2J", ("\x1b[31m",)),), title="\x1b]0;t\x07", color="x\x1b[2J", label="x\x1b[2J"
     )
-    lanes = views.Lanes(("\x1b[2J",), (views.Span(0, 0, 1, "\x1b[2J", "\x1b[2J"),))
-    text = views.to_text(views.Scene("\x1b[2J", (grid, lanes), (views.Fact("\x1b[2J", "\x07"),), note="\x9b2J"))
+    tracks = views.Tracks(("\x1b[2J",), (views.Span(0, 0, 1, "\x1b[2J", "\x1b[2J"),))
+    text = views.to_text(views.Scene("\x1b[2J", (grid, tracks), (views.Fact("\x1b[2J", "\x07"),), note="\x9b2J"))
     assert not set(text) & {"\x1b", "\x07", "\x9b"}

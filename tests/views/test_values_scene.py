@@ -67,5 +67,5 @@ def test_every_scene_is_data_that_json_knows(name):
     assert found == json.loads(json.dumps(views.to_data(SCENES[name])))
     assert len(found["panels"]) == len(SCENES[name].panels)
     for panel, data in zip(SCENES[name].panels, found["panels"], strict=True):
-        assert data["kind"] == ("grid" if isinstance(panel, views.Grid) else "lanes")
+        assert data["kind"] == ("grid" if isinstance(panel, views.Grid) else "tracks")
         assert data["title"] == panel.title

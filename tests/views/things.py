@@ -7,7 +7,7 @@ import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copying import Placement, plan_copy, tiled_layout
 from tilewright.tiling import Schedule
-from tilewright.tiling.trace import Span as Happened
+from tilewright.tiling.trace import TraceSpan as Happened
 
 TILED = tiled_layout((20, 28), (8, 16), (4, 8))
 
@@ -56,7 +56,7 @@ def scenes() -> dict[str, views.Scene]:
         "large plan": views.scene_of(
             plan_copy(Placement(tw.row_major(700, 1000), "float32"), Placement(tiled_layout((700, 1000)), "bfloat16"))
         ),
-        "lanes": views.Scene("lanes", (lanes(),)),
+        "tracks": views.Scene("tracks", (tracks(),)),
         "interleaved": views.scene_of(spec((100, 150), "bfloat16"), at=(70, 118)),
         "block sharded": views.scene_of(
             spec((1, 4, 60, 90), "bfloat8_b", memory=tw.block_sharded((8, 8))), at=(0, 2, 33, 17)
@@ -90,11 +90,11 @@ def allocator() -> tw.Allocator:
     return found
 
 
-def lanes() -> views.Lanes:
+def tracks() -> views.Tracks:
     spans = (
         views.Span(0, 0, 4096, "weights", "weights", note="weights: 0 to 4096", link="w"),
         views.Span(0, 4096, 8192, "", "free", hatched=True),
         views.Span(1, 0, 2048, "weights", "weights", link="w"),
         views.Span(1, 2048, 6144, "activations", "activations", link="a"),
     )
-    return views.Lanes(("bank 0", "bank 1"), spans, end=8192, unit="bytes", title="memory")
+    return views.Tracks(("bank 0", "bank 1"), spans, end=8192, unit="bytes", title="memory")

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright bench`: how fast the moves are here, beside memcpy, NumPy, and torch where it is installed."""
+"""`tilewright bench`: measure copies on this machine, beside memcpy, NumPy, and torch if it is installed."""
 
 from __future__ import annotations
 
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from .console import Answer, Console
-from .measuring import Task, best_times, memcpy
-from .verb import verb
+from .program import verb
 
 GROUPS = ("copy", "layout", "stream")
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """Something to measure: our task, the bytes it reads, and the tasks of others that do the same."""
+class Benchmark:
+    """One measurement: our task, the bytes it reads, and equivalent tasks of other libraries."""
 
     name: str
     group: str
@@ -29,7 +32,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured: seconds, and our time as a multiple of that of memcpy and of each peer."""
+    """A result: seconds, and our time divided by that of memcpy and of each peer."""
 
     name: str
     group: str
@@ -42,17 +45,17 @@ class Row:
 @click.argument("groups", nargs=-1, type=click.Choice(GROUPS))
 @click.option("--size", type=click.IntRange(32, 65536), default=4096, show_default=True, help="Side of the matrices.")
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds; the best counts.")
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of everyone.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of every task.")
 @click.option("--peers/--no-peers", default=True, help="Compare with torch, if it is installed.")
 def command(groups: tuple[str, ...], size: int, rounds: int, threads: int, peers: bool) -> Answer:
-    """Measure the moves on this machine, as multiples of the time of memcpy and of NumPy.
+    """Measure copies on this machine, as ratios to the time of memcpy and of NumPy.
 
-    A ratio below 1 means faster. All tasks of a row take turns, and the best round of each counts. Without a GROUP
-    all are measured.
+    A ratio below 1 means faster. The tasks of a row take turns, and the best round of each counts. Without a GROUP,
+    all groups are measured.
     """
-    subjects = [each for each in _subjects(size, threads, peers) if not groups or each.group in groups]
-    rows = [_measured(each, rounds, threads) for each in subjects]
-    Console.current().passing_note("")
+    benchmarks = [each for each in _benchmarks(size, threads, peers) if not groups or each.group in groups]
+    rows = [_run_benchmark(each, rounds, threads) for each in benchmarks]
+    Console.current().show_status("")
     data = {
         "size": size,
         "rounds": rounds,
@@ -62,26 +65,26 @@ def command(groups: tuple[str, ...], size: int, rounds: int, threads: int, peers
             for row in rows
         ],
     }
-    return Answer(lambda: _table(rows, size, threads), data)
+    return Answer(lambda: _format_table(rows, size, threads), data)
 
 
-def _subjects(size: int, threads: int, with_peers: bool) -> list[Subject]:
+def _benchmarks(size: int, threads: int, with_peers: bool) -> list[Benchmark]:
     import numpy as np
 
     rng = np.random.default_rng(0)
     single = rng.standard_normal((size, size), dtype=np.float32)
     return [
-        *_tile_moves(single, threads, with_peers and find_spec("torch") is not None),
-        _offsets(size),
-        *_streams(single),
+        *_tilize_benchmarks(single, threads, with_peers and find_spec("torch") is not None),
+        _offset_benchmark(size),
+        *_stream_benchmarks(single),
     ]
 
 
-def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
+def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benchmark]:
     import numpy as np
 
     from ..copying import copy, tilize, untilize
-    from ..copying.buffers import aligned_empty
+    from ..copying.host_memory import aligned_empty
     from ..formats import bfloat16
 
     size, half = len(single), bfloat16.dtype
@@ -100,15 +103,15 @@ def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
         made = np.empty(tuple(tiles[k] for k in (0, 3, 1, 4, 2, 5)), kind)
         return lambda: np.copyto(made, cut.reshape(tiles).transpose(0, 3, 1, 4, 2, 5), casting="unsafe")
 
-    def to_tiles(name: str, kind: Any, peers: dict[str, Task]) -> tuple[Subject, Any]:
+    def to_tiles(name: str, kind: Any, peers: dict[str, Task]) -> tuple[Benchmark, Any]:
         made = tilize(single, dtype=kind)
-        return Subject(
+        return Benchmark(
             name, "copy", single.nbytes, lambda: tilize(single, dtype=kind, out=made, threads=threads), peers
         ), made
 
-    def from_tiles(name: str, made: Any, kind: Any, peers: dict[str, Task]) -> Subject:
+    def from_tiles(name: str, made: Any, kind: Any, peers: dict[str, Task]) -> Benchmark:
         out = aligned_empty(single.shape, single.dtype)
-        return Subject(
+        return Benchmark(
             name,
             "copy",
             single.nbytes,
@@ -124,7 +127,7 @@ def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
     grid = in_tiles.reshape(-1)[: whole * whole].reshape(tuple(tiles[k] for k in (0, 3, 1, 4, 2, 5)))
     numpy_back: Task = lambda: np.copyto(back.reshape(tiles), grid.transpose(0, 2, 4, 1, 3, 5))  # noqa: E731
     across, turned = aligned_empty(single.shape, single.dtype), np.empty_like(single)
-    transpose = Subject(
+    transpose = Benchmark(
         "float32 transpose",
         "copy",
         single.nbytes,
@@ -142,19 +145,19 @@ def _tile_moves(single: Any, threads: int, with_torch: bool) -> list[Subject]:
     ]
 
 
-def _offsets(size: int) -> Subject:
+def _offset_benchmark(size: int) -> Benchmark:
     import numpy as np
 
     from ..copying import tiled_layout
 
     layout = tiled_layout((size, size))
     down, across = layout(np.arange(size), 0), layout(0, np.arange(size))
-    return Subject(
+    return Benchmark(
         f"{size * size} offsets", "layout", 8 * size * size, layout.offsets, {"NumPy": lambda: down[:, None] + across}
     )
 
 
-def _streams(single: Any) -> list[Subject]:
+def _stream_benchmarks(single: Any) -> list[Benchmark]:
     import numpy as np
 
     from ..tiling import stream
@@ -162,9 +165,9 @@ def _streams(single: Any) -> list[Subject]:
     out, same = np.zeros_like(single), np.zeros_like(single)
     tile = (min(512, len(single)), min(512, len(single)))
     return [
-        Subject("stream, copy", "stream", single.nbytes, lambda: stream(single, out, tile=tile), {}),
-        Subject(
-            "stream, double it",
+        Benchmark("stream, copy", "stream", single.nbytes, lambda: stream(single, out, tile=tile), {}),
+        Benchmark(
+            "stream, times 2",
             "stream",
             single.nbytes,
             lambda: stream(single, out, lambda x, y: np.multiply(x, 2, out=y), tile=tile),
@@ -173,18 +176,18 @@ def _streams(single: Any) -> list[Subject]:
     ]
 
 
-def _measured(subject: Subject, rounds: int, threads: int) -> Row:
+def _run_benchmark(benchmark: Benchmark, rounds: int, threads: int) -> Row:
     import numpy as np
 
-    source, target = np.ones(subject.nbytes, np.uint8), np.ones(subject.nbytes, np.uint8)
-    tasks = {"memcpy": memcpy(target, source, threads), "ours": subject.task, **subject.peers}
-    Console.current().passing_note(f"measuring {subject.name}")
+    source, target = np.ones(benchmark.nbytes, np.uint8), np.ones(benchmark.nbytes, np.uint8)
+    tasks = {"memcpy": memcpy(target, source, threads), "ours": benchmark.task, **benchmark.peers}
+    Console.current().show_status(f"measuring {benchmark.name}")
     times = best_times(tasks, rounds)
     ratios = {name: times["ours"] / taken for name, taken in times.items() if name != "ours"}
-    return Row(subject.name, subject.group, subject.nbytes, times["ours"], ratios)
+    return Row(benchmark.name, benchmark.group, benchmark.nbytes, times["ours"], ratios)
 
 
-def _table(rows: list[Row], size: int, threads: int) -> str:
+def _format_table(rows: list[Row], size: int, threads: int) -> str:
     peers = list(dict.fromkeys(name for row in rows for name in row.ratios))
     lines = [
         f"{size} x {size} matrices, threads: {threads}; ratios of times, below 1 is faster",
@@ -195,3 +198,51 @@ def _table(rows: list[Row], size: int, threads: int) -> str:
         ratios = "".join(f"{row.ratios[name]:>10.2f}" if name in row.ratios else f"{'-':>10}" for name in peers)
         lines.append(f"{row.name:<28}{1e3 * row.seconds:>9.2f}{row.nbytes / row.seconds / 1e9:>8.2f}{ratios}")
     return "\n".join(lines)
+
+
+Task = Callable[[], Any]
+Name = TypeVar("Name")
+
+
+def best_times(tasks: Mapping[Name, Task], rounds: int) -> dict[Name, float]:
+    """Return the best time of each task in seconds, after one round that is not counted.
+
+    Taking turns lets a busy moment of the machine fall on all of them.
+
+    >>> sorted(best_times({"nothing": lambda: None, "sum": lambda: sum(range(9))}, 2))
+    ['nothing', 'sum']
+    """
+    best = dict.fromkeys(tasks, float("inf"))
+    for task in tasks.values():
+        task()
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            began = time.perf_counter()
+            task()
+            best[name] = min(best[name], time.perf_counter() - began)
+    return best
+
+
+def memcpy(target: Any, source: Any, threads: int) -> Task:
+    """Return the task that copies the bytes of one array to another with memcpy, each thread its share.
+
+    >>> import numpy as np
+    >>> a, b = np.arange(8), np.zeros(8, int)
+    >>> memcpy(b, a, 2)()
+    >>> b.tolist() == a.tolist()
+    True
+    """
+    bounds = [source.nbytes * k // threads for k in range(threads + 1)]
+
+    def move(k: int) -> None:
+        ctypes.memmove(target.ctypes.data + bounds[k], source.ctypes.data + bounds[k], bounds[k + 1] - bounds[k])
+
+    def run() -> None:
+        helpers = [threading.Thread(target=move, args=(k,)) for k in range(1, threads)]
+        for helper in helpers:
+            helper.start()
+        move(0)
+        for helper in helpers:
+            helper.join()
+
+    return run

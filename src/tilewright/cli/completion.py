@@ -7,7 +7,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from .console import Answer
-from .verb import verb
+from .program import verb
 
 _INSTALL = {
     "bash": 'eval "$(tilewright completion bash)"  # in ~/.bashrc',

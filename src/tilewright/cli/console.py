@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verb says: text for people, JSON for programs, progress on stderr; colours only on a terminal."""
+"""What a verb prints: text for people, JSON for programs; colors only on a terminal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any
 
 import click
 
-from . import exit_codes
+from .failures import ExitCode
 
 
-def colours_wanted() -> bool | None:
-    """Return False where colours are refused (NO_COLOR, a dumb terminal), else None: only on a terminal.
+def color_setting() -> bool | None:
+    """Return False if NO_COLOR or a dumb terminal forbids colors, otherwise None: colors on a terminal only.
 
-    >>> colours_wanted() in (None, False)
+    >>> color_setting() in (None, False)
     True
     """
     refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
@@ -35,17 +35,17 @@ class Answer:
     `text` may be a function, so that nothing is written for people when a program asked.
 
     >>> Answer("fits", {"fits": True}).exit_code
-    0
+    <ExitCode.OK: 0>
     """
 
     text: str | Callable[[], str]
     data: Any
-    exit_code: int = exit_codes.OK
+    exit_code: int = ExitCode.OK
 
 
 @dataclass(slots=True)
 class Console:
-    """Where a verb speaks: whether it was asked for JSON, and for tracebacks.
+    """How a command prints: as JSON or text, with or without tracebacks and colors.
 
     >>> Console(json=True).json
     True
@@ -53,7 +53,7 @@ class Console:
 
     json: bool = False
     debug: bool = False
-    color: bool | None = field(default_factory=colours_wanted)
+    color: bool | None = field(default_factory=color_setting)
 
     @classmethod
     def current(cls) -> Console:
@@ -63,13 +63,13 @@ class Console:
         False
         """
         context = click.get_current_context(silent=True)
-        found = context.find_object(cls) if context is not None else None
-        return found if found is not None else cls()
+        console = context.find_object(cls) if context is not None else None
+        return console if console is not None else cls()
 
-    def say(self, answer: Answer) -> None:
+    def print_answer(self, answer: Answer) -> None:
         """Print an answer, as text or as one line of JSON.
 
-        >>> Console(json=True).say(Answer("yes", {"fits": True}))
+        >>> Console(json=True).print_answer(Answer("yes", {"fits": True}))
         {"fits": true}
         """
         if self.json:
@@ -79,38 +79,38 @@ class Console:
         if text:
             click.echo(text, color=self.color)
 
-    def event(self, kind: str, **data: Any) -> None:
-        """Print one line of JSON about something that happened; for people it is silent.
+    def print_event(self, kind: str, **data: Any) -> None:
+        """Print an event as one line of JSON; nothing is printed in text mode.
 
-        >>> Console(json=True).event("tensor", name="wte")
+        >>> Console(json=True).print_event("tensor", name="wte")
         {"event": "tensor", "name": "wte"}
         """
         if self.json:
             click.echo(to_json({"event": kind, **data}))
 
-    def note(self, line: str) -> None:
-        """Print a line for people on stderr, where it disturbs no pipe."""
+    def print_note(self, line: str) -> None:
+        """Print a line on stderr."""
         click.echo(line, err=True, color=self.color)
 
-    def passing_note(self, line: str) -> None:
-        """Show a line on a terminal until the next one, or an empty one, takes its place; elsewhere be silent."""
+    def show_status(self, line: str) -> None:
+        """Show a line on a terminal until the next status replaces it (an empty one clears it)."""
         if is_terminal() and not self.json:
             click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
 
 def to_json(data: Any) -> str:
-    """Return anything a verb answers with as one line of JSON; numbers that JSON lacks become strings.
+    """Return `data` as one line of JSON; infinities and NaN become strings.
 
     >>> to_json({"shape": (2, 3), "worst": float("inf")})
     '{"shape": [2, 3], "worst": "inf"}'
     """
-    return json.dumps(plain(data), ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_plain_data(data), ensure_ascii=False, allow_nan=False)
 
 
-def plain(data: Any) -> Any:
-    """Return data made of nothing but what JSON knows.
+def to_plain_data(data: Any) -> Any:
+    """Return `data` converted to the types of JSON.
 
-    >>> plain({("a", 1): {2.5, 2.5}})
+    >>> to_plain_data({("a", 1): {2.5, 2.5}})
     {'a,1': [2.5]}
     """
     if data is None or isinstance(data, (bool, str)):
@@ -122,19 +122,19 @@ def plain(data: Any) -> Any:
     if isinstance(data, float):
         return float(data) if math.isfinite(data) else str(float(data))
     if hasattr(data, "to_json"):
-        return plain(data.to_json())
+        return to_plain_data(data.to_json())
     if isinstance(data, Mapping):
-        return {_key(key): plain(value) for key, value in data.items()}
+        return {_format_key(key): to_plain_data(value) for key, value in data.items()}
     if isinstance(data, (list, tuple, set, frozenset)):
-        return [plain(each) for each in data]
+        return [to_plain_data(value) for value in data]
     if hasattr(data, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
-        return plain(data.tolist())
+        return to_plain_data(data.tolist())
     if is_dataclass(data) and not isinstance(data, type):
-        return {each.name: plain(getattr(data, each.name)) for each in fields(data)}
+        return {part.name: to_plain_data(getattr(data, part.name)) for part in fields(data)}
     return str(data)
 
 
-def _key(key: Any) -> str:
+def _format_key(key: Any) -> str:
     return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
@@ -149,21 +149,20 @@ def is_terminal(stream: Any = None) -> bool:
     return bool(getattr(target, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
 
 
-def wrapped(text: str, width: int = 80) -> str:
-    """Return a text whose lines are no longer than a width, continued under themselves.
+def wrap_lines(text: str, width: int = 80) -> str:
+    """Return `text` with lines longer than `width` wrapped and indented.
 
-    >>> print(wrapped("  one two three", 10))
+    >>> print(wrap_lines("  one two three", 10))
       one two
         three
     """
-    return "\n".join(_folded(line, width) for line in text.splitlines())
+    return "\n".join(_wrap_line(line, width) for line in text.splitlines())
 
 
-def _folded(line: str, width: int) -> str:
+def _wrap_line(line: str, width: int) -> str:
     if len(line) <= width:
         return line
     indent = " " * (len(line) - len(line.lstrip()))
-    whole = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together
-    under = indent + "  "
-    found = fill(whole, width, initial_indent=indent, subsequent_indent=under, break_long_words=False)
-    return found.replace("\u00a0%", " %")
+    content = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together
+    lines = fill(content, width, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False)
+    return lines.replace("\u00a0%", " %")

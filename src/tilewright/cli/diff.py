@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright diff`: two files compared across formats and layouts."""
+"""`tilewright diff`: compare two files across formats and layouts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import exit_codes
-from .console import Answer, wrapped
+from .console import Answer, wrap_lines
+from .failures import ExitCode
+from .output_paths import check_output_path, save_picture
+from .parameters import SIZE
+from .program import follow_links_option, verb
 from .progress import Progress
-from .targets import check_target, save_picture
-from .values import SIZE
-from .verb import follow_links as links_option
-from .verb import verb
 
 if TYPE_CHECKING:
     from ..compare import Comparison, TensorComparison
@@ -22,16 +21,20 @@ if TYPE_CHECKING:
 @verb("diff")
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
-@click.option("--tensor", "tensors", multiple=True, metavar="NAME", help="Only this one, or a pattern; repeatable.")
+@click.option(
+    "--tensor", "tensors", multiple=True, metavar="NAME", help="Only this tensor, or a pattern; repeat for more."
+)
 @click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Errors up to X + rtol x |a| pass.")
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="See --atol.")
-@click.option("--ulp", type=click.FloatRange(0), metavar="N", help="So do errors of N steps of the coarser format.")
+@click.option(
+    "--ulp", type=click.FloatRange(0), metavar="N", help="Errors up to N steps of the coarser format pass, too."
+)
 @click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="The correlation must be at least P.")
 @click.option("--transpose", is_flag=True, help="B has its last two dimensions swapped.")
 @click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Most memory for slabs. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
-@links_option
+@follow_links_option
 def command(
     a: str,
     b: str,
@@ -46,7 +49,7 @@ def command(
     show: str | None,
     follow_links: bool,
 ) -> Answer:
-    """Compare two files or directories across number formats and layouts, tensor by tensor, in logical space.
+    """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.
 
     Without a tolerance, elements must be equal. A file packed from another one is within --ulp 1 of it.
 
@@ -60,8 +63,8 @@ def command(
     from ..files import open_tensors
 
     if show is not None:
-        check_target(show)
-    with Progress("comparing", 0, "elements") as progress:
+        check_output_path(show)
+    with Progress("comparing", "elements") as progress:
         found = diff(
             open_tensors(a, follow_links),
             open_tensors(b, follow_links),
@@ -77,13 +80,15 @@ def command(
     worst = found.worst
     if show is not None and worst is not None:
         save_picture(worst, show)
-    status = exit_codes.OK if found.same else exit_codes.NO
-    return Answer(lambda: _in_words(found, worst if with_map else None, show), found.to_json() | {"show": show}, status)
+    status = ExitCode.OK if found.same else ExitCode.NO
+    return Answer(
+        lambda: _format_answer(found, worst if with_map else None, show), found.to_json() | {"show": show}, status
+    )
 
 
-def _in_words(found: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
+def _format_answer(found: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
     heading, *rest = str(found).splitlines()
-    parts = [click.style(heading, fg="green" if found.same else "red", bold=True), wrapped("\n".join(rest))]
+    parts = [click.style(heading, fg="green" if found.same else "red", bold=True), wrap_lines("\n".join(rest))]
     if drawn is not None and drawn.unequal:
         from ..views import scene_of, to_text
 

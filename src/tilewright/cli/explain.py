@@ -9,10 +9,9 @@ import click
 from click.core import ParameterSource
 
 from .console import Answer
-from .spec_options import OF_THE_MACHINE, SpecOptions, spec_options
-from .values import ADDRESS, COORDINATE, CORE, SHAPE
-from .verb import follow_links as links_option
-from .verb import verb
+from .parameters import ADDRESS, COORDINATE, CORE, SHAPE
+from .program import follow_links_option, verb
+from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 @verb("explain")
 @click.argument("what", metavar="SHAPE|FILE")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
-@click.option("--address", type=ADDRESS, metavar="BYTE", help="The other way: what lives at this address,")
+@click.option("--address", type=ADDRESS, metavar="BYTE", help="The inverse: what lives at this address,")
 @click.option("--core", type=CORE, metavar="X,Y", help="of this core,")
 @click.option("--bank", type=click.IntRange(min=0), metavar="N", help="or of this bank.")
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
 @click.option("--tensor", metavar="NAME", help="The tensor of a FILE that holds several.")
-@links_option
+@follow_links_option
 @spec_options
 @click.pass_context
 def command(
@@ -44,7 +43,7 @@ def command(
     follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
-    """Say where an element of a tensor lives, from its coordinate to its byte; or what an address holds.
+    """Show where an element of a tensor lives, from its coordinate to its byte; or what an address holds.
 
     \b
     tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 \\
@@ -53,28 +52,28 @@ def command(
         --core 0,5 --address 1498385
     tilewright explain tiles/ --tensor wte.weight --at 2,33
 
-    A tensor of a file is placed as the file says; its value, and its bytes in the file, are told too.
+    A tensor of a file is placed as the file says; its value and its bytes in the file are shown as well.
     """
     from ..memory import explain, explain_address
 
-    _check_question(at, address, core, bank)
-    stored = _stored(ctx, what, tensor, follow_links)
-    spec = _spec(stored, what, options)
+    _check_options(at, address, core, bank)
+    stored = _open_stored(ctx, what, tensor, follow_links)
+    spec = _choose_spec(stored, what, options)
     if at is not None:
-        found = explain(spec, at, base) if stored is None else _read(stored, at, options, base)
-        return _answer(spec, [], found, shape=None if stored is None else stored.shape)
+        found = explain(spec, at, base) if stored is None else _read_stored_element(stored, at, options, base)
+        return _build_answer(spec, [], found, shape=None if stored is None else stored.shape)
     assert address is not None  # checked above
     place = bank if core is None else core
     resident = explain_address(spec, place, address, bit, base)
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
     lines = [("address", f"{address} ({address:#x}) of {place_name}"), ("holds", str(resident))]
     if stored is not None and stored.mesh is not None:
-        lines.insert(0, ("mesh", f"{stored.mesh}; coordinates are those of a part"))
+        lines.insert(0, ("mesh", f"{stored.mesh}; coordinates are within one device's part"))
     way = explain(spec, resident.coordinate, base) if resident.kind == "data" and resident.coordinate else None
-    return _answer(spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()})
+    return _build_answer(spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()})
 
 
-def _answer(
+def _build_answer(
     spec: TensorSpec,
     lines: list[tuple[str, str]],
     found: Any,
@@ -88,23 +87,25 @@ def _answer(
     return Answer(lambda: as_lines(steps), facts | (found.to_json() if data is None else data))
 
 
-def _stored(ctx: click.Context, what: str, tensor: str | None, follow_links: bool) -> StoredTensor | None:
-    """Return the tensor of a file, None where a shape is meant."""
+def _open_stored(ctx: click.Context, what: str, tensor: str | None, follow_links: bool) -> StoredTensor | None:
+    """Return the tensor that a file name refers to, or None if `what` is a shape."""
     try:
         SHAPE.convert(what, None, ctx)
     except click.BadParameter as problem:
         from pathlib import Path
 
         if not Path(what).exists():
-            raise click.UsageError(f"{problem.message}, or name a file that is there") from None
+            raise click.UsageError(f"{problem.message}, or name an existing file") from None
     else:
         if tensor is not None:
-            raise click.UsageError(f"--tensor needs a file, and {what} is a shape")
+            raise click.UsageError(f"--tensor needs a file, but {what} is a shape")
         return None
     for each in ctx.command.params:
-        placed = getattr(each, "section", "") == "Placement" and each.name not in OF_THE_MACHINE
+        placed = getattr(each, "section", "") == "Placement" and each.name not in CHIP_OPTIONS
         if placed and ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{each.opts[0]}: {what} says itself how its tensors are placed; leave it out")
+            raise click.UsageError(
+                f"{each.opts[0]} cannot be used with a file: {what} already says how its tensors are placed"
+            )
     from ..files import open_tensors
 
     found = open_tensors(what, follow_links)
@@ -117,24 +118,24 @@ def _stored(ctx: click.Context, what: str, tensor: str | None, follow_links: boo
         raise click.UsageError(str(problem.args[0])) from None
 
 
-def _spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:
+def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:
     if stored is None:
-        return options.spec(SHAPE.convert(what, None, None))
+        return options.build_spec(SHAPE.convert(what, None, None))
     from ..files.element_reading import placed_spec
 
-    return placed_spec(stored, options.machine())
+    return placed_spec(stored, options.build_chip())
 
 
-def _read(stored: StoredTensor, at: tuple[int, ...], options: SpecOptions, base: int | None) -> Any:
+def _read_stored_element(stored: StoredTensor, at: tuple[int, ...], options: SpecOptions, base: int | None) -> Any:
     from ..files.element_reading import read_element
 
-    return read_element(stored, at, options.machine(), base)
+    return read_element(stored, at, options.build_chip(), base)
 
 
-def _check_question(at: Any, address: Any, core: Any, bank: Any) -> None:
+def _check_options(at: Any, address: Any, core: Any, bank: Any) -> None:
     if (at is None) == (address is None):
-        raise click.UsageError("ask for an element with --at I,J,K, or for an address with --address and --core X,Y")
+        raise click.UsageError("give either --at I,J,K (an element) or --address with --core X,Y (an address)")
     if at is not None and (core is not None or bank is not None):
-        raise click.UsageError("--core and --bank belong to --address; leave them out with --at")
+        raise click.UsageError("--core and --bank are only for --address; remove them or --at")
     if address is not None and (core is None) == (bank is None):
-        raise click.UsageError("--address needs one of --core X,Y and --bank N")
+        raise click.UsageError("--address needs either --core X,Y or --bank N")

@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 import click
 
 from .console import Answer, Console
-from .failures import Failure
+from .failures import CommandError
+from .program import verb
+from .show import Drawable
 from .spec_options import SpecOptions, spec_options
-from .subjects import Subject
-from .verb import verb
 
 
 @verb("explore")
@@ -25,10 +25,10 @@ from .verb import verb
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @spec_options
 def command(start: str | None, port: int | None, browser: bool, options: SpecOptions) -> Answer:
-    """Open the explorer: a page to type a placement into, and see where everything goes.
+    """Open the explorer: a page where you type a placement and see where everything goes.
 
-    It starts with a SHAPE placed by the options, with a LINK that somebody shared, or with an example. Only this
-    machine can reach it, and only with the key in the address that is printed. Ctrl-C ends it.
+    It starts with a SHAPE placed by the options, with a shared LINK, or with an example. The page is
+    reachable from this machine only, with the key in the printed address. Ctrl-C stops it.
 
     \b
     tilewright explore
@@ -37,47 +37,48 @@ def command(start: str | None, port: int | None, browser: bool, options: SpecOpt
     """
     from ..views.explorer.server import PORT, Explorer
 
-    fragment = _fragment(start, options)
+    fragment = _initial_fragment(start, options)
     console = Console.current()
     try:
         server = Explorer(PORT if port is None else port)
     except OSError as problem:
-        raise Failure(f"port {port} cannot be had: {problem.strerror}; choose another, or leave --port out") from None
+        raise CommandError(
+            f"cannot listen on port {port}: {problem.strerror}; choose another, or omit --port"
+        ) from None
     with server as explorer:
         link = explorer.link(fragment)
         if console.json:
-            console.event("serving", url=explorer.url, link=link)
+            console.print_event("serving", url=explorer.url, link=link)
         else:
-            click.echo(f"The explorer is at\n\n  {link}\n\nCtrl-C ends it.")
-        if browser and not console.json and _has_screen():
+            click.echo(f"The explorer is at\n\n  {link}\n\nPress Ctrl-C to stop.")
+        if browser and not console.json and _has_display():
             webbrowser.open(link)
         with suppress(KeyboardInterrupt):  # that is how it ends
             explorer.serve_forever(poll_interval=0.2)
     return Answer("", {"event": "ended"})
 
 
-def _has_screen() -> bool:
+def _has_display() -> bool:
     """Return whether a browser would open a window, rather than take over the terminal."""
-    elsewhere = sys.platform in ("win32", "darwin")
-    return elsewhere or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _fragment(start: str | None, options: SpecOptions) -> str:
-    """Return what the page shows at first: that of a link, or of a spec; none for the page's own example."""
+def _initial_fragment(start: str | None, options: SpecOptions) -> str:
+    """Return the URL fragment that the page starts with: from a link or a spec, or empty for the built-in example."""
     if start is None:
         return ""
     if "#" in start or "=" in start:
-        return without_key(start.rpartition("#")[2])
-    from ..views.explorer import words_of
+        return remove_key(start.rpartition("#")[2])
+    from ..views.explorer import spell_spec
 
-    words: dict[str, Any] = words_of(options.spec(Subject.of(start).extents))
+    words: dict[str, Any] = spell_spec(options.build_spec(Drawable.parse(start).extents))
     return urlencode(words)
 
 
-def without_key(fragment: str) -> str:
-    """Return what a link shows, without the key of the explorer that it came from.
+def remove_key(fragment: str) -> str:
+    """Return the fragment of a link without the key of the explorer it came from.
 
-    >>> without_key("key=abc&shape=4x8")
+    >>> remove_key("key=abc&shape=4x8")
     'shape=4x8'
     """
     return "&".join(part for part in fragment.split("&") if part and not part.startswith("key="))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright fit`: whether tensors fit a chip together, why not, and what would."""
+"""`tilewright fit`: whether tensors fit on a chip together, why not, and what would fit."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import exit_codes
-from .console import Answer, wrapped
-from .failures import Failure
-from .spec_options import OF_THE_MACHINE, SpecOptions, given_options, spec_options
-from .values import SHAPE, SIZE
-from .verb import follow_links as links_option
-from .verb import verb
+from .console import Answer, wrap_lines
+from .failures import CommandError, ExitCode
+from .parameters import SHAPE, SIZE
+from .program import follow_links_option, verb
+from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
 @verb("fit")
 @click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE...")
 @click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
-@click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 kept for small buffers.")
-@click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM kept for traces.")
-@links_option
+@click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 reserved for small buffers.")
+@click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM reserved for traces.")
+@follow_links_option
 @spec_options
 def command(
     tensors: tuple[str, ...],
@@ -36,7 +34,7 @@ def command(
     follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
-    """Say whether tensors fit a chip together with circular buffers; if not, why, and what would.
+    """Check whether tensors fit on a chip together with circular buffers; if not, say why and what would fit.
 
     Tensors are allocated in order. Settings after a shape are for that tensor alone, and are named like the options:
 
@@ -46,53 +44,53 @@ def command(
         --cb 256KiB
     tilewright fit converted/ --cb 256KiB
 
-    All tensors of a file or directory are meant: placed as it says, or where it says nothing as the options do.
-    The exit status is 0 if all fits, and 1 if it does not.
+    A file or directory stands for all its tensors, placed as the file says, otherwise as the options say.
+    The exit status is 0 if everything fits, and 1 if it does not.
     """
     from ..memory import fit
 
-    requests = [each for text in tensors for each in _requests(text, options, follow_links)]
-    found = fit(requests, options.machine(), list(cb), l1_small, trace_region)
-    return Answer(lambda: _in_colour(found), _data(found), exit_codes.OK if found else exit_codes.NO)
+    requests = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
+    found = fit(requests, options.build_chip(), list(cb), l1_small, trace_region)
+    return Answer(lambda: _color_verdict(found), _to_json(found), ExitCode.OK if found else ExitCode.NO)
 
 
-def _requests(text: str, options: SpecOptions, follow_links: bool) -> list[Any]:
-    """Return the tensors that a text names: those of a file that is there, or one of a shape."""
+def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[Any]:
+    """Return the tensors that an argument names: all of an existing file, or one given by its shape."""
     from pathlib import Path
 
     if not Path(text).exists():
-        return [_request(text, options)]
+        return [_parse_request(text, options)]
     from ..files import open_tensors
 
-    given = given_options(click.get_current_context())
-    return [_stored(each, options, given) for each in open_tensors(text, follow_links).values()]
+    given = typed_options(click.get_current_context())
+    return [_place_stored(each, options, given) for each in open_tensors(text, follow_links).values()]
 
 
-def _stored(tensor: StoredTensor, options: SpecOptions, given: frozenset[str]) -> Any:
-    """Return a tensor of a file: placed as the file says, unless options say otherwise."""
-    if tensor.spec is not None and not given - OF_THE_MACHINE:
+def _place_stored(tensor: StoredTensor, options: SpecOptions, given: frozenset[str]) -> Any:
+    """Return the placement of a stored tensor: the file's own, unless options were typed."""
+    if tensor.spec is not None and not given - CHIP_OPTIONS:
         return tensor.spec
     if tensor.format is None and "dtype" not in given:
-        raise Failure(
-            f"{tensor.name} has elements of type {tensor.kind}, which has no number format here; give --dtype"
+        raise CommandError(
+            f"{tensor.name} has elements of type {tensor.kind}, which is not a number format here; give --dtype"
         )
     own = options if tensor.format is None or "dtype" in given else replace(options, dtype=tensor.format.name)
-    return own.arguments(tensor.shape)
+    return own.spec_arguments(tensor.shape)
 
 
-def _request(text: str, options: SpecOptions) -> dict[str, Any]:
-    """Return the arguments of the spec of one tensor; an illegal one is a request, too."""
+def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
+    """Return the arguments of the spec of one tensor, which need not be legal."""
     shape, colon, settings = text.partition(":")
-    own = options.changed(settings) if colon else options
-    return own.arguments(SHAPE.convert(shape, None, None))
+    own = options.with_settings(settings) if colon else options
+    return own.spec_arguments(SHAPE.convert(shape, None, None))
 
 
-def _in_colour(found: Fit) -> str:
-    first, *rest = wrapped(str(found)).splitlines()
+def _color_verdict(found: Fit) -> str:
+    first, *rest = wrap_lines(str(found)).splitlines()
     return "\n".join([click.style(first, fg="green" if found else "red", bold=True), *rest])
 
 
-def _data(found: Fit) -> dict[str, Any]:
+def _to_json(found: Fit) -> dict[str, Any]:
     return {
         "fits": found.fits,
         "chip": found.chip.name,

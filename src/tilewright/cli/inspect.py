@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright inspect`: what a file holds, and one tile of it."""
+"""`tilewright inspect`: the tensors of a file, and one tile of one of them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,23 @@ import shutil
 import click
 
 from .console import Answer
-from .targets import save_picture
-from .values import Numbers
-from .verb import follow_links as links_option
-from .verb import verb
-
-TILE = Numbers("tile", "row,column, such as 0,3", 2)
+from .output_paths import save_picture
+from .parameters import IntegerList
+from .program import follow_links_option, verb
 
 
 @verb("inspect")
 @click.argument("file", type=click.Path())
 @click.option("--tensor", metavar="NAME", help="Only this tensor.")
 @click.option(
-    "--tile", type=Numbers("tile", "row,column, such as 0,3", 2), metavar="R,C", help="Print this tile of it."
+    "--tile", type=IntegerList("tile", "row,column, such as 0,3", 2), metavar="R,C", help="Print this tile of it."
 )
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture: .svg or .html.")
-@links_option
+@follow_links_option
 def command(
     file: str, tensor: str | None, tile: tuple[int, ...] | None, show: str | None, follow_links: bool
 ) -> Answer:
-    """Say what a file or directory holds: header, tensors, specs, sizes, padding; or print one tile, decoded.
+    """List the tensors of a file or directory with their specs, sizes and padding; or print one tile, decoded.
 
     Files are .safetensors (also sharded, by their index), .npy, .npz, .tensorbin, and directories of these. Only
     headers are read. For block formats a tile is printed with the exponents of its blocks.
@@ -46,16 +43,16 @@ def command(
             tensor = found.tensors[0].name
         reading = found.tile(tensor, tile[0], tile[1])
         width = max(80, shutil.get_terminal_size((80, 24)).columns)
-        return Answer(reading.text(width) + _saved(reading, show), reading.to_json() | {"show": show})
+        return Answer(reading.text(width) + _save_if_asked(reading, show), reading.to_json() | {"show": show})
     if tensor is not None:
         facts = found.facts(tensor)
         return Answer(str(facts), facts.to_json())
-    return Answer(f"{found}{_saved(found, show)}", found.to_json() | {"show": show})
+    return Answer(f"{found}{_save_if_asked(found, show)}", found.to_json() | {"show": show})
 
 
-def _saved(thing: object, show: str | None) -> str:
-    """Return the line that says where the picture of a thing is, after saving it."""
+def _save_if_asked(subject: object, show: str | None) -> str:
+    """Save the picture, if a path was given, and return the line that names it."""
     if show is None:
         return ""
-    save_picture(thing, show)
+    save_picture(subject, show)
     return f"\nwrote {show}"

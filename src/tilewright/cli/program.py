@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program: a group of verbs that are imported when called, and the one place where errors become lines."""
+"""The command `tilewright`: its verbs, imported when called, and the one place where errors become messages."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -14,21 +15,112 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import __version__
-from . import exit_codes
-from .console import Console, to_json
-from .failures import Failure, told
-from .verb import asking
-from .verbs import VERBS
+from .console import Answer, Console, to_json
+from .failures import CommandError, ExitCode, describe_error
 
 NAME = "tilewright"
 
 
-class ReaderGone(Exception):  # noqa: N818  (nothing went wrong here)
-    """Whoever read the output of the program has gone away."""
+class SectionedOption(click.Option):
+    """An option that --help lists under a section heading."""
+
+    def __init__(self, *args: Any, section: str, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.section = section
 
 
-class Program(click.Group):
-    """The group of verbs: it lists them without importing them, and turns errors into lines and exit statuses."""
+class Verb(click.Command):
+    """A command that prints the `Answer` it returns, as text or with --json as JSON, and exits with its status."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        add_flag("json", "Answer in JSON.")(self)
+        add_flag("debug", "Show tracebacks of errors.")(self)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, grouped by section."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; print its answer and exit with its status."""
+        answer = super().invoke(ctx)
+        if isinstance(answer, Answer):
+            ctx.ensure_object(Console).print_answer(answer)
+            ctx.exit(answer.exit_code)
+        return answer
+
+
+def add_flag(name: str, help_text: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds a flag, such as --json, which sets the attribute of that name on the console.
+
+    >>> [option.name for option in add_flag("json", "Answer in JSON.")(click.Command("greet")).params]
+    ['json']
+    """
+
+    def set_on_console(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value:
+            setattr(ctx.ensure_object(Console), name, True)
+
+    return click.option(f"--{name}", is_flag=True, expose_value=False, callback=set_on_console, help=help_text)
+
+
+follow_links_option = click.option(
+    "--follow-links", is_flag=True, help="Follow symbolic links that point outside the directory."
+)
+
+
+def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
+    """Return a decorator that turns a function into the verb `name`.
+
+    >>> @verb("greet")
+    ... def command() -> Answer:
+    ...     "Say hello."
+    ...     return Answer("hello", {"said": "hello"})
+    >>> [option.opts[0] for option in command.params]
+    ['--json', '--debug']
+    """
+    return click.command(name, cls=Verb, **settings)
+
+
+@dataclass(frozen=True, slots=True)
+class VerbEntry:
+    """A verb: the module that defines its `command`, and its line in --help."""
+
+    module: str
+    line: str
+
+
+VERBS = {
+    "convert": VerbEntry("convert", "Convert checkpoints to tiled files; can be resumed."),
+    "verify": VerbEntry("verify", "Check converted files against their manifest and source."),
+    "inspect": VerbEntry("inspect", "List the tensors of a file: sizes, padding; print a tile."),
+    "diff": VerbEntry("diff", "Compare two files across formats and layouts."),
+    "explain": VerbEntry("explain", "Show where an element lives: tile, page, core, address."),
+    "fit": VerbEntry("fit", "Check whether tensors fit a chip; suggest what would."),
+    "show": VerbEntry("show", "Draw layouts, tensors and memory as text, SVG or HTML."),
+    "explore": VerbEntry("explore", "Open the explorer, an interactive page for placements."),
+    "stream": VerbEntry("stream", "Run a compute over files larger than memory, tile by tile."),
+    "bench": VerbEntry("bench", "Measure on this machine, as ratios to memcpy and NumPy."),
+    "doctor": VerbEntry("doctor", "Report which engines work and what is missing."),
+    "completion": VerbEntry("completion", "Print the completion script of a shell."),
+}
+"""Every verb, in the order of --help."""
+
+
+class OutputClosed(Exception):  # noqa: N818  (nothing went wrong here)
+    """The reader of standard output closed the pipe."""
+
+
+class VerbGroup(click.Group):
+    """The group of verbs: lists them without importing them, and turns errors into messages and exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order of the table."""
@@ -45,16 +137,16 @@ class Program(click.Group):
         except ModuleNotFoundError as problem:
             if problem.name != module:
                 raise
-            raise Failure(f"this build has no verb {cmd_name!r}", exit_codes.MISSING) from None
+            raise CommandError(f"the verb {cmd_name!r} is not part of this installation", ExitCode.MISSING) from None
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the verb that the arguments start with, or say which one was probably meant."""
+        """Return the verb that the arguments start with, or fail and suggest the closest one."""
         given = args[0]
         if given not in VERBS and not given.startswith("-"):
-            near = get_close_matches(given, VERBS, n=1)
-            meant = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
-            ctx.fail(f"there is no verb {given!r}; {meant}")
+            matches = get_close_matches(given, VERBS, n=1)
+            meant = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(VERBS)}"
+            ctx.fail(f"unknown verb {given!r}; {meant}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,14 +158,14 @@ class Program(click.Group):
         """Return what an incomplete word could become: a verb, or an option of the program."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=each.line) for name, each in VERBS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=entry.line) for name, entry in VERBS.items() if name.startswith(incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return what the verb returns; click would end the program where it cannot write, and we want to know why."""
+        """Return what the verb returns; a closed output pipe is raised as `OutputClosed` before click handles it."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise ReaderGone from None
+            raise OutputClosed from None
 
     def main(
         self,
@@ -87,79 +179,79 @@ class Program(click.Group):
         if not standalone_mode:
             return super().main(args, NAME, complete_var, False, **extra)
         console = Console()
-        _say_anything()
+        _escape_unencodable_output()
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)
             sys.stdout.flush()
-        except (ReaderGone, BrokenPipeError):
-            _forget_output()
-            status = exit_codes.BROKEN_PIPE
+        except (OutputClosed, BrokenPipeError):
+            _discard_stdout()
+            status = ExitCode.BROKEN_PIPE
         except click.Abort:  # click's name for Ctrl-C
             click.echo(f"{NAME}: interrupted", err=True)
-            status = exit_codes.INTERRUPTED
+            status = ExitCode.INTERRUPTED
         except Exception as problem:
-            status = _report(problem, console, _wants(args, "--debug"), _wants(args, "--json"))
-        sys.exit(status if isinstance(status, int) else exit_codes.OK)
+            status = _report(problem, console, _has_flag(args, "--debug"), _has_flag(args, "--json"))
+        sys.exit(status if isinstance(status, int) else ExitCode.OK)
 
 
 def _report(problem: Exception, console: Console, debug: bool, as_json: bool) -> int:
-    """Return the exit status of an error, after saying it."""
+    """Print an error and return its exit status."""
     if console.debug or debug:
         import traceback
 
         traceback.print_exception(problem)
-    said = told(problem)
+    report = describe_error(problem)
     label = click.style("error:", fg="red", bold=True)
-    click.echo(f"{NAME}: {label} {said.line}", err=True, color=console.color)
+    click.echo(f"{NAME}: {label} {report.line}", err=True, color=console.color)
     if console.json or as_json:
         try:
-            click.echo(to_json({"error": said.line, "kind": said.kind, "exit_code": said.exit_code}))
+            click.echo(to_json({"error": report.line, "kind": report.kind, "exit_code": int(report.exit_code)}))
             sys.stdout.flush()
         except BrokenPipeError:
-            _forget_output()
-    return said.exit_code
+            _discard_stdout()
+    return report.exit_code
 
 
-def _wants(args: Sequence[str] | None, flag: str) -> bool:
-    """Return whether a flag was given, even where the arguments could not be read as far as it."""
+def _has_flag(args: Sequence[str] | None, flag: str) -> bool:
+    """Return whether a flag was given, even if parsing failed before reaching it."""
     return flag in (sys.argv[1:] if args is None else args)
 
 
-def _say_anything() -> None:
-    """Let names be printed that the encoding of the output lacks, escaped, as files may be called anything."""
+def _escape_unencodable_output() -> None:
+    """Print characters that the output encoding lacks as escapes, since file names may hold anything."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _forget_output() -> None:
-    """Point stdout nowhere, so that the interpreter does not complain about the closed pipe when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+def _discard_stdout() -> None:
+    """Point stdout at the null device, so that Python does not report the closed pipe when it exits."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
 
 
-def _help_of_exit_codes() -> str:
-    lines = (f"{status:>3}  {meaning}" for status, meaning in exit_codes.MEANINGS.items())
+def _exit_status_help() -> str:
+    lines = (f"{status:>3}  {status.meaning}" for status in ExitCode)
     return "\b\nExit status:\n" + "\n".join(lines)
 
 
 @click.group(
     NAME,
-    cls=Program,
+    cls=VerbGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     subcommand_metavar="VERB ...",
-    epilog=_help_of_exit_codes(),
+    epilog=_exit_status_help(),
     invoke_without_command=True,
 )
 @click.version_option(__version__, prog_name=NAME)
-@asking("json", "Answer in JSON.")
-@asking("debug", "Show tracebacks of errors.")
+@add_flag("json", "Answer in JSON.")
+@add_flag("debug", "Show tracebacks of errors.")
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Where does this element live on a tiled machine, and how does it get there?
 
-    Convert, check, compare and explain tiled tensors: no device, no torch. Every verb has --json and --help; text goes
-    to stdout, progress and errors to stderr.
+    Convert, check, compare and explain tiled tensors; no device and no torch needed. Every verb has --json and --help;
+    text goes to stdout, progress and errors to stderr.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright show`: layouts, tensors, memory, tiles and pipelines as pictures."""
+"""`tilewright show`: draw layouts, tensors, memory, tiles and pipelines."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import exit_codes
 from .console import Answer
-from .failures import Failure, told
-from .spec_options import SpecOptions, given_options, spec_options
-from .subjects import Subject
-from .targets import check_target, save_picture
-from .values import COORDINATE, SHAPE, SIZE
-from .verb import SectionedOption, verb
-from .verb import follow_links as links_option
+from .failures import CommandError, ExitCode, describe_error
+from .output_paths import check_output_path, save_picture
+from .parameters import COORDINATE, SHAPE, SIZE
+from .program import SectionedOption, follow_links_option, verb
+from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
+
+if TYPE_CHECKING:
+    from ..files.stored_tensor import StoredTensor
+    from ..memory import TensorSpec
 
 if TYPE_CHECKING:
     from ..memory import Allocator
@@ -29,16 +31,16 @@ SUFFIXES = (".svg", ".html", ".png", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
 
 
-def _in(section: str) -> Callable[..., Callable[..., Any]]:
+def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
     return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
 
 
-_motion, _memory = _in("Tiles in motion"), _in("Memory")
+_tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is to be seen of the subjects, as given on the command line."""
+class ShowOptions:
+    """What to draw of the subjects, as given on the command line."""
 
     at: tuple[int, ...] | None = None
     page: int | None = None
@@ -66,30 +68,30 @@ class Question:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write .svg, .html, .png, .txt or .json."
 )
-@click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark the way of an element.")
+@click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
 @click.option("--tensor", metavar="NAME", help="Which tensor of a file.")
-@click.option("--error", is_flag=True, help="Draw what --dtype does to the values of a file.")
-@click.option("--color", metavar="NAME", help="What cells of a layout are painted by.")
-@click.option("--label", metavar="NAME", help="What is written into them.")
+@click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
+@click.option("--color", metavar="NAME", help="Attribute that colors the cells of a layout.")
+@click.option("--label", metavar="NAME", help="Attribute that labels the cells.")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
-@_motion("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
-@_motion("--overlap", type=click.IntRange(0), default=0, metavar="N", help="Elements that tiles share.")
-@_motion("--halo", type=click.IntRange(0), default=0, metavar="N", help="Elements beyond the edges.")
-@_motion("--pipeline", type=click.Choice(SCHEMES), help="Draw the schedule of moving those tiles.")
-@_motion("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers of buffered and direct. [3]")
-@_motion("--times", type=COORDINATE, metavar="I,C,E", help="Times of import, compute, export. [1,1,1]")
-@_memory("--memory", type=click.Choice(["l1", "dram"]), help="Draw the memory map with all THINGs in it.")
-@_memory("--each", is_flag=True, help="A lane for every bank.")
-@_memory("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
-@_memory(
+@_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
+@_tiles_option("--overlap", type=click.IntRange(0), default=0, metavar="N", help="Elements that tiles share.")
+@_tiles_option("--halo", type=click.IntRange(0), default=0, metavar="N", help="Elements read beyond the edges.")
+@_tiles_option("--pipeline", type=click.Choice(SCHEMES), help="Draw the schedule that transfers those tiles.")
+@_tiles_option("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers of buffered and direct. [3]")
+@_tiles_option("--times", type=COORDINATE, metavar="I,C,E", help="Times of import, compute, export. [1,1,1]")
+@_memory_option("--memory", type=click.Choice(["l1", "dram"]), help="Draw the memory map with all THINGs in it.")
+@_memory_option("--each", is_flag=True, help="One row for every bank.")
+@_memory_option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
+@_memory_option(
     "--ttnn-visualizer",
     "report",
     type=click.Path(file_okay=False),
     metavar="DIR",
     help="Write THINGs as a report for ttnn-visualizer.",
 )
-@links_option
+@follow_links_option
 @spec_options
 def command(
     things: tuple[str, ...],
@@ -100,7 +102,7 @@ def command(
     options: SpecOptions,
     **asked: Any,
 ) -> Answer:
-    """Draw a THING: a layout, a tensor by its shape, or a tensor in a file.
+    """Draw a layout, a tensor given by its shape, or a tensor in a file.
 
     \b
     tilewright show '(4,8):(8,1)'
@@ -109,134 +111,226 @@ def command(
     tilewright show 200x300 --tiles 64x64 --overlap 2 --pipeline double
     tilewright show 512x512:buffer=l1 4096x64:shard=height --memory l1 -o l1.html
 
-    Without -o it is drawn in the terminal; --json gives the scene as data. Settings after a shape are for that tensor
-    alone, and are named like the options.
+    Without -o the picture is drawn in the terminal; --json prints the scene as data. Settings after a shape apply to
+    that tensor only, and have the names of the options.
     """
-    _check_output(output)
-    given = given_options(click.get_current_context())
-    subjects = [Subject.of(text, tensor, follow_links) for text in things]
-    question = Question(**asked)
+    _check_picture_path(output)
+    given = typed_options(click.get_current_context())
+    subjects = [Drawable.parse(text, tensor, follow_links) for text in things]
+    show_options = ShowOptions(**asked)
     if report is not None:
-        return _report(subjects, question, options, given, report)
-    scene = _scene(subjects, question, options, given)
-    return _answer(scene, output)
+        return _write_report(subjects, show_options, options, given, report)
+    scene = _build_scene(subjects, show_options, options, given)
+    return _build_answer(scene, output)
 
 
-def _check_output(output: str | None) -> None:
+def _check_picture_path(output: str | None) -> None:
     if output is None:
         return
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
-        raise click.UsageError(f"-o {output}: a picture ends in one of {', '.join(SUFFIXES)}; give it such a name")
-    check_target(output)
+        raise click.UsageError(f"-o {output}: expected a name that ends in one of {', '.join(SUFFIXES)}")
+    check_output_path(output)
     if suffix == ".png":
-        from ..views.png import png_converter
+        from ..views.output import png_converter
 
         if png_converter() is None:
-            raise Failure(
-                "a .png needs cairosvg or Chromium, and neither is installed; pip install cairosvg, or write an .svg",
-                exit_codes.MISSING,
+            raise CommandError(
+                "writing .png needs cairosvg or Chromium; pip install cairosvg, or write an .svg",
+                ExitCode.MISSING,
             )
 
 
-def _answer(scene: Scene, output: str | None) -> Answer:
+def _build_answer(scene: Scene, output: str | None) -> Answer:
     from ..views import to_data, to_text
-    from ..views.terminal import has_colours
+    from ..views.terminal import supports_color
 
     if output is None:
-        return Answer(lambda: to_text(scene, color=has_colours(sys.stdout)), to_data(scene))
+        return Answer(lambda: to_text(scene, color=supports_color(sys.stdout)), to_data(scene))
     save_picture(scene, output)
     written = Path(output)
     size = written.stat().st_size
     return Answer(f"{scene.title}: {written} ({size} bytes)", {"title": scene.title, "path": written, "bytes": size})
 
 
-def _scene(subjects: list[Subject], question: Question, options: SpecOptions, given: frozenset[str]) -> Scene:
+def _build_scene(
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, given: frozenset[str]
+) -> Scene:
     """Return the scene that was asked for."""
     from .. import views
 
-    if question.memory is not None:
-        allocator, names = _allocated(subjects, question, options, given)
-        return views.memory_scene(allocator, buffer_type=question.memory, each=question.each, names=names)
+    if show_options.memory is not None:
+        allocator, names = _allocate_subjects(subjects, show_options, options, given)
+        return views.memory_scene(allocator, buffer_type=show_options.memory, each=show_options.each, names=names)
     if len(subjects) > 1:
-        raise click.UsageError("several things are drawn together only in memory; add --memory l1, or name one")
+        raise click.UsageError(
+            "several THINGs can be drawn together only with --memory; add --memory l1, or name one THING"
+        )
     subject = subjects[0]
-    if question.tiles is not None or question.pipeline is not None:
-        return _motion_scene(subject, question)
-    if question.error:
-        return _error_scene(subject, question, options)
+    if show_options.tiles is not None or show_options.pipeline is not None:
+        return _tiling_scene(subject, show_options)
+    if show_options.error:
+        return _error_scene(subject, show_options, options)
     if subject.layout is not None:
-        chosen = {name: value for name in ("color", "label") if (value := getattr(question, name)) is not None}
-        return views.scene_of(subject.layout, **chosen, **question.options())
-    spec, at = subject.spec(options, given), question.at
+        chosen = {name: value for name in ("color", "label") if (value := getattr(show_options, name)) is not None}
+        return views.scene_of(subject.layout, **chosen, **show_options.options())
+    spec, at = subject.spec(options, given), show_options.at
     mesh = subject.stored.mesh if subject.stored is not None and spec.shape.logical != subject.extents else None
     if mesh is not None and at is not None:
         _, at = mesh.locate(at)
-    if question.page is not None:
-        return views.page_scene(spec, question.page, at=at)
+    if show_options.page is not None:
+        return views.page_scene(spec, show_options.page, at=at)
     title = f"{subject.name}: {spec}" if subject.name else ""
     title = title if mesh is None else f"{title}, one part of {mesh}"
-    return views.spec_scene(spec, at=at, title=title, **question.options())
+    return views.spec_scene(spec, at=at, title=title, **show_options.options())
 
 
-def _motion_scene(subject: Subject, question: Question) -> Scene:
+def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     from ..tiling import Schedule, Tiler
     from ..views import schedule_scene, tiler_scene
 
     shape = subject.extents
-    tile = question.tiles or shape
+    tile = show_options.tiles or shape
     tile = (1,) * (len(shape) - len(tile)) + tile
-    tiler = Tiler(shape, tile, _last_two(question.overlap, shape), _last_two(question.halo, shape))
-    if question.pipeline is None:
-        return tiler_scene(tiler, **question.options())
-    times = question.times or (1, 1, 1)
+    tiler = Tiler(shape, tile, _last_two(show_options.overlap, shape), _last_two(show_options.halo, shape))
+    if show_options.pipeline is None:
+        return tiler_scene(tiler, **show_options.options())
+    times = show_options.times or (1, 1, 1)
     if len(times) != 3 or min(times) < 1:
-        raise click.UsageError("--times takes three numbers of at least 1: import, compute, export, such as 1,2,1")
-    depth = question.depth or (3 if question.pipeline in ("buffered", "direct") else 2)
-    schedule = Schedule(question.pipeline, tiler.count, depth=depth)
+        raise click.UsageError("--times takes three positive integers: import, compute, export, such as 1,2,1")
+    depth = show_options.depth or (3 if show_options.pipeline in ("buffered", "direct") else 2)
+    schedule = Schedule(show_options.pipeline, tiler.count, depth=depth)
     return schedule_scene(schedule, times=(times[0], times[1], times[2]))
 
 
 def _last_two(margin: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a margin for the last two axes, and none for those before."""
+    """Return `margin` for the last two axes and 0 for the others."""
     return tuple(margin if axis >= len(shape) - 2 else 0 for axis in range(len(shape)))
 
 
-def _error_scene(subject: Subject, question: Question, options: SpecOptions) -> Scene:
+def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions) -> Scene:
     from ..views import block_scene
 
     if subject.stored is None:
-        raise click.UsageError("--error needs the values of a file; name one, such as model.safetensors")
-    return block_scene(subject.stored.read(), options.dtype, **question.options())
+        raise click.UsageError("--error needs values; name a file, such as model.safetensors")
+    return block_scene(subject.stored.read(), options.dtype, **show_options.options())
 
 
-def _allocated(
-    subjects: list[Subject], question: Question, options: SpecOptions, given: frozenset[str]
+def _allocate_subjects(
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, given: frozenset[str]
 ) -> tuple[Allocator, dict[int, str]]:
-    """Return an allocator with all subjects in it, in order, and their names by the number of their blocks."""
+    """Return an allocator that holds all subjects, and their names by block number."""
     from ..memory import Allocator
 
-    allocator = Allocator(options.machine())
+    allocator = Allocator(options.build_chip())
     names: dict[int, str] = {}
     for subject in subjects:
         block = allocator.allocate(subject.spec(options, given).with_chip(allocator.chip))
         if subject.name:
             names[block.number] = subject.name
-    if sum(question.cb):
-        block = allocator.reserve(allocator.start("l1"), sum(question.cb), "l1")
+    if sum(show_options.cb):
+        block = allocator.reserve(allocator.start("l1"), sum(show_options.cb), "l1")
         names[block.number] = "circular buffers"
     return allocator, names
 
 
-def _report(
-    subjects: list[Subject], question: Question, options: SpecOptions, given: frozenset[str], folder: str
+def _write_report(
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, given: frozenset[str], folder: str
 ) -> Answer:
-    from ..views import write_visualizer_report
+    from ..ttnn.visualizer_report import write_visualizer_report
 
-    allocator, names = _allocated(subjects, question, options, given)
+    allocator, names = _allocate_subjects(subjects, show_options, options, given)
     try:
         written = write_visualizer_report(allocator, folder, names)
     except OSError as problem:
-        raise Failure(told(problem).line, exit_codes.OUTPUT) from None
-    text = f"{len(subjects)} tensors: {written}\nlook at them with: ttnn-visualizer --profiler-path {written}"
+        raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
+    text = f"{len(subjects)} tensors written to {written}\nopen them with: ttnn-visualizer --profiler-path {written}"
     return Answer(text, {"path": written, "tensors": len(subjects)})
+
+
+_SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::[a-z].*)?")
+_MOST_NAMES = 12  # of a file's tensors that an error lists
+
+
+@dataclass(frozen=True, slots=True)
+class Drawable:
+    """One argument of `show`: the text, and the layout, shape or stored tensor that it names.
+
+    >>> Drawable.parse("(4,8):(8,1)").layout
+    Layout((4, 8), (8, 1))
+    >>> Drawable.parse("512x512:buffer=l1").shape
+    (512, 512)
+    """
+
+    text: str
+    layout: Any = None
+    shape: tuple[int, ...] | None = None
+    settings: str = ""
+    stored: StoredTensor | None = None
+
+    @classmethod
+    def parse(cls, text: str, tensor: str | None = None, follow_links: bool = False) -> Drawable:
+        """Return what a text names: an existing file, a shape with settings, or a layout.
+
+        >>> Drawable.parse("4x60x90").shape
+        (4, 60, 90)
+        """
+        if Path(text).exists():
+            return cls(text, stored=_open_stored(text, tensor, follow_links))
+        if _SHAPE.fullmatch(text):
+            shape, _, settings = text.partition(":")
+            return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
+        from ..files.tensor_file import SUFFIXES
+        from ..layout import parse
+
+        if text.endswith(SUFFIXES):
+            raise FileNotFoundError(2, "No such file or directory", text)
+        return cls(text, layout=parse(text))
+
+    @property
+    def name(self) -> str:
+        """Return the tensor's name in the picture."""
+        return self.stored.name if self.stored is not None else ""
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
+        found = self.stored.shape if self.stored is not None else self.shape
+        if found is None:
+            raise click.UsageError(f"{self.text} is a layout; expected the shape of a tensor, such as 4x60x90")
+        return found
+
+    def spec(self, options: SpecOptions, given: frozenset[str]) -> TensorSpec:
+        """Return the placement: the file's own, unless other options were typed (`given` lists those)."""
+        if self.settings:
+            options = options.with_settings(self.settings)
+        if self.stored is None:
+            return options.build_spec(self.extents)
+        if self.stored.spec is not None and not given - CHIP_OPTIONS:
+            spec = self.stored.spec
+            return spec if spec.chip is not None and not given else spec.with_chip(options.build_chip())
+        if self.stored.format is not None and "dtype" not in given:
+            from dataclasses import replace
+
+            options = replace(options, dtype=self.stored.format.name)
+        return options.build_spec(self.extents)
+
+
+def _open_stored(path: str, name: str | None, follow_links: bool) -> StoredTensor:
+    from ..files import open_tensors
+
+    found = open_tensors(path, follow_links)
+    if name is not None:
+        if name not in found:
+            raise CommandError(f"{path} has no tensor {name!r}; {_list_names(list(found))}", ExitCode.INPUT)
+        return found[name]
+    if len(found) != 1:
+        raise CommandError(
+            f"{path} holds {len(found)} tensors; choose one with --tensor NAME: {_list_names(list(found))}"
+        )
+    return next(iter(found.values()))
+
+
+def _list_names(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
+    return f"it has {', '.join(names[:_MOST_NAMES])}{more}" if names else "it is empty"

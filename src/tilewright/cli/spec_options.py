@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that say how a tensor is placed, shared by the verbs that take them: they make a `TensorSpec`."""
+"""The options that place a tensor, shared by several verbs; they build a `TensorSpec`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .values import CHIP, DIMENSIONS, FORMAT, GRID, SHAPE
-from .verb import SectionedOption
+from .parameters import CHIP, DIMENSIONS, FORMAT, GRID, SHAPE
+from .program import SectionedOption
 
 if TYPE_CHECKING:
     from ..memory import Chip, TensorSpec
 
 DEFAULT_CHIP = "wormhole_n150"
 SHARDS = ("height", "width", "block", "nd", "dims")
-OF_THE_MACHINE = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
+CHIP_OPTIONS = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
 
 
 @dataclass(frozen=True, slots=True)
 class SpecOptions:
     """How tensors are to be placed, as given on the command line.
 
-    >>> SpecOptions(dtype="bfloat8_b", shard="block", grid=(8, 8)).spec((4, 60, 90)).where(2, 33, 17).core
+    >>> SpecOptions(dtype="bfloat8_b", shard="block", grid=(8, 8)).build_spec((4, 60, 90)).where(2, 33, 17).core
     CoreCoord(x=0, y=5)
     """
 
@@ -45,10 +45,10 @@ class SpecOptions:
     dispatch: str | None = None
     harvested: int | None = None
 
-    def machine(self) -> Chip:
+    def build_chip(self) -> Chip:
         """Return the chip, with the dispatch and harvesting that were asked for.
 
-        >>> SpecOptions(chip="n150", dispatch="slow").machine().compute_grid
+        >>> SpecOptions(chip="n150", dispatch="slow").build_chip().compute_grid
         CoreCoord(x=8, y=9)
         """
         from ..memory import Chip
@@ -57,10 +57,10 @@ class SpecOptions:
         asked: dict[str, Any] = {"dispatch": self.dispatch, "harvested": self.harvested}
         return replace(chip, **{name: value for name, value in asked.items() if value is not None})
 
-    def arguments(self, shape: tuple[int, ...]) -> dict[str, Any]:
+    def spec_arguments(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the arguments of the `TensorSpec` of a shape, which need not be legal.
 
-        >>> SpecOptions(tile=(16, 32), layout="tile").arguments((4, 4))["tile"]
+        >>> SpecOptions(tile=(16, 32), layout="tile").spec_arguments((4, 4))["tile"]
         Tile((16, 32))
         """
         from ..memory import Tile
@@ -72,22 +72,22 @@ class SpecOptions:
             "layout": self.layout or ("tile" if tiled else None),
             "tile": Tile(self.tile or (32, 32), self.transpose_tile) if tiled else None,
             "memory": self.memory(),
-            "chip": self.machine(),
+            "chip": self.build_chip(),
             "alignment": self.alignment,
         }
 
-    def spec(self, shape: tuple[int, ...]) -> TensorSpec:
+    def build_spec(self, shape: tuple[int, ...]) -> TensorSpec:
         """Return the spec of a tensor of this shape.
 
-        >>> SpecOptions(layout="tile").spec((60, 90)).num_pages
+        >>> SpecOptions(layout="tile").build_spec((60, 90)).num_pages
         6
         """
         from ..memory import TensorSpec
 
-        return TensorSpec(**self.arguments(shape))
+        return TensorSpec(**self.spec_arguments(shape))
 
     def memory(self) -> Any:
-        """Return the memory configuration, or the sharding that becomes one.
+        """Return the memory configuration that the options ask for.
 
         >>> SpecOptions(shard="height", grid=(2, 1)).memory().strategy
         ShardStrategy.HEIGHT
@@ -98,7 +98,7 @@ class SpecOptions:
             self._check_unsharded()
             return memory.interleaved(self.buffer or "dram")
         buffer = self.buffer or "l1"
-        cores = tuple(self.machine().shard_grid(buffer)) if self.grid is None else self.grid
+        cores = tuple(self.build_chip().shard_grid(buffer)) if self.grid is None else self.grid
         if self.shard == "dims":
             if self.shard_dims is None:
                 raise click.UsageError("--shard dims needs --shard-dims, such as 0,1")
@@ -119,10 +119,10 @@ class SpecOptions:
             if getattr(self, name) is not None:
                 raise click.UsageError(f"--{name.replace('_', '-')} needs --shard, one of {', '.join(SHARDS)}")
 
-    def changed(self, settings: str) -> SpecOptions:
+    def with_settings(self, settings: str) -> SpecOptions:
         """Return the placement with settings as they follow a shape: `dtype=float32:shard=block:grid=8x8`.
 
-        >>> SpecOptions().changed("dtype=float32:layout=tile").dtype
+        >>> SpecOptions().with_settings("dtype=float32:layout=tile").dtype
         'float32'
         """
         changes: dict[str, Any] = {}
@@ -131,7 +131,9 @@ class SpecOptions:
             option = _BY_NAME.get(name.replace("-", "_"))
             if option is None or not (equals or option.is_flag):
                 names = ", ".join(known.replace("_", "-") for known in _BY_NAME)
-                raise click.UsageError(f"{setting!r} is no setting of a tensor; write NAME=VALUE, NAME one of {names}")
+                raise click.UsageError(
+                    f"{setting!r} is not a setting of a tensor; write NAME=VALUE, with NAME one of {names}"
+                )
             try:
                 found = option.type.convert(value if equals else True, option, None)
             except click.BadParameter as problem:
@@ -150,12 +152,12 @@ _OPTIONS = (
     _option("--layout", type=click.Choice(["row_major", "tile"]), help="Pages: rows, or tiles. [tile for blocks]"),
     _option("--tile", type=SHAPE, metavar="HxW", help="Shape of a tile. [32x32]"),
     _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
-    _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples."),
-    _option("--shard", type=click.Choice(SHARDS), help="Cut into shards, one or more a core."),
+    _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples of these."),
+    _option("--shard", type=click.Choice(SHARDS), help="Cut into shards, one or more per core."),
     _option(
         "--grid", type=GRID, metavar="COLSxROWS", help="Cores, or ranges 0,0-3,1+5,0-5,1. [all cores, or DRAM banks]"
     ),
-    _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [worked out]"),
+    _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [computed]"),
     _option("--shard-dims", type=DIMENSIONS, metavar="D,D", help="Dimensions to cut, with --shard dims."),
     _option(
         "--orientation", type=click.Choice(["row_major", "col_major"]), default="row_major", help="Order of cores."
@@ -164,12 +166,14 @@ _OPTIONS = (
         "--distribution",
         type=click.Choice(["round_robin_1d", "grid_2d", "contiguous_1d"]),
         default="round_robin_1d",
-        help="How --shard nd deals shards to cores.",
+        help="How --shard nd assigns shards to cores.",
     ),
     _option("--buffer", type=click.Choice(["l1", "dram"]), help="Memory. [dram, or l1 for shards]"),
     _option("--chip", type=CHIP, default=DEFAULT_CHIP, show_default=True, help="Chip, by name or a TOML file."),
-    _option("--dispatch", type=click.Choice(["fast", "slow"]), help="Whether dispatch keeps cores for itself. [fast]"),
-    _option("--harvested", type=click.IntRange(min=0), metavar="N", help="Rows or columns of cores that are off."),
+    _option("--dispatch", type=click.Choice(["fast", "slow"]), help="Fast dispatch reserves some cores. [fast]"),
+    _option(
+        "--harvested", type=click.IntRange(min=0), metavar="N", help="Number of disabled rows or columns of cores."
+    ),
 )
 _BY_NAME = {str(option.name): option for option in _OPTIONS}
 
@@ -184,20 +188,20 @@ def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def collected(*args: Any, **given: Any) -> Any:
-        own = {each.name: given.pop(each.name) for each in fields(SpecOptions)}
-        return function(*args, options=SpecOptions(**own), **given)
+    def with_options(*args: Any, **values: Any) -> Any:
+        placement = {option.name: values.pop(option.name) for option in fields(SpecOptions)}
+        return function(*args, options=SpecOptions(**placement), **values)
 
     params = getattr(function, "__click_params__", [])
-    collected.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
-    return collected
+    with_options.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
+    return with_options
 
 
-def given_options(context: click.Context) -> frozenset[str]:
+def typed_options(context: click.Context) -> frozenset[str]:
     """Return the names of the placement options that were typed, not left at their defaults.
 
-    >>> given_options(click.Context(click.Command("show")))
+    >>> typed_options(click.Context(click.Command("show")))
     frozenset()
     """
-    sources = {each.name: context.get_parameter_source(each.name) for each in fields(SpecOptions)}
+    sources = {option.name: context.get_parameter_source(option.name) for option in fields(SpecOptions)}
     return frozenset(name for name, source in sources.items() if source is click.core.ParameterSource.COMMANDLINE)

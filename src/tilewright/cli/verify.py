@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright verify`: converted files checked against their manifest, and against their source."""
+"""`tilewright verify`: check converted files against their manifest and their source."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import exit_codes
+from ..byte_sizes import format_bytes
 from .console import Answer
+from .failures import ExitCode
+from .parameters import SIZE
+from .program import follow_links_option, verb
 from .progress import Progress
-from .values import SIZE, bytes_in_words
-from .verb import follow_links as links_option
-from .verb import verb
 
 if TYPE_CHECKING:
     from ..conversion import VerifyReport
@@ -25,7 +25,7 @@ _MOST_LINES = 20
 @click.option("--source", "sources", multiple=True, metavar="PATH", help="Compare with the source; repeat for more.")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
-@links_option
+@follow_links_option
 def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | None, follow_links: bool) -> Answer:
     """Check converted files: OUT is what convert made, a directory or a .safetensors file.
 
@@ -36,11 +36,11 @@ def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | N
     tilewright verify out/
     tilewright verify out/ --source model.safetensors
 
-    The exit status is 0 if all is well, and 1 if something is not.
+    The exit status is 0 if everything is correct, and 1 if it is not.
     """
     from ..conversion import verify
 
-    with Progress("verifying", 0, "tensors") as progress:
+    with Progress("verifying", "tensors") as progress:
         report = verify(
             out,
             list(sources) or None,
@@ -49,23 +49,23 @@ def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | N
             progress=progress.update,
             follow_symlinks=follow_links,
         )
-    return Answer(lambda: _in_words(report), report.to_json(), exit_codes.OK if report else exit_codes.NO)
+    return Answer(lambda: _format_answer(report), report.to_json(), ExitCode.OK if report else ExitCode.NO)
 
 
-def _in_words(report: VerifyReport) -> str:
+def _format_answer(report: VerifyReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
     lines += [f"{bad} {each.name}: {each.problem}" for each in report.problems[:_MOST_LINES]]
     if len(report.problems) > _MOST_LINES:
         lines.append(f"... and {len(report.problems) - _MOST_LINES} more; --json lists all")
-    size = bytes_in_words(sum(each.nbytes for each in report.verdicts))
+    size = format_bytes(sum(each.nbytes for each in report.verdicts))
     if report.problems:
-        lines.append(f"{report.out}: {len(report.problems)} of {len(report.verdicts)} tensors are not well")
+        lines.append(f"{report.out}: {len(report.problems)} of {len(report.verdicts)} tensors failed")
         return "\n".join(lines)
     against = "manifest and source" if report.against_source else "manifest"
     lines.append(
-        f"{click.style('good:', fg='green', bold=True)} {report.out}: {len(report.verdicts)} tensors, {size}, are as"
-        f" their {against} {'say' if report.against_source else 'says'}"
+        f"{click.style('good:', fg='green', bold=True)} {report.out}: {len(report.verdicts)} tensors, {size}, match"
+        f" their {against}"
     )
     if report.against_source and report.verdicts:
         worst = max(report.verdicts, key=lambda each: (each.largest_error or 0) / (each.largest_value or 1))

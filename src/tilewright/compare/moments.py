@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..copying import native
+from ..copying import native_library
 
 Floats = NDArray[np.float64]
 
@@ -126,11 +126,11 @@ class Moments:
 
 def _sums_in_bins(a: Floats, b: Floats) -> tuple[int, Any]:
     """Return the lowest bin in use, and for each from there on: count, means, central second moments, squared error."""
-    if not native.available():
+    if not native_library.is_available():
         return _sums_in_numpy(a, b)
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     sums, bins = np.empty((7, _BINS)), np.empty(2, np.int64)
-    native.library().tw_pair_sums(a.ctypes.data, b.ctypes.data, a.size, sums.ctypes.data, bins.ctypes.data)
+    native_library.load_library().tw_pair_sums(a.ctypes.data, b.ctypes.data, a.size, sums.ctypes.data, bins.ctypes.data)
     low, high = bins.tolist()
     return low, sums[:, low:high]
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.foreign import values_of
+from ..copying.dlpack import as_host_array
 from ..errors import LayoutError
 from ..files.block_parts import read_steps
 from ..files.boxes import box_of
@@ -168,7 +168,7 @@ def _operand(thing: Any) -> Operand:
     spec = getattr(thing, "spec", None)
     if isinstance(spec, TensorSpec):
         return ArrayOperand(np.asarray(thing), spec)
-    return ArrayOperand(values_of(thing))
+    return ArrayOperand(as_host_array(thing))
 
 
 def matched(a: Operand, b: Operand, transpose: bool = False) -> Operand:

@@ -16,7 +16,7 @@ from typing import Any
 from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError, TransferError
 from ..files.manifest import MANIFEST
-from ..tiling.executors import count_workers, submit_anew
+from ..tiling.executors import count_workers, submit_unique
 from .engine import Engine
 from .items import Done, Item
 from .output_file import OutputFile
@@ -250,7 +250,7 @@ class _Run:
 def convert_item(item: Item, out: Path, parts: Path, jobs: int, slab: int, call: str = "") -> Done:
     """Return the record of an item after it was converted here. This is what travels to a worker.
 
-    `call` only makes a call unlike others (see `submit_anew`).
+    `call` only makes a call unlike others (see `submit_unique`).
     """
     found: list[Done] = []
     Engine([item], out, parts, jobs, slab).run(lambda _, done: found.append(done), lambda _: None)
@@ -266,7 +266,7 @@ def _spread(
 
     def submit(item: Item, attempt: int) -> None:
         where = (out.absolute(), parts.absolute())
-        under_way[submit_anew(executor, convert_item, item, *where, jobs, slab)] = (item, attempt)
+        under_way[submit_unique(executor, convert_item, item, *where, jobs, slab)] = (item, attempt)
 
     try:
         while True:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.buffers import aligned_empty
+from ..copying.host_memory import aligned_empty
 from ..errors import FileFormatError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.boxes import PagedBoxes, box_of

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..atomic import Draft, write_file
 from ..copying import execute, plan_copy
-from ..copying.buffers import CACHE_LINE, aligned_empty, placement_of
+from ..copying.host_memory import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
 from ..files.boxes import PagedBoxes
 from ..files.source_file import Bytes

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`DeviceArray`: an array of any library in the memory of a device, seen as a move sees it: where, what shape, what.
-
-It has the few attributes of a NumPy array that planning looks at, so that plans are made alike for host and device.
-"""
+"""`DeviceArray`: an array of any library in device memory, with the attributes of a NumPy array that planning needs."""
 
 from __future__ import annotations
 
@@ -15,22 +12,22 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import LayoutError
-from ..formats import ScalarFormat
-from .buffers import aligned_empty
-from .foreign import values_of
+from ..formats import ScalarFormat, uint8
+from .dlpack import as_host_array
+from .host_memory import Buffer, aligned_empty
 
 Array = np.ndarray[Any, Any]
 
 
-class Home(Protocol):
-    """Where device arrays live: an engine with a device, and the library whose arrays it takes and gives."""
+class Backend(Protocol):
+    """A device and the library (CuPy, torch, JAX, PyOpenCL) that allocates arrays on it."""
 
     @property
     def engine(self) -> str:
-        """Return the name of the engine that runs plans there."""
+        """Return the name of the engine that runs plans on the device."""
 
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
-        """Return a new array there."""
+        """Return a new, uninitialised array on the device."""
 
     def download(self, array: DeviceArray, target: Array) -> None:
         """Copy the bytes of a contiguous device array to a host array, and wait for them."""
@@ -38,30 +35,30 @@ class Home(Protocol):
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
 
-    def released(self, array: DeviceArray) -> Any:
-        """Return the array as its library's own."""
+    def unwrap(self, array: DeviceArray) -> Any:
+        """Return the array as an object of its library."""
 
     def synchronize(self) -> None:
-        """Wait until everything that was enqueued is done."""
+        """Wait until all enqueued work is done."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceArray:
-    """Elements in the memory of a device: `start` bytes into `memory`, with a shape and strides in bytes.
+    """An array in device memory: `start` bytes into `memory`, with a shape and strides in bytes.
 
     >>> from tilewright.formats import float32
-    >>> array = DeviceArray(home=None, memory=0, start=0, shape=(4, 8), strides=(32, 4), format=float32, owner=None)
+    >>> array = DeviceArray(backend=None, memory=0, start=0, shape=(4, 8), strides=(32, 4), format=float32, owner=None)
     >>> array.nbytes, array.is_contiguous, array.reshape(-1).shape
     (128, True, (32,))
     """
 
-    home: Any
-    memory: Any
+    backend: Any  # a Backend; each engine uses further attributes of its own
+    memory: Any  # an address (CUDA) or a buffer object (OpenCL)
     start: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     format: ScalarFormat
-    owner: Any
+    owner: Any  # the array of the library, which keeps the memory alive
     writeable: bool = True
 
     @property
@@ -71,7 +68,7 @@ class DeviceArray:
 
     @property
     def itemsize(self) -> int:
-        """Return the bytes of an element."""
+        """Return the size of an element in bytes."""
         return self.format.itemsize
 
     @property
@@ -86,12 +83,12 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all elements."""
+        """Return the size of all elements in bytes."""
         return self.size * self.itemsize
 
     @property
     def is_contiguous(self) -> bool:
-        """Return whether the elements lie one after the other, the last dimension fastest."""
+        """Return whether the array is C-contiguous."""
         step = self.itemsize
         for n, own in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if n > 1 and own != step:
@@ -101,12 +98,12 @@ class DeviceArray:
 
     @property
     def flags(self) -> Any:
-        """Return what NumPy says about an array, as far as moves ask for it."""
+        """Return the flags of a NumPy array that copies need."""
         return SimpleNamespace(c_contiguous=self.is_contiguous, writeable=self.writeable)
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the first byte of the lowest element, and the bytes from there to the end of the highest."""
+        """Return the offset in bytes of the lowest element, and the bytes from there to the end of the highest."""
         if not self.size:
             return self.start, 0
         reach = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
@@ -114,7 +111,7 @@ class DeviceArray:
         return self.start + low, sum(abs(step) for step in reach) + self.itemsize
 
     def reshape(self, *shape: Any) -> DeviceArray:
-        """Return the same elements in another shape: of contiguous memory any, otherwise only with units added."""
+        """Return the same elements in another shape; without contiguous memory, only unit dimensions may change."""
         wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         if -1 in wanted:
             known = -prod(wanted)
@@ -126,25 +123,37 @@ class DeviceArray:
         elif self.is_contiguous and prod(wanted) == self.size:
             strides = tuple([self.itemsize * prod(wanted[k + 1 :]) for k in range(len(wanted))])
         else:
-            raise LayoutError(f"cannot see shape {self.shape} with strides {self.strides} as {wanted} without a copy")
+            raise LayoutError(f"cannot reshape {self.shape} with strides {self.strides} to {wanted} without a copy")
         return replace(self, shape=wanted, strides=strides, owner=owner)
 
+    @property
+    def buffer(self) -> Buffer:
+        """Return the address range of the array; addresses in an OpenCL buffer count from its start."""
+        start, nbytes = self.span
+        base = self.memory if isinstance(self.memory, int) else 0
+        return Buffer(base + start, nbytes, self.owner, self.writeable)
 
-def admitted(array: Any) -> Any:
-    """Return an array of a device as a `DeviceArray`, and all else as a NumPy array that shares memory if it can.
+    def as_bytes(self) -> DeviceArray:
+        """Return the memory of the array as a flat array of bytes."""
+        start, nbytes = self.span
+        return DeviceArray(self.backend, self.memory, start, (nbytes,), (1,), uint8, self.owner)
 
-    >>> admitted([1, 2]).tolist()
+
+def as_operand(array: Any) -> Any:
+    """Return an array in device memory as a `DeviceArray`, any other as a NumPy array, sharing memory if possible.
+
+    >>> as_operand([1, 2]).tolist()
     [1, 2]
     """
     if isinstance(array, (np.ndarray, DeviceArray)):
         return array
-    return on_device(array) or values_of(array)
+    return find_device_array(array) or as_host_array(array)
 
 
-def on_device(array: Any) -> DeviceArray | None:
-    """Return an array as a `DeviceArray` if its memory is on a device, or None.
+def find_device_array(array: Any) -> DeviceArray | None:
+    """Return an array in device memory as a `DeviceArray`, or None for any other array.
 
-    >>> on_device(np.zeros(3)) is None
+    >>> find_device_array(np.zeros(3)) is None
     True
     """
     if isinstance(array, np.ndarray):
@@ -155,18 +164,18 @@ def on_device(array: Any) -> DeviceArray | None:
     if memory is not None:
         return memory.array if isinstance(memory.array, DeviceArray) else None
     if sys.modules.get("pyopencl") is not None:
-        from .opencl_arrays import find as find_opencl
+        from .opencl_arrays import find_opencl_array
 
-        found = find_opencl(array)
-        if found is not None:
-            return found
-    from .cuda_arrays import find as find_cuda
+        device_array = find_opencl_array(array)
+        if device_array is not None:
+            return device_array
+    from .cuda_arrays import find_cuda_array
 
-    return find_cuda(array)
+    return find_cuda_array(array)
 
 
 def empty_like(array: Any, shape: Any, element: ScalarFormat) -> Any:
-    """Return an uninitialised array where another one lives.
+    """Return an uninitialised array in the same memory, host or device, as `array`.
 
     >>> from tilewright.formats import int8
     >>> empty_like(np.zeros(2), (3,), int8).nbytes
@@ -174,14 +183,14 @@ def empty_like(array: Any, shape: Any, element: ScalarFormat) -> Any:
     """
     shape = shape if isinstance(shape, tuple) else (shape,)
     if isinstance(array, DeviceArray):
-        return array.home.empty(shape, element)
+        return array.backend.empty(shape, element)
     return aligned_empty(shape, element.dtype)
 
 
-def released(array: Any) -> Any:
-    """Return an array as the user's library has it.
+def unwrap_array(array: Any) -> Any:
+    """Return a `DeviceArray` as an object of its library, and a NumPy array as it is.
 
-    >>> released(np.zeros(2)).tolist()
+    >>> unwrap_array(np.zeros(2)).tolist()
     [0.0, 0.0]
     """
-    return array.home.released(array) if isinstance(array, DeviceArray) else array
+    return array.backend.unwrap(array) if isinstance(array, DeviceArray) else array

@@ -1,140 +1,266 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine runs a plan: the one asked for, the one the environment names, or the fastest that can."""
+"""`execute`: runs a plan on the engine that is asked for, that the environment names, or the fastest that supports it.
+
+If a device has no code for a format, engine "auto" copies the data through the host instead, with a warning.
+"""
 
 from __future__ import annotations
 
 import os
-from functools import partial
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from math import prod
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import TransferError
-from . import native, native_engine, reference
-from .buffers import Buffer
-from .device_array import DeviceArray, on_device
-from .device_moves import run_on_device
-from .drivers import DEVICE_ENGINES, driver
-from .footprints import footprint_of, shared_memory
-from .plan import Plan
-from .slabs import ends_of
+from ..errors import DeviceError, FormatError, TilewrightError, TransferError
+from ..formats import uint8
+from . import native_engine, native_library, reference_engine
+from .device_array import Array, Backend, DeviceArray, find_device_array
+from .footprint import footprint_of, overlap_error
+from .host_memory import Buffer
+from .plan import Plan, step_operands
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+DEVICE_ENGINES = ("opencl", "cuda")
 ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
+Runner: TypeAlias = Callable[[int, int], None]
+Operand: TypeAlias = "Array | DeviceArray"
+
+_warned: set[str] = set()
 
 
-def execute(
-    plan: Plan,
-    source: Any,
-    target: Any,
-    threads: int | None = None,
-    engine: str | None = None,
-) -> None:
-    """Carry out a plan on the memory of two arrays, of the host or of a device.
+def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> None:
+    """Run a plan on the memory of two arrays, in host or device memory.
 
-    The engine is "native", "reference", "opencl", "cuda" or "auto": the device that holds an array, otherwise native
-    where it can. Without the argument the environment variable TILEWRIGHT_ENGINE decides. `threads` of the host
-    default to all cores, or to TILEWRIGHT_THREADS. Work on a device is enqueued, and not waited for unless an array
-    is on the host.
+    `engine` is "native", "reference", "opencl", "cuda" or "auto": the device that holds an array, otherwise native if
+    it supports the plan. The default is the environment variable TILEWRIGHT_ENGINE, or "auto". `threads` on the host
+    default to TILEWRIGHT_THREADS, or to all cores. Work on a device is enqueued, and only waited for if an array is in
+    host memory.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(row_major(2, 3), "int8"), Placement(col_major(2, 3), "int8"))
-    >>> moved = np.zeros(6, dtype=np.int8)
-    >>> execute(plan, np.arange(6, dtype=np.int8), moved)
-    >>> moved.tolist()
+    >>> copied = np.zeros(6, dtype=np.int8)
+    >>> execute(plan, np.arange(6, dtype=np.int8), copied)
+    >>> copied.tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    ends = [on_device(source) or source, on_device(target) or target]
-    name = _named(engine)
-    device = next((end.home for end in ends if isinstance(end, DeviceArray)), None)
-    if device is not None and name != "auto" and name != device.engine:
-        raise TransferError(
-            f"an array in the memory of {device.engine} cannot be moved by engine={name!r}; use engine='auto', or copy"
-            " it to the host first"
-        )
-    if device is None and name not in DEVICE_ENGINES:
-        _run_on_host(plan, source, target, threads, name)
+    name = _validate_engine(engine)
+    count = _validate_threads(threads)
+    read, written = find_device_array(source) or source, find_device_array(target) or target
+    backend = _common_backend(read, written)
+    if backend is None and name not in DEVICE_ENGINES:
+        _run_on_host(plan, source, target, count, name)
         return
-    _threads(threads)
-    if device is None:
-        _check_host(plan, Buffer.of(source), Buffer.of(target))
-    on_host = partial(_run_on_host, threads=threads)
-    there = driver(name if device is None else device.engine)
-    run_on_device(plan, ends[0], ends[1], there, device or there.home(), on_host, name == "auto")
+    if backend is not None and name not in ("auto", backend.engine):
+        raise TransferError(
+            f"an array in {backend.engine} memory cannot be copied by engine={name!r}; use engine='auto', or copy it to"
+            " the host first"
+        )
+    _validate_memory(plan, _buffer_of(read), _buffer_of(written), _are_in_same_memory(read, written))
+    engine_module = load_engine(name if backend is None else backend.engine)
+    try:
+        _run_on_device(plan, read, written, engine_module, backend or engine_module.default_backend())
+    except FormatError as problem:
+        if name != "auto":
+            raise TransferError(f"the {engine_module.NAME} engine cannot run this plan: {problem}") from None
+        _run_through_host(plan, read, written, count)
+        _warn_once(str(problem), str(problem))
+    except DeviceError as problem:
+        if name != "auto":
+            raise
+        try:
+            _run_through_host(plan, read, written, count)
+        except TilewrightError:
+            raise problem from None  # the device does not even return its memory
+        _warn_once(engine_module.NAME, str(problem))
 
 
-def _run_on_host(plan: Plan, source: Array, target: Array, threads: int | None = None, name: str = "auto") -> None:
-    before, after = Buffer.of(source), Buffer.of(target)
-    _check_host(plan, before, after)
-    _run(plan, before, after, threads, name)
+def load_engine(name: str) -> ModuleType:
+    """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` says whether it can run.
+
+    >>> reason = load_engine("opencl").unavailable_reason()
+    >>> reason is None or "OpenCL" in reason
+    True
+    """
+    return import_module(f".{name}_engine", __package__)
 
 
-def _check_host(plan: Plan, before: Buffer, after: Buffer) -> None:
-    """Raise if the memory of two arrays of the host does not suit a plan."""
-    if not after.writeable:
-        raise TransferError("cannot write to a read-only target; pass a writeable array as out")
-    for what, buffer, place in (("source", before, plan.source), ("target", after, plan.target)):
-        if buffer.nbytes < place.nbytes:
-            need = f"its layout {place.layout} of {place.format.name} reaches {place.nbytes}"
-            raise TransferError(f"the {what} has {buffer.nbytes} bytes, but {need}; give it that many")
-    if before.overlaps(after):
-        read, written = footprint_of(plan.source, before.address), footprint_of(plan.target, after.address)
-        if read.meets(written):
-            raise shared_memory()
+def select_host_engine(plan: Plan, engine: str | None = None) -> str:
+    """Return the engine that runs a plan on host memory: "native" or "reference".
 
-
-def _run(plan: Plan, before: Buffer, after: Buffer, threads: int | None, engine: str) -> None:
-    count = _threads(threads)
-    is_native = _chosen(plan, engine) == "native"
-    for step, read, written in ends_of(plan, before, after, _scratch):
-        if is_native:
-            native_engine.run(step, read.address, written.address, count)
-        else:
-            reference.run(step, read.bytes, written.bytes)
-
-
-def _scratch(count: int) -> Buffer:
-    return Buffer.of(np.empty(count, dtype=np.float32))
-
-
-def _named(engine: str | None) -> str:
-    name = engine or os.environ.get("TILEWRIGHT_ENGINE") or "auto"
-    if name not in ENGINES:
-        raise TransferError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
-    return name
-
-
-def chosen_on_host(plan: Plan, engine: str | None = None) -> str:
-    """Return the engine that runs a plan on memory of the host: "native" or "reference".
-
-    Engines of devices, which the environment may name for everything, leave such memory to the fastest one here.
+    The name of a device engine, which the environment may give for everything, counts as "auto".
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
-    >>> chosen_on_host(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")), "reference")
+    >>> select_host_engine(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")), "reference")
     'reference'
     """
-    name = _named(engine)
-    return _chosen(plan, "auto" if name in DEVICE_ENGINES else name)
-
-
-def _chosen(plan: Plan, name: str) -> str:
-    if name == "auto":
+    name = _validate_engine(engine)
+    if name in ("auto", *DEVICE_ENGINES):
         return "native" if native_engine.can_run(plan) else "reference"
     if name == "native" and not native_engine.can_run(plan):
-        reason = native.why_not() or f"it does not know {plan.source.format.name} to {plan.target.format.name}"
+        formats = f"{plan.source.format.name} to {plan.target.format.name}"
+        reason = native_library.unavailable_reason() or f"it does not support {formats}"
         raise TransferError(f"the native engine cannot run this plan: {reason}; use engine='auto'")
     return name
 
 
-def _threads(threads: int | None) -> int:
-    given = os.environ.get("TILEWRIGHT_THREADS") or "0" if threads is None else threads
+def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streaming: bool = False) -> Runner:
+    """Return a function that runs a plan from a source address to a target address, without any checks.
+
+    The caller guarantees that both sides have the memory that the plan accesses, that the target is writeable, and that
+    they do not overlap. `engine` and `threads` are those of `execute`. With `streaming`, stores bypass the caches: for
+    a target that is larger than the caches although the plan is not.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> copy_two = make_runner(plan_copy(Placement(Layout(2), "int16"), Placement(Layout(2), "int16")))
+    >>> a, b = np.arange(6, dtype=np.int16), np.zeros(6, dtype=np.int16)
+    >>> copy_two(a.ctypes.data + 4, b.ctypes.data)
+    >>> b.tolist()
+    [2, 3, 0, 0, 0, 0]
+    """
+    if plan.packs:
+        raise TransferError(f"a runner cannot pack {plan.target.format}; use execute")
+    if select_host_engine(plan, engine) == "native":
+        return native_engine.NativeRunner(plan, threads, streaming)
+    read_bytes, written_bytes = plan.source.nbytes, plan.target.nbytes
+
+    def run_reference(source: int, target: int) -> None:
+        read, written = Buffer(source, read_bytes, None, False), Buffer(target, written_bytes, None, True)
+        reference_engine.run_plan(plan, read.bytes, written.bytes)
+
+    return run_reference
+
+
+def _validate_engine(engine: str | None) -> str:
+    """Return the name of the engine to use: the argument, the environment's, or "auto"."""
+    name = engine or os.environ.get("TILEWRIGHT_ENGINE") or "auto"
+    if name not in ENGINES:
+        raise TransferError(f"unknown engine {name!r}; use one of {', '.join(ENGINES)}")
+    return name
+
+
+def _validate_threads(threads: int | None) -> int:
+    """Return the number of threads to use: the argument, the environment's, or 0 for all cores."""
+    value = os.environ.get("TILEWRIGHT_THREADS") or "0" if threads is None else threads
     name = "TILEWRIGHT_THREADS" if threads is None else "threads"
     try:
-        count = int(given)
+        count = int(value)
     except ValueError:
         count = -1
     if count < 0:
-        raise TransferError(f"{name}={given!r}: use a positive number, or 0 for all cores")
+        raise TransferError(f"{name} must be a positive number, or 0 for all cores, got {value!r}")
     return count
+
+
+def _common_backend(source: Operand, target: Operand) -> Backend | None:
+    """Return the backend of the device arrays among the operands, or None if both are in host memory."""
+    backends = [operand.backend for operand in (source, target) if isinstance(operand, DeviceArray)]
+    if len(backends) == 2 and backends[0].engine != backends[1].engine:
+        raise TransferError(
+            f"the source is in {backends[0].engine} memory and the target in {backends[1].engine} memory; copy one of"
+            " them to the host first"
+        )
+    return backends[0] if backends else None
+
+
+def _validate_memory(plan: Plan, source: Buffer, target: Buffer, same_memory: bool = True) -> None:
+    """Raise if the memory of two operands, on host or device, is too small, read-only, or overlaps.
+
+    `same_memory` says that the addresses of both are in the same memory, so that they can overlap.
+    """
+    if not target.writeable:
+        raise TransferError("the target is read-only; pass a writeable array as out")
+    for name, buffer, place in (("source", source, plan.source), ("target", target, plan.target)):
+        if buffer.nbytes < place.nbytes:
+            raise TransferError(
+                f"the {name} has {buffer.nbytes} bytes, but layout {place.layout} of {place.format.name} needs"
+                f" {place.nbytes}"
+            )
+    if same_memory and source.overlaps(target):
+        read, written = footprint_of(plan.source, source.address), footprint_of(plan.target, target.address)
+        if read.overlaps(written):
+            raise overlap_error()
+
+
+def _are_in_same_memory(source: Operand, target: Operand) -> bool:
+    """Return whether the addresses of two operands can be compared."""
+    if isinstance(source, DeviceArray) and isinstance(target, DeviceArray):
+        # addresses are integers in CUDA; an OpenCL buffer is a memory of its own
+        return isinstance(source.memory, int) or bool(source.memory == target.memory)
+    return not isinstance(source, DeviceArray) and not isinstance(target, DeviceArray)
+
+
+def _buffer_of(operand: Operand) -> Buffer:
+    return operand.buffer if isinstance(operand, DeviceArray) else Buffer.of(operand)
+
+
+def _run_on_host(plan: Plan, source: Array, target: Array, threads: int, engine: str) -> None:
+    read, written = Buffer.of(source), Buffer.of(target)
+    _validate_memory(plan, read, written)
+    is_native = select_host_engine(plan, engine) == "native"
+    for step, step_read, step_written in step_operands(plan, read, written, _allocate_scratch):
+        if is_native:
+            native_engine.run_plan(step, step_read.address, step_written.address, threads)
+        else:
+            reference_engine.run_plan(step, step_read.bytes, step_written.bytes)
+
+
+def _allocate_scratch(count: int) -> Buffer:
+    return Buffer.of(np.empty(count, dtype=np.float32))
+
+
+def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: Any, backend: Backend) -> None:
+    """Run a plan on a device; host arrays are uploaded first and downloaded afterwards."""
+    read = source if isinstance(source, DeviceArray) else _upload(source, backend)
+    if isinstance(target, DeviceArray):
+        engine_module.run_plan(plan, read, target)
+        return
+    memory = Buffer.of(target)
+    # bytes that the plan does not write must come back unchanged
+    written = backend.empty((memory.nbytes,), uint8) if _overwrites(plan, memory) else _upload(target, backend)
+    engine_module.run_plan(plan, read, written)
+    backend.download(written, memory.bytes)
+
+
+def _upload(array: Array, backend: Backend) -> DeviceArray:
+    """Return a copy of the memory of a host array on the device."""
+    memory = Buffer.of(array)
+    uploaded = backend.empty((memory.nbytes,), uint8)
+    backend.upload(memory.bytes, uploaded)
+    return uploaded
+
+
+def _overwrites(plan: Plan, memory: Buffer) -> bool:
+    """Return whether a plan writes every byte of its target."""
+    return not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
+
+
+def _run_through_host(plan: Plan, source: Operand, target: Operand, threads: int) -> None:
+    """Run a plan on the host; device arrays are downloaded first and uploaded afterwards."""
+    read, written = (
+        _download(operand) if isinstance(operand, DeviceArray) else operand for operand in (source, target)
+    )
+    _run_on_host(plan, read, written, threads, "auto")
+    if isinstance(target, DeviceArray):
+        target.backend.upload(written, target.as_bytes())
+
+
+def _download(array: DeviceArray) -> Array:
+    """Return a copy of the memory of a device array on the host."""
+    flat = array.as_bytes()
+    data = np.empty(flat.size, dtype=np.uint8)
+    array.backend.download(flat, data)
+    return data
+
+
+def _warn_once(topic: str, reason: str) -> None:
+    """Warn, once per topic, that data is copied through the host."""
+    if topic not in _warned:
+        _warned.add(topic)
+        warnings.warn(f"copying through the host: {reason}", RuntimeWarning, stacklevel=4)

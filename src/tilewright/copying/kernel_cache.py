@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels on disk: what a compiler made of a program for a device, found again by the next process.
+"""Caches of compiled plans: `PlanCache` in memory, and compiled kernels on disk for the next process.
 
-An entry is a file named after everything it depends on: the program, which is the plan as this version writes it, the
-device, its driver, the compiler and its options. A file that is damaged, of another format or gone is no entry.
+An entry on disk is a file named by the hash of all it depends on: the source text of the program, the device, its
+driver, the compiler and its options. A damaged file is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -10,114 +10,177 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from ..atomic import write_file
+from .codegen import Kernel
+from .plan import Plan
 
-MARK = b"tilewright kernel 1\n"
-MOST_BYTES = 256 << 20
-MOST_FILES = 4096
-OFF = ("0", "off", "none")
+Compiled = TypeVar("Compiled")
+
+FILE_SIGNATURE = b"tilewright kernel 1\n"
+MAX_FILE_BYTES = 256 << 20
+MAX_FILES = 4096
+MAX_PLANS = 256
+MAX_TABLE_BYTES = 256 << 20  # tables of a scattered layout can be as large as the tensor
+_DISABLED = ("0", "off", "none")
 
 
-def directory() -> Path | None:
-    """Return where kernels are kept: TILEWRIGHT_CACHE, or the user's cache; None if TILEWRIGHT_CACHE is "0".
+class PlanCache(Generic[Compiled]):
+    """What an engine compiled from plans, looked up by the identity of the plan and a key; safe under threads.
+
+    `table_bytes` returns the bytes of tables that an entry holds. The cache is emptied when it holds too many plans or
+    too many bytes.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8"))
+    >>> cache = PlanCache()
+    >>> cache.get(plan, "device 0", lambda: "compiled"), cache.get(plan, "device 0", lambda: "compiled again")
+    ('compiled', 'compiled')
+    """
+
+    def __init__(self, table_bytes: Callable[[Compiled], int] = lambda _: 0) -> None:
+        self._entries: dict[tuple[int, Hashable], tuple[Plan, Compiled]] = {}
+        self._table_bytes, self._total_bytes = table_bytes, 0
+        self._lock = Lock()
+
+    def get(self, plan: Plan, key: Hashable, compile_plan: Callable[[], Compiled]) -> Compiled:
+        """Return the entry of a plan under a key, compiling it if there is none."""
+        entry = self._entries.get((id(plan), key))
+        if entry is not None and entry[0] is plan:
+            return entry[1]
+        compiled = compile_plan()
+        nbytes = self._table_bytes(compiled)
+        with self._lock:
+            if len(self._entries) >= MAX_PLANS or self._total_bytes + nbytes > MAX_TABLE_BYTES:
+                self._entries.clear()
+                self._total_bytes = 0
+            self._total_bytes += nbytes
+            self._entries[id(plan), key] = (plan, compiled)
+        return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel compiled for a device, with its arguments after source and target: tables and scalars."""
+
+    function: Any  # a function object of CuPy or PyOpenCL
+    kernel: Kernel
+    tables: list[Any]  # device arrays or buffers of the same library
+    scalars: list[Any]  # NumPy scalars
+
+
+def launch_table_bytes(launches: list[Launch]) -> int:
+    """Return the bytes of the tables that launches hold in device memory.
+
+    >>> launch_table_bytes([])
+    0
+    """
+    return sum(int(getattr(table, "nbytes", 0) or table.size) for launch in launches for table in launch.tables)
+
+
+def cache_directory() -> Path | None:
+    """Return the folder of compiled kernels: TILEWRIGHT_CACHE or the user's cache; None if TILEWRIGHT_CACHE is "0".
 
     >>> os.environ["TILEWRIGHT_CACHE"] = "0"
-    >>> directory() is None
+    >>> cache_directory() is None
     True
     >>> del os.environ["TILEWRIGHT_CACHE"]
     """
     named = os.environ.get("TILEWRIGHT_CACHE")
     if named:
-        return None if named.lower() in OFF else Path(named).expanduser() / "kernels"
+        return None if named.lower() in _DISABLED else Path(named).expanduser() / "kernels"
     home = os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else os.environ.get("XDG_CACHE_HOME")
     try:
         return (Path(home) if home else Path.home() / ".cache") / "tilewright" / "kernels"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # the user has no home folder
         return None
 
 
-def kept(facts: Iterable[str], compile_now: Callable[[], bytes]) -> bytes:
-    """Return what was compiled under these facts before, or compile it now and keep it.
+def load_or_compile(facts: Iterable[str], compile_program: Callable[[], bytes]) -> bytes:
+    """Return the cached kernel that depends on these facts, or compile it and store it.
 
-    A cache that cannot be read or written costs time, never an error.
+    A cache that cannot be read or written is ignored.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as room:
-    ...     os.environ["TILEWRIGHT_CACHE"] = room
-    ...     first, second = (kept(["a device", "a program"], lambda: made) for made in (b"code", b"other code"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     os.environ["TILEWRIGHT_CACHE"] = folder
+    ...     first, second = (load_or_compile(["device", "program"], lambda: code) for code in (b"code", b"other code"))
     >>> del os.environ["TILEWRIGHT_CACHE"]
     >>> first, second
     (b'code', b'code')
     """
-    folder = directory()
+    folder = cache_directory()
     if folder is None:
-        return compile_now()
-    path = folder / f"{_name(facts)}.kernel"
-    found = _read(path)
-    if found is None:
-        found = compile_now()
+        return compile_program()
+    path = folder / _file_name(facts)
+    code = _read_entry(path)
+    if code is None:
+        code = compile_program()
         with suppress(OSError):
-            _write(path, found)
-    return found
+            _write_entry(path, code)
+    return code
 
 
-def forget(facts: Iterable[str]) -> None:
-    """Remove an entry, as when a driver refuses what it holds.
+def remove_entry(facts: Iterable[str]) -> None:
+    """Remove the cached kernel that depends on these facts, for example if the driver rejects it.
 
-    >>> forget(["nothing that was ever kept"])
+    >>> remove_entry(["a program that was never compiled"])
     """
-    folder = directory()
+    folder = cache_directory()
     if folder is not None:
         with suppress(OSError):
-            (folder / f"{_name(facts)}.kernel").unlink()
+            (folder / _file_name(facts)).unlink()
 
 
-def _name(facts: Iterable[str]) -> str:
-    told = hashlib.sha256()
+def _file_name(facts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
     for fact in facts:
-        told.update(f"{len(fact)}:{fact}".encode())
-    return told.hexdigest()
+        digest.update(f"{len(fact)}:{fact}".encode())
+    return f"{digest.hexdigest()}.kernel"
 
 
-def _read(path: Path) -> bytes | None:
-    """Return the contents of an entry if it is whole, and note that it was used."""
+def _read_entry(path: Path) -> bytes | None:
+    """Return the contents of an entry if it is intact, and update its time of use."""
     try:
         data = path.read_bytes()
     except OSError:
         return None
-    head = len(MARK) + 32
+    head = len(FILE_SIGNATURE) + 32
     body = data[head:]
-    if not data.startswith(MARK) or hashlib.sha256(body).digest() != data[len(MARK) : head]:
+    if not data.startswith(FILE_SIGNATURE) or hashlib.sha256(body).digest() != data[len(FILE_SIGNATURE) : head]:
         return None  # the next write replaces it
     with suppress(OSError):
         os.utime(path)
     return body
 
 
-def _write(path: Path, body: bytes) -> None:
+def _write_entry(path: Path, body: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # its hash tells whether an entry is whole: nobody needs to wait for the disk
-    write_file(path, MARK + hashlib.sha256(body).digest() + body, durable=False)
-    _shrink(path.parent)
+    # the hash shows whether an entry is intact, so there is no need to wait for the disk
+    write_file(path, FILE_SIGNATURE + hashlib.sha256(body).digest() + body, durable=False)
+    _remove_oldest(path.parent)
 
 
-def _shrink(folder: Path) -> None:
-    """Remove what was used longest ago until half of the room is free, if there is too much."""
+def _remove_oldest(folder: Path) -> None:
+    """If the cache is too large, remove the least recently used entries until it is half full."""
     entries = []
-    for each in folder.iterdir():
-        with suppress(OSError):  # removed by somebody else meanwhile
-            facts = each.stat()
-            entries.append((facts.st_mtime, facts.st_size, each))
-    if len(entries) <= MOST_FILES and sum(size for _, size, _ in entries) <= MOST_BYTES:
+    for path in folder.iterdir():
+        with suppress(OSError):  # removed by another process meanwhile
+            status = path.stat()
+            entries.append((status.st_mtime, status.st_size, path))
+    if len(entries) <= MAX_FILES and sum(size for _, size, _ in entries) <= MAX_FILE_BYTES:
         return
     entries.sort(reverse=True, key=lambda entry: entry[0])
     total = 0
-    for count, (_, size, each) in enumerate(entries):
+    for count, (_, size, path) in enumerate(entries):
         total += size
-        if total > MOST_BYTES // 2 or count >= MOST_FILES // 2:
+        if total > MAX_FILE_BYTES // 2 or count >= MAX_FILES // 2:
             with suppress(OSError):
-                each.unlink()
+                path.unlink()

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native engine: plans handed to the C++ library, which runs them without the GIL and on several threads."""
+"""The native engine: runs plans in the C++ library, without the GIL and on several threads."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..formats import BLOCK_FORMATS, BlockFormat, ScalarFormat
-from . import native
-from .compiled import CompiledPlans
-from .part import Part
+from ..formats import BLOCK_FORMATS, Format
+from . import native_library
+from .kernel_cache import PlanCache
+from .loop_nest import LoopNest
+from .placement import fill_value
 from .plan import Plan
-from .reference import fill_value, table
 
 _MAX_RANK = 24
 _MAX_BLOCK = 32
@@ -25,11 +25,10 @@ _BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a"
 _SCALED = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
 _TYPES = {name: code for code, name in enumerate((*_FLOATS, *_INTEGERS))}
 _BLOCK_TYPES = {name: code for code, name in enumerate((*_BLOCK_FLOATS, *_SCALED), start=100)}
-_compiled: CompiledPlans[tuple[Plan, Any, list[Any]]] = CompiledPlans(lambda made: sum(each.nbytes for each in made[2]))
 
 
-class _NativePart(ctypes.Structure):
-    """`tw_part` of native/tilewright.h."""
+class _NativeNest(ctypes.Structure):
+    """`tw_nest` of native/tilewright.h."""
 
     _fields_ = (
         ("op", ctypes.c_int32),
@@ -43,8 +42,8 @@ class _NativePart(ctypes.Structure):
         ("src_offset", ctypes.c_int64),
         ("dst_offset", ctypes.c_int64),
         ("aux_offset", ctypes.c_int64),
-        ("lane_offset", ctypes.c_int64 * _MAX_BLOCK),
-        ("lane_mask", ctypes.c_uint32),
+        ("element_offset", ctypes.c_int64 * _MAX_BLOCK),
+        ("element_mask", ctypes.c_uint32),
         ("block", ctypes.c_int32),
         ("fill", ctypes.c_uint8 * 16),
         ("table_count", ctypes.c_int64),
@@ -54,95 +53,129 @@ class _NativePart(ctypes.Structure):
     )
 
 
+class TranslatedPlan(NamedTuple):
+    """The loop nests of a plan as the library takes them, and the tables they point to, which must stay alive."""
+
+    plan: Plan
+    nests: ctypes.Array[_NativeNest]
+    tables: list[np.ndarray[Any, np.dtype[np.int64]]]
+
+
+_translated: PlanCache[TranslatedPlan] = PlanCache(lambda plan: sum(table.nbytes for table in plan.tables))
+
+
 def can_run(plan: Plan) -> bool:
-    """Return whether the native library is there and knows the formats of a plan.
+    """Return whether the native library is available and supports the formats of a plan.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16"))
-    >>> can_run(plan) == native.available()
+    >>> can_run(plan) == native_library.is_available()
     True
     """
     known = all(_type_code(place.format) is not None for place in (plan.source, plan.target))
-    return known and native.available() and all(len(part.extents) <= _MAX_RANK for part in plan.parts)
+    return known and native_library.is_available() and all(len(nest.extents) <= _MAX_RANK for nest in plan.nests)
 
 
-def run(plan: Plan, source: int, target: int, threads: int) -> None:
-    """Carry out a plan of one step on memory at two addresses, on up to `threads` threads (0: all cores).
+def run_plan(plan: Plan, source: int, target: int, threads: int) -> None:
+    """Run a plan of one step on memory at two addresses, on up to `threads` threads (0: all cores).
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(3), "uint8"), Placement(Layout(3, -1) + 2, "uint8"))
     >>> a, b = np.arange(3, dtype=np.uint8), np.zeros(3, dtype=np.uint8)
     >>> if can_run(plan):
-    ...     run(plan, a.ctypes.data, b.ctypes.data, 1)
+    ...     run_plan(plan, a.ctypes.data, b.ctypes.data, 1)
     ...     assert b.tolist() == [2, 1, 0]
     """
-    _, parts, _ = compiled(plan)
-    status = native.library().tw_run(parts, len(plan.parts), source, target, threads)
+    nests = translate_plan(plan).nests
+    status = native_library.load_library().tw_run(nests, len(nests), source, target, threads)
     if status:
-        raise RuntimeError(
-            f"the native engine refused a plan it had accepted (status {status}); use engine='reference'"
-        )
+        raise RuntimeError(f"the native library rejected a plan (status {status}); use engine='reference'")
 
 
-def compiled(plan: Plan) -> tuple[Plan, Any, list[Any]]:
-    """Return a plan, its parts as the library takes them, and the tables they point to; hold on to all three.
-
-    They are made once, since they do not depend on addresses.
+def translate_plan(plan: Plan) -> TranslatedPlan:
+    """Return a plan as the library takes it: made once, since it does not depend on addresses.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(3), "uint8"), Placement(Layout(3), "uint8"))
-    >>> len(compiled(plan)[1])
+    >>> len(translate_plan(plan).nests)
     1
     """
-    return _compiled.get(plan, None, lambda: _translated(plan))
+
+    def translate() -> TranslatedPlan:
+        tables: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+        nests = (_NativeNest * len(plan.nests))()
+        for native_nest, nest in zip(nests, plan.nests, strict=True):
+            _fill_native_nest(native_nest, nest, plan, tables)
+        return TranslatedPlan(plan, nests, tables)
+
+    return _translated.get(plan, None, translate)
 
 
-def _translated(plan: Plan) -> tuple[Plan, Any, list[Any]]:
-    kept: list[Any] = []
-    parts = (_NativePart * len(plan.parts))()
-    for native_part, part in zip(parts, plan.parts, strict=True):
-        _translate(plan, part, native_part, kept)
-    return plan, parts, kept
+class NativeRunner:
+    """A function that runs a plan in the native library, from one address to another.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(Layout(2), "int16"), Placement(Layout(2), "int16"))
+    >>> NativeRunner(plan, threads=1, streaming=False).count if can_run(plan) else 1
+    1
+    """
+
+    __slots__ = ("_run", "_translated", "count", "nests", "streaming", "threads")
+
+    def __init__(self, plan: Plan, threads: int, streaming: bool) -> None:
+        library = native_library.load_library()
+        self._run = library.tw_run_streaming if streaming else library.tw_run
+        self._translated = translate_plan(plan)  # keeps the tables alive that its nests point to
+        self.nests: int = ctypes.addressof(self._translated.nests)
+        self.count, self.threads, self.streaming = len(plan.nests), threads, streaming
+
+    def __call__(self, source: int, target: int) -> None:
+        if self._run(self.nests, self.count, source, target, self.threads):
+            run_plan(self._translated.plan, source, target, self.threads)  # raises the error
 
 
-def _translate(plan: Plan, part: Part, out: Any, kept: list[Any]) -> None:
-    out.op = _OPERATIONS[part.operation]
-    out.rank = len(part.extents)
-    clears = part.operation == "clear"
+def _fill_native_nest(
+    out: _NativeNest, nest: LoopNest, plan: Plan, tables: list[np.ndarray[Any, np.dtype[np.int64]]]
+) -> None:
+    """Fill in the C struct of a nest; its tables are appended to `tables`."""
+    out.op = _OPERATIONS[nest.operation]
+    out.rank = len(nest.extents)
+    clears = nest.operation == "clear"
     out.src_type = _TYPES["uint8"] if clears else _type_code(plan.source.format)
     out.dst_type = _TYPES["uint8"] if clears else _type_code(plan.target.format)
     for name, values in (
-        ("extent", part.extents),
-        ("src_stride", part.source),
-        ("dst_stride", part.target),
-        ("aux_stride", part.scale),
-        ("lane_offset", part.lanes),
+        ("extent", nest.extents),
+        ("src_stride", nest.source),
+        ("dst_stride", nest.target),
+        ("aux_stride", nest.scale),
+        ("element_offset", nest.element_offsets),
     ):
         field = getattr(out, name)
         for k, value in enumerate(values):
             field[k] = value
-    out.src_offset, out.dst_offset, out.aux_offset = part.source_offset, part.target_offset, part.scale_offset
-    out.lane_mask = part.mask
-    out.block = len(part.lanes)
-    for k, byte in enumerate(b"" if clears else fill_value(plan).tobytes()):
+    out.src_offset, out.dst_offset, out.aux_offset = nest.source_offset, nest.target_offset, nest.scale_offset
+    out.element_mask = nest.data_mask
+    out.block = len(nest.element_offsets)
+    for k, byte in enumerate(b"" if clears else fill_value(plan.source, plan.target).tobytes()):
         out.fill[k] = byte
-    if part.hot is not None:
+    if nest.tabulated is not None:
         for name, place in (("src_table", plan.source), ("dst_table", plan.target)):
-            if part.operation == "fill" and name == "src_table":
-                places = np.zeros(part.hot.count, dtype=np.int64)
+            if nest.operation == "fill" and name == "src_table":
+                offsets = np.zeros(nest.tabulated.count, dtype=np.int64)
             else:
-                assert isinstance(place.format, ScalarFormat)
-                places = np.ascontiguousarray(table(place, part.hot) * place.format.itemsize)
-            kept.append(places)
-            setattr(out, name, places.ctypes.data)
-        out.table_count = part.hot.count
+                offsets = np.ascontiguousarray(place.table_offsets(nest.tabulated) * place.itemsize)
+            tables.append(offsets)
+            setattr(out, name, offsets.ctypes.data)
+        out.table_count = nest.tabulated.count
 
 
-def _type_code(element: ScalarFormat | BlockFormat) -> int | None:
-    if isinstance(element, ScalarFormat):
+def _type_code(element: Format) -> int | None:
+    """Return the number of a format in native/tilewright.h, or None if the library does not support it."""
+    if not element.has_blocks:
         return _TYPES.get(element.name)
-    # Somebody else's format may have a name that is known.
+    # a format that users define may have a known name
     return _BLOCK_TYPES.get(element.name) if BLOCK_FORMATS.get(element.name) == element else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of PyOpenCL as device arrays."""
+"""Arrays and buffers of PyOpenCL as device arrays."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import pyopencl as cl
 import pyopencl.array as cl_array
 
 from ..errors import DeviceError
-from ..formats import ScalarFormat, format_of
-from .device_array import Array, DeviceArray, Home
+from ..formats import ScalarFormat, scalar_format_of, uint8
+from .device_array import Array, Backend, DeviceArray
 
 _queues: dict[Any, Any] = {}
 
 
-def queue_of(context: Any) -> Any:
-    """Return the queue that commands on a context without one of its own go to: always the same."""
+def default_queue(context: Any) -> Any:
+    """Return the default queue of a context: always the same."""
     queue = _queues.get(context)
-    # of two threads that come here at once, both get the queue of the first: commands of two queues have no order
+    # two threads must get the same queue, since commands of different queues are not ordered
     return _queues.setdefault(context, cl.CommandQueue(context)) if queue is None else queue
 
 
 @contextmanager
-def reported(device: Any, what: str) -> Iterator[None]:
-    """Turn what goes wrong on a device into an error that says what to do."""
+def translate_errors(device: Any, action: str) -> Iterator[None]:
+    """Turn errors of PyOpenCL into a DeviceError with a remedy."""
     try:
         yield
     except cl.Error as problem:
         raise DeviceError(
-            f"{device.name} could not {what} memory: {problem}; if its context is lost, start the process anew, or use"
-            " engine='native' with arrays of the host"
+            f"{device.name} could not {action}: {problem}; if its context is lost, restart the process, or use"
+            " engine='native' with host arrays"
         ) from problem
 
 
 @dataclass(frozen=True)
-class OpenCLHome(Home):
-    """A command queue, whose device runs plans; `plain` gives buffers rather than arrays."""
+class OpenCLBackend(Backend):
+    """A command queue of PyOpenCL; `plain` allocates buffers instead of arrays."""
 
     queue: Any
     plain: bool = False
@@ -59,45 +59,42 @@ class OpenCLHome(Home):
             array = cl_array.empty(self.queue, shape, element.dtype)
         except (cl.Error, OverflowError, MemoryError) as problem:
             raise DeviceError(
-                f"{self.queue.device.name} has no room for {nbytes} bytes ({problem}); free arrays or move less at once"
+                f"{self.queue.device.name} cannot allocate {nbytes} bytes ({problem}); free arrays or copy less at once"
             ) from problem
         return DeviceArray(self, array.base_data, array.offset, shape, strides, element, array)
 
     def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a contiguous one of the host, and wait for them."""
+        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
         if array.size:
             data = target.reshape(-1).view(np.uint8)
-            with reported(self.queue.device, "give back"):
+            with translate_errors(self.queue.device, "copy memory to the host"):
                 cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
         if array.size:
             data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
-            with reported(self.queue.device, "take"):
+            with translate_errors(self.queue.device, "copy memory from the host"):
                 cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
 
-    def released(self, array: DeviceArray) -> Any:
+    def unwrap(self, array: DeviceArray) -> Any:
         """Return the PyOpenCL array or buffer."""
         return array.owner
 
     def synchronize(self) -> None:
-        """Wait until everything on the queue is done."""
-        with reported(self.queue.device, "finish"):
+        """Wait until all work on the queue is done."""
+        with translate_errors(self.queue.device, "finish its queue"):
             self.queue.finish()
 
 
-def find(array: Any) -> DeviceArray | None:
+def find_opencl_array(array: Any) -> DeviceArray | None:
     """Return a PyOpenCL array or buffer as a device array, or None for anything else."""
     if isinstance(array, cl_array.Array):
-        element = format_of(array.dtype)
-        assert isinstance(element, ScalarFormat)
-        home = OpenCLHome(array.queue or queue_of(array.context))
+        element = scalar_format_of(array.dtype)
+        backend = OpenCLBackend(array.queue or default_queue(array.context))
         start, shape, strides = int(array.offset), tuple(map(int, array.shape)), tuple(map(int, array.strides))
-        return DeviceArray(home, array.base_data, start, shape, strides, element, array)
+        return DeviceArray(backend, array.base_data, start, shape, strides, element, array)
     if isinstance(array, cl.Buffer):
-        home = OpenCLHome(queue_of(array.context), plain=True)
-        element = format_of("uint8")
-        assert isinstance(element, ScalarFormat)
-        return DeviceArray(home, array, 0, (int(array.size),), (1,), element, array)
+        backend = OpenCLBackend(default_queue(array.context), plain=True)
+        return DeviceArray(backend, array, 0, (int(array.size),), (1,), uint8, array)
     return None

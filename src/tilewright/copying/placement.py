@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Placement`: where the elements of an array live, and what an element is."""
+"""`Placement`: where the elements of a tensor are in memory, and their number format."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ..errors import LayoutError
-from ..formats import BlockFormat, Format, ScalarFormat, format_of
+from ..formats import Format, cast, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
-from .leaves import Mode
+from .loop_nest import TabulatedModes
+from .refinement import Mode
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class Placement:
-    """A layout from coordinates to elements, their format, and the value that padding is filled with.
+    """A `layout` from coordinates to offsets in elements, their `format`, and the value `fill` for padding.
 
-    The places of a scalar format count elements. Those of a block format count elements in physical order, and
-    `tile_elements` of them share one scale section.
+    Offsets of a block format count elements in physical order, in tiles of `tile_elements`, each with one scale
+    section; a scalar format ignores `tile_elements`.
 
     >>> from tilewright import row_major
     >>> Placement(row_major(4, 8), "float32").nbytes
@@ -34,33 +37,34 @@ class Placement:
     tile_elements: int
 
     def __init__(self, layout: LayoutLike, format: Any, fill: Any = 0, tile_elements: int = 0) -> None:  # noqa: A002
+        number_format = format_of(format)
         object.__setattr__(self, "layout", layout)
-        object.__setattr__(self, "format", format_of(format))
+        object.__setattr__(self, "format", number_format)
         object.__setattr__(self, "fill", fill)
-        object.__setattr__(self, "tile_elements", tile_elements)
-        self._check()
+        object.__setattr__(self, "tile_elements", tile_elements if number_format.has_blocks else 0)
+        self._validate()
 
-    def _check(self) -> None:
+    def _validate(self) -> None:
         if not isinstance(self.layout, LayoutLike):
             raise TypeError(f"a placement needs a layout, got {type(self.layout).__name__} {self.layout!r}")
         if self.layout.axes:
             raise LayoutError(
-                f"{self.layout} leads to named axes {', '.join(self.layout.axes)}; bytes need plain places:"
-                " take one axis with .project(axis)"
+                f"{self.layout} maps to named axes {', '.join(self.layout.axes)}, but a placement needs plain offsets;"
+                " select one axis with .project(axis)"
             )
         if getattr(self.layout, "replicas", ()):
-            raise LayoutError(f"{self.layout} has replicas; copy to each of them on its own")
-        if isinstance(self.format, BlockFormat):
+            raise LayoutError(f"{self.layout} has replicas; copy to each replica separately")
+        if self.format.has_blocks:
             block = self.format.block
             if self.tile_elements < 1 or self.tile_elements % block:
                 raise LayoutError(
-                    f"{self.format.name} packs blocks of {block}: tile_elements={self.tile_elements} is no whole number"
-                    f" of them; use a multiple of {block}, such as 1024 for a 32 x 32 tile"
+                    f"{self.format.name} needs tile_elements to be a multiple of its block, {block}, such as 1024 for a"
+                    f" 32 x 32 tile; got {self.tile_elements}"
                 )
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """Return all that distinguishes placements, the padding and the sign of a zero to fill with included.
+        """Return what placements are compared by, including the padding and the sign of a zero fill.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(8), "float32", fill=0.0) == Placement(Layout(8), "float32", fill=-0.0)
@@ -86,7 +90,7 @@ class Placement:
 
     @cached_property
     def data_extents(self) -> tuple[int, ...]:
-        """Return how much of each mode is data.
+        """Return the extent of the data in each mode.
 
         >>> from tilewright import pad, Layout
         >>> Placement(pad(Layout(5), 8), "int8").data_extents
@@ -99,12 +103,12 @@ class Placement:
         if isinstance(self.layout, ComposedLayout) and isinstance(self.layout.outer, PagedLayout):
             inner = self.layout.inner
             if isinstance(inner, Layout) and inner.offset >= 0 and inner.cosize <= self.layout.outer.size:
-                return inner.logical_shape  # pages hide nothing
-        return _extents_of_mask(self.layout)
+                return inner.logical_shape  # all pages are data
+        return _data_extents(self.layout)
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """Return the strided leaves of each mode.
+        """Return the (extent, step) pairs of each mode, fastest first; a step is None if it is not strided.
 
         >>> from tilewright import row_major
         >>> Placement(row_major(4, 8), "int8").modes
@@ -114,19 +118,19 @@ class Placement:
 
     @property
     def itemsize(self) -> int:
-        """Return the bytes of one element of a scalar format.
+        """Return the size in bytes of one element of a scalar format.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(4), "bfloat16").itemsize
         2
         """
-        if isinstance(self.format, BlockFormat):
-            raise LayoutError(f"{self.format.name} has blocks: a single element of it has no bytes of its own")
+        if self.format.has_blocks:
+            raise LayoutError(f"{self.format.name} is a block format: a single element has no bytes of its own")
         return self.format.itemsize
 
     @cached_property
     def origin(self) -> int:
-        """Return the place of the first coordinate.
+        """Return the offset of the first coordinate.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(4, -1) + 3, "int8").origin
@@ -137,7 +141,7 @@ class Placement:
 
     @cached_property
     def places(self) -> int:
-        """Return one more than the last place, from the first place there is.
+        """Return the number of elements of the smallest buffer that holds the placement.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(4, 2), "int8").places
@@ -147,15 +151,50 @@ class Placement:
 
     @cached_property
     def nbytes(self) -> int:
-        """Return the size of the smallest buffer that holds the placement.
+        """Return the size in bytes of the smallest buffer that holds the placement.
 
         >>> from tilewright import row_major
         >>> Placement(row_major(32, 32), "bfloat8_b", tile_elements=1024).nbytes
         1088
         """
-        if isinstance(self.format, ScalarFormat):
+        if not self.format.has_blocks:
             return self.places * self.format.itemsize
         return -(-self.places // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
+
+    def table_offsets(self, tabulated: TabulatedModes) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the offsets in elements of all combinations of tabulated digits, with all other digits at 0.
+
+        >>> from tilewright import Layout
+        >>> Placement(Layout((4, 3), (3, 1)), "int8").table_offsets(TabulatedModes(((), ((1, 0, 3),)))).tolist()
+        [0, 1, 2]
+        """
+        spans = [(radix, start, count) for mode in tabulated.digits for radix, start, count in mode]
+        grid = np.indices([count for _, _, count in spans], dtype=np.int64).reshape(len(spans), -1)
+        indices = []
+        k = 0
+        for mode in tabulated.digits:
+            index = np.zeros(grid.shape[1], dtype=np.int64)
+            for radix, start, _ in mode:
+                index += (grid[k] + start) * radix
+                k += 1
+            indices.append(index)
+        offsets = self.layout.extended(*indices) if len(indices) > 1 else self.layout.extended(indices[0])
+        return np.broadcast_to(np.asarray(offsets, dtype=np.int64), grid.shape[1:])
+
+
+def fill_value(source: Placement, target: Placement) -> np.ndarray[Any, Any]:
+    """Return the fill value of `target` as one element: of its format, or float32 if it is a block format.
+
+    The value is converted to the format of the source first, and then like the data.
+
+    >>> from tilewright import Layout
+    >>> fill_value(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7)).item()
+    -3
+    """
+    value = np.asarray(target.fill)
+    if not source.format.has_blocks:
+        value = cast(value, source.format)
+    return cast(value, target.format.value_format)
 
 
 def _has_guards(layout: Any) -> bool:
@@ -164,8 +203,8 @@ def _has_guards(layout: Any) -> bool:
     return bool(getattr(layout, "guards", ()))
 
 
-def _extents_of_mask(layout: LayoutLike) -> tuple[int, ...]:
-    """Return how much of each mode of a composition is data, if each mode has its own padding at its end."""
+def _data_extents(layout: LayoutLike) -> tuple[int, ...]:
+    """Return the extent of the data in each mode of a composition that is padded at the end of its modes."""
     mask = layout._valid_table()
     if mask is None:
         return product_each(layout.shape)
@@ -173,6 +212,6 @@ def _extents_of_mask(layout: LayoutLike) -> tuple[int, ...]:
     inside = tuple([slice(0, n) for n in extents])
     if int(mask.sum()) != prod(extents) or not mask[inside].all():
         raise LayoutError(
-            f"{layout} is padded across modes: no extent per mode describes its data; pad its modes one by one"
+            f"{layout} has padding that crosses modes, so its data has no extent per mode; pad each mode separately"
         )
     return extents

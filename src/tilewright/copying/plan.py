@@ -1,92 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: any placement to any other, as a few loop nests.
+"""`Plan` and `plan_copy`: a copy from one placement to another, as loop nests that any engine runs.
 
-Planning cuts the domain into the common leaves of both sides, the leaves into boxes (data, padding, edges of blocks),
-and turns every box into a `Part`. Engines only run parts; a new layout never needs a new kernel. From blocks to blocks
-a plan has several steps, which unpack a slab to scratch memory and pack it again.
+A copy from one block format to another has stages: each unpacks a slab of the source to float32 scratch memory or packs
+it from there, so that scratch memory stays bounded however large the tensor is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product as combinations
-from math import prod
-from typing import Any
+from functools import lru_cache
+from math import lcm, prod
+from typing import TypeVar
 
 import numpy as np
 
 from ..errors import LayoutError
-from ..formats import BlockFormat
-from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, with_logical_shape
 from ..layout.properties import find_collision
 from ..showing import Shown
-from .explain import explain
-from .leaves import Leaf, Mode, common_leaves, cut_mode, prefix_boxes, suffix_boxes
-from .part import HotModes, Operation, Part, normalised
+from .codegen import generate_program
+from .loop_nest import LoopNest
+from .nest_builder import build_nests
 from .placement import Placement
-from .slabs import slabs
+from .plan_description import describe_plan
+from .refinement import split_mode
 
-Box = list[tuple[int, int]]
-_PLANS: dict[tuple[Any, ...], Plan] = {}
-_MOST_PLANS = 1024
-
-
-class PlannedSource(Placement):
-    """The source of a plan: a placement like any other which, called, gives the source text of the plan's kernels.
-
-    >>> from tilewright import Layout
-    >>> place = Placement(Layout(4096), "int8")
-    >>> plan = plan_copy(place, place)
-    >>> plan.source == place, plan.source("cuda") == plan.code("cuda")
-    (True, True)
-    """
-
-    plan: Plan
-
-    def __init__(self, place: Placement, plan: Plan) -> None:
-        self.__dict__.update({**place.__dict__, "plan": plan})
-
-    def __call__(self, dialect: str) -> str:
-        """Return the plan as C for a device, in the dialect "opencl" or "cuda"; see `Plan.code`."""
-        return self.plan.code(dialect)
-
-    @property
-    def placement(self) -> Placement:
-        """Return the source without its plan."""
-        return Placement(self.layout, self.format, self.fill, self.tile_elements)
-
-    def __repr__(self) -> str:
-        return repr(self.placement)
+SLAB_BYTES = 16 << 20
+Memory = TypeVar("Memory")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Plan(Shown):
-    """How to move source into target: loop nests that engines run.
+    """How to copy `source` to `target`: loop nests that engines run in any order.
 
-    A plan from blocks to blocks has `stages`, plans that run one after the other through scratch memory, and its parts
-    are theirs; any other plan has none, and its parts run in any order.
-
-    `plan.source("opencl")` and `plan.source("cuda")` are the text of the kernels that do it on a device.
+    A plan between two block formats has `stages`, plans that run one after the other through scratch memory; its nests
+    are theirs.
 
     >>> from tilewright import row_major, col_major
     >>> plan = plan_copy(Placement(row_major(4, 8), "float32"), Placement(col_major(4, 8), "float32"))
-    >>> [(part.operation, part.extents) for part in plan.parts]
+    >>> [(nest.operation, nest.extents) for nest in plan.nests]
     [('copy', (8, 4))]
     """
 
-    source: PlannedSource
+    source: Placement
     target: Placement
-    parts: tuple[Part, ...]
-    stages: tuple[Plan, ...]
-
-    def __init__(
-        self, source: Placement, target: Placement, parts: tuple[Part, ...], stages: tuple[Plan, ...] = ()
-    ) -> None:
-        object.__setattr__(self, "source", PlannedSource(source, self))
-        object.__setattr__(self, "target", target)
-        object.__setattr__(self, "parts", parts)
-        object.__setattr__(self, "stages", stages)
+    nests: tuple[LoopNest, ...]
+    stages: tuple[Plan, ...] = ()
 
     @property
     def steps(self) -> tuple[Plan, ...]:
@@ -101,7 +61,7 @@ class Plan(Shown):
 
     @property
     def scratch(self) -> int:
-        """Return how many float32 of scratch memory the stages need between them.
+        """Return the number of float32 values of scratch memory that the stages need.
 
         >>> from tilewright import Layout
         >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
@@ -111,24 +71,24 @@ class Plan(Shown):
 
     @property
     def packs(self) -> bool:
-        """Return whether the target holds blocks.
+        """Return whether the target has a block format.
 
         >>> from tilewright import Layout
         >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")).packs
         False
         """
-        return isinstance(self.target.format, BlockFormat)
+        return self.target.format.has_blocks
 
     @property
-    def written(self) -> tuple[tuple[Plan, Part], ...]:
-        """Return the parts that write to the target, each with the step that it belongs to.
+    def written(self) -> tuple[tuple[Plan, LoopNest], ...]:
+        """Return the nests that write to the target, each with its step.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
-        >>> [part.operation for _, part in plan_copy(*blocks).written]
+        >>> [nest.operation for _, nest in plan_copy(*blocks).written]
         ['pack', 'clear']
         """
-        return tuple([(step, part) for step in self.steps if step.packs == self.packs for part in step.parts])
+        return tuple([(step, nest) for step in self.steps if step.packs == self.packs for nest in step.nests])
 
     @property
     def moved(self) -> int:
@@ -138,7 +98,7 @@ class Plan(Shown):
         >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int8")).moved
         32
         """
-        return sum(part.elements for _, part in self.written if part.operation not in ("fill", "clear"))
+        return sum(nest.elements for _, nest in self.written if nest.operation not in ("fill", "clear"))
 
     @property
     def filled(self) -> int:
@@ -154,7 +114,7 @@ class Plan(Shown):
 
     @property
     def cropped(self) -> int:
-        """Return the number of elements of the source that have no place in the target.
+        """Return the number of elements of the source that are left out.
 
         >>> from tilewright import row_major
         >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 6), "int8"), crop=True).cropped
@@ -163,7 +123,7 @@ class Plan(Shown):
         return prod(self.source.data_extents) - self.moved
 
     def explain(self) -> str:
-        """Return a description of the plan: loop nests, bytes, runs, what is filled and what is left out.
+        """Return a description of the plan: loop nests, bytes, runs, padding and cropping.
 
         >>> from tilewright import Layout
         >>> print(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int16")).explain())
@@ -172,30 +132,28 @@ class Plan(Shown):
         copy 4 elements in runs of 4
           for 4: source +1, target +2
         """
-        return explain(self)
+        return describe_plan(self)
 
     def code(self, dialect: str) -> str:
-        """Return the plan as C for a device, in the dialect "opencl" or "cuda": a kernel for each loop nest.
+        """Return the source text of the plan in the `dialect` "opencl" or "cuda" of C: a kernel for each loop nest.
 
         >>> from tilewright import Layout
         >>> plan = plan_copy(Placement(Layout(4096), "int8"), Placement(Layout(4096), "int8"))
         >>> [line for line in plan.code("cuda").splitlines() if line.startswith("KERNEL")]
         ['KERNEL(256) tw_copy_0(GLOBAL const u8 *RESTRICT source, GLOBAL u8 *RESTRICT target) {']
         """
-        from .codegen import generate  # needs plans itself
-
-        return generate(self, dialect).text
+        return generate_program(self, dialect).text
 
 
 def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: bool = False) -> Plan:
-    """Return the plan that moves source into target: convert, tile, transpose, pack or repack, in one go.
+    """Return the plan that copies `source` to `target`: it converts, tiles, transposes, packs or repacks in one pass.
 
-    Both sides hold data of the same shape; the padding that either has beside it may differ, and that of the target
-    gets its fill value. What else would change the data has to be asked for: `crop` leaves out what the target has no
-    place for, `pad` writes the fill value where the target expects data and the source has none.
+    Both sides must have data of the same shape; their padding may differ, and that of the target gets its fill value.
+    With `crop` the target may be smaller, and the rest of the source is left out. With `pad` the target may be larger,
+    and the rest of it gets the fill value.
 
     >>> from tilewright import Layout
-    >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).parts[0].target
+    >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).nests[0].target
     (4,)
     >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(6), "int8"), pad=True).filled
     2
@@ -203,23 +161,23 @@ def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: 
     for what, place in (("source", source), ("target", target)):
         if not isinstance(place, Placement):
             raise TypeError(
-                f"plan_copy expected a Placement as its {what}, got {type(place).__name__}; describe memory with"
-                " Placement(layout, format), or move arrays with copy(source, target)"
+                f"plan_copy expects a Placement as {what}, got {type(place).__name__}; describe memory with"
+                " Placement(layout, format), or copy arrays with copy(source, target)"
             )
-    plan = _plan(source, target)
+    plan = _make_plan(source, target)
     if source.data_extents != target.data_extents:
-        _check_shapes(source, target, crop, pad)
+        _validate_shapes(source, target, crop, pad)
     return plan
 
 
-def _check_shapes(source: Placement, target: Placement, crop: bool, pad: bool) -> None:
-    """Raise if data would be left out or made up without having been asked for."""
+def _validate_shapes(source: Placement, target: Placement, crop: bool, pad: bool) -> None:
+    """Raise if the data extents differ in a way that neither `crop` nor `pad` allows."""
     pairs = list(zip(source.data_extents, target.data_extents, strict=True))
     remedies = [
         f"{name}=True {effect}"
         for name, allowed, needed, effect in (
-            ("crop", crop, any(a > b for a, b in pairs), "leaves out what the target has no place for"),
-            ("pad", pad, any(a < b for a, b in pairs), "fills what the source does not have"),
+            ("crop", crop, any(a > b for a, b in pairs), "leaves out the rest of the source"),
+            ("pad", pad, any(a < b for a, b in pairs), "fills the rest of the target"),
         )
         if needed and not allowed
     ]
@@ -230,71 +188,95 @@ def _check_shapes(source: Placement, target: Placement, crop: bool, pad: bool) -
         )
 
 
-def _plan(source: Placement, target: Placement) -> Plan:
-    """Return the plan of whatever both sides have in common; the rest of the target is filled."""
-    key = (source.key, target.key)
-    plan = _PLANS.get(key)
-    if plan is None:
-        if len(_PLANS) >= _MOST_PLANS:
-            _PLANS.clear()
-        plan = _PLANS[key] = _made(source, target)
-    return plan
+@lru_cache(maxsize=1024)
+def _make_plan(source: Placement, target: Placement) -> Plan:
+    """Return the plan that copies what both sides have in common, and fills the rest of the target."""
+    _validate_placements(source, target)
+    if source.format.has_blocks and target.format.has_blocks:
+        stages = tuple([_make_plan(*ends) for ends in _stage_placements(source, target)])
+        return Plan(source, target, tuple([nest for stage in stages for nest in stage.nests]), stages)
+    return Plan(source, target, build_nests(source, target))
 
 
-def _made(source: Placement, target: Placement) -> Plan:
-    _check_sides(source, target)
-    if isinstance(source.format, BlockFormat) and isinstance(target.format, BlockFormat):
-        stages = tuple([_plan(*ends) for slab in slabs(source, target) for ends in slab])
-        return Plan(source, target, tuple([part for stage in stages for part in stage.parts]), stages)
-    return Plan(source, target, tuple(_parts(source, target)))
+def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Placement, Placement]]:
+    """Yield source and target of each stage: for each slab of the first mode, unpack to scratch and pack from there."""
+    data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
+    step = lcm(_tile_period(source), _tile_period(target))
+    count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * step)) * step
+    for start in range(0, target.extents[0], count):
+        extents = [max(0, min(count, data[0] - start)), *data[1:]]
+        scratch = Placement(with_logical_shape(row_major(*[max(1, n) for n in extents]), tuple(extents)), "float32")
+        if all(extents):  # otherwise all of the slab is padding
+            yield _slab_placement(source, start, count), scratch
+        yield scratch, _slab_placement(target, start, count)
 
 
-def _check_sides(source: Placement, target: Placement) -> None:
+def _tile_period(place: Placement) -> int:
+    """Return the number of indices of the first mode after which a new tile starts."""
+    return prod([n for n, _ in split_mode(place.modes[0], place.tile_elements)][:-1])
+
+
+def _slab_placement(place: Placement, start: int, count: int) -> Placement:
+    """Return the placement of `count` indices of the first mode."""
+    window = Layout(min(count, place.extents[0] - start)) + start
+    return Placement(compose(place.layout, (window,)), place.format, place.fill, place.tile_elements)
+
+
+def step_operands(
+    plan: Plan, source: Memory, target: Memory, allocate: Callable[[int], Memory]
+) -> list[tuple[Plan, Memory, Memory]]:
+    """Return the steps of a plan, each with the memory that it reads and that it writes.
+
+    `allocate` returns scratch memory for a number of float32 values; steps that share it run in their order.
+
+    >>> from tilewright import Layout
+    >>> plan = plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")])
+    >>> [(read, written) for _, read, written in step_operands(plan, "a", "b", lambda count: f"{count} float32")]
+    [('a', '32 float32'), ('32 float32', 'b')]
+    """
+    if not plan.stages:
+        return [(plan, source, target)]
+    scratch = allocate(plan.scratch)
+    return [(step, scratch, target) if step.packs else (step, source, scratch) for step in plan.stages]
+
+
+def _validate_placements(source: Placement, target: Placement) -> None:
+    """Raise if no copy between two placements is possible."""
     if len(source.extents) != len(target.extents):
         raise LayoutError(
-            f"cannot copy a source of {len(source.extents)} modes, {source.layout}, to a target of"
-            f" {len(target.extents)}, {target.layout}: group or flatten one of them first"
+            f"source {source.layout} has {len(source.extents)} modes and target {target.layout} has"
+            f" {len(target.extents)}: they must be equal; group or flatten one of them first"
         )
-    if shares_places(target.layout):
+    if has_collisions(target.layout):
         raise LayoutError(
-            f"the target {target.layout} puts several elements in one place, so a copy has no single result; padding"
-            " needs places of its own, too: with_logical_shape(layout, shape) marks a part of a larger layout as data"
+            f"target {target.layout} is not injective: several elements have the same offset; padding needs offsets"
+            " of its own, too: with_logical_shape(layout, shape) marks part of a larger layout as data"
         )
-    _check_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
-    _check_start(target, target.extents)
+    _validate_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
+    _validate_start(target, target.extents)
 
 
-def _parts(source: Placement, target: Placement) -> Iterator[Part]:
-    data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
-    if isinstance(target.format, BlockFormat):
-        yield from _packing(source, target, data)
-        return
-    if 0 not in data:
-        yield from _copying(source, target, data)
-    yield from _filling(target, data)
-
-
-def shares_places(layout: LayoutLike) -> bool:
-    """Return whether two elements have one place, be they data or padding.
+def has_collisions(layout: LayoutLike) -> bool:
+    """Return whether two elements, data or padding, have the same offset.
 
     >>> from tilewright import pad, row_major, with_logical_shape
-    >>> shares_places(pad(row_major(3, 5), (4, 8))), shares_places(with_logical_shape(row_major(4, 8), (3, 5)))
+    >>> has_collisions(pad(row_major(3, 5), (4, 8))), has_collisions(with_logical_shape(row_major(4, 8), (3, 5)))
     (True, False)
     """
     if isinstance(layout, Layout):
         return find_collision(layout) is not None
     if isinstance(layout, PagedLayout):
         return bool((np.diff(np.sort(layout.starts)) < layout.page).any())
-    if isinstance(layout, ComposedLayout) and not shares_places(layout.inner):
+    if isinstance(layout, ComposedLayout) and not has_collisions(layout.inner):
         outer = layout.outer
-        if isinstance(outer, Swizzle) or (int(layout.inner.cosize) <= outer.size and not shares_places(outer)):
+        if isinstance(outer, Swizzle) or (int(layout.inner.cosize) <= outer.size and not has_collisions(outer)):
             return False
     places = np.asarray(layout.offsets())
     return np.unique(places).size < places.size
 
 
-def _check_start(place: Placement, extents: Sequence[int]) -> None:
-    """Raise if an element within these extents lies before the start of its memory."""
+def _validate_start(place: Placement, extents: Sequence[int]) -> None:
+    """Raise if an element within these extents has a negative offset."""
     if not isinstance(place.layout, Layout) or 0 in extents:
         return
     if place.layout.guards:
@@ -303,256 +285,4 @@ def _check_start(place: Placement, extents: Sequence[int]) -> None:
         used = place.layout
     if isinstance(used, Layout) and used.bounds[0] < 0:
         low = used.bounds[0]
-        raise LayoutError(
-            f"{place.layout} reaches place {low}, before the start of its memory; add an offset of {-low}"
-        )
-
-
-def _copying(source: Placement, target: Placement, data: list[int]) -> Iterator[Part]:
-    """Yield the parts that move data to a scalar target, element by element or out of blocks."""
-    if not isinstance(source.format, BlockFormat):
-        leaves = _leaves(source.modes, target.modes, data)
-        extents = [[leaf.extent for leaf in mode] for mode in leaves]
-        for boxes in combinations(*map(prefix_boxes, extents, data)):
-            yield _scalar_part(source, target, leaves, boxes)
-        return
-    blocks = _Blocks(source)
-    leaves = _leaves(blocks.modes, target.modes, source.extents)  # whole blocks, also where only a part is data
-    for cells in combinations(*[_cells(mode, blocks, 0, n, n) for mode, n in zip(leaves, data, strict=True)]):
-        part = _block_part("unpack", source, target, leaves, cells, blocks, 0)
-        if part.mask:
-            yield part
-
-
-def _leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequence[int]) -> list[list[Leaf]]:
-    """Return the common leaves of each mode."""
-    return [common_leaves(k, [a, b], n) for k, (a, b, n) in enumerate(zip(source, target, extents, strict=True))]
-
-
-def _filling(target: Placement, data: list[int]) -> Iterator[Part]:
-    """Yield the parts that write padding: everything in the target that is not data."""
-    if data == list(target.extents):
-        return
-    leaves = [common_leaves(k, [mode], n) for k, (mode, n) in enumerate(zip(target.modes, target.extents, strict=True))]
-    extents = [[leaf.extent for leaf in mode] for mode in leaves]
-    for k, limit in enumerate(data):
-        if limit >= target.extents[k]:
-            continue
-        inside = [prefix_boxes(extents[j], data[j]) if data[j] else [] for j in range(k)]
-        beyond = [[[(0, n) for n in extents[j]]] for j in range(k + 1, len(data))]
-        for boxes in combinations(*inside, suffix_boxes(extents[k], limit), *beyond):
-            yield _scalar_part(None, target, leaves, boxes)
-
-
-def _packing(source: Placement, target: Placement, data: list[int]) -> Iterator[Part]:
-    """Yield the parts that pack blocks; a block may be data, padding, or partly both."""
-    blocks = _Blocks(target)
-    nothing: list[Mode] = [[(1, 0)]] * len(data)
-    leaves = _leaves(source.modes if all(data) else nothing, blocks.modes, target.extents)
-    cells = [_cells(mode, blocks, 1, n, whole) for mode, n, whole in zip(leaves, data, target.extents, strict=True)]
-    for chosen in combinations(*cells):
-        yield _block_part("pack", source, target, leaves, chosen, blocks, 1)
-    if blocks.gap and 0 not in target.extents:
-        yield blocks.clearing(target)
-
-
-def _scalar_part(
-    source: Placement | None, target: Placement, leaves: Sequence[Sequence[Leaf]], boxes: Sequence[Box]
-) -> Part:
-    """Return the part that copies a box of elements, or fills it when there is no source."""
-    places = [place for place in (source, target) if place is not None]
-    sizes = [place.itemsize for place in places]
-    nest = _Nest(places, sizes, leaves, boxes, is_lane=lambda leaf: False)
-    steps = nest.steps if source is not None else [[0] * len(nest.extents), *nest.steps]
-    offsets = nest.offsets if source is not None else [0, *nest.offsets]
-    operation: Operation = "copy" if source is not None else "fill"
-    return normalised(
-        Part(operation, tuple(nest.extents), tuple(steps[0]), tuple(steps[1]), (), offsets[0], offsets[1], hot=nest.hot)
-    )
-
-
-class _Nest:
-    """The loops over a box of digits, with a step for each side, and the digits that need a table."""
-
-    def __init__(
-        self, places: Sequence[Placement], sizes: Sequence[int], leaves: Any, boxes: Any, is_lane: Any
-    ) -> None:
-        self.extents: list[int] = []
-        self.steps: list[list[int]] = [[] for _ in places]
-        self.offsets = [0] * len(places)
-        hot: list[tuple[tuple[int, int, int], ...]] = []
-        for mode, box in zip(leaves, boxes, strict=True):
-            digits = []
-            for leaf, (start, count) in zip(mode, box, strict=True):
-                if is_lane(leaf):
-                    continue
-                if not leaf.is_strided:
-                    digits.append((leaf.radix, start, count))
-                    continue
-                self.extents.append(count)
-                for side, size in enumerate(sizes):
-                    step = leaf.steps[side] * size
-                    self.steps[side].append(step)
-                    self.offsets[side] += start * step
-            hot.append(tuple(digits))
-        self.hot = HotModes(tuple(hot)) if any(hot) else None
-        if self.hot is None:
-            for side, (place, size) in enumerate(zip(places, sizes, strict=True)):
-                self.offsets[side] += place.origin * size
-
-
-class _Blocks:
-    """The block side of a plan: its modes cut at blocks and tiles, and where blocks and scales lie in bytes."""
-
-    def __init__(self, place: Placement) -> None:
-        if not isinstance(place.format, BlockFormat):
-            raise TypeError(f"{place.format} is not a block format")
-        self.block = place.format.block
-        self.tile = place.tile_elements
-        self.bytes = place.format.bytes_per_tile(self.tile)
-        sections = place.format.sections(self.tile)
-        self.data_start = sections.data_offset
-        self.gap, self.gap_start = sections.padding, sections.scales
-        self.block_bytes = sections.data * self.block // self.tile
-        self.modes: list[Mode] = [cut_mode(cut_mode(mode, self.block), self.tile) for mode in place.modes]
-        self.check(place)
-
-    def check(self, place: Placement) -> None:
-        """Raise unless lanes fill blocks and blocks fill tiles without running into the next."""
-        steps = [(n, step) for mode in self.modes for n, step in mode if n > 1]
-        problem = None
-        if any(step is None or step < 0 for _, step in steps):
-            problem = "is not strided"
-        else:
-            lanes = sum((n - 1) * step for n, step in steps if step < self.block)
-            inside = sum((n - 1) * step for n, step in steps if step < self.tile)
-            if lanes != self.block - 1 or any(step % self.block for _, step in steps if step >= self.block):
-                problem = f"does not fill blocks of {self.block} elements"
-            elif inside >= self.tile or any(step % self.tile for _, step in steps if step >= self.tile):
-                problem = f"does not fill tiles of {self.tile} elements"
-        if problem or place.origin % self.tile:
-            raise LayoutError(
-                f"{place.layout} cannot hold {place.format}: it {problem or 'does not start at a tile'};"
-                " use whole tiles whose blocks are contiguous"
-            )
-
-    def is_lane(self, step: int) -> bool:
-        return step < self.block
-
-    def clearing(self, place: Placement) -> Part:
-        """Return the part that writes zeros between the scales and the data of every tile of the placement."""
-        tiles = [(n, step // self.tile * self.bytes) for mode in self.modes for n, step in mode if step >= self.tile]
-        extents, steps = zip(*tiles, (self.gap, 1), strict=True)
-        start = place.origin // self.tile * self.bytes + self.gap_start
-        return normalised(Part("clear", extents, (0,) * len(extents), steps, target_offset=start))
-
-    def data_step(self, step: int) -> int:
-        return step // self.tile * self.bytes + step % self.tile // self.block * self.block_bytes
-
-    def scale_step(self, step: int) -> int:
-        return step // self.tile * self.bytes + step % self.tile // self.block
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """Blocks of one mode that are alike: a box of the digits outside a block, and how many digits inside are data."""
-
-    box: Box
-    valid: int
-
-
-def _cells(mode: Sequence[Leaf], blocks: _Blocks, side: int, limit: int, extent: int) -> list[_Cell]:
-    """Return the cells of a mode of which the first `limit` indices are data."""
-    if not all(leaf.is_strided for leaf in mode):
-        raise LayoutError(
-            "blocks need strides: one side cannot be cut where the other is; copy it to plain strides first"
-        )
-    lanes = [leaf for leaf in mode if blocks.is_lane(leaf.steps[side])]
-    outer = [leaf.extent for leaf in mode if not blocks.is_lane(leaf.steps[side])]
-    if any(not blocks.is_lane(leaf.steps[side]) for leaf in mode[: len(lanes)]):
-        raise LayoutError("a block format needs the elements of a block to be neighbours along each mode")
-    width = prod(leaf.extent for leaf in lanes)
-    whole, rest = divmod(limit, width)
-    cells = [_Cell(box, width) for box in (prefix_boxes(outer, whole) if whole else [])]
-    if rest:
-        cells += [_Cell(box, rest) for box in _single(outer, whole)]
-    if limit < extent:
-        cells += [_Cell(box, 0) for box in suffix_boxes(outer, whole + (rest > 0))]
-    return cells
-
-
-def _single(extents: list[int], index: int) -> list[Box]:
-    box: Box = []
-    for n in extents:
-        index, digit = divmod(index, n)
-        box.append((digit, 1))
-    return [box]
-
-
-def _block_part(
-    operation: Operation,
-    source: Placement,
-    target: Placement,
-    leaves: Sequence[Sequence[Leaf]],
-    cells: Sequence[_Cell],
-    blocks: _Blocks,
-    side: int,
-) -> Part:
-    """Return the part that packs or unpacks a box of blocks; side is where the blocks are."""
-    scalar = (source, target)[1 - side]
-    size = scalar.itemsize
-    extents, plain, data, scale = [], [], [], []
-    plain_at = scalar.origin * size
-    origin = (source, target)[side].origin
-    data_at = blocks.data_start + blocks.data_step(origin)
-    scale_at = blocks.scale_step(origin)
-    lanes = [0] * blocks.block
-    mask = [True] * blocks.block
-    for mode, cell in zip(leaves, cells, strict=True):
-        outer = iter(cell.box)
-        radix = 1
-        for leaf in mode:
-            near, far = leaf.steps[1 - side], leaf.steps[side]
-            if blocks.is_lane(far):
-                for lane in range(blocks.block):
-                    digit = lane // far % leaf.extent if far else 0
-                    lanes[lane] += digit * near * size
-                radix *= leaf.extent
-                continue
-            start, count = next(outer)
-            extents.append(count)
-            plain.append(near * size)
-            data.append(blocks.data_step(far))
-            scale.append(blocks.scale_step(far))
-            plain_at += start * near * size
-            data_at += start * data[-1]
-            scale_at += start * scale[-1]
-        if cell.valid < radix:
-            for lane in range(blocks.block):
-                mask[lane] = mask[lane] and _lane_index(mode, blocks, side, lane) < cell.valid
-    bits = sum(1 << lane for lane in range(blocks.block) if mask[lane])
-    steps = (plain, data) if side else (data, plain)
-    starts = (plain_at, data_at) if side else (data_at, plain_at)
-    return normalised(
-        Part(
-            operation,
-            tuple(extents),
-            tuple(steps[0]),
-            tuple(steps[1]),
-            tuple(scale),
-            *starts,
-            scale_at,
-            tuple(lanes),
-            bits,
-        )
-    )
-
-
-def _lane_index(mode: Sequence[Leaf], blocks: _Blocks, side: int, lane: int) -> int:
-    """Return the index within its mode, counted from the start of the block, of one lane."""
-    index = 0
-    for leaf in mode:
-        far = leaf.steps[side]
-        if far and blocks.is_lane(far):
-            index += lane // far % leaf.extent * leaf.radix
-    return int(index)
+        raise LayoutError(f"{place.layout} has offset {low}, before the start of its memory; add an offset of {-low}")

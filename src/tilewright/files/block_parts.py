@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.anatomy import Anatomy, take_apart
+from ..formats.packed_tiles import PackedTiles, split_tiles
 from ..memory import TensorSpec, from_bytes
 from .stored_tensor import StoredTensor
 
@@ -57,20 +57,20 @@ class _Parts(StoredTensor):
 
     def decode(self, data: Any, spec: TensorSpec) -> Array:
         """Return a number for every element of pages, in logical order."""
-        found = self.numbers(take_apart(data, spec.dtype, spec.page_elements))
+        found = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
         plain = TensorSpec(spec.shape.logical, "float32", spec.layout, spec.tile, alignment=spec.alignment)
         return from_bytes(found.astype(np.float32).reshape(-1).view(np.uint8), plain)
 
-    def numbers(self, parts: Anatomy) -> Array:
+    def numbers(self, parts: PackedTiles) -> Array:
         """Return a number for every element, [tiles, elements]."""
         raise NotImplementedError
 
 
 class _Factors(_Parts):
-    def numbers(self, parts: Anatomy) -> Array:
+    def numbers(self, parts: PackedTiles) -> Array:
         return np.repeat(parts.factors(), parts.format.block, axis=1)
 
 
 class _Steps(_Parts):
-    def numbers(self, parts: Anatomy) -> Array:
+    def numbers(self, parts: PackedTiles) -> Array:
         return parts.steps()

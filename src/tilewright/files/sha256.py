@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying import native
+from ..copying import native_library
 
 _BLOCK = 64
 _START = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
@@ -45,7 +45,7 @@ def new_hash() -> Hash:
 
 @cache
 def _is_native() -> bool:
-    library = native.library()
+    library = native_library.load_library()
     nothing = np.array(_START, np.uint32)
     address = nothing.ctypes.data
     return library is not None and library.tw_sha256_pair(address, None, 0, address, None, 0) == 0
@@ -118,4 +118,4 @@ def _buffer(data: Any) -> Any:
 
 def _compress(one: PairedHash, a: Any, other: PairedHash, b: Any) -> None:
     first, second = (one.state.ctypes.data, a.ctypes.data), (other.state.ctypes.data, b.ctypes.data)
-    native.library().tw_sha256_pair(*first, len(a) // _BLOCK, *second, len(b) // _BLOCK)
+    native_library.load_library().tw_sha256_pair(*first, len(a) // _BLOCK, *second, len(b) // _BLOCK)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.buffers import aligned_empty
+from ..copying.host_memory import aligned_empty
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..layout.box import Box

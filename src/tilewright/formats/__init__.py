@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WHAT an element is: scalar formats, and block formats in which neighbours share a scale."""
+"""Number formats: scalar formats, and block formats in which neighbouring elements share a scale."""
 
-from .block import BlockFormat
+from .block_format import BlockFormat
 from .casts import cast
 from .catalogue import (
     BLOCK_FORMATS,
@@ -12,6 +12,7 @@ from .catalogue import (
     bfloat4_b,
     bfloat8_a,
     bfloat8_b,
+    block_format_of,
     format_of,
     mxfp4,
     mxfp6_e2m3,
@@ -21,10 +22,10 @@ from .catalogue import (
     mxint8,
     nvfp4,
 )
-from .elements import SignMagnitude, SmallFloat, TwosComplement
-from .geometry import Limits, Sections
+from .element_encoding import SignMagnitude, SmallFloat, TwosComplement
+from .number_format import Limits, NumberFormat, Sections
 from .quantization import Flattening, QuantizationReport, WorstElement, quantization_error
-from .scalar import (
+from .scalar_format import (
     SCALAR_FORMATS,
     ScalarFormat,
     bfloat16,
@@ -38,12 +39,13 @@ from .scalar import (
     int16,
     int32,
     int64,
+    scalar_format_of,
     uint8,
     uint16,
     uint32,
     uint64,
 )
-from .scales import FloatScale, PowerOfTwo
+from .scale_encoding import FloatScale, PowerOfTwo
 
 __all__ = [
     "BLOCK_FORMATS",
@@ -53,6 +55,7 @@ __all__ = [
     "FloatScale",
     "Format",
     "Limits",
+    "NumberFormat",
     "PowerOfTwo",
     "QuantizationReport",
     "ScalarFormat",
@@ -68,6 +71,7 @@ __all__ = [
     "bfloat8_a",
     "bfloat8_b",
     "bfloat16",
+    "block_format_of",
     "bool_",
     "cast",
     "float8_e4m3",
@@ -88,6 +92,7 @@ __all__ = [
     "mxint8",
     "nvfp4",
     "quantization_error",
+    "scalar_format_of",
     "uint8",
     "uint16",
     "uint32",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cast`: every conversion between two scalar formats, in NumPy. This is the reference that engines must match."""
+"""`cast`: conversions between scalar formats in NumPy. The other engines must give the same bits."""
 
 from __future__ import annotations
 
@@ -9,36 +9,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from .elements import E4M3, E5M2, SmallFloat
+from .element_encoding import E4M3, E5M2, SmallFloat
 from .rounding import Floats
-from .scalar import ScalarFormat, bfloat16, float8_e4m3, float8_e5m2, float16, float32, float64, scalar_of
+from .scalar_format import (
+    ScalarFormat,
+    bfloat16,
+    float8_e4m3,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    scalar_format_of,
+)
 
 OnOverflow: TypeAlias = Literal["saturate", "raise"]
 Singles: TypeAlias = NDArray[np.float32]
 
-_EIGHT_BITS: dict[ScalarFormat, SmallFloat] = {float8_e4m3: E4M3, float8_e5m2: E5M2}
+_FLOAT8: dict[ScalarFormat, SmallFloat] = {float8_e4m3: E4M3, float8_e5m2: E5M2}
 
 
 def cast(array: Any, target: Any, on_overflow: OnOverflow = "saturate") -> NDArray[Any]:
-    """Return a new array of the same shape in another scalar format.
+    """Return a copy of `array` in the scalar format `target`.
 
-    The rules, the same for every element wherever it stands:
+    The rules:
 
-    1. The same format: bits are copied.
+    1. To the same format: the bits are copied.
     2. To a float: round to nearest, ties to even. float64 and integers become float32 first, then the smaller float:
-       two roundings for float16, bfloat16 and float8, as torch and ttnn do. Subnormals are kept.
+       two roundings for float16, bfloat16 and float8, as in torch. Subnormals are preserved.
     3. Too large for float32, float16 or bfloat16: infinity. Too large or infinite for float8: the largest number of
        that sign (448 and 57344), although float8_e5m2 has an infinity.
-    4. float8_e4m3 as ttnn makes it: a magnitude below 2^-6 becomes a zero of the same sign, so no subnormal is made.
+    4. To float8_e4m3, a magnitude below 2^-6 becomes a zero of the same sign: no subnormals are produced.
        float8_e5m2 has subnormals.
     5. NaN becomes the quiet NaN with a clear sign and no payload (0x7FC0 in bfloat16, 0x7F in float8_e4m3). Only
-       bfloat16 to float32 appends zero bits and so keeps sign and payload.
-    6. Integer to integer keeps the low bits. Float to integer cuts off the fraction; out of range it gives the nearest
-       limit, and NaN gives 0.
-    7. To bool: what is not zero is True, NaN too. From bool: 0 and 1.
+       bfloat16 to float32 preserves sign and payload.
+    6. Integer to integer keeps the low bits. Float to integer truncates; out of range it gives the nearest limit, and
+       NaN gives 0.
+    7. To bool: everything but zero is True, including NaN. From bool: 0 and 1.
 
-    `on_overflow="raise"` raises a `FormatError` at the first element for which rule 3 or 6 would not give its value
-    (rounded or cut, but in range); an infinity that stays one is no overflow.
+    With `on_overflow="raise"`, an element that is out of range by rule 3 or 6 raises a `FormatError` instead. An
+    infinity that stays an infinity is not an overflow.
 
     >>> cast(np.float32([1.00390625, 1.01171875, np.nan]), "bfloat16").view(np.uint16).tolist()
     [16256, 16258, 32704]
@@ -48,9 +57,9 @@ def cast(array: Any, target: Any, on_overflow: OnOverflow = "saturate") -> NDArr
     [44, 255]
     """
     values = np.asarray(array)
-    source, wanted = scalar_of(values), scalar_of(target)
+    source, wanted = scalar_format_of(values), scalar_format_of(target)
     if on_overflow not in ("saturate", "raise"):
-        raise FormatError(f"on_overflow {on_overflow!r} is not known; use 'saturate' or 'raise'")
+        raise FormatError(f"expected on_overflow 'saturate' or 'raise', got {on_overflow!r}")
     shape = values.shape
     values = np.atleast_1d(values).astype(source.dtype, copy=False)  # in the byte order of this machine
     if source == wanted:
@@ -58,42 +67,42 @@ def cast(array: Any, target: Any, on_overflow: OnOverflow = "saturate") -> NDArr
     with np.errstate(all="ignore"):
         result, lost = _convert(values, source, wanted, on_overflow == "raise")
     if on_overflow == "raise" and lost is not None and lost.any():
-        _refuse(values.reshape(shape), lost.reshape(shape), source, wanted)
+        _raise_overflow(values.reshape(shape), lost.reshape(shape), source, wanted)
     return result.reshape(shape)
 
 
 def to_float32(values: NDArray[Any]) -> Singles:
-    """Return the values as float32, by the rules of `cast` but without a copy where they are that already.
+    """Return the values as float32 by the rules of `cast`, without a copy if they are float32 already.
 
     >>> to_float32(np.array([1, 2], dtype=np.int8)).dtype
     dtype('float32')
     """
-    source = scalar_of(values)
+    source = scalar_format_of(values)
     with np.errstate(all="ignore"):
-        return _float32(values.astype(source.dtype, copy=False), source)
+        return _as_float32(values.astype(source.dtype, copy=False), source)
 
 
 def _convert(
     values: NDArray[Any], source: ScalarFormat, target: ScalarFormat, check: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return the converted values and, if check, where one was out of range."""
+    """Return the converted values and, if `check`, a mask of the elements that were out of range."""
     if target.kind == "bool":
-        return (_float64(values, source) if source.kind == "float" else values) != 0, None
+        return (_as_float64(values, source) if source.kind == "float" else values) != 0, None
     if target.kind == "float":
         return _to_float(values, source, target, check)
     if source.kind == "float":
-        return _float_to_integer(_float64(values, source), target)
-    return values.astype(target.dtype), _outside(values, target) if check and source.kind != "bool" else None
+        return _float_to_integer(_as_float64(values, source), target)
+    return values.astype(target.dtype), _out_of_range(values, target) if check and source.kind != "bool" else None
 
 
 def _to_float(
     values: NDArray[Any], source: ScalarFormat, target: ScalarFormat, check: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     if target == float64:
-        return _float64(values, source), None
-    single = _float32(values, source)
-    if target in _EIGHT_BITS:
-        return _to_eight_bits(single, target, check)
+        return _as_float64(values, source), None
+    single = _as_float32(values, source)
+    if target in _FLOAT8:
+        return _to_float8(single, target, check)
     if target == float32:
         result: NDArray[Any] = single
     elif target == bfloat16:
@@ -103,19 +112,19 @@ def _to_float(
         result[np.isnan(single)] = np.nan
     if not check:
         return result, None
-    finite = np.isfinite(_float64(values, source)) if source.kind == "float" else np.bool_(True)
-    return result, finite & np.isinf(_float32(result, target))
+    finite = np.isfinite(_as_float64(values, source)) if source.kind == "float" else np.bool_(True)
+    return result, finite & np.isinf(_as_float32(result, target))
 
 
 def _to_bfloat16(single: Singles) -> NDArray[Any]:
     bits = single.view(np.uint32)
-    # Adding just under half of the cut-off part, plus one where the kept part is odd, rounds ties to even.
+    # Adding just under half of the discarded part, plus one where the rest is odd, rounds ties to even.
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return np.where(np.isnan(single), 0x7FC0, rounded).astype(np.uint16).view(bfloat16.dtype)
 
 
-def _to_eight_bits(single: Singles, target: ScalarFormat, check: bool) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    encoding = _EIGHT_BITS[target]
+def _to_float8(single: Singles, target: ScalarFormat, check: bool) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    encoding = _FLOAT8[target]
     wide = single.astype(np.float64)
     limited = np.where(np.isinf(wide), np.copysign(encoding.largest, wide), wide)
     if target == float8_e4m3:
@@ -138,8 +147,8 @@ def _float_to_integer(wide: Floats, target: ScalarFormat) -> tuple[NDArray[Any],
     return result, lost
 
 
-def _outside(values: NDArray[Any], target: ScalarFormat) -> NDArray[np.bool_]:
-    """Return where an integer does not fit the target; both bounds are kept inside the source's own dtype."""
+def _out_of_range(values: NDArray[Any], target: ScalarFormat) -> NDArray[np.bool_]:
+    """Return which integers do not fit the target, comparing within the dtype of the source."""
     own = np.iinfo(values.dtype)
     low = max(int(target.limits.lowest), int(own.min))
     high = min(int(target.limits.highest), int(own.max))
@@ -148,32 +157,32 @@ def _outside(values: NDArray[Any], target: ScalarFormat) -> NDArray[np.bool_]:
     return below | above
 
 
-def _float32(values: NDArray[Any], source: ScalarFormat) -> Singles:
+def _as_float32(values: NDArray[Any], source: ScalarFormat) -> Singles:
     if source == float32:
         return values
     if source == bfloat16:
         return (values.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
-    if source in _EIGHT_BITS:
-        return _plain_nan(_EIGHT_BITS[source].decode(values.view(np.uint8)).astype(np.float32))
+    if source in _FLOAT8:
+        return _canonicalize_nan(_FLOAT8[source].decode(values.view(np.uint8)).astype(np.float32))
     single = values.astype(np.float32)
-    return _plain_nan(single) if source in (float16, float64) else single
+    return _canonicalize_nan(single) if source in (float16, float64) else single
 
 
-def _float64(values: NDArray[Any], source: ScalarFormat) -> Floats:
+def _as_float64(values: NDArray[Any], source: ScalarFormat) -> Floats:
     if source == float64:
         return values
     if source.kind != "float":
         return values.astype(np.float64)
-    return _plain_nan(_float32(values, source).astype(np.float64))
+    return _canonicalize_nan(_as_float32(values, source).astype(np.float64))
 
 
-def _plain_nan(values: NDArray[Any]) -> NDArray[Any]:
-    """Give every NaN the same bits, in place: what a processor makes of a payload depends on the instruction."""
+def _canonicalize_nan(values: NDArray[Any]) -> NDArray[Any]:
+    """Give every NaN the same bits, in place: what happens to a payload depends on the processor."""
     values[np.isnan(values)] = np.nan
     return values
 
 
-def _refuse(values: NDArray[Any], lost: NDArray[np.bool_], source: ScalarFormat, target: ScalarFormat) -> None:
+def _raise_overflow(values: NDArray[Any], lost: NDArray[np.bool_], source: ScalarFormat, target: ScalarFormat) -> None:
     first = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), lost.shape))
     where = f" at {first[0] if len(first) == 1 else first}" if first else ""
     instead = "keep the low bits" if source.kind != "float" and target.kind != "float" else "take the nearest limit"

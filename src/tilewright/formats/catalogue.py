@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The block formats by name, and `format_of`, which finds any format."""
+"""The block formats by name, and `format_of`, which returns any format by name, dtype or array."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
 from ..errors import FormatError
-from .block import BlockFormat
-from .elements import E2M1, E2M3, E3M2, E4M3, E5M2, ElementEncoding, SignMagnitude, TwosComplement
-from .scalar import SCALAR_FORMATS, ScalarFormat, find_scalar
-from .scales import FloatScale, PowerOfTwo
+from .block_format import BlockFormat
+from .element_encoding import E2M1, E2M3, E3M2, E4M3, E5M2, ElementEncoding, SignMagnitude, TwosComplement
+from .scalar_format import SCALAR_FORMATS, ScalarFormat, find_scalar_format
+from .scale_encoding import FloatScale, PowerOfTwo
 
 Format: TypeAlias = ScalarFormat | BlockFormat
 
@@ -43,8 +43,8 @@ mxint8 = _microscaling("mxint8", TwosComplement(8, 6))
 nvfp4 = BlockFormat("nvfp4", 16, E2M1, FloatScale(E4M3), tensor_scaled=True)
 
 BLOCK_FORMATS: dict[str, BlockFormat] = {
-    each.name: each
-    for each in (
+    entry.name: entry
+    for entry in (
         *(bfloat8_b, bfloat4_b, bfloat2_b, bfloat8_a, bfloat4_a, bfloat2_a),
         *(mxfp8_e4m3, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8, nvfp4),
     )
@@ -53,22 +53,33 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
 _ALIASES = {"mxfp4_e2m1": "mxfp4"}
 
 
-def format_of(thing: Any) -> Format:
-    """Return the format of a name, a NumPy dtype or an array; a format is its own.
+def format_of(value: Any) -> Format:
+    """Return the format of `value`: a name, a NumPy dtype, an array, or a format.
 
     >>> import numpy as np
     >>> format_of("bfloat8_b").bytes_per_tile(1024), format_of("bf16"), format_of(np.zeros(3))
     (1088, format_of('bfloat16'), format_of('float64'))
     """
-    if isinstance(thing, BlockFormat):
-        return thing
-    if isinstance(thing, str):
-        found: Format | None = find_scalar(thing) or BLOCK_FORMATS.get(_ALIASES.get(thing, thing))
-    else:
-        found = find_scalar(thing)
-        if found is None and not hasattr(thing, "dtype") and not hasattr(thing, "itemsize"):
-            raise TypeError(f"a format is a name, a NumPy dtype or an array, not {thing!r} ({type(thing).__name__})")
-    if found is None:
-        shown = repr(thing) if isinstance(thing, str) else str(getattr(thing, "dtype", thing))
-        raise FormatError(f"{shown} is not a format; use one of {', '.join([*SCALAR_FORMATS, *BLOCK_FORMATS])}")
-    return found
+    if isinstance(value, BlockFormat):
+        return value
+    number_format: Format | None = find_scalar_format(value)
+    if number_format is None and isinstance(value, str):
+        number_format = BLOCK_FORMATS.get(_ALIASES.get(value, value))
+    if number_format is None:
+        if not isinstance(value, str) and not hasattr(value, "dtype") and not hasattr(value, "itemsize"):
+            raise TypeError(f"expected a format name, a NumPy dtype or an array, got {type(value).__name__} {value!r}")
+        name = value if isinstance(value, str) else str(getattr(value, "dtype", value))
+        raise FormatError(f"unknown format {name!r}; use one of {', '.join([*SCALAR_FORMATS, *BLOCK_FORMATS])}")
+    return number_format
+
+
+def block_format_of(value: Any) -> BlockFormat:
+    """Return the block format of a name or format; raise a FormatError if it is a scalar format.
+
+    >>> block_format_of("bfloat8_b").block
+    16
+    """
+    number_format = format_of(value)
+    if not number_format.has_blocks:
+        raise FormatError(f"expected a block format ({', '.join(BLOCK_FORMATS)}), got {number_format}")
+    return number_format

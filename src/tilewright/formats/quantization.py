@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quantization_error`: what a block format does to an array, block by block, and what flattens its neighbours."""
+"""`quantization_error`: the errors of an array in a block format, block by block."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..showing import Shown
-from .block import BlockFormat
+from .block_format import BlockFormat
 from .casts import Singles, to_float32
-from .catalogue import format_of
-from .rounding import Floats, Rounding, check_rounding
+from .catalogue import block_format_of
+from .rounding import Floats, Rounding, validate_rounding
 
-_CHUNK = 1 << 16  # elements looked at in one go, so that a large array needs no large temporary
+_CHUNK = 1 << 16  # elements examined at a time, which bounds the temporary arrays
 
 
 @dataclass(frozen=True, slots=True)
 class WorstElement:
-    """The element with the largest error: its index in the array, its value, what is stored instead, the difference.
+    """The element with the largest error: its index, its value, the stored value, and the error.
 
     >>> WorstElement((0, 3), 1.1, 1.125, 0.025).index
     (0, 3)
@@ -36,9 +36,10 @@ class WorstElement:
 
 @dataclass(frozen=True, slots=True)
 class Flattening:
-    """A block in which one large element made others zero: its index and value, and how many were lost.
+    """A block in which one large element made others zero.
 
-    `block` is the index of the block's first element.
+    `block` is the index of the block's first element, `count` the number of elements that became zero, `index` and
+    `value` those of the large element.
 
     >>> Flattening((0, 16), 3, (0, 20), 1000.0).count
     3
@@ -52,14 +53,14 @@ class Flattening:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class QuantizationReport(Shown):
-    """The errors of an array in a block format. Arrays have one entry per block, in the shape of the array, except that
-    the axis along which blocks lie counts blocks instead of elements.
+    """The errors of an array in a block format. Arrays have one entry per block: the shape of the array, with blocks
+    instead of elements along `axis`.
 
     `scales` are the scale bytes and `scale_exponents` the exponents of the scales (128 where a scale is NaN);
-    `max_abs_error` and `max_relative_error` the largest error of an element, as it is and over its own magnitude;
-    `flattened` the number of elements that became zero because of a neighbour, and `dominating` the index, along the
-    axis, of the block's largest element. `rms_error` is over the whole array and `worst` its worst element (None if
-    the array is empty). A finite number that came back as NaN or infinity has an infinite error.
+    `max_abs_error` and `max_relative_error` the largest absolute and relative error of an element; `flattened` the
+    number of elements that became zero because of a neighbour, and `dominating` the index along `axis` of the block's
+    largest element. `rms_error` is over the whole array and `worst` its worst element (None if the array is empty). A
+    finite number that came back as NaN or infinity has an infinite error.
 
     >>> report = quantization_error(np.ones((2, 32)), "bfloat8_b")
     >>> report.scale_exponents.tolist(), report.worst.error
@@ -80,7 +81,7 @@ class QuantizationReport(Shown):
     worst: WorstElement | None
 
     def flattening(self, limit: int = 10) -> tuple[Flattening, ...]:
-        """Return the blocks that lost elements to a large neighbour, those that lost most first, at most `limit`.
+        """Return the blocks with elements that became zero because of a large neighbour, worst first, at most `limit`.
 
         >>> values = np.ones((2, 32))
         >>> values[1, 20] = 1000.0
@@ -148,11 +149,11 @@ def quantization_error(
     seed: int | None = None,
     tensor_scale: float = 1.0,
 ) -> QuantizationReport:
-    """Return what a block format does to an array whose blocks lie along `axis`.
+    """Return the errors of `array` in a block `format` with blocks along `axis`.
 
-    The last axis is that of a tiled matrix with 16-wide faces and a format with blocks of 16; for a transposed tile it
-    is -2; data in any other physical order are given in that order. A last block that is not full is filled with
-    zeros. Values become float32 first, and errors are measured from there.
+    Use axis -1 for tiled matrices with 16-wide faces, and -2 for transposed tiles; pass data with any other physical
+    order in that order. A partial last block is padded with zeros. Values are converted to float32 first, and errors
+    are measured from there. `rounding`, `seed` and `tensor_scale` are those of `BlockFormat.encode`.
 
     >>> report = quantization_error([1.0, 1.01, -0.003, 0.002], "bfloat8_b")
     >>> report.worst
@@ -160,48 +161,46 @@ def quantization_error(
     >>> report.flattening()
     (Flattening(block=(0,), count=2, index=(1,), value=1.0099999904632568),)
     """
-    found = format_of(format)
-    if not isinstance(found, BlockFormat):
-        raise FormatError(f"quantization_error needs a block format, and {found} is not one; use cast and compare")
-    check_rounding(rounding, seed)
-    factor = found._factor(tensor_scale)
+    packed = block_format_of(format)
+    validate_rounding(rounding, seed)
+    factor = packed._validate_tensor_scale(tensor_scale)
     values = np.atleast_1d(np.asarray(array))
     single = to_float32(values)
     if not -values.ndim <= axis < values.ndim:
-        raise FormatError(f"axis {axis} is outside the {values.ndim} dimensions of shape {values.shape}; use -1")
+        raise FormatError(f"axis {axis} is outside shape {values.shape}; use {-values.ndim} to {values.ndim - 1}")
     axis %= values.ndim
     lines = np.moveaxis(single, axis, -1)
     length = lines.shape[-1]
-    across = -(-length // found.block)
-    if length % found.block:
-        padded = np.zeros((*lines.shape[:-1], across * found.block), dtype=np.float32)
+    across = -(-length // packed.block)
+    if length % packed.block:
+        padded = np.zeros((*lines.shape[:-1], across * packed.block), dtype=np.float32)
         padded[..., :length] = lines
         lines = padded
-    survey = _Survey(found, lines.reshape(-1, found.block), rounding, seed, factor)
+    errors = _BlockErrors(packed, lines.reshape(-1, packed.block), rounding, seed, factor)
     shape = (*lines.shape[:-1], across)
-    start = np.arange(across, dtype=np.int64) * found.block
+    start = np.arange(across, dtype=np.int64) * packed.block
 
     def per_block(entries: NDArray[Any]) -> NDArray[Any]:
         return np.moveaxis(entries.reshape(shape), -1, axis)
 
     return QuantizationReport(
-        format=found,
+        format=packed,
         shape=values.shape,
         axis=axis,
-        scales=per_block(survey.scales),
-        scale_exponents=per_block(survey.exponents()),
-        max_abs_error=per_block(survey.absolute),
-        max_relative_error=per_block(survey.relative),
-        flattened=per_block(survey.flattened),
-        dominating=per_block(survey.dominating.reshape(shape) + start),
-        dominating_values=per_block(survey.dominating_values),
-        rms_error=float(np.sqrt(survey.squares / values.size)) if values.size else 0.0,
-        worst=survey.worst(shape, axis) if values.size else None,
+        scales=per_block(errors.scales),
+        scale_exponents=per_block(errors.exponents()),
+        max_abs_error=per_block(errors.absolute),
+        max_relative_error=per_block(errors.relative),
+        flattened=per_block(errors.flattened),
+        dominating=per_block(errors.dominating.reshape(shape) + start),
+        dominating_values=per_block(errors.dominating_values),
+        rms_error=float(np.sqrt(errors.squares / values.size)) if values.size else 0.0,
+        worst=errors.worst(shape, axis) if values.size else None,
     )
 
 
-class _Survey:
-    """The figures of every block, gathered a bounded number of blocks at a time."""
+class _BlockErrors:
+    """The errors of every block, computed for a bounded number of blocks at a time."""
 
     def __init__(
         self, format_: BlockFormat, groups: Singles, rounding: Rounding, seed: int | None, factor: float
@@ -215,29 +214,29 @@ class _Survey:
         self.squares = 0.0
         step = max(1, _CHUNK // format_.block)
         for start in range(0, count, step):
-            self._look(slice(start, min(count, start + step)))
+            self._measure(slice(start, min(count, start + step)))
 
-    def stored(self, part: slice) -> tuple[NDArray[np.uint8], Singles]:
+    def _quantize(self, part: slice) -> tuple[NDArray[np.uint8], Singles]:
         first = part.start * self.format.block
         scales, codes = self.format._encode(self.groups[part], self.rounding, self.seed, first, self.factor)
         return scales, self.format._decode(scales, codes, self.factor)
 
-    def _look(self, part: slice) -> None:
+    def _measure(self, part: slice) -> None:
         values = self.groups[part]
-        self.scales[part], stored = self.stored(part)
-        error = _difference(values, stored)
+        self.scales[part], stored = self._quantize(part)
+        error = _absolute_error(values, stored)
         with np.errstate(all="ignore"):
             magnitude = np.abs(values.astype(np.float64))
             relative = np.where(error == 0.0, 0.0, error / magnitude)
             self.squares += float(np.sum(error * error))
         self.absolute[part] = error.max(axis=1)
         self.relative[part] = np.where(np.isnan(relative), np.inf, relative).max(axis=1)
-        # NaN and infinity are the largest of all: they decide the scale, or become it.
+        # NaN and infinity count as the largest: they determine the scale.
         size = np.where(np.isnan(magnitude), np.inf, magnitude)
         largest = size.argmax(axis=1)
         self.dominating[part] = largest
         self.dominating_values[part] = values[np.arange(len(values)), largest]
-        # A number below the smallest of the format would be zero also alone: no neighbour is to blame for it.
+        # A value below the smallest of the format is zero even without neighbours.
         alone = size >= self.format.limits.smallest * self.factor
         self.flattened[part] = np.count_nonzero(alone & (stored == 0.0), axis=1)
 
@@ -250,16 +249,16 @@ class _Survey:
     def worst(self, shape: tuple[int, ...], axis: int) -> WorstElement:
         block = int(np.argmax(self.absolute))
         values = self.groups[block]
-        stored = self.stored(slice(block, block + 1))[1][0]
-        error = _difference(values, stored)
+        stored = self._quantize(slice(block, block + 1))[1][0]
+        error = _absolute_error(values, stored)
         at = int(np.argmax(error))
         *outer, across = (int(i) for i in np.unravel_index(block, shape))
         index = (*outer[:axis], across * self.format.block + at, *outer[axis:])
         return WorstElement(index, float(values[at]), float(stored[at]), float(error[at]))
 
 
-def _difference(values: Singles, stored: Singles) -> Floats:
-    """Return the magnitude of the error; none where both are NaN, infinite where one is."""
+def _absolute_error(values: Singles, stored: Singles) -> Floats:
+    """Return the absolute error: 0 if both are NaN, infinite if one is."""
     with np.errstate(all="ignore"):
         error = np.abs(values.astype(np.float64) - stored.astype(np.float64))
     same = (values == stored) | (np.isnan(values) & np.isnan(stored))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding: from a magnitude, counted in steps of a format, to a whole number of steps."""
+"""Rounding of magnitudes, counted in steps of a format, to a whole number of steps."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 
 
-def check_rounding(rounding: Any, seed: Any) -> None:
-    """Raise unless rounding is a known name, with a seed exactly when it is stochastic.
+def validate_rounding(rounding: Any, seed: Any) -> None:
+    """Raise a FormatError unless `rounding` is known, with a `seed` if and only if it is stochastic.
 
-    >>> check_rounding("stochastic", 7)
+    >>> validate_rounding("stochastic", 7)
     """
     if rounding not in ROUNDINGS:
-        raise FormatError(f"rounding {rounding!r} is not known; use one of {', '.join(map(repr, ROUNDINGS))}")
+        raise FormatError(f"unknown rounding {rounding!r}; use one of {', '.join(map(repr, ROUNDINGS))}")
     if rounding != "stochastic":
         if seed is not None:
-            raise FormatError(f"seed {seed!r} has no use with rounding {rounding!r}; leave it out, or use 'stochastic'")
+            raise FormatError(
+                f"rounding {rounding!r} takes no seed, got {seed!r}; leave it out, or use rounding='stochastic'"
+            )
     elif isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise FormatError(
-            f"stochastic rounding needs a seed from 0 to 2^64 - 1, so that it can be repeated, not {seed!r}"
-        )
+        raise FormatError(f"stochastic rounding needs a seed from 0 to 2^64 - 1 to be reproducible, got {seed!r}")
 
 
-def rounder(rounding: Rounding, seed: int | None, first: int, shape: tuple[int, ...]) -> Rounder:
-    """Return the function that rounds an array of the given shape, whose first element is number `first` of the whole.
+def make_rounder(rounding: Rounding, seed: int | None, first: int, shape: tuple[int, ...]) -> Rounder:
+    """Return a function that rounds an array of magnitudes of this `shape` to whole numbers.
 
-    It takes magnitudes and gives whole numbers. Stochastic rounding goes up with a probability equal to the part that
-    is cut off, so its mean is the value itself.
+    `first` is the position of its first element in the complete array. Stochastic rounding rounds up with a
+    probability equal to the fraction, so that the expected result is the value itself.
 
-    >>> rounder("nearest_even", None, 0, (4,))(np.array([0.5, 1.5, 2.5, 2.75])).tolist()
+    >>> make_rounder("nearest_even", None, 0, (4,))(np.array([0.5, 1.5, 2.5, 2.75])).tolist()
     [0.0, 2.0, 2.0, 3.0]
-    >>> rounder("stochastic", 7, 0, (4,))(np.array([0.5, 0.5, 0.5, 3.0])).tolist()
+    >>> make_rounder("stochastic", 7, 0, (4,))(np.array([0.5, 0.5, 0.5, 3.0])).tolist()
     [0.0, 1.0, 0.0, 3.0]
     """
     if rounding == "nearest_even":
@@ -62,22 +62,22 @@ def rounder(rounding: Rounding, seed: int | None, first: int, shape: tuple[int, 
 
 
 def noise(seed: int, first: int, count: int) -> Floats:
-    """Return `count` numbers from [0, 1), each a function of the seed and its own position only.
+    """Return `count` random numbers in [0, 1) that depend only on the seed and on their positions from `first` on.
 
-    A counter through the finaliser of SplitMix64, not a generator with a state: an array gives the same bytes in one
-    piece or in many, on one thread or on many, with every version of NumPy.
+    This is the finaliser of SplitMix64 applied to a counter, without generator state: an array gets the same noise in
+    one piece or in several, on any number of threads, with every version of NumPy.
 
     >>> noise(7, 0, 4)[2:].tolist() == noise(7, 2, 2).tolist()
     True
     """
-    # The seed goes through the mixer too: otherwise the noise of seed 8 would be that of seed 7, shifted.
-    start = _mixed(np.array([seed], dtype=np.uint64))
+    # The seed is mixed, too: otherwise the noise of seed 8 would be that of seed 7, shifted.
+    start = _mix(np.array([seed], dtype=np.uint64))
     position = np.arange(first + 1, first + count + 1, dtype=np.uint64)
-    # 53 bits: as many as a float64 holds, so no number is favoured.
-    return (_mixed(position * _GOLDEN + start) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    # 53 bits, as many as a float64 holds, so that the distribution is uniform.
+    return (_mix(position * _GOLDEN + start) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for shift, factor in _MIX:
         words = (words ^ (words >> shift)) * factor
     return words ^ (words >> np.uint64(31))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..copying.leaves import Leaf, common_leaves
+from ..copying.refinement import Leaf, common_leaves
 from ..errors import MemoryConfigError
 from ..formats import BlockFormat
 from ..layout.tuples import leaves

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..atomic import write_file
 from ..copying import Placement, execute, plan_copy
-from ..copying.buffers import aligned_empty, placement_of
+from ..copying.host_memory import aligned_empty, placement_of
 from ..errors import MemoryConfigError
 from ..formats import ScalarFormat
 from ..layout import Layout, PagedLayout, compose

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import MemoryConfigError
 from ..formats import BlockFormat
-from ..formats.scales import PowerOfTwo
+from ..formats.scale_encoding import PowerOfTwo
 from ..showing import Shown
 from .spec import TensorSpec, as_spec
 from .where import Where, coordinate_of, element_in_page, locate, page_at

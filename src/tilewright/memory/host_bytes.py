@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..copying import Placement, execute, plan_copy
-from ..copying.buffers import aligned_empty, placement_of
-from ..copying.foreign import values_of
+from ..copying.dlpack import as_host_array
+from ..copying.host_memory import aligned_empty, placement_of
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, ScalarFormat, format_of
 from .spec import TensorSpec
@@ -60,7 +60,7 @@ def as_stored(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
     >>> as_stored(np.zeros(7), TensorSpec((7,), layout="tile")).shape
     (1, 7)
     """
-    values = values_of(array)
+    values = as_host_array(array)
     if values.shape != spec.shape.logical:
         raise LayoutError(f"an array of shape {values.shape} is not the tensor of shape {list(spec.shape)}; reshape it")
     if any(step % values.itemsize for step in values.strides):

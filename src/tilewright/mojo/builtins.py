@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import formats
-from ..copying.buffers import aligned_empty
+from ..copying.host_memory import aligned_empty
 from ..errors import CoordinateError, FormatError
 from ..formats import ScalarFormat, format_of
 from ..layout.validation import as_integer

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.foreign import exported, values_of
+from ..copying.dlpack import as_host_array, export_dlpack
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (
@@ -73,7 +73,7 @@ class BaseTensor(Shown):
         >>> x.storage_type, float(np.asarray(x)[0, 0])
         (<StorageType.BORROWED_HOST: 1>, 5.0)
         """
-        values = values_of(array)
+        values = as_host_array(array)
         full_spec = TensorSpec(values.shape, values.dtype if dtype is None else dtype, **spec)
         return cls.from_array(values, full_spec, pad_value, borrow)
 
@@ -86,7 +86,7 @@ class BaseTensor(Shown):
         >>> BaseTensor.from_array([[1, 2]], TensorSpec((1, 2), "int32")).nbytes
         8
         """
-        values = values_of(array)
+        values = as_host_array(array)
         is_pages = (
             values.shape == spec.shape.logical == spec.padded_shape
             and spec.layout is TensorLayout.ROW_MAJOR
@@ -261,7 +261,7 @@ class BaseTensor(Shown):
         return values.copy() if copy and shared else values
 
     def __dlpack__(self, **options: Any) -> Any:
-        return exported(self.numpy(), **options)
+        return export_dlpack(self.numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the memory of the host

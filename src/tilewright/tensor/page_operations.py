@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..copying import execute, plan_copy
-from ..copying.buffers import aligned_empty
+from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..copying.buffers import Buffer, aligned_empty, placement_of
 from ..copying.engine import execute
-from ..copying.footprints import footprint_of
+from ..copying.footprint import footprint_of
+from ..copying.host_memory import Buffer, aligned_empty, placement_of
 from ..copying.placement import Placement
 from ..copying.plan import plan_copy
 from ..errors import LayoutError
@@ -254,7 +254,7 @@ def run_plan(source: Placement, source_array: Array, target: Placement, target_a
     (True, [[0, 1, 2], [3, 4, 5]])
     """
     before, after = Buffer.of(source_array), Buffer.of(target_array)
-    if before.overlaps(after) and footprint_of(source, before.address).meets(footprint_of(target, after.address)):
+    if before.overlaps(after) and footprint_of(source, before.address).overlaps(footprint_of(target, after.address)):
         return False
     try:
         plan = plan_copy(source, target)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.buffers import native_format
 from ..copying.device_array import DeviceArray
 from ..copying.dlpack import from_dlpack
+from ..copying.host_memory import native_format
 from ..errors import FormatError, LayoutError
 from ..formats import ScalarFormat, format_of
 

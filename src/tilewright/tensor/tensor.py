@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..copying import copy
-from ..copying.buffers import aligned_empty
+from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat, format_of
 from ..memory import Change, ChangeKind, Device, TensorLayout, TensorSpec, changes, from_bytes, to_bytes

@@ -1,43 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles in motion: tilers, transfers, pipelines, tile plans, traces."""
+"""Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
 from ..layout.box import Box
-from .budget import Suggestion, suggest_tile
-from .execution import CancelledError, Step
-from .kernels import TileKernel
+from .array_stream import stream
+from .compute_step import CancelledError, Step
 from .operands import Input, Output
-from .pipeline import Pipeline, Report
-from .plans import PlanReport, Task, TilePlan, plan_tiles
+from .pipeline import Pipeline
 from .schedule import Schedule
-from .simulation import SimulatedEngine
-from .streaming import stream
-from .tensors import ExternalTensor, InternalTensor, spaced_layout
+from .tile_kernel import TileKernel
+from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
+from .tile_size import TileSuggestion, suggest_tile
 from .tiler import Tiler
-from .trace import Trace
-from .transfers import Event, InlineEngine, ThreadEngine, export, import_, wait
+from .trace import RunReport, Trace
+from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout
+from .transfers import InlineQueue, SimulatedQueue, ThreadQueue, TransferEvent, export, import_, wait
 
 __all__ = [
     "Box",
     "CancelledError",
-    "Event",
     "ExternalTensor",
-    "InlineEngine",
+    "InlineQueue",
     "Input",
     "InternalTensor",
     "Output",
     "Pipeline",
     "PlanReport",
-    "Report",
+    "RunReport",
     "Schedule",
-    "SimulatedEngine",
+    "SimulatedQueue",
     "Step",
-    "Suggestion",
     "Task",
-    "ThreadEngine",
+    "ThreadQueue",
     "TileKernel",
     "TilePlan",
+    "TileSuggestion",
     "Tiler",
     "Trace",
+    "TransferEvent",
     "export",
     "import_",
     "plan_tiles",

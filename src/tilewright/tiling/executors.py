@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plans and conversions ask of any executor: how many workers it has, and that no call is taken for an old one."""
+"""Helpers for `concurrent.futures` executors of any kind: unique submissions, and the number of workers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from uuid import uuid4
 Result = TypeVar("Result")
 
 
-def submit_anew(executor: Executor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-    """Return the future of a call with one more argument, a text that no other call has.
+def submit_unique(executor: Executor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+    """Submit a call with one more argument, a unique text, and return its future.
 
-    Dask takes calls with equal arguments for one: what is tried again would get its old failure back.
+    Dask treats calls with equal arguments as one, so a retry would get the old failure.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(1) as pool:
-    ...     submit_anew(pool, lambda number, call: number + 1, 3).result()
+    ...     submit_unique(pool, lambda number, call_id: number + 1, 3).result()
     4
     """
     return executor.submit(function, *arguments, uuid4().hex)
 
 
 def count_workers(executor: Executor) -> int:
-    """Return how many calls an executor runs at once: the cores of a Dask cluster, or its workers, if it says so.
+    """Return how many calls an executor runs at once: the cores of a Dask cluster, its workers, or our own cores.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(3) as pool:
@@ -37,7 +37,7 @@ def count_workers(executor: Executor) -> int:
     if hasattr(client, "ncores"):
         return max(1, int(sum(client.ncores().values())))
     for name in ("_max_workers", "num_workers", "max_workers"):
-        found = getattr(executor, name, None)
-        if isinstance(found, int) and found > 0:
-            return found
+        count = getattr(executor, name, None)
+        if isinstance(count, int) and count > 0:
+            return count
     return os.cpu_count() or 4

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compute is: its name, and a hash of its code and of all values that it was given.
+"""Fingerprints of computes: whether two functions do the same.
 
-A run that goes on where another one stopped must do the same work. A function is known by its byte code, defaults,
-closure and the globals it names, and so are the functions it calls; what belongs to the standard library or to an
-installed package, by its name and version. A lambda has no name, and locks, files or generators have no value: such
-computes cannot be distinguished.
+A run that resumes another must do the same work. A function is identified by its byte code, defaults, closure and the
+globals it names, and so are the functions it calls; members of the standard library and of installed packages are
+identified by name and version. Lambdas have no name, and locks, files or generators have no value: such computes cannot
+be identified.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VALUES: tuple[type, ...] = (*_NUMBERS, str, bytes, type(None), type(Ellipsis), 
 
 
 class UnidentifiedError(Exception):
-    """A compute, or something it uses, that cannot be identified: which one, and why."""
+    """A compute, or an object it uses, cannot be identified; the message says which and why."""
 
 
 def name_compute(compute: Any) -> str:
@@ -50,38 +50,38 @@ def name_compute(compute: Any) -> str:
 
 
 def fingerprint_compute(compute: Callable[..., Any]) -> str:
-    """Return a hash that two computes have in common only if they do the same; raise UnidentifiedError without one.
+    """Return a hash that is equal only for computes that do the same; raise UnidentifiedError if there is none.
 
-    >>> def scaled(factor):
+    >>> def make_scale(factor):
     ...     def scale(x, out):
     ...         out[...] = factor * x
     ...
     ...     return scale
-    >>> fingerprint_compute(scaled(2)) == fingerprint_compute(scaled(2))
+    >>> fingerprint_compute(make_scale(2)) == fingerprint_compute(make_scale(2))
     True
-    >>> fingerprint_compute(scaled(2)) == fingerprint_compute(scaled(3))
+    >>> fingerprint_compute(make_scale(2)) == fingerprint_compute(make_scale(3))
     False
     """
     digest = hashlib.sha256()
     try:
-        for part in _Reader().parts(compute, "the compute"):
+        for part in _FingerprintParts().parts(compute, "the compute"):
             digest.update(f"{len(part)}:".encode() + part)
     except UnidentifiedError:
         raise
-    except Exception as problem:  # of objects of any kind, or nested too deeply
+    except Exception as problem:  # any object may raise, and nesting may be too deep
         raise UnidentifiedError(f"the compute cannot be read ({type(problem).__name__}: {problem})") from None
     return digest.hexdigest()
 
 
-class _Reader:
-    """A walk through all that a compute depends on, each object once."""
+class _FingerprintParts:
+    """A walk through all that a compute depends on, item object once."""
 
     def __init__(self) -> None:
         self.seen: dict[int, int] = {}
-        self.alive: list[Any] = []  # or another object could get the id of one that was seen
+        self.alive: list[Any] = []  # so that no other object gets the id of one that was seen
 
-    def parts(self, value: Any, what: str) -> Iterator[bytes]:
-        """Yield what the value is, as bytes that are the same in every process."""
+    def parts(self, value: Any, label: str) -> Iterator[bytes]:
+        """Yield label the value is, as bytes that are the same in every process."""
         yield type(value).__qualname__.encode()
         if isinstance(value, Enum):
             yield from (name_compute(type(value)).encode(), value.name.encode())
@@ -96,50 +96,50 @@ class _Reader:
         else:
             self.seen[id(value)] = len(self.seen)
             self.alive.append(value)
-            yield from self._compound(value, what)
+            yield from self._compound(value, label)
 
-    def _compound(self, value: Any, what: str) -> Iterator[bytes]:
-        if (library := _library_member(value)) is not None:
+    def _compound(self, value: Any, label: str) -> Iterator[bytes]:
+        if (library := _find_library(value)) is not None:
             yield name_compute(value).encode()
-            yield from _library(library)
+            yield from _version_parts(library)
         elif isinstance(value, (list, tuple)):
-            yield from self._all(value, what)
+            yield from self._sequence(value, label)
         elif isinstance(value, (set, frozenset)):
-            # in no order, so what was seen in one element must not be a reference in the next
-            yield from sorted([b"".join(_Reader().parts(each, what)) for each in value])
+            # in no order, so label was seen in one element must not be a reference in the next
+            yield from sorted([b"".join(_FingerprintParts().parts(item, label)) for item in value])
         elif isinstance(value, dict):
-            for key, each in value.items():
-                yield from self.parts(key, what)
-                yield from self.parts(each, f"{what}[{key!r}]")
+            for key, item in value.items():
+                yield from self.parts(key, label)
+                yield from self.parts(item, f"{label}[{key!r}]")
         elif isinstance(value, functools.partial):
-            yield from self._all((value.func, value.args, value.keywords), what)
+            yield from self._sequence((value.func, value.args, value.keywords), label)
         elif isinstance(value, MethodType):
-            yield from self._all((value.__func__, value.__self__), what)
+            yield from self._sequence((value.__func__, value.__self__), label)
         elif isinstance(value, FunctionType):
-            yield from self._function(value, what)
+            yield from self._function(value, label)
         elif isinstance(value, np.ufunc):
             yield name_compute(value).encode()
             if value.__name__ not in vars(np):  # numpy.frompyfunc, numba.vectorize
-                raise UnidentifiedError(f"{what} is the ufunc {value.__name__}, which is not one of NumPy's")
+                raise UnidentifiedError(f"{label} is the ufunc {value.__name__}, which is not one of NumPy's")
         elif isinstance(value, ModuleType):
-            yield from _library(value)
+            yield from _version_parts(value)
         elif isinstance(value, BuiltinFunctionType):  # a method, such as [].append
             yield name_compute(value).encode()
-            yield from self.parts(value.__self__, f"the object of {what}")
+            yield from self.parts(value.__self__, f"the object of {label}")
         elif isinstance(value, type):
-            yield from self._class(value, what)
+            yield from self._class(value, label)
         elif hasattr(value, "py_func"):  # compiled by numba
-            yield from self.parts(value.py_func, what)
+            yield from self.parts(value.py_func, label)
         else:
-            yield from self._instance(value, what)
+            yield from self._instance(value, label)
 
-    def _all(self, values: Iterable[Any], what: str) -> Iterator[bytes]:
+    def _sequence(self, values: Iterable[Any], label: str) -> Iterator[bytes]:
         for value in values:
-            yield from self.parts(value, what)
+            yield from self.parts(value, label)
 
-    def _function(self, function: FunctionType, what: str) -> Iterator[bytes]:
+    def _function(self, function: FunctionType, label: str) -> Iterator[bytes]:
         yield name_compute(function).encode()
-        if "<lambda>" in function.__qualname__.split(".")[-1] and what == "the compute":
+        if "<lambda>" in function.__qualname__.split(".")[-1] and label == "the compute":
             raise UnidentifiedError("the compute is a lambda, which has no name")
         yield from self._code(function.__code__)
         yield from self.parts(function.__defaults__, f"a default of {function.__qualname__}")
@@ -152,7 +152,7 @@ class _Reader:
             yield from self.parts(value, f"{name}, which {function.__qualname__} encloses,")
         yield from self._globals(function)
         if function.__dict__:
-            yield from self.parts({k: v for k, v in vars(function).items() if k != "__wrapped__"}, what)
+            yield from self.parts({k: v for k, v in vars(function).items() if k != "__wrapped__"}, label)
 
     def _code(self, code: CodeType) -> Iterator[bytes]:
         yield code.co_code
@@ -164,7 +164,7 @@ class _Reader:
                 yield from self.parts(constant, "a constant")
 
     def _globals(self, function: FunctionType) -> Iterator[bytes]:
-        names = sorted(set(_names(function.__code__)))
+        names = sorted(set(_code_names(function.__code__)))
         for name in names:
             if name not in function.__globals__:
                 continue
@@ -172,13 +172,13 @@ class _Reader:
             yield name.encode()
             yield from self.parts(value, f"the global {name} of {function.__qualname__}")
             if isinstance(value, ModuleType) and not _is_library(value.__name__):
-                for attribute in names:  # helpers.FACTOR is written as two names
+                for attribute in names:  # helpers.FACTOR is two names in byte code
                     if attribute in vars(value):
                         yield from self.parts(vars(value)[attribute], f"{name}.{attribute}")
 
-    def _class(self, kind: type, what: str) -> Iterator[bytes]:
+    def _class(self, kind: type, label: str) -> Iterator[bytes]:
         yield name_compute(kind).encode()
-        yield from self._all(kind.__bases__, what)
+        yield from self._sequence(kind.__bases__, label)
         ignored = ("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__firstlineno__")
         for name, value in vars(kind).items():
             if name in ignored or type(value).__name__ in ("member_descriptor", "getset_descriptor", "_abc_data"):
@@ -187,50 +187,50 @@ class _Reader:
             yield name.encode()
             yield from self.parts(inner, f"{kind.__qualname__}.{name}")
 
-    def _instance(self, value: Any, what: str) -> Iterator[bytes]:
+    def _instance(self, value: Any, label: str) -> Iterator[bytes]:
         kind = type(value)
-        slots = [name for each in kind.__mro__ for name in _slots(each) if hasattr(value, name)]
+        slots = [name for item in kind.__mro__ for name in _slot_names(item) if hasattr(value, name)]
         if _is_library(kind.__module__) or not (hasattr(value, "__dict__") or slots):
-            raise UnidentifiedError(f"{what} is a {kind.__module__}.{kind.__qualname__}, whose value is not known")
-        yield from self.parts(kind, what)
+            raise UnidentifiedError(f"{label} is a {kind.__module__}.{kind.__qualname__}, which has no known value")
+        yield from self.parts(kind, label)
         yield from self.parts(
-            {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}, what
+            {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}, label
         )
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    found = vars(kind).get("__slots__", ())
-    return (found,) if isinstance(found, str) else tuple(found)
+def _slot_names(kind: type) -> tuple[str, ...]:
+    slots = vars(kind).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def _code_names(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _code_names(constant)
 
 
 def _is_library(module: str | None) -> bool:
-    """Return whether a module belongs to Python or to an installed package, which a version number identifies."""
-    found = sys.modules.get(module or "")
-    if module is None or found is None:
+    """Return whether a module belongs to Python or to an installed package, so that its version identifies it."""
+    loaded = sys.modules.get(module or "")
+    if module is None or loaded is None:
         return False
-    path = getattr(found, "__file__", None)
+    path = getattr(loaded, "__file__", None)
     in_python = module.partition(".")[0] in sys.stdlib_module_names
     return in_python or (path is not None and str(path).startswith(_LIBRARIES))
 
 
-def _library_member(value: Any) -> ModuleType | None:
-    """Return the module of a library that a function or class is found in by its name."""
+def _find_library(value: Any) -> ModuleType | None:
+    """Return the library module that a function or class can be imported from, None if there is none."""
     name, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(name, str) or not isinstance(qualified, str) or not _is_library(name):
         return None
-    found: Any = sys.modules[name]
+    member: Any = sys.modules[name]
     for part in qualified.split("."):
-        found = getattr(found, part, None)
-    return sys.modules[name] if found is value else None
+        member = getattr(member, part, None)
+    return sys.modules[name] if member is value else None
 
 
-def _library(module: ModuleType) -> Iterator[bytes]:
+def _version_parts(module: ModuleType) -> Iterator[bytes]:
     top = sys.modules.get(module.__name__.partition(".")[0])
     yield repr((module.__name__, str(getattr(top, "__version__", "")))).encode()

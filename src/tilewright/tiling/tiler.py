@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Tiler`: a space cut into tiles that may overlap, reach beyond it, and be smaller at its end."""
+"""`Tiler`: a space cut into tiles that may overlap, extend beyond it, and be smaller at its end."""
 
 from __future__ import annotations
 
@@ -8,24 +8,72 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product as combinations
 from math import prod
-from typing import Any
+from operator import index
+from typing import TypeAlias
 
 from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
 from ..showing import Shown
-from .extents import extents
-from .orders import check_order, coordinates_of, number_of
+from .tile_order import coordinates_of, number_of, validate_order
 
-_MOST_LISTED = 1 << 16  # tiles of an axis that are listed before a loop over all tiles; more are found one by one
+Extents: TypeAlias = int | Sequence[int]
+"""One number for every axis, or one number per axis."""
+
+Margins: TypeAlias = int | Sequence[int | Sequence[int]]
+"""One number for every side, one number per axis, or one (before, after) pair per axis."""
+
+_MAX_LISTED_SPANS = 1 << 16  # tiles along an axis; longer axes are iterated tile by tile
+
+
+def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int, ...]:
+    """Return one integer per axis; a single integer is repeated `rank` times.
+
+    `name` is what messages call the value. With a `rank`, a sequence must have that many entries.
+
+    >>> as_extents(2, "overlap", 3), as_extents([4, 5], "space")
+    ((2, 2, 2), (4, 5))
+    """
+    try:
+        numbers = tuple([index(n) for n in value]) if isinstance(value, Sequence) else (index(value),) * (rank or 1)
+    except TypeError:
+        raise LayoutError(f"expected an integer or one integer per axis as {name}, got {value!r}") from None
+    if rank is not None and len(numbers) != rank:
+        raise LayoutError(f"{name} {numbers} has {len(numbers)} axes, but the space has {rank}")
+    return numbers
+
+
+def as_margins(value: Margins, name: str, rank: int) -> tuple[tuple[int, int], ...]:
+    """Return one (before, after) pair per axis, from one number, one number per axis, or one pair per axis.
+
+    `name` is what messages call the value.
+
+    >>> as_margins(1, "overlap", 2), as_margins((0, (1, 2)), "overlap", 2)
+    (((1, 1), (1, 1)), ((0, 0), (1, 2)))
+    """
+    sides = value if isinstance(value, Sequence) else (value,) * rank
+    pairs = [as_extents(side, name, 2) for side in sides]
+    if len(pairs) != rank:
+        raise LayoutError(
+            f"{name} {value!r} has {len(pairs)} axes, but the space has {rank}; give one number or one (before, after)"
+            " pair per axis"
+        )
+    return tuple([(before, after) for before, after in pairs])
 
 
 @dataclass(frozen=True, init=False)
 class Tiler(Shown):
-    """The tiles of a space, in an order: a sequence of boxes, of any rank, outermost axis first.
+    """The tiles of a space of any rank, as a sequence of boxes; axes are outermost first.
 
-    Along each axis, for a space S, a tile T, an overlap V and an augmentation of A before and B after, tile i starts
-    at i * (T - V) - A, and ceil((S + A + B - V) / (T - V)) tiles cover exactly [-A, S + B); the last may be smaller.
-    Only augmentation reaches beyond the space.
+    Along an axis with space S, tile T, overlap V and augmentation (A, B), tile i starts at i * (T - V) - A, and
+    ceil((S + A + B - V) / (T - V)) tiles cover exactly [-A, S + B). The last tile may be smaller. Only augmentation
+    extends tiles beyond the space.
+
+    Args:
+        space: the extents to cut.
+        tile: the extents of a tile.
+        overlap: elements that neighbouring tiles share.
+        augmentation: elements that tiles extend beyond the space, before and after it.
+        order: in which order tiles are numbered: "row_major", "column_major", "snake", "morton" or "hilbert".
 
     >>> tiler = Tiler((10, 7), (4, 3))
     >>> len(tiler), tiler.grid, tiler[8]
@@ -41,23 +89,28 @@ class Tiler(Shown):
     order: str
 
     def __init__(
-        self, space: Any, tile: Any, overlap: Any = 0, augmentation: Any = 0, order: str = "row_major"
+        self,
+        space: Extents,
+        tile: Extents,
+        overlap: Extents = 0,
+        augmentation: Margins = 0,
+        order: str = "row_major",
     ) -> None:
-        whole = extents(space, "space")
-        rank = len(whole)
+        space_extents = as_extents(space, "space")
+        rank = len(space_extents)
         values = {
-            "space": whole,
-            "tile": extents(tile, "tile", rank),
-            "overlap": extents(overlap, "overlap", rank),
-            "augmentation": _margins(augmentation, rank),
-            "order": check_order(order),
+            "space": space_extents,
+            "tile": as_extents(tile, "tile", rank),
+            "overlap": as_extents(overlap, "overlap", rank),
+            "augmentation": as_margins(augmentation, "augmentation", rank),
+            "order": validate_order(order),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         for axis in range(rank):
-            self._check_axis(axis)
+            self._validate_axis(axis)
 
-    def _check_axis(self, axis: int) -> None:
+    def _validate_axis(self, axis: int) -> None:
         space, tile, overlap, (before, after) = (
             self.space[axis],
             self.tile[axis],
@@ -66,18 +119,18 @@ class Tiler(Shown):
         )
         if min(space, overlap, before, after) < 0:
             raise LayoutError(
-                f"axis {axis} has space {space}, overlap {overlap}, augmentation ({before}, {after});"
+                f"axis {axis} has space {space}, overlap {overlap} and augmentation ({before}, {after});"
                 " none of them may be negative"
             )
         if tile < 1 or tile <= overlap:
             raise LayoutError(
-                f"a tile of {tile} with an overlap of {overlap} on axis {axis} never advances;"
-                f" the tile must be at least {max(1, overlap + 1)}"
+                f"tile {tile} must be larger than overlap {overlap} on axis {axis}; use a tile of at least"
+                f" {max(1, overlap + 1)}"
             )
         if space and self._tiles_along(axis) == 0:
             raise LayoutError(
-                f"an overlap of {overlap} leaves no tile for the {space} elements of axis {axis}, which would be"
-                f" skipped; use an overlap below {space + before + after}, or augment the axis"
+                f"overlap {overlap} leaves no tile for the {space} elements of axis {axis}; use an overlap below"
+                f" {space + before + after}, or augment the axis"
             )
 
     @cached_property
@@ -96,7 +149,7 @@ class Tiler(Shown):
 
     @cached_property
     def count(self) -> int:
-        """Return the number of tiles; unlike `len`, of any size.
+        """Return the number of tiles; unlike `len`, without a size limit.
 
         >>> Tiler((10**12, 10**12), (1, 1)).count == 10**24
         True
@@ -114,7 +167,7 @@ class Tiler(Shown):
 
     @cached_property
     def largest(self) -> tuple[int, ...]:
-        """Return the shape that holds every tile: what a buffer must have room for.
+        """Return the extents that hold every tile: what a buffer must be able to hold.
 
         >>> Tiler((10, 2), (4, 3)).largest
         (4, 2)
@@ -124,22 +177,22 @@ class Tiler(Shown):
 
     @cached_property
     def axes(self) -> tuple[tuple[int, int, int, int, int], ...]:
-        """Return, for each axis, the step, the first offset, the tile, the last number and the last tile's extent.
+        """Return (step, first offset, tile extent, last index, last tile's extent) of each axis.
 
         >>> Tiler((10,), (4,), overlap=1).axes
         ((3, 0, 4, 2, 4),)
         """
-        found = []
+        axes = []
         for axis, n in enumerate(self.grid):
             before, after = self.augmentation[axis]
             step = self.tile[axis] - self.overlap[axis]
             last = self.space[axis] + after - ((n - 1) * step - before)
-            found.append((step, -before, self.tile[axis], n - 1, last))
-        return tuple(found)
+            axes.append((step, -before, self.tile[axis], n - 1, last))
+        return tuple(axes)
 
     @property
     def volume(self) -> int:
-        """Return the number of elements of all tiles, those that tiles share counted for each.
+        """Return the number of elements of all tiles; shared elements count once per tile.
 
         >>> Tiler((10, 7), (4, 3), overlap=(1, 0)).volume
         84
@@ -147,7 +200,7 @@ class Tiler(Shown):
         return prod([last * extent + rest for _, _, extent, last, rest in self.axes]) if self.count else 0
 
     def tile_at(self, coords: Sequence[int]) -> Box:
-        """Return the tile at grid coordinates.
+        """Return the tile at grid coordinates `coords`.
 
         >>> Tiler((10, 7), (4, 3)).tile_at((2, 0))
         Box(offset=(8, 0), shape=(2, 3))
@@ -164,7 +217,7 @@ class Tiler(Shown):
         return Box(tuple(offset), tuple(shape))
 
     def coords(self, number: int) -> tuple[int, ...]:
-        """Return the grid coordinates of a tile, by its id.
+        """Return the grid coordinates of tile `number`.
 
         >>> Tiler((10, 7), (4, 3), order="column_major").coords(1)
         (1, 0)
@@ -174,7 +227,7 @@ class Tiler(Shown):
         return coordinates_of(self.order, self.grid, number)
 
     def id_at(self, coords: Sequence[int]) -> int:
-        """Return the id of the tile at grid coordinates.
+        """Return the number of the tile at grid coordinates `coords`.
 
         >>> Tiler((10, 7), (4, 3), order="column_major").id_at((1, 0))
         1
@@ -183,7 +236,7 @@ class Tiler(Shown):
         return number_of(self.order, self.grid, tuple(coords))
 
     def valid(self, number: int) -> bool:
-        """Return whether there is a tile of that id.
+        """Return whether `number` is the number of a tile.
 
         >>> Tiler((10, 7), (4, 3)).valid(9)
         False
@@ -191,7 +244,7 @@ class Tiler(Shown):
         return 0 <= number < self.count
 
     def get(self, number: int) -> Box:
-        """Return the tile of an id, and an empty one for an id out of range.
+        """Return tile `number`, or an empty box if the number is out of range.
 
         >>> Tiler((10, 7), (4, 3)).get(9).empty
         True
@@ -199,20 +252,20 @@ class Tiler(Shown):
         return self[number] if self.valid(number) else empty_box(self.rank)
 
     def neighbours(self, number: int, diagonal: bool = False) -> list[int]:
-        """Return the ids of the tiles that share a face, or with `diagonal` a corner, with a tile.
+        """Return the numbers of the tiles that share a face (with `diagonal`, also a corner) with tile `number`.
 
         >>> Tiler((10, 7), (4, 3)).neighbours(0)
         [1, 3]
         """
         here = self.coords(number)
-        found = []
+        numbers = []
         for step in combinations((-1, 0, 1), repeat=self.rank):
             if not any(step) or (not diagonal and sum(map(abs, step)) > 1):
                 continue
             there = [c + d for c, d in zip(here, step, strict=True)]
             if all(0 <= c < n for c, n in zip(there, self.grid, strict=True)):
-                found.append(number_of(self.order, self.grid, tuple(there)))
-        return sorted(found)
+                numbers.append(number_of(self.order, self.grid, tuple(there)))
+        return sorted(numbers)
 
     def __len__(self) -> int:
         return self.count
@@ -223,27 +276,15 @@ class Tiler(Shown):
         return self._tile_at(self.coords(number))
 
     def __iter__(self) -> Iterator[Box]:
-        if self.order != "row_major" or not self.space or max(self.grid) > _MOST_LISTED:
+        if self.order != "row_major" or not self.space or max(self.grid) > _MAX_LISTED_SPANS:
             yield from map(self.__getitem__, range(self.count))
             return
-        axes = [self._spans(*axis) for axis in self.axes]
+        axes = [self._axis_spans(*axis) for axis in self.axes]
         for spans in combinations(*axes):
             offset, shape = zip(*spans, strict=True)
             yield Box(offset, shape)
 
     @staticmethod
-    def _spans(step: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:
-        """Return where each tile of an axis starts, and how long it is."""
+    def _axis_spans(step: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:
+        """Return (start, length) of each tile along an axis."""
         return [(c * step + first, rest if c == last else extent) for c in range(last + 1)]
-
-
-def _margins(value: Any, rank: int) -> tuple[tuple[int, int], ...]:
-    """Return (before, after) of each axis, from one number, one number an axis, or one pair an axis."""
-    if not isinstance(value, Sequence):
-        value = (value,) * rank
-    pairs = [extents(margin, "augmentation", 2) for margin in value]
-    if len(pairs) != rank:
-        raise LayoutError(
-            f"augmentation {value!r} has {len(pairs)} axes, but the space has {rank}; give one (before, after) an axis"
-        )
-    return tuple([(before, after) for before, after in pairs])

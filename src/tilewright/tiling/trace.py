@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: when each action of a run began and ended, how much transfer time was hidden, and a file for Perfetto."""
+"""What a run did: `RunReport` with its totals, and `Trace` with every action, which Perfetto can show."""
 
 from __future__ import annotations
 
@@ -14,10 +14,34 @@ from ..showing import Shown
 from .transfers import Transfer
 
 
-class Span(NamedTuple):
-    """One action of a run: what it was, for which tile and operand, and when, in nanoseconds.
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
 
-    >>> Span("compute", 3, 0, 1000, 4000).duration
+    >>> RunReport(tiles=4, seconds=0.5, bytes_in=10**9, bytes_out=10**9, buffer_bytes=1 << 20).bytes_per_second
+    4000000000.0
+    """
+
+    tiles: int
+    seconds: float
+    bytes_in: int
+    bytes_out: int
+    buffer_bytes: int
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Return the bandwidth of the transfers, both directions together.
+
+        >>> RunReport(1, 2.0, 3, 1, 0).bytes_per_second
+        2.0
+        """
+        return (self.bytes_in + self.bytes_out) / self.seconds if self.seconds else 0.0
+
+
+class TraceSpan(NamedTuple):
+    """One action of a run: its kind, tile and operand, and when it began and ended, in nanoseconds.
+
+    >>> TraceSpan("compute", 3, 0, 1000, 4000).duration
     3000
     """
 
@@ -29,9 +53,9 @@ class Span(NamedTuple):
 
     @property
     def duration(self) -> int:
-        """Return the nanoseconds it took.
+        """Return the duration in nanoseconds.
 
-        >>> Span("wait", 3, 0, 5, 7).duration
+        >>> TraceSpan("wait", 3, 0, 5, 7).duration
         2
         """
         return self.ended - self.began
@@ -39,17 +63,17 @@ class Span(NamedTuple):
 
 @dataclass
 class Trace(Shown):
-    """The actions of a run as they happened; give one to a run and it is filled.
+    """The actions of a run, recorded as they happen: pass one to a run.
 
-    >>> trace = Trace([Span("import", 0, 0, 0, 10), Span("compute", 0, 0, 4, 20)])
+    >>> trace = Trace([TraceSpan("import", 0, 0, 0, 10), TraceSpan("compute", 0, 0, 4, 20)])
     >>> trace.hidden
     0.6
     """
 
-    spans: list[Span] = field(default_factory=list)
+    spans: list[TraceSpan] = field(default_factory=list)
 
     def add_transfer(self, transfer: Transfer) -> None:
-        """Record a transfer that is over.
+        """Record a finished transfer.
 
         >>> trace, transfer = Trace(), Transfer("import", 2, lambda: None)
         >>> transfer.run()
@@ -57,21 +81,21 @@ class Trace(Shown):
         >>> trace.spans[0].kind, trace.spans[0].tile
         ('import', 2)
         """
-        self.spans.append(Span(transfer.kind, transfer.tile, transfer.operand, transfer.began, transfer.ended))
+        self.spans.append(TraceSpan(transfer.kind, transfer.tile, transfer.operand, transfer.began, transfer.ended))
 
     def seconds(self, *kinds: str) -> float:
-        """Return the time spent in actions of some kinds, all of them together.
+        """Return the seconds spent in all actions of some `kinds`.
 
-        >>> Trace([Span("import", 0, 0, 0, 10**9), Span("compute", 0, 0, 0, 5)]).seconds("import")
+        >>> Trace([TraceSpan("import", 0, 0, 0, 10**9), TraceSpan("compute", 0, 0, 0, 5)]).seconds("import")
         1.0
         """
         return sum([span.duration for span in self.spans if span.kind in kinds]) / 1e9
 
     @property
     def wall(self) -> float:
-        """Return the seconds from the first beginning to the last end.
+        """Return the seconds from the start of the first action to the end of the last.
 
-        >>> Trace([Span("import", 0, 0, 0, 10**9), Span("compute", 0, 0, 10**9, 3 * 10**9)]).wall
+        >>> Trace([TraceSpan("import", 0, 0, 0, 10**9), TraceSpan("compute", 0, 0, 10**9, 3 * 10**9)]).wall
         3.0
         """
         if not self.spans:
@@ -80,9 +104,9 @@ class Trace(Shown):
 
     @property
     def hidden(self) -> float:
-        """Return the part of the transfer time that passed during a compute, from 0 to 1.
+        """Return the fraction of the transfer time that overlaps a compute, from 0 to 1.
 
-        >>> Trace([Span("import", 0, 0, 0, 10), Span("compute", 0, 0, 20, 30)]).hidden
+        >>> Trace([TraceSpan("import", 0, 0, 0, 10), TraceSpan("compute", 0, 0, 20, 30)]).hidden
         0.0
         """
         computing = sorted([(span.began, span.ended) for span in self.spans if span.kind == "compute"])
@@ -90,24 +114,24 @@ class Trace(Shown):
         for span in self.spans:
             if span.kind in ("import", "export"):
                 total += span.duration
-                hidden += _shared(span, computing)
+                hidden += _overlap(span, computing)
         return hidden / total if total else 0.0
 
     def summary(self) -> dict[str, float]:
-        """Return the seconds by kind, the wall time and the hidden part of the transfers.
+        """Return the seconds by kind, the wall time and the hidden fraction of the transfers.
 
         >>> sorted(Trace().summary())
         ['compute', 'export', 'hidden', 'import', 'wait', 'wall']
         """
-        found = {kind: self.seconds(kind) for kind in ("import", "export", "compute", "wait")}
-        return found | {"wall": self.wall, "hidden": self.hidden}
+        seconds = {kind: self.seconds(kind) for kind in ("import", "export", "compute", "wait")}
+        return seconds | {"wall": self.wall, "hidden": self.hidden}
 
     def write(self, path: str | Path) -> Path:
-        """Return the path of a trace file, written for Perfetto (ui.perfetto.dev) or chrome://tracing.
+        """Write a trace file for Perfetto (ui.perfetto.dev) or chrome://tracing, and return its path.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Trace([Span("compute", 0, 0, 0, 2000)]).write(Path(folder, "run.json"))
+        ...     file = Trace([TraceSpan("compute", 0, 0, 0, 2000)]).write(Path(folder, "run.json"))
         ...     [event["name"] for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
         ['compute 0']
         """
@@ -139,8 +163,8 @@ class Trace(Shown):
         return events
 
 
-def _shared(span: Span, computing: list[tuple[int, int]]) -> int:
-    """Return the nanoseconds of a span that lie in computing intervals, which are sorted and do not overlap."""
+def _overlap(span: TraceSpan, computing: list[tuple[int, int]]) -> int:
+    """Return the nanoseconds of a span inside the computing intervals, which are sorted and do not overlap."""
     total = 0
     k = max(0, bisect_left(computing, (span.began, 0)) - 1)
     while k < len(computing) and computing[k][0] < span.ended:

@@ -8,33 +8,30 @@ spacing, bounds and const are enforced, integers are exact.
 
 from typing import Any
 
-from .kinds import FUNCTIONS, dump, typed_name, valid_int_tensor, valid_tensors
-from .loops import (
+from .buffering import (
     create_duplex_buffering,
     create_export_double_buffering,
     create_import_double_buffering,
+    create_io_tensors,
     create_pipeline_iterations,
     create_simplex_buffering,
+    duplex_buffering_t,
+    export_double_buffering_t,
     finish_buffering,
+    import_double_buffering_t,
+    io_tensors_t,
     join_pipeline_iterations,
     pipeline_iterations_t,
+    simplex_buffering_t,
     start_duplex_buffering,
     start_export_double_buffering,
     start_import_double_buffering,
     start_simplex_buffering,
     step_buffering,
-)
-from .pointers import SIZEOF, pointer
-from .schedules import schedule
-from .schemes import (
-    create_io_tensors,
-    duplex_buffering_t,
-    export_double_buffering_t,
-    import_double_buffering_t,
-    io_tensors_t,
-    simplex_buffering_t,
     tensors_empty,
 )
+from .schedules import schedule
+from .tensor_functions import FUNCTIONS, dump, typed_name, valid_int_tensor, valid_tensors
 from .tensors import (
     const_ext_sub_tensor_t,
     const_ext_tensor_t,
@@ -78,6 +75,7 @@ from .transactions import (
 from .values import (
     ARRAYSIZE,
     MAX,
+    SIZEOF,
     augmentation_t,
     augmented_dim_t,
     ceil_of_a_div_b,
@@ -96,6 +94,7 @@ from .values import (
     offset_t,
     overlap_dim_t,
     overlap_t,
+    pointer,
     shape_empty,
     shape_t,
     tile_empty,

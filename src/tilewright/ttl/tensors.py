@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TTL's eight kinds of tensors: const or not, internal or external, whole or part of an origin.
+"""TTL's eight kinds of tensors: const or not, internal or external, space or part of an origin.
 
 A tensor is a pointer, a shape, a layout and an element size. Its type is a field, not a class: `dtype`. Nothing is
-checked against the memory until a transfer or an access, since schemes describe tiles that start outside.
+checked against the memory until a transfer or an access, since schemes use tiles that start outside.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import numpy as np
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout
 from ..tiling import Box, ExternalTensor, InternalTensor
-from .pointers import pointer
-from .tilers import outer_first
-from .values import layout_t, linearize, offset_t, packed_layout, shape_empty, shape_t, tile_t
+from .tilers import outer_first_shape
+from .values import layout_t, linearize, offset_t, packed_layout, pointer, shape_empty, shape_t, tile_t
 
 
 @dataclass(frozen=True)
 class tensor_t:
-    """What all kinds have in common: base, elem_size, layout, shape, and the element type.
+    """The fields of every kind of tensor: base, elem_size, layout, shape, and the element type.
 
-    >>> make_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3)).layout
+    >>> build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3)).layout
     layout_t(row_spacing=4, plane_spacing=12)
     """
 
@@ -40,17 +39,17 @@ class tensor_t:
     def array(self) -> np.ndarray[Any, Any]:
         """Return the elements as a NumPy view, indexed [z, y, x]; read-only for a const tensor.
 
-        >>> make_tensor(int_tensor_t, np.arange(6, dtype=np.int8), shape_t(3, 2)).array().tolist()
+        >>> build_tensor(int_tensor_t, np.arange(6, dtype=np.int8), shape_t(3, 2)).array().tolist()
         [[[0, 1, 2], [3, 4, 5]]]
         """
-        whole = outer_first(self.shape)
-        view: np.ndarray[Any, Any] = in_memory(self, Box((0, 0, 0), whole), whole).array()
+        space = outer_first_shape(self.shape)
+        view: np.ndarray[Any, Any] = to_core_tensor(self, Box((0, 0, 0), space), space).array()
         return view
 
 
 @dataclass(frozen=True, slots=True)
 class origin_t:
-    """What a sub tensor is part of: the shape of the whole, and where in it the part starts.
+    """The origin of a sub tensor: the shape of the tensor it is part of, and its offset in it.
 
     >>> origin_t(shape_t(10, 7), offset_t(-1))
     origin_t(shape=shape_t(width=10, height=7, depth=1), sub_offset=offset_t(x=-1, y=0, z=0))
@@ -64,8 +63,8 @@ class origin_t:
 class sub_tensor_t:
     """A tensor and its origin; base, elem_size, layout, shape and dtype are those of the tensor.
 
-    >>> whole = make_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
-    >>> make_sub_tensor(int_tensor_t, whole).origin.sub_offset
+    >>> space = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
+    >>> build_sub_tensor(int_tensor_t, space).origin.sub_offset
     offset_t(x=0, y=0, z=0)
     """
 
@@ -89,7 +88,7 @@ class sub_tensor_t:
 
     @property
     def shape(self) -> shape_t:
-        """Return the extents of this part."""
+        """Return the as_extents of this part."""
         return self.tensor.shape
 
     @property
@@ -150,13 +149,13 @@ class const_ext_sub_tensor_t(sub_tensor_t):
     """A part of a tensor, in external memory, that must not be written."""
 
 
-SUB_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
+SUB_TENSOR_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
     int_tensor_t: int_sub_tensor_t,
     const_int_tensor_t: const_int_sub_tensor_t,
     ext_tensor_t: ext_sub_tensor_t,
     const_ext_tensor_t: const_ext_sub_tensor_t,
 }
-CONST_OF: dict[type[tensor_t], type[tensor_t]] = {
+CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
     int_tensor_t: const_int_tensor_t,
     const_int_tensor_t: const_int_tensor_t,
     ext_tensor_t: const_ext_tensor_t,
@@ -164,37 +163,35 @@ CONST_OF: dict[type[tensor_t], type[tensor_t]] = {
 }
 
 
-def make_tensor(kind: type[tensor_t], base: Any, shape: Any, *more: Any, dtype: Any = None) -> Any:
+def build_tensor(kind: type[tensor_t], base: Any, shape: Any, *arguments: Any, dtype: Any = None) -> Any:
     """Return a tensor of a kind from any of the documented forms of its constructor.
 
     After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
     elem_size. The offset of a tile moves the base of an external tensor only.
 
-    >>> make_tensor(ext_tensor_t, np.zeros(99, np.int16), shape_t(3), layout_t(10), offset_t(1, 2), 2).base.offset
+    >>> build_tensor(ext_tensor_t, np.zeros(99, np.int16), shape_t(3), layout_t(10), offset_t(1, 2), 2).base.offset
     42
     """
-    layout, offset, elem_size = _sorted_out(kind, more)
+    layout, offset, elem_size = _parse_tensor_arguments(kind, arguments)
     if isinstance(shape, tile_t):
         if not kind.internal:
-            offset = offset_t(*[a + b for a, b in zip(_xyz(offset), _xyz(shape.offset), strict=True)])
+            offset = offset_t(*[a + b for a, b in zip(_offset_tuple(offset), _offset_tuple(shape.offset), strict=True)])
         shape = shape.shape
     start = base if isinstance(base, pointer) else pointer(base)
     if elem_size is None and start.dtype is None and dtype is None:
-        raise LayoutError(
-            f"{type(base).__name__} memory is void, and the size of its elements is not known; give elem_size, or an"
-            " array with a dtype"
-        )
+        raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
     size = elem_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
-    element = _element(dtype if dtype is not None else start.dtype, size)
+    element = _element_dtype(dtype if dtype is not None else start.dtype, size)
     layout = packed_layout(shape) if layout is None else layout
-    moved = pointer(start, linearize(offset, layout) * size, element)
-    return kind(moved, size, layout, shape, element)
+    return kind(pointer(start, linearize(offset, layout) * size, element), size, layout, shape, element)
 
 
-def _sorted_out(kind: type[tensor_t], more: tuple[Any, ...]) -> tuple[layout_t | None, offset_t, int | None]:
+def _parse_tensor_arguments(
+    kind: type[tensor_t], arguments: tuple[Any, ...]
+) -> tuple[layout_t | None, offset_t, int | None]:
     """Return layout, offset and elem_size from what follows base and shape."""
     layout = offset = elem_size = None
-    for value in more:
+    for value in arguments:
         if isinstance(value, layout_t) and layout is None:
             layout = value
         elif isinstance(value, offset_t) and offset is None and layout is not None:
@@ -204,80 +201,81 @@ def _sorted_out(kind: type[tensor_t], more: tuple[Any, ...]) -> tuple[layout_t |
         else:
             raise LayoutError(
                 f"create_{kind.__name__.removesuffix('_t')} takes (base, shape), then elem_size, layout, (layout,"
-                f" elem_size) or (layout, offset, elem_size), not {value!r}"
+                f" elem_size) or (layout, offset, elem_size), got {value!r}"
             )
     return layout, offset_t() if offset is None else offset, elem_size
 
 
-def _xyz(offset: offset_t) -> tuple[int, int, int]:
+def _offset_tuple(offset: offset_t) -> tuple[int, int, int]:
     return (offset.x, offset.y, offset.z)
 
 
-def _element(dtype: Any, size: int) -> np.dtype[Any]:
-    """Return the type of elements of a size: the given one if it has that size, else plain bytes."""
+def _element_dtype(dtype: Any, size: int) -> np.dtype[Any]:
+    """Return the type of elements of a size: the arguments one if it has that size, else plain bytes."""
     known = None if dtype is None else np.dtype(dtype)
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
 
 
-def make_sub_tensor(kind: type[tensor_t], *given: Any) -> Any:
+def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> Any:
     """Return a sub tensor of a kind from any of the four forms of its constructor.
 
-    >>> whole = make_tensor(const_ext_tensor_t, np.zeros(70, np.int16), shape_t(10, 7))
-    >>> room = bytearray(64)
-    >>> make_sub_tensor(int_tensor_t, room, shape_t(4, 3), layout_t(4, 12), whole, offset_t(-1)).origin.shape
+    >>> space = build_tensor(const_ext_tensor_t, np.zeros(70, np.int16), shape_t(10, 7))
+    >>> buffer = bytearray(64)
+    >>> build_sub_tensor(int_tensor_t, buffer, shape_t(4, 3), layout_t(4, 12), space, offset_t(-1)).origin.shape
     shape_t(width=10, height=7, depth=1)
     """
-    made = SUB_OF[kind]
-    if len(given) == 1:  # (origin)
-        (origin,) = given
-        return made(_as_kind(kind, origin), origin_t(origin.shape, offset_t()))
-    if len(given) == 2:  # (base, origin)
-        base, origin = given
-        tensor = make_tensor(kind, base, origin.shape, origin.layout, origin.elem_size, dtype=origin.dtype)
-        return made(tensor, origin_t(origin.shape, offset_t()))
-    if len(given) == 5:  # (base, shape, layout, origin, sub_offset)
-        base, shape, layout, origin, sub_offset = given
-        tensor = make_tensor(kind, base, shape, layout, origin.elem_size, dtype=origin.dtype)
-        return made(tensor, origin_t(origin.shape, sub_offset))
-    if len(given) == 7:  # (base, shape, layout, elem_size, offset, origin_shape, sub_offset)
-        base, shape, layout, elem_size, offset, origin_shape, sub_offset = given
-        return made(make_tensor(kind, base, shape, layout, offset, elem_size), origin_t(origin_shape, sub_offset))
+    sub_kind = SUB_TENSOR_OF[kind]
+    if len(arguments) == 1:  # (origin)
+        (origin,) = arguments
+        return sub_kind(_convert_kind(kind, origin), origin_t(origin.shape, offset_t()))
+    if len(arguments) == 2:  # (base, origin)
+        base, origin = arguments
+        tensor = build_tensor(kind, base, origin.shape, origin.layout, origin.elem_size, dtype=origin.dtype)
+        return sub_kind(tensor, origin_t(origin.shape, offset_t()))
+    if len(arguments) == 5:  # (base, shape, layout, origin, sub_offset)
+        base, shape, layout, origin, sub_offset = arguments
+        tensor = build_tensor(kind, base, shape, layout, origin.elem_size, dtype=origin.dtype)
+        return sub_kind(tensor, origin_t(origin.shape, sub_offset))
+    if len(arguments) == 7:  # (base, shape, layout, elem_size, offset, origin_shape, sub_offset)
+        base, shape, layout, elem_size, offset, origin_shape, sub_offset = arguments
+        return sub_kind(build_tensor(kind, base, shape, layout, offset, elem_size), origin_t(origin_shape, sub_offset))
     raise LayoutError(
-        f"create_{made.__name__.removesuffix('_t')} takes (origin), (base, origin), (base, shape, layout, origin,"
-        f" sub_offset) or (base, shape, layout, elem_size, offset, origin_shape, sub_offset), not {len(given)} values"
+        f"create_{sub_kind.__name__.removesuffix('_t')} takes (origin), (base, origin), (base, shape, layout, origin,"
+        " sub_offset) or (base, shape, layout, elem_size, offset, origin_shape, sub_offset), got"
+        f" {len(arguments)} values"
     )
 
 
-def _as_kind(kind: type[tensor_t], tensor: Any) -> tensor_t:
-    """Return a tensor of the same content as another kind; const never becomes mutable."""
+def _convert_kind(kind: type[tensor_t], tensor: Any) -> tensor_t:
+    """Return a tensor as another kind with the same content; raise if const would become mutable."""
     plain = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
     if plain.const and not kind.const:
-        raise TransferError(f"{type(tensor).__name__} is const and stays so; create a const tensor from it")
+        raise TransferError(f"{type(tensor).__name__} is const; create a const tensor from it")
     return kind(plain.base, plain.elem_size, plain.layout, plain.shape, plain.dtype)
 
 
-def make_empty(kind: type[tensor_t], dtype: Any = None) -> Any:
+def build_empty_tensor(kind: type[tensor_t], dtype: Any = None) -> Any:
     """Return a tensor of a kind that holds nothing.
 
-    >>> make_empty(int_tensor_t).shape
+    >>> build_empty_tensor(int_tensor_t).shape
     shape_t(width=0, height=1, depth=1)
     """
     return kind(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
 
 
-def make_empty_sub(kind: type[tensor_t], dtype: Any = None) -> Any:
+def build_empty_sub_tensor(kind: type[tensor_t], dtype: Any = None) -> Any:
     """Return a sub tensor of a kind that holds nothing.
 
-    >>> make_empty_sub(int_tensor_t).origin.shape
+    >>> build_empty_sub_tensor(int_tensor_t).origin.shape
     shape_t(width=0, height=1, depth=1)
     """
-    return SUB_OF[kind](make_empty(kind, dtype), origin_t(shape_t(0, 1, 1), offset_t()))
+    return SUB_TENSOR_OF[kind](build_empty_tensor(kind, dtype), origin_t(shape_t(0, 1, 1), offset_t()))
 
 
 def is_empty(tensor: Any) -> bool:
     """Return whether a tensor of any kind holds nothing.
 
-    >>> is_empty(make_empty(ext_tensor_t))
+    >>> is_empty(build_empty_tensor(ext_tensor_t))
     True
     """
     return shape_empty(tensor.shape)
@@ -286,16 +284,16 @@ def is_empty(tensor: Any) -> bool:
 def to_const_tensor(tensor: tensor_t) -> Any:
     """Return the same tensor, const.
 
-    >>> to_const_tensor(make_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
+    >>> to_const_tensor(build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
     True
     """
-    return _as_kind(CONST_OF[type(tensor)], tensor)
+    return _convert_kind(CONST_TENSOR_OF[type(tensor)], tensor)
 
 
 def to_void_tensor(tensor: tensor_t) -> Any:
     """Return the same tensor, of plain bytes.
 
-    >>> to_void_tensor(make_tensor(int_tensor_t, np.zeros(4, np.int16), shape_t(4))).dtype
+    >>> to_void_tensor(build_tensor(int_tensor_t, np.zeros(4, np.int16), shape_t(4))).dtype
     dtype('V2')
     """
     base = None if tensor.base is None else pointer(tensor.base, 0, f"V{tensor.elem_size}")
@@ -305,17 +303,19 @@ def to_void_tensor(tensor: tensor_t) -> Any:
 def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
     """Return the same sub tensor, const.
 
-    >>> to_const_sub_tensor(make_sub_tensor(int_tensor_t, make_tensor(int_tensor_t, bytearray(4), shape_t(4), 1))).const
+    >>> to_const_sub_tensor(
+    ...     build_sub_tensor(int_tensor_t, build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1))
+    ... ).const
     True
     """
     inner = to_const_tensor(tensor.tensor)
-    return SUB_OF[type(inner)](inner, tensor.origin)
+    return SUB_TENSOR_OF[type(inner)](inner, tensor.origin)
 
 
 def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
     """Return the same sub tensor, of plain bytes.
 
-    >>> to_void_sub_tensor(make_sub_tensor(int_tensor_t, make_tensor(int_tensor_t, np.zeros(4), shape_t(4)))).dtype
+    >>> to_void_sub_tensor(build_sub_tensor(int_tensor_t, build_tensor(int_tensor_t, np.zeros(4), shape_t(4)))).dtype
     dtype('V8')
     """
     return type(tensor)(to_void_tensor(tensor.tensor), tensor.origin)
@@ -324,7 +324,7 @@ def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
 def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
     """Return an element of an internal tensor or sub tensor.
 
-    >>> int(read_tensor(make_tensor(int_tensor_t, np.arange(12, dtype=np.uint8), shape_t(4, 3)), 1, 2))
+    >>> int(read_tensor(build_tensor(int_tensor_t, np.arange(12, dtype=np.uint8), shape_t(4, 3)), 1, 2))
     9
     """
     return _element_pointer(tensor, x, y, z)[0]
@@ -333,40 +333,40 @@ def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
 def write_tensor(tensor: Any, value: Any, x: int, y: int = 0, z: int = 0) -> None:
     """Set an element of an internal tensor or sub tensor that is not const.
 
-    >>> room = make_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
-    >>> write_tensor(room, 7, 1, 2)
-    >>> int(read_tensor(room, 1, 2))
+    >>> buffer = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
+    >>> write_tensor(buffer, 7, 1, 2)
+    >>> int(read_tensor(buffer, 1, 2))
     7
     """
     if tensor.const:
-        raise TransferError(f"{type(tensor).__name__} is const; write to a tensor that is not")
+        raise TransferError(f"cannot write to {type(tensor).__name__}, which is const")
     _element_pointer(tensor, x, y, z)[0] = value
 
 
 def _element_pointer(tensor: Any, x: int, y: int, z: int) -> pointer:
     if not tensor.internal:
-        raise TransferError(f"{type(tensor).__name__} is external; import it, and read the internal tensor")
-    if not all(0 <= c < n for c, n in zip((z, y, x), outer_first(tensor.shape), strict=True)):
+        raise TransferError(f"{type(tensor).__name__} is external; import it first, and read the internal tensor")
+    if not all(0 <= c < n for c, n in zip((z, y, x), outer_first_shape(tensor.shape), strict=True)):
         raise CoordinateError(f"element ({x}, {y}, {z}) is outside {tensor.shape}")
     base: pointer = tensor.base
     return base + linearize(offset_t(x, y, z), tensor.layout)
 
 
-def in_memory(tensor: Any, window: Box, whole: tuple[int, ...], at: int = 0) -> Any:
-    """Return a tensor as the core sees it: the window of a whole that starts `at` elements from the base.
+def to_core_tensor(tensor: Any, window: Box, space: tuple[int, ...], start_element: int = 0) -> Any:
+    """Return the core's tensor for a window of a space that starts `start_element` elements from the base.
 
-    >>> in_memory(
-    ...     make_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1), Box((0, 0, 0), (1, 3, 4)), (1, 3, 4)
+    >>> to_core_tensor(
+    ...     build_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1), Box((0, 0, 0), (1, 3, 4)), (1, 3, 4)
     ... ).shape
     (1, 3, 4)
     """
     if tensor.base is None:
-        raise TransferError(f"{type(tensor).__name__} is empty and has no memory; test it with tensors_empty first")
-    _check_rows(whole, tensor.layout)
-    # the core counts elements, C counts bytes: what is left over moves the start of the memory
+        raise TransferError(f"{type(tensor).__name__} is empty and has no memory; check it with tensors_empty first")
+    _validate_spacings(space, tensor.layout)
+    # the core counts elements, C counts bytes: the remainder shifts the start of the memory
     count, rest = divmod(tensor.base.offset, tensor.elem_size)
     spacing = tensor.layout
-    depth, height, width = whole
+    depth, height, width = space
     steps = (
         spacing.plane_spacing if depth > 1 else width * height,
         spacing.row_spacing if height > 1 else width,
@@ -375,24 +375,19 @@ def in_memory(tensor: Any, window: Box, whole: tuple[int, ...], at: int = 0) -> 
     kind = InternalTensor if tensor.internal else ExternalTensor
     return kind(
         tensor.base.memory[rest:],
-        whole,
-        Layout(whole, steps),
+        space,
+        Layout(space, steps),
         tensor.dtype,
-        count + at,
+        count + start_element,
         tensor.const or not tensor.base.writeable,
         window,
     )
 
 
-def _check_rows(whole: tuple[int, ...], layout: layout_t) -> None:
-    depth, height, width = whole
+def _validate_spacings(space: tuple[int, ...], layout: layout_t) -> None:
+    depth, height, width = space
     if height > 1 and layout.row_spacing < width:
-        raise TransferError(
-            f"rows of {width} elements overlap with a row spacing of {layout.row_spacing}; it must be at least {width}"
-        )
+        raise TransferError(f"row spacing {layout.row_spacing} is less than the row length; use at least {width}")
     reach = (height - 1) * layout.row_spacing + width
     if depth > 1 and layout.plane_spacing < reach:
-        raise TransferError(
-            f"planes of {reach} elements overlap with a plane spacing of {layout.plane_spacing}; it must be at least"
-            f" {reach}"
-        )
+        raise TransferError(f"plane spacing {layout.plane_spacing} is less than the plane size; use at least {reach}")

@@ -25,7 +25,7 @@ class tiler_t:
     augmentation: augmentation_t
 
     def __post_init__(self) -> None:
-        self.row_major  # noqa: B018 - checks the values at the door
+        self.row_major  # noqa: B018 - validates the values
 
     @cached_property
     def row_major(self) -> Tiler:
@@ -49,7 +49,7 @@ class tiler_t:
         a = self.augmentation
         overlap = (self.overlap.depth, self.overlap.height, self.overlap.width)
         margins = ((a.front, a.back), (a.top, a.bottom), (a.left, a.right))
-        return Tiler(outer_first(self.space), outer_first(self.tile), overlap, margins, order)
+        return Tiler(outer_first_shape(self.space), outer_first_shape(self.tile), overlap, margins, order)
 
     @property
     def number_of_tiles(self) -> int:
@@ -97,37 +97,28 @@ class tiler_t:
         return self.tiles_in_width * self.tiles_in_height
 
 
-def outer_first(shape: shape_t) -> tuple[int, int, int]:
+def outer_first_shape(shape: shape_t) -> tuple[int, int, int]:
     """Return a shape as the core writes it: outermost first.
 
-    >>> outer_first(shape_t(4, 3, 2))
+    >>> outer_first_shape(shape_t(4, 3, 2))
     (2, 3, 4)
     """
     return (shape.depth, shape.height, shape.width)
 
 
-def position(offset: offset_t) -> tuple[int, int, int]:
+def outer_first_offset(offset: offset_t) -> tuple[int, int, int]:
     """Return an offset as the core writes it: outermost first.
 
-    >>> position(offset_t(4, 3, 2))
+    >>> outer_first_offset(offset_t(4, 3, 2))
     (2, 3, 4)
     """
     return (offset.z, offset.y, offset.x)
 
 
-def box_of(tile: tile_t) -> Box:
-    """Return a tile as the core writes it.
-
-    >>> box_of(tile_t(shape_t(4, 3, 2), offset_t(1)))
-    Box(offset=(0, 0, 1), shape=(2, 3, 4))
-    """
-    return Box(position(tile.offset), outer_first(tile.shape))
-
-
-def tile_of(box: Box) -> tile_t:
+def from_box(box: Box) -> tile_t:
     """Return a tile of the core as TTL writes it.
 
-    >>> tile_of(Box((0, 0, 1), (2, 3, 4)))
+    >>> from_box(Box((0, 0, 1), (2, 3, 4)))
     tile_t(shape=shape_t(width=4, height=3, depth=2), offset=offset_t(x=1, y=0, z=0))
     """
     return tile_t(shape_t(*box.shape[::-1]), offset_t(*box.offset[::-1]))
@@ -159,7 +150,7 @@ def create_tile(x: int, y: int, z: int, tiler: tiler_t) -> tile_t:
     >>> create_tile(2, 0, 0, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=8, y=0, z=0)
     """
-    return tile_of(tiler.row_major.tile_at((z, y, x)))
+    return from_box(tiler.row_major.tile_at((z, y, x)))
 
 
 def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
@@ -168,7 +159,7 @@ def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
     >>> get_tile(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=4, y=0, z=0)
     """
-    return tile_of(tiler.row_major.get(tile_id)) if valid_tile_id(tile_id, tiler) else tile_of(empty_box(3))
+    return from_box(tiler.row_major.get(tile_id)) if valid_tile_id(tile_id, tiler) else from_box(empty_box(3))
 
 
 def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
@@ -177,7 +168,7 @@ def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
     >>> get_tile_column_major(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=0, y=3, z=0)
     """
-    return tile_of(tiler.column_major.get(tile_id))
+    return from_box(tiler.column_major.get(tile_id))
 
 
 def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small values of TTL: shapes, offsets, overlaps, augmentations, layouts and tiles, in (width, height, depth)."""
+"""The small values of TTL: shapes, offsets, overlaps, augmentations, layouts and tiles, in (width, height, depth).
+
+`pointer` is what `base` is in Python: memory and a position in it, indexed like a C pointer but checked.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import LayoutError
+import numpy as np
+
+from ..errors import CoordinateError, LayoutError, TransferError
 
 # C has a width for each of these; here they are exact integers.
 dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
@@ -14,7 +19,7 @@ dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
 
 @dataclass(frozen=True, slots=True)
 class shape_t:
-    """The extents of a tensor or a tile.
+    """The as_extents of a tensor or a tile.
 
     >>> shape_t(4, 3)
     shape_t(width=4, height=3, depth=1)
@@ -138,7 +143,7 @@ def create_augmentation(*sides: int) -> augmentation_t:
     augmentation_t(left=1, right=1, top=2, bottom=2, front=0, back=0)
     """
     if len(sides) not in (0, 2, 4, 6):
-        raise LayoutError(f"an augmentation has two sides for each axis, so 2, 4 or 6 numbers, not {len(sides)}")
+        raise LayoutError(f"expected 2, 4 or 6 numbers for an augmentation (two sides per axis), got {len(sides)}")
     return augmentation_t(*sides)
 
 
@@ -161,7 +166,7 @@ def create_ext_layout(
     """
     for name, alignment in (("row", row_alignment), ("plane", plane_alignment)):
         if alignment < 1 or alignment & (alignment - 1):
-            raise LayoutError(f"{name} alignment {alignment} is not a power of two; use one, such as 16")
+            raise LayoutError(f"expected a power of two as {name} alignment, got {alignment}")
     return layout_t(
         ceil_of_a_div_b(row_spacing, row_alignment) * row_alignment,
         ceil_of_a_div_b(plane_spacing, plane_alignment) * plane_alignment,
@@ -199,7 +204,7 @@ def tile_empty(tile: tile_t) -> bool:
 
 
 def linearize(offset: offset_t, layout: layout_t) -> int:
-    """Return how many elements an offset is away from the start, as an exact integer.
+    """Return the elements from the start to an offset, as an exact integer.
 
     >>> linearize(offset_t(5, 40000), layout_t(70000))
     2800000005
@@ -241,3 +246,115 @@ def packed_layout(shape: shape_t) -> layout_t:
     layout_t(row_spacing=6, plane_spacing=30)
     """
     return layout_t(shape.width, shape.width * shape.height)
+
+
+TYPES = {
+    "char": "int8",
+    "uchar": "uint8",
+    "short": "int16",
+    "ushort": "uint16",
+    "int": "int32",
+    "uint": "uint32",
+    "long": "int64",
+    "ulong": "uint64",
+}
+"""TTL's element types by their names; any other dtype works as well."""
+
+
+class pointer:
+    """A position in memory, which is checked when it is used.
+
+    An array has an element type; other memory (such as a `bytearray`) is void.
+
+    >>> p = pointer(np.arange(8, dtype=np.int16)) + 2
+    >>> int(p[1]), p.offset
+    (3, 4)
+    """
+
+    __slots__ = ("dtype", "memory", "offset", "writeable")
+    memory: np.ndarray[Any, Any]
+    dtype: np.dtype[Any] | None
+    offset: int
+    writeable: bool
+
+    def __init__(self, memory: Any, offset: int = 0, dtype: Any = None) -> None:
+        if isinstance(memory, pointer):
+            self.memory, self.dtype = memory.memory, memory.dtype
+            self.writeable = memory.writeable
+            self.offset = memory.offset + offset
+        else:
+            array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+            if not array.flags.c_contiguous:
+                raise LayoutError(
+                    f"expected contiguous memory for a pointer, got strides {array.strides}; pass its base"
+                )
+            self.memory = array.reshape(-1).view(np.uint8)
+            self.dtype = array.dtype if isinstance(memory, np.ndarray) else None
+            self.writeable = bool(array.flags.writeable)
+            self.offset = offset
+        if dtype is not None:
+            self.dtype = np.dtype(dtype)
+
+    @property
+    def step(self) -> int:
+        """Return the bytes of one element, 1 for void.
+
+        >>> pointer(bytearray(4)).step
+        1
+        """
+        return 1 if self.dtype is None else int(self.dtype.itemsize)
+
+    def __add__(self, elements: int) -> pointer:
+        return pointer(self, elements * self.step)
+
+    def __sub__(self, elements: int) -> pointer:
+        return pointer(self, -elements * self.step)
+
+    def _element_view(self, index: int) -> np.ndarray[Any, Any]:
+        start = self.offset + index * self.step
+        if start < 0 or start + self.step > self.memory.size:
+            raise CoordinateError(f"element {index} is at byte {start}, outside the memory of {self.memory.size} bytes")
+        cell: np.ndarray[Any, Any] = self.memory[start : start + self.step].view(self.dtype or np.uint8)
+        return cell
+
+    def __getitem__(self, index: int) -> Any:
+        return self._element_view(index)[0]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        if not self.writeable:
+            raise TransferError("cannot write through a pointer to read-only memory")
+        self._element_view(index)[0] = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, pointer):
+            return NotImplemented
+        return self.address == other.address
+
+    __hash__ = None  # type: ignore[assignment]  # positions compare by address, which says nothing about content
+
+    @property
+    def address(self) -> int:
+        """Return the address that the pointer holds.
+
+        >>> a = np.zeros(4)
+        >>> (pointer(a) + 1).address - a.ctypes.data
+        8
+        """
+        return int(self.memory.ctypes.data) + self.offset
+
+    def __repr__(self) -> str:
+        kind = "void" if self.dtype is None else str(self.dtype)
+        return f"pointer(<{self.memory.size} bytes>, offset={self.offset}, dtype={kind!r})"
+
+
+def SIZEOF(thing: Any) -> int:
+    """Return the bytes of a type or of one element.
+
+    >>> SIZEOF("uint"), SIZEOF(np.float64), SIZEOF(np.zeros(4, np.int16))
+    (4, 8, 2)
+    """
+    if isinstance(thing, str):
+        thing = TYPES.get(thing, thing)
+    if isinstance(thing, np.ndarray):
+        return thing.itemsize
+    return int(np.dtype(thing).itemsize)

@@ -94,6 +94,7 @@ from .saving import as_tensor, dump_tensor, load_tensor
 from .shapes import Shape, Tile
 from .specs import TensorSpec
 from .tensor import TILE_SIZE, Tensor
+from .visualizer_report import write_visualizer_report
 
 Layout = TensorLayout
 ShardDistributionStrategy = ShardDistribution

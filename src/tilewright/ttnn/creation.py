@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.foreign import values_of
+from ..copying.dlpack import as_host_array
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, cast, format_of
 from ..memory import TensorSpec
@@ -43,7 +43,7 @@ def made(
     >>> made(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
     """
-    values = values_of(source)
+    values = as_host_array(source)
     given = format_of(values.dtype)
     element = _taken(values, given) if dtype is None else DataType.of(dtype).format
     packs = isinstance(element, BlockFormat)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.foreign import values_of
+from ..copying.dlpack import as_host_array
 from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import TensorLayout
@@ -91,7 +91,7 @@ def as_tensor(
             raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name to find one under; give one")
         held = read_tensorbin(path).tensor()
     else:
-        values = values_of(tensor if preprocess is None else preprocess(tensor))
+        values = as_host_array(tensor if preprocess is None else preprocess(tensor))
         held = made(values, dtype, layout, memory=plain(memory_config))
         if path is not None and not _holds(path, held):
             path.parent.mkdir(parents=True, exist_ok=True)

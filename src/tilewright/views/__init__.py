@@ -1,69 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is seen: scenes of layouts, tensors, plans and memory, as text, SVG or one HTML file."""
 
-from .access import (
-    BalanceReport,
-    BankReport,
-    CoalescingReport,
-    RunReport,
-    balance,
-    bank_conflicts,
-    coalescing,
-    contiguous_runs,
-    padding_share,
-)
-from .data import to_data, to_json
-from .dispatch import scene_of
 from .html import to_fragment, to_html
-from .output import notebook_html, save, show
-from .png import to_png
-from .scene import Cell, Fact, Field, Grid, Lanes, Outline, Scene, Span
-from .scenes.blocks import block_scene
-from .scenes.comparisons import comparison_scene, comparisons_scene
-from .scenes.differences import difference_scene
+from .output import notebook_html, save, show, to_png
+from .scene import Cell, Fact, Field, Grid, Outline, Scene, Span, Tracks, to_data, to_json
+from .scene_registry import scene_of
+from .scenes.block_formats import block_scene
+from .scenes.comparisons import comparison_scene, comparisons_scene, difference_scene
 from .scenes.layouts import layout_scene
 from .scenes.memory_maps import memory_scene
 from .scenes.pages import page_scene
 from .scenes.plans import plan_scene
 from .scenes.schedules import schedule_scene, trace_scene
 from .scenes.specs import spec_scene
-from .scenes.stored import inspection_scene, tile_scene
+from .scenes.stored_tensors import inspection_scene, tile_scene
 from .scenes.swizzles import swizzle_scene
-from .scenes.tensors import tensor_scene
+from .scenes.tensors import tensor_scene, values_scene
 from .scenes.threads import distribute_scene, thread_value_scene
 from .scenes.tilers import tiler_scene
-from .scenes.values import values_scene
 from .svg import to_svg
 from .text import to_text
-from .ttnn_visualizer import write_visualizer_report
 
 __all__ = [
-    "BalanceReport",
-    "BankReport",
     "Cell",
-    "CoalescingReport",
     "Fact",
     "Field",
     "Grid",
-    "Lanes",
     "Outline",
-    "RunReport",
     "Scene",
     "Span",
-    "balance",
-    "bank_conflicts",
+    "Tracks",
     "block_scene",
-    "coalescing",
     "comparison_scene",
     "comparisons_scene",
-    "contiguous_runs",
     "difference_scene",
     "distribute_scene",
     "inspection_scene",
     "layout_scene",
     "memory_scene",
     "notebook_html",
-    "padding_share",
     "page_scene",
     "plan_scene",
     "save",
@@ -85,5 +60,4 @@ __all__ = [
     "to_text",
     "trace_scene",
     "values_scene",
-    "write_visualizer_report",
 ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scene as one HTML file that needs nothing else: no network, keyboard or mouse, light or dark.
+"""A scene as one self-contained HTML file, for keyboard and mouse, light or dark.
 
-The server side draws the SVG of every panel; the script only moves a mark. Whoever points at a cell sees its
-attributes, and every other cell that is the same thing is marked too: an element and its place in memory.
+The panels are SVG; the script only moves a mark. Pointing at a cell shows its attributes and marks all cells linked
+to it, such as an element and its place in memory.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from .drawing import DARK, LIGHT, attribute, style
-from .paint import written
+from .color_scales import format_value
 from .scene import Fact, Grid, Panel, Scene
 from .svg import draw_panels, to_svg
+from .svg_elements import DARK, LIGHT, dark_style, escape_text
 
-# Nothing may be loaded and nothing sent: also a hostile name has no way out.
+# Nothing may be loaded or sent, whatever a hostile name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 _SVG = "http://www.w3.org/2000/svg"  # a name, not an address
-_HOW = "Point at a cell, or move with Tab and the arrow keys. Enter or a click holds the mark, Escape lets go."
+_HOW = "Point at a cell, or move with Tab and the arrow keys. Enter or a click pins the mark, Escape releases it."
 
 
 _START = """
@@ -31,14 +31,14 @@ follow([...document.querySelectorAll("svg[data-panel]")], JSON.parse(document.ge
 
 
 def to_html(scene: Scene) -> str:
-    """Return a scene as a page of HTML that needs nothing else.
+    """Return a scene as a self-contained HTML page.
 
     >>> page = to_html(Scene("a <b>", (Grid(2, 2),)))
     >>> "<h1>a &lt;b&gt;</h1>" in page, "http:" in page.replace("http://www.w3.org", "")
     (True, False)
     """
-    title = attribute(scene.title)
-    note = f"<p>{attribute(scene.note)}</p>" if scene.note else ""
+    title = escape_text(scene.title)
+    note = f"<p>{escape_text(scene.note)}</p>" if scene.note else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -46,13 +46,13 @@ def to_html(scene: Scene) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{title}</title>
-<style>{_colours()}{_asset("page.css")}</style>
-{style()}
+<style>{_colors()}{_asset("page.css")}</style>
+{dark_style()}
 </head>
 <body>
 <header><h1>{title}</h1>{note}</header>
 <main>
-{figures(scene)}
+{panel_figures(scene)}
 <aside>
 <h2>Under the pointer</h2>
 <output id="told" aria-live="polite">{_HOW}</output>
@@ -66,10 +66,10 @@ def to_html(scene: Scene) -> str:
 """
 
 
-def figures(scene: Scene) -> str:
+def panel_figures(scene: Scene) -> str:
     """Return the panels of a scene, each as a figure that can be reached with the keyboard.
 
-    >>> figures(Scene("", (Grid(1, 1, title="one"),))).count("<figure>")
+    >>> panel_figures(Scene("", (Grid(1, 1, title="one"),))).count("<figure>")
     1
     """
     return "\n".join(f"<figure>{svg}</figure>" for svg in panel_markup(scene))
@@ -84,7 +84,7 @@ def panel_markup(scene: Scene) -> list[str]:
     parts = []
     for k, (panel, drawing) in enumerate(zip(scene.panels, draw_panels(scene), strict=True)):
         width, height = round(drawing.width), round(drawing.height)
-        name = attribute(panel.title or scene.title)
+        name = escape_text(panel.title or scene.title)
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         head = f'<svg xmlns="{_SVG}" {size} tabindex="0" role="application" aria-label="{name}" data-panel="{k}">'
         parts.append(f"{head}{''.join(drawing.body)}</svg>")
@@ -95,34 +95,36 @@ def _facts(facts: tuple[Fact, ...]) -> str:
     if not facts:
         return ""
     rows = [
-        f'<div><dt>{attribute(fact.name)}</dt><dd class="{fact.tone}">{attribute(fact.value)}</dd></div>'
+        f'<div><dt>{escape_text(fact.name)}</dt><dd class="{fact.tone}">{escape_text(fact.value)}</dd></div>'
         for fact in facts
     ]
     return "<h2>Facts</h2><dl>" + "".join(rows) + "</dl>"
 
 
 def _data(scene: Scene) -> str:
-    """Return what the script needs, as JSON that cannot end the element that it stands in."""
+    """Return the data for the script, as JSON that is safe inside a script element."""
     text = json.dumps([panel_data(panel) for panel in scene.panels], separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def panel_data(panel: Panel) -> dict[str, Any]:
-    """Return what whoever points at a cell or a span of a panel is told.
+    """Return the data shown when pointing at a cell or a span of a panel.
 
     >>> panel_data(Grid(1, 1, title="one"))["title"]
     'one'
     """
     if not isinstance(panel, Grid):
-        told = [span.note or f"{span.label} {span.start:g} to {span.end:g}" for span in panel.spans]
-        notes = {note: k for k, note in enumerate(dict.fromkeys(told))}  # the same in every bank: say it once
-        spans = [[notes[note], span.link] for note, span in zip(told, panel.spans, strict=True)]
+        notes_of_spans = [span.note or f"{span.label} {span.start:g} to {span.end:g}" for span in panel.spans]
+        notes = {
+            note: k for k, note in enumerate(dict.fromkeys(notes_of_spans))
+        }  # stored once, since banks repeat them
+        spans = [[notes[note], span.link] for note, span in zip(notes_of_spans, panel.spans, strict=True)]
         return {"title": panel.title, "notes": list(notes), "spans": spans}
     fields = {
-        field.name: [written(value) if isinstance(value, (tuple, float)) else value for value in field.values]
+        field.name: [format_value(value) if isinstance(value, (tuple, float)) else value for value in field.values]
         for field in panel.fields
     }
-    # The link is usually one of the attributes: say which, rather than twice the same.
+    # The link is usually one of the attributes: refer to it instead of repeating it.
     same = next((field.name for field in panel.fields if field.values == panel.link), None)
     return {
         "title": panel.title,
@@ -141,9 +143,9 @@ def _asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _colours() -> str:
-    light = "".join(f"--{tone}:{colour};" for tone, colour in LIGHT.items())
-    dark = "".join(f"--{tone}:{colour};" for tone, colour in DARK.items())
+def _colors() -> str:
+    light = "".join(f"--{tone}:{color};" for tone, color in LIGHT.items())
+    dark = "".join(f"--{tone}:{color};" for tone, color in DARK.items())
     return f":root{{color-scheme:light dark;{light}}}@media (prefers-color-scheme: dark){{:root{{{dark}}}}}"
 
 

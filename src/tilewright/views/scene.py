@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scene: what is to be seen, as data. It holds no pixels, so that text, SVG and HTML can all show the same thing."""
+"""A picture as data: panels of cells or spans, and facts; text, SVG and HTML render the same scene."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from ..errors import LayoutError
@@ -15,10 +17,10 @@ OutlineKind: TypeAlias = Literal["tile", "face", "mark", "halo"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute that every cell of a grid has: its name, and a value for each cell, row by row.
+    """An attribute of the cells of a grid: its name, and one value per cell, row by row.
 
-    `scale` says how values become colours: separate ones for a `category`, or in order along a `ramp`, or from pale to
-    dark as `heat`. None is the value of a cell that does not have the attribute.
+    `scale` says how values become colors: distinct ones for a `category`, ordered ones along a `ramp`, or from pale to
+    dark as `heat`. A cell without the attribute has the value None.
 
     >>> Field("bank", (0, 1, 0, 1)).scale
     'category'
@@ -31,7 +33,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A box drawn around cells: its first row and column, its height and width, and what it is.
+    """A box drawn around cells: its first row and column, its size, and what it stands for.
 
     >>> Outline(0, 16, 16, 16, "face", "face 1").label
     'face 1'
@@ -47,7 +49,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a grid, looked at on its own.
+    """One cell of a grid with all its attributes.
 
     >>> Cell(1, 2, {"offset": 9}, True).attributes["offset"]
     9
@@ -61,11 +63,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells in rows and columns, with attributes; `color` and `label` name the ones that are painted and written.
+    """Cells in rows and columns; `color` and `label` name the attributes that are drawn.
 
-    `valid` tells data from padding (empty: all is data), which the legend calls `hatched`. `link` gives equal values to
-    cells that are the same thing, in this grid or another one. `block` is how many rows and columns of elements one
-    cell stands for.
+    `valid` tells data from padding (empty: all is data); the legend calls padding `hatched`. Cells with equal `link`
+    values belong together, also across grids. `block` is the number of rows and columns that one cell stands for.
 
     >>> grid = Grid(2, 2, (Field("offset", (0, 2, 1, 3), "ramp"),), color="offset", label="offset")
     >>> grid.cell(1, 0)
@@ -98,13 +99,13 @@ class Grid:
                 )
         for role, name in (("color", self.color), ("label", self.label)):
             if name and name not in columns:
-                raise LayoutError(f"{role}={name!r} is no attribute of the cells; use one of {', '.join(columns)}")
+                raise LayoutError(f"{role}={name!r} is not an attribute of the cells; use one of {', '.join(columns)}")
         for role, names, wanted in (
             ("row_names", self.row_names, self.rows),
             ("column_names", self.column_names, self.columns),
         ):
             if names and len(names) != wanted:
-                raise LayoutError(f"{role} has {len(names)} names for {wanted}; give one each, or none")
+                raise LayoutError(f"{role}: expected {wanted} names or none, got {len(names)}")
 
     def field(self, name: str) -> Field:
         """Return the attribute of that name.
@@ -115,7 +116,9 @@ class Grid:
         for field in self.fields:
             if field.name == name:
                 return field
-        raise LayoutError(f"{name!r} is no attribute of the cells; use one of {', '.join(f.name for f in self.fields)}")
+        raise LayoutError(
+            f"{name!r} is not an attribute of the cells; use one of {', '.join(f.name for f in self.fields)}"
+        )
 
     def cell(self, row: int, column: int) -> Cell:
         """Return one cell with all its attributes.
@@ -128,7 +131,7 @@ class Grid:
         return Cell(row, column, attributes, not self.valid or self.valid[at])
 
     def row_name(self, row: int) -> str:
-        """Return what stands beside a row: its name, or the number of its first element.
+        """Return the label of a row: its name, or the index of its first element.
 
         >>> Grid(4, 1, block=(32, 32)).row_name(3)
         '96'
@@ -136,7 +139,7 @@ class Grid:
         return self.row_names[row] if self.row_names else str(row * self.block[0])
 
     def column_name(self, column: int) -> str:
-        """Return what stands above a column: its name, or the number of its first element.
+        """Return the label of a column: its name, or the index of its first element.
 
         >>> Grid(1, 2, column_names=("bank 0", "bank 1")).column_name(1)
         'bank 1'
@@ -146,15 +149,15 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a lane, such as a buffer in a bank or a transfer in time; `kind` decides its colour.
+    """An interval on a track, such as a buffer in a bank or a transfer in time; `kind` decides its color.
 
-    A `hatched` span is there and not used: free or padding. `note` is told to whoever asks, `link` ties it to others.
+    A `hatched` span is unused: free or padding. `note` is its tooltip; spans with equal `link` values belong together.
 
     >>> Span(0, 1024, 3072, "weights").end - Span(0, 1024, 3072, "weights").start
     2048
     """
 
-    lane: int
+    track: int
     start: float
     end: float
     label: str = ""
@@ -165,10 +168,10 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
-    """Lanes over one axis, with spans on them: memory maps (bytes) and schedules (time).
+class Tracks:
+    """Tracks over a common axis, with spans on them: memory maps (bytes) and schedules (time).
 
-    >>> Lanes(("bank 0", "bank 1"), (Span(1, 0, 64, "a"),), end=128, unit="bytes").names[1]
+    >>> Tracks(("bank 0", "bank 1"), (Span(1, 0, 64, "a"),), end=128, unit="bytes").names[1]
     'bank 1'
     """
 
@@ -181,17 +184,15 @@ class Lanes:
 
     def __post_init__(self) -> None:
         if not self.end > self.start:
-            raise LayoutError(f"an axis from {self.start} to {self.end} has no room; end must be greater than start")
+            raise LayoutError(f"expected end > start, got an axis from {self.start} to {self.end}")
         for span in self.spans:
-            if not 0 <= span.lane < len(self.names) or span.end < span.start:
-                raise LayoutError(
-                    f"{span} does not fit: lanes are 0 to {len(self.names) - 1}, and a span ends after it starts"
-                )
+            if not 0 <= span.track < len(self.names) or span.end < span.start:
+                raise LayoutError(f"{span}: expected a track from 0 to {len(self.names) - 1} and end >= start")
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line beside the picture: what is known, and its value. `tone` marks what is good or bad.
+    """A line beside the picture: a name and its value. `tone` marks it as good or bad.
 
     >>> Fact("bank conflicts", "8-way", "bad").tone
     'bad'
@@ -202,12 +203,12 @@ class Fact:
     tone: Literal["plain", "good", "bad"] = "plain"
 
 
-Panel: TypeAlias = "Grid | Lanes"
+Panel: TypeAlias = "Grid | Tracks"
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Panels that belong together, and the facts beside them.
+    """A picture as data: a title, panels, and the facts beside them.
 
     >>> Scene("two cells", (Grid(1, 2),)).panels[0].columns
     2
@@ -217,3 +218,36 @@ class Scene:
     panels: tuple[Panel, ...] = ()
     facts: tuple[Fact, ...] = ()
     note: str = ""
+
+
+def to_data(scene: Scene) -> dict[str, Any]:
+    """Return a scene as dictionaries and lists; the `kind` of a panel is "grid" or "tracks".
+
+    >>> to_data(Scene("two", (Grid(1, 2),)))["panels"][0]["columns"]
+    2
+    """
+    found: dict[str, Any] = _to_plain_data(scene)
+    for panel, data in zip(scene.panels, found["panels"], strict=True):
+        data["kind"] = "grid" if isinstance(panel, Grid) else "tracks"
+    return found
+
+
+def to_json(scene: Scene) -> str:
+    """Return a scene as JSON.
+
+    >>> json.loads(to_json(Scene("a title")))["title"]
+    'a title'
+    """
+    return json.dumps(to_data(scene), ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _to_plain_data(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):  # JSON has no infinity
+        return value if isfinite(value) else str(value)
+    if isinstance(value, (tuple, list)):
+        return [_to_plain_data(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _to_plain_data(getattr(value, field.name)) for field in fields(value)}
+    return str(value)

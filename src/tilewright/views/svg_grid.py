@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A grid as a drawing: cells painted in runs of one colour, their labels, outlines, hatching and names of the axes."""
+"""A grid as a drawing: cells, labels, outlines, hatching and axes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from .colours import INK, NOTHING, PALE_INK, Scale, ink_on
-from .drawing import INK as PADDING_INK
-from .drawing import LINE, MARK, MONO, Drawing, attribute, boxes, hatching, text, width_of
-from .legend import legend_of
-from .paint import cell_colours, labels_to_try
+from .color_scales import INK, NOTHING, PALE_INK, Scale, candidate_labels, cell_colors, text_color_on
 from .scene import Grid, Outline
+from .svg_elements import INK as PADDING_INK
+from .svg_elements import (
+    LINE,
+    MARK,
+    MONO,
+    Drawing,
+    box_path,
+    draw_legend,
+    escape_text,
+    hatch_path,
+    text_element,
+    text_width,
+)
 
 WIDEST = 900  # pixels that the cells of one grid may take
 MOST_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
-_LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the words in an outline, and the least height that it needs for them
+_LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the text in an outline, and the smallest height for it
 _NAME_SIZE = 9
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
@@ -29,10 +38,10 @@ _STROKES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """The geometry of a grid in pixels: where its first cell starts, how large a cell is, the size of type in it.
+class CellGeometry:
+    """The geometry of a grid in pixels: position of the first cell, size of a cell, font size of its label.
 
-    >>> Cells(30, 40, 20, 20, 9).box(1, 2, 1, 1)
+    >>> CellGeometry(30, 40, 20, 20, 9).box(1, 2, 1, 1)
     (70, 60, 20, 20)
     """
 
@@ -45,7 +54,7 @@ class Cells:
     def box(self, row: int, column: int, rows: int, columns: int) -> tuple[int, int, int, int]:
         """Return x, y, width and height of a block of cells.
 
-        >>> Cells(0, 0, 10, 20, 0).box(1, 1, 2, 2)
+        >>> CellGeometry(0, 0, 10, 20, 0).box(1, 1, 2, 2)
         (10, 20, 20, 40)
         """
         return (
@@ -56,24 +65,24 @@ class Cells:
         )
 
 
-def cells_of(grid: Grid) -> tuple[Cells, list[str]]:
-    """Return the geometry of a grid and its labels: shorter ones, or none, where they would be too small to read.
+def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
+    """Return the geometry of a grid and its labels: shorter or none if they would be too small to read.
 
-    >>> cells_of(Grid(2, 2))[0].type_size
+    >>> choose_geometry(Grid(2, 2))[0].type_size
     0
     """
-    gutter = max([width_of(name, _NAME_SIZE) for name in _row_names(grid)], default=0)
-    gutter = max(gutter, width_of(f"{grid.row_axis} ↓", _NAME_SIZE) if grid.row_axis else 0)
+    gutter = max([text_width(name, _NAME_SIZE) for name in _row_names(grid)], default=0)
+    gutter = max(gutter, text_width(f"{grid.row_axis} ↓", _NAME_SIZE) if grid.row_axis else 0)
     left, top = int(gutter) + 8, (22 if grid.title else 4) + (12 if grid.column_axis else 0) + 14
-    for labels in labels_to_try(grid) if grid.rows * grid.columns <= MOST_LABELS else ():
+    for labels in candidate_labels(grid) if grid.rows * grid.columns <= MOST_LABELS else ():
         longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
             if longest and width * grid.columns <= WIDEST:
-                return Cells(left, top, width, min(max(size + 9, width), size + 17), size), labels
+                return CellGeometry(left, top, width, min(max(size + 9, width), size + 17), size), labels
     least = max(3, min(_SMALL, WIDEST // max(1, grid.columns)))
     side = max(least, min(22, _PLAIN // max(1, grid.columns, grid.rows)))
-    return Cells(left, top, side, side, 0), []
+    return CellGeometry(left, top, side, side, 0), []
 
 
 def _row_names(grid: Grid) -> list[str]:
@@ -81,41 +90,41 @@ def _row_names(grid: Grid) -> list[str]:
 
 
 def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool = False) -> Drawing:
-    """Return a grid as a drawing; `number` is what a page calls the panel, `again` that its colours are explained.
+    """Return a grid as a drawing; `number` identifies the panel, `again` omits the legend of colors.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 2, (Field("bank", (0, 1)),), color="bank", label="bank")
-    >>> from tilewright.views.paint import scales_of
+    >>> from tilewright.views.color_scales import make_scales
     >>> from tilewright.views.scene import Scene
-    >>> drawing = draw_grid(grid, scales_of(Scene("", (grid,))))
+    >>> drawing = draw_grid(grid, make_scales(Scene("", (grid,))))
     >>> drawing.width > drawing.height
     True
     """
-    cells, labels = cells_of(grid)
-    colours = cell_colours(grid, scales) or [NOTHING] * (grid.rows * grid.columns)
+    cells, labels = choose_geometry(grid)
+    colors = cell_colors(grid, scales) or [NOTHING] * (grid.rows * grid.columns)
     width, height = cells.width * grid.columns, cells.height * grid.rows
     data = f'data-panel="{number}" data-rows="{grid.rows}" data-columns="{grid.columns}"'
     data += f' data-left="{cells.left}" data-top="{cells.top}" data-width="{cells.width}" data-height="{cells.height}"'
-    body = [text(0, 14, grid.title, 13, bold=True)] if grid.title else []
-    body += _axes(grid, cells)
+    body = [text_element(0, 14, grid.title, 13, bold=True)] if grid.title else []
+    body += _draw_axes(grid, cells)
     body.append(f'<g class="tw-cells" {data}>')
-    body += _paint(grid, cells, colours)
-    body.append(_rules(grid, cells))
+    body += _draw_cells(grid, cells, colors)
+    body.append(_draw_grid_lines(grid, cells))
     hidden = [k for k, valid in enumerate(grid.valid) if not valid]
     if hidden:
-        body.append(hatching([_cell(grid, cells, start, count) for start, count in _runs(hidden, grid.columns)]))
+        body.append(hatch_path([_cell(grid, cells, start, count) for start, count in _runs(hidden, grid.columns)]))
     if cells.type_size:
-        body += _labels(grid, cells, labels, colours)
-    words = _outline_words(grid.outlines, cells)
+        body += _labels(grid, cells, labels, colors)
+    words = _fit_outline_labels(grid.outlines, cells)
     body += [part for outline in grid.outlines for part in _outline(outline, cells, words.get(outline.label, ""))]
     body.append("</g>")
-    legend = legend_of(grid, scales, max(width, 240), again)
-    body.append(legend.placed(cells.left, cells.top + height + 8))
-    full = max(cells.left + width + 2, cells.left + legend.width, width_of(grid.title, 13))
+    legend = draw_legend(grid, scales, max(width, 240), again)
+    body.append(legend.translate(cells.left, cells.top + height + 8))
+    full = max(cells.left + width + 2, cells.left + legend.width, text_width(grid.title, 13))
     return Drawing(full, cells.top + height + 8 + legend.height, tuple(body))
 
 
-def _cell(grid: Grid, cells: Cells, at: int, count: int = 1) -> tuple[int, int, int, int]:
+def _cell(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple[int, int, int, int]:
     return cells.box(at // grid.columns, at % grid.columns, 1, count)
 
 
@@ -126,21 +135,21 @@ def _runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:
         yield found[0], len(found)
 
 
-def _paint(grid: Grid, cells: Cells, colours: list[str]) -> list[str]:
-    """Return a path for each colour: neighbours of one colour in a row are one box."""
+def _draw_cells(grid: Grid, cells: CellGeometry, colors: list[str]) -> list[str]:
+    """Return one path per color; neighbouring cells of a row form one box."""
     painted: dict[str, list[tuple[float, float, float, float]]] = {}
     for row in range(grid.rows):
         start = row * grid.columns
         column = 0
-        for colour, run in groupby(colours[start : start + grid.columns]):
+        for color, run in groupby(colors[start : start + grid.columns]):
             count = sum(1 for _ in run)
-            painted.setdefault(colour, []).append(cells.box(row, column, 1, count))
+            painted.setdefault(color, []).append(cells.box(row, column, 1, count))
             column += count
-    return [boxes(found, f'class="tw-cell" fill="{colour}"') for colour, found in painted.items()]
+    return [box_path(found, f'class="tw-cell" fill="{color}"') for color, found in painted.items()]
 
 
-def _rules(grid: Grid, cells: Cells) -> str:
-    """Return the thin lines between cells, left out where cells are small."""
+def _draw_grid_lines(grid: Grid, cells: CellGeometry) -> str:
+    """Return the thin lines between cells; none if cells are small."""
     if min(cells.width, cells.height) < 6:
         return ""
     x, y, width, height = cells.box(0, 0, grid.rows, grid.columns)
@@ -149,16 +158,16 @@ def _rules(grid: Grid, cells: Cells) -> str:
     return f'<path stroke="#ffffff" stroke-opacity="0.75" stroke-width="0.8" fill="none" d="{"".join(lines)}"/>'
 
 
-def _labels(grid: Grid, cells: Cells, labels: list[str], colours: list[str]) -> list[str]:
-    # Padding lies under a veil of paper, so that its labels have to change with the paper.
+def _labels(grid: Grid, cells: CellGeometry, labels: list[str], colors: list[str]) -> list[str]:
+    # Padding is covered by the background color, so its labels follow the theme.
     groups: dict[str, list[str]] = {INK: [], PALE_INK: [], PADDING_INK: []}
     down = cells.height / 2 + cells.type_size * 0.36
-    for at, (label, colour) in enumerate(zip(labels, colours, strict=True)):
+    for at, (label, color) in enumerate(zip(labels, colors, strict=True)):
         if label:
-            ink = PADDING_INK if grid.valid and not grid.valid[at] else ink_on(colour)
+            ink = PADDING_INK if grid.valid and not grid.valid[at] else text_color_on(color)
             x = cells.left + at % grid.columns * cells.width + cells.width / 2
             y = cells.top + at // grid.columns * cells.height + down
-            groups[ink].append(f'<text x="{x:g}" y="{y:.4g}">{attribute(label)}</text>')
+            groups[ink].append(f'<text x="{x:g}" y="{y:.4g}">{escape_text(label)}</text>')
     start = f'font-family="{MONO}" font-size="{cells.type_size}" text-anchor="middle"'
     tones = {INK: "tw-label", PALE_INK: "tw-label", PADDING_INK: "tw-label tw-ink"}
     return [
@@ -168,8 +177,8 @@ def _labels(grid: Grid, cells: Cells, labels: list[str], colours: list[str]) -> 
     ]
 
 
-def _outline_words(outlines: Sequence[Outline], cells: Cells) -> dict[str, str]:
-    """Return what is written into outlines by their labels: all of it, or where one is too narrow the last words."""
+def _fit_outline_labels(outlines: Sequence[Outline], cells: CellGeometry) -> dict[str, str]:
+    """Return the text for each outline label: all of it, or the last word if an outline is too narrow."""
     if cells.type_size:
         return {}
     named = [(each, cells.box(each.row, each.column, each.rows, each.columns)) for each in outlines if each.label]
@@ -178,52 +187,52 @@ def _outline_words(outlines: Sequence[Outline], cells: Cells) -> dict[str, str]:
         {each.label: each.label for each, _ in named},
         {each.label: each.label.split()[-1] for each, _ in named},
     ):
-        if all(width_of(words[each.label], _LABEL_SIZE) + 8 <= box[2] for each, box in named):
+        if all(text_width(words[each.label], _LABEL_SIZE) + 8 <= box[2] for each, box in named):
             return words
     return {}
 
 
-def _outline(outline: Outline, cells: Cells, words: str) -> list[str]:
+def _outline(outline: Outline, cells: CellGeometry, words: str) -> list[str]:
     x, y, width, height = cells.box(outline.row, outline.column, outline.rows, outline.columns)
     stroke = _STROKES[outline.kind]
     size = f'x="{x}" y="{y}" width="{width}" height="{height}"'
     found = [f'<rect class="tw-{outline.kind}" {size} fill="none" {stroke}/>']
-    if outline.kind == "mark":  # a pale rim, or it would drown in cells of its own colour
+    if outline.kind == "mark":  # a pale rim keeps it visible on cells of the same color
         found.insert(0, f'<rect {size} fill="none" stroke="#ffffff" stroke-width="4.5"/>')
     if words and height >= _LABEL_HEIGHT:
         rim = 'paint-order="stroke" stroke="#ffffff" stroke-opacity="0.85" stroke-width="3" stroke-linejoin="round"'
         at = f'x="{x + 5}" y="{y + 14}" font-size="{_LABEL_SIZE}"'
-        found.append(f'<text {at} fill="{INK}" {rim}>{attribute(words)}</text>')
+        found.append(f'<text {at} fill="{INK}" {rim}>{escape_text(words)}</text>')
     return found
 
 
-def _axes(grid: Grid, cells: Cells) -> list[str]:
+def _draw_axes(grid: Grid, cells: CellGeometry) -> list[str]:
     body = []
     if grid.column_axis:
-        body.append(text(cells.left, cells.top - 16, f"{grid.column_axis} →", _NAME_SIZE, "soft"))
+        body.append(text_element(cells.left, cells.top - 16, f"{grid.column_axis} →", _NAME_SIZE, "soft"))
     if grid.row_axis:
-        body.append(text(cells.left - 5, cells.top - 4, f"{grid.row_axis} ↓", _NAME_SIZE, "soft", "end"))
+        body.append(text_element(cells.left - 5, cells.top - 4, f"{grid.row_axis} ↓", _NAME_SIZE, "soft", "end"))
     names = [grid.column_name(column) for column in range(grid.columns)]
-    step = _step(max([width_of(name, _NAME_SIZE) for name in names], default=0) + 4, cells.width)
+    step = _label_step(max([text_width(name, _NAME_SIZE) for name in names], default=0) + 4, cells.width)
     for column in range(0, grid.columns, step):
         x = cells.left + (column + 0.5) * cells.width
-        body.append(text(x, cells.top - 4, names[column], _NAME_SIZE, "soft", "middle"))
-    step = _step(_NAME_SIZE + 2, cells.height)
+        body.append(text_element(x, cells.top - 4, names[column], _NAME_SIZE, "soft", "middle"))
+    step = _label_step(_NAME_SIZE + 2, cells.height)
     for row in range(0, grid.rows, step):
         y = cells.top + (row + 0.5) * cells.height + 3
-        body.append(text(cells.left - 5, y, grid.row_name(row), _NAME_SIZE, "soft", "end"))
+        body.append(text_element(cells.left - 5, y, grid.row_name(row), _NAME_SIZE, "soft", "end"))
     return [f'<g font-family="{MONO}">', *body, "</g>"]
 
 
-def _step(needed: float, room: float) -> int:
-    """Return of how many names one is written, so that they do not touch."""
-    return next((step for step in _STEPS if step * room >= needed), _STEPS[-1])
+def _label_step(needed: float, available: float) -> int:
+    """Return the step between labels so that they do not overlap."""
+    return next((step for step in _STEPS if step * available >= needed), _STEPS[-1])
 
 
-def frame(width: float, height: float) -> str:
-    """Return the paper under a picture.
+def draw_frame(width: float, height: float) -> str:
+    """Return the background of a picture.
 
-    >>> 'rx="8"' in frame(10, 10)
+    >>> 'rx="8"' in draw_frame(10, 10)
     True
     """
     size = f'width="{width - 1:g}" height="{height - 1:g}" rx="8"'

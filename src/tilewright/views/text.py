@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scene as text for terminals: with 24-bit colours or without any, within 80 columns."""
+"""A scene as text for terminals, with 24-bit colors or without."""
 
 from __future__ import annotations
 
 import re
 from textwrap import wrap
 
-from .colours import Scale
-from .paint import hatched_kinds, kinds_of, scales_of, written
-from .scene import Fact, Grid, Lanes, Scene
-from .svg_lanes import amount
-from .terminal import Ink, plain
-from .text_grid import grid_lines, labels_fit, symbol
+from .color_scales import Scale, colored_kinds, format_value, hatched_kinds, make_scales
+from .scene import Fact, Grid, Scene, Tracks
+from .svg_tracks import format_position
+from .terminal import TerminalStyle, replace_control_characters
+from .text_grid import grid_lines, kind_symbol, labels_fit
 
 _MOST_NAMES = 32
 
@@ -29,16 +28,19 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
     <BLANKLINE>
       elements  3
     """
-    ink = Ink(color)
-    scales = scales_of(scene)
-    blocks = [[ink.strong(line) for line in wrap(plain(scene.title), width)] + wrap(plain(scene.note), width)]
+    ink = TerminalStyle(color)
+    scales = make_scales(scene)
+    blocks = [
+        [ink.strong(line) for line in wrap(replace_control_characters(scene.title), width)]
+        + wrap(replace_control_characters(scene.note), width)
+    ]
     for panel in scene.panels:
         if isinstance(panel, Grid):
             lines = grid_lines(panel, scales, ink, width, height)
             legend = _grid_legend(panel, scales, ink, width, labels_fit(panel, width))
         else:
-            lines = _lane_lines(panel, scales, ink, width, height)
-            legend = _lane_legend(panel, scales, ink, width)
+            lines = _track_lines(panel, scales, ink, width, height)
+            legend = _track_legend(panel, scales, ink, width)
         blocks.append(lines + legend)
     if scene.facts:
         blocks.append(_fact_lines(scene.facts, width))
@@ -46,54 +48,54 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
 
 
 def _fact_lines(facts: tuple[Fact, ...], width: int) -> list[str]:
-    names = max(len(plain(fact.name)) for fact in facts)
+    names = max(len(replace_control_characters(fact.name)) for fact in facts)
     names = min(names, width // 2)
     lines = []
     for fact in facts:
-        name = plain(fact.name)[:names]
-        value = wrap(plain(fact.value), width - names - 4) or [""]
+        name = replace_control_characters(fact.name)[:names]
+        value = wrap(replace_control_characters(fact.value), width - names - 4) or [""]
         lines.append(f"  {name:<{names}}  {value[0]}")
         lines += [" " * (names + 4) + more for more in value[1:]]
     return lines
 
 
-def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: Ink, width: int, labelled: bool) -> list[str]:
+def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: int, labelled: bool) -> list[str]:
     entries = []
     if grid.color:
         scale = scales[grid.color]
         values = set(grid.field(grid.color).values)
-        if scale.named and (ink.on or not labelled):  # without colours, only bare cells need to be explained
+        if scale.named and (ink.on or not labelled):  # without colors, only bare cells need to be explained
             seen = [(k, value) for k, value in enumerate(scale.values) if value in values][:_MOST_NAMES]
-            entries = [_entry(ink, symbol(k), scale.colour(value), written(value)) for k, value in seen]
+            entries = [_legend_entry(ink, kind_symbol(k), scale.color(value), format_value(value)) for k, value in seen]
         elif not scale.named and scale.kind != "category":
-            entries = [f"{written(scale.low)} to {written(scale.high)}"]
+            entries = [f"{format_value(scale.low)} to {format_value(scale.high)}"]
         entries = [grid.color + ":", *entries] if entries else []
     if grid.valid and not all(grid.valid):
         entries.append(f"/ {grid.hatched}")
-    return _flow(entries, width)
+    return _wrap_entries(entries, width)
 
 
-def _lane_legend(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int) -> list[str]:
-    kinds = [kind for kind in kinds_of(lanes) if kind]
-    letters = _letters(scales["kind"])
-    entries = [_entry(ink, letters[kind], scales["kind"].colour(kind), kind) for kind in kinds]
-    hatches = [f"{mark} {plain(kind)}" for kind, mark in _hatches(lanes).items()]
-    return _flow([*entries[:_MOST_NAMES], *hatches], width)
+def _track_legend(tracks: Tracks, scales: dict[str, Scale], ink: TerminalStyle, width: int) -> list[str]:
+    kinds = [kind for kind in colored_kinds(tracks) if kind]
+    letters = _kind_letters(scales["kind"])
+    entries = [_legend_entry(ink, letters[kind], scales["kind"].color(kind), kind) for kind in kinds]
+    hatches = [f"{mark} {replace_control_characters(kind)}" for kind, mark in _hatch_marks(tracks).items()]
+    return _wrap_entries([*entries[:_MOST_NAMES], *hatches], width)
 
 
-def _hatches(lanes: Lanes) -> dict[str, str]:
-    """Return the mark of each kind of hatched spans."""
-    return {kind: "x" if k else "/" for k, kind in enumerate(hatched_kinds(lanes))}
+def _hatch_marks(tracks: Tracks) -> dict[str, str]:
+    """Return the character of each kind of hatched span."""
+    return {kind: "x" if k else "/" for k, kind in enumerate(hatched_kinds(tracks))}
 
 
-def _entry(ink: Ink, mark: str, colour: str, word: str) -> str:
-    word = plain(word)
-    swatch = ink.paint("  ", colour) if ink.on else mark
+def _legend_entry(ink: TerminalStyle, mark: str, color: str, word: str) -> str:
+    word = replace_control_characters(word)
+    swatch = ink.paint("  ", color) if ink.on else mark
     return f"{swatch} {word}" if ink.on or mark != word else word
 
 
-def _flow(entries: list[str], width: int) -> list[str]:
-    """Return entries in lines; escape sequences take no room."""
+def _wrap_entries(entries: list[str], width: int) -> list[str]:
+    """Return legend entries in lines of at most `width` characters, not counting escape sequences."""
     lines: list[str] = []
     used = 0
     for entry in entries:
@@ -108,52 +110,54 @@ def _flow(entries: list[str], width: int) -> list[str]:
     return lines
 
 
-def _lane_lines(lanes: Lanes, scales: dict[str, Scale], ink: Ink, width: int, height: int) -> list[str]:
-    names = [plain(name) for name in lanes.names]
+def _track_lines(tracks: Tracks, scales: dict[str, Scale], ink: TerminalStyle, width: int, height: int) -> list[str]:
+    names = [replace_control_characters(name) for name in tracks.names]
     gutter = min(max([len(name) for name in names], default=0), width // 3) + 3
-    room = width - gutter - 1
-    scale = room / (lanes.end - lanes.start)
-    colours = scales["kind"].colours(span.kind for span in lanes.spans if not span.hatched)
-    letters, hatches = _letters(scales["kind"]), _hatches(lanes)
-    lines = [f"  {plain(lanes.title)}"] if lanes.title else []
-    end = f"{amount(lanes.end)} {plain(lanes.unit)}".rstrip()
-    lines.append(" " * gutter + f"{amount(lanes.start)}{end:>{room - len(amount(lanes.start))}}")
-    for lane, name in list(enumerate(names))[:height]:
-        row = [(" ", "")] * room
-        for span in lanes.spans:
-            if span.lane != lane:
+    columns = width - gutter - 1
+    scale = columns / (tracks.end - tracks.start)
+    colors = scales["kind"].colors(span.kind for span in tracks.spans if not span.hatched)
+    letters, hatches = _kind_letters(scales["kind"]), _hatch_marks(tracks)
+    lines = [f"  {replace_control_characters(tracks.title)}"] if tracks.title else []
+    end = f"{format_position(tracks.end)} {replace_control_characters(tracks.unit)}".rstrip()
+    lines.append(" " * gutter + f"{format_position(tracks.start)}{end:>{columns - len(format_position(tracks.start))}}")
+    for track, name in list(enumerate(names))[:height]:
+        row = [(" ", "")] * columns
+        for span in tracks.spans:
+            if span.track != track:
                 continue
-            first = min(room - 1, int((span.start - lanes.start) * scale))
-            last = max(first + 1, min(room, round((span.end - lanes.start) * scale)))
+            first = min(columns - 1, int((span.start - tracks.start) * scale))
+            last = max(first + 1, min(columns, round((span.end - tracks.start) * scale)))
             mark = hatches[span.kind or "unused"] if span.hatched else " " if ink.on else letters[span.kind]
-            body = _body(plain(span.label), mark, last - first, framed=not (ink.on or span.hatched))
-            row[first:last] = [(letter, "" if span.hatched else colours[span.kind]) for letter in body]
-        lines.append(f"  {name[: gutter - 3]:>{gutter - 3}} " + _painted(row, ink))
+            body = _span_text(
+                replace_control_characters(span.label), mark, last - first, framed=not (ink.on or span.hatched)
+            )
+            row[first:last] = [(letter, "" if span.hatched else colors[span.kind]) for letter in body]
+        lines.append(f"  {name[: gutter - 3]:>{gutter - 3}} " + _paint_runs(row, ink))
     if len(names) > height:
         lines.append(" " * gutter + f"⋮ and {len(names) - height} more")
     return lines
 
 
-def _body(word: str, mark: str, room: int, framed: bool) -> str:
-    """Return the characters of a span: its word amid its mark, and where there are no colours a bar before it."""
-    bar = "│" if framed and room > 2 else ""
-    inside = room - len(bar)
+def _span_text(word: str, mark: str, columns: int, framed: bool) -> str:
+    """Return the characters of a span: its label, centered and filled with its mark."""
+    bar = "│" if framed and columns > 2 else ""
+    inside = columns - len(bar)
     return bar + (word if len(word) <= inside - (0 if bar else 2) else "").center(inside, mark)
 
 
-def _letters(scale: Scale) -> dict[str, str]:
-    """Return a letter for each kind of span: the first of its own that no other has, since labels are often numbers."""
+def _kind_letters(scale: Scale) -> dict[str, str]:
+    """Return a distinct letter for each kind of span, from its name if possible."""
     found: dict[str, str] = {}
     for k, kind in enumerate(scale.values):
         own = "".join(re.findall("[a-z]{2,}", str(kind).lower()))  # of its words, not of "512x512"
         spare = [chr(ord("a") + j) for j in range(26)]
         free = [letter for letter in (*own, *spare) if letter not in found.values()]
-        found[kind] = free[0] if free else symbol(k)
+        found[kind] = free[0] if free else kind_symbol(k)
     return found
 
 
-def _painted(row: list[tuple[str, str]], ink: Ink) -> str:
-    """Return letters on their grounds, with one escape sequence for each run."""
+def _paint_runs(row: list[tuple[str, str]], ink: TerminalStyle) -> str:
+    """Return characters on their background colors, with one escape sequence per run."""
     out = []
     start = 0
     for k in range(1, len(row) + 1):

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as C: one generator, for OpenCL C and CUDA C."""
+"""Code generation: copy plans as programs in OpenCL C and CUDA C."""
 
-from .kernel import DEFAULTS, Kernel, Tuning, Tunings
-from .program import Program, check_formats, generate, knows_formats
+from .kernel import DEFAULTS, WIDEST, Kernel, Tuning, Tunings
+from .program import Program, generate_program, supports_formats, validate_formats
 
-__all__ = ["DEFAULTS", "Kernel", "Program", "Tuning", "Tunings", "check_formats", "generate", "knows_formats"]
+__all__ = [
+    "DEFAULTS",
+    "WIDEST",
+    "Kernel",
+    "Program",
+    "Tuning",
+    "Tunings",
+    "generate_program",
+    "supports_formats",
+    "validate_formats",
+]

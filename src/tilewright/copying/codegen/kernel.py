@@ -1,41 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every kernel is made of: the job it does, its text, and how it is launched."""
+"""`KernelJob`, a loop nest to be run by a kernel, and `Kernel`, its statements and launch size."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...formats import BlockFormat, ScalarFormat
-from ..reference import table
-from .axes import Axis
-from .dialect import Dialect
-from .numbers import raw_type
-from .text import INT_MAX
+from ...formats import BlockFormat, block_format_of
+from ..loop_nest import LoopNest
+from ..placement import Placement
+from .arithmetic import raw_type
+from .c_language import INT_MAX, CDialect
+from .thread_mapping import LoopAxis
 
-if TYPE_CHECKING:
-    from ..part import Part
-    from ..plan import Plan
-
-MOST_DECLARED = 48 << 10  # bytes of shared memory; beyond, a launch has to ask for it
-EDGE_THREADS = 1 << 16  # a part of fewer threads is an edge, which does not get a launch of its own
+MAX_STATIC_SHARED = 48 << 10  # bytes of shared memory that a CUDA kernel can declare; more is dynamic
+EDGE_THREADS = 1 << 16  # kernels with fewer threads are merged into one launch
 WIDEST = 16  # bytes that one thread can load or store at once
 Table = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How kernels are cut for a device.
+    """How the work of a kernel is divided on a device.
 
-    `threads` of a work-group, bytes each thread has `in_flight`, about so many `shared` bytes of a work-group (never
-    twice as many), work-groups that must remain busy before a thread is given more to do (`groups`), neighbouring
-    work-groups that should touch neighbouring memory (`cluster`), and how many times as long runs of the target
-    should be as those of the source (`lean`). `as_arguments` gives a large packing kernel its extents as arguments:
-    it takes the longest to compile, and so a new shape need not compile it again.
+    `threads` per work-group; bytes that each thread has `in_flight`; `shared` bytes of memory per work-group, to within
+    a factor of two; the number of work-groups (`groups`) to fill before a thread gets more work; neighbouring
+    work-groups that should access neighbouring memory (`cluster`); the preferred ratio (`lean`) of run lengths in
+    target and source. With `as_arguments`, a large packing kernel gets its extents as arguments, so that a new shape
+    need not be compiled.
 
     >>> Tuning(threads=128).shared
     24576
@@ -54,11 +50,11 @@ class Tuning:
     as_arguments: bool = False
 
 
-# What suits a large GPU best, by the kind of kernel, as measured by bench/gpu.py --sweep. A staged kernel whose
-# elements have four bytes or more is "wide": it needs twice the bytes for runs of as many elements.
+# The best tunings for a large GPU, by kind of kernel, as measured by bench/gpu.py --sweep. A transpose of elements of
+# four bytes or more is "wide".
 DEFAULTS = {
-    "direct": Tuning(in_flight=16, lean=2, cluster=1),
-    "staged": Tuning(threads=512),
+    "copy": Tuning(in_flight=16, lean=2, cluster=1),
+    "transpose": Tuning(threads=512),
     "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
     "pack": Tuning(threads=64, lean=8, as_arguments=True),
     "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
@@ -66,10 +62,10 @@ DEFAULTS = {
 Tunings = Tuning | Mapping[str, Tuning] | None
 
 
-def by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
-    """Return the tuning of each kind of kernel: one for all, one for each, or the defaults.
+def tuning_by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
+    """Return the tuning of each kind of kernel, from one for all, one per kind, or the defaults.
 
-    >>> by_kind(Tuning(threads=128))["pack"].threads, by_kind(None)["pack"].threads
+    >>> tuning_by_kind(Tuning(threads=128))["pack"].threads, tuning_by_kind(None)["pack"].threads
     (128, 64)
     """
     if tuning is None:
@@ -79,10 +75,10 @@ def by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The statements of a kernel, how many work-groups of how many threads run it, and what memory it has beside.
+    """The statements of a kernel, and its launch size: `groups` work-groups of `threads` threads.
 
-    `shared` names arrays of the work-group and their bytes; a kernel that has any also has a barrier. `arguments` are
-    numbers that the kernel is given at its launch, with their types; `step` is the step of the plan it belongs to.
+    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `arguments` are
+    scalar arguments with their types; `step` is the step of the plan that the kernel belongs to.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
@@ -103,7 +99,7 @@ class Kernel:
         """Return the arguments as NumPy scalars of their types.
 
         >>> kernel = Kernel("tw_pack_0", "pack", (), 1, 64, arguments=(("i32", -4),))
-        >>> [(int(each), each.dtype.name) for each in kernel.scalars]
+        >>> [(int(value), value.dtype.name) for value in kernel.scalars]
         [(-4, 'int32')]
         """
         kinds = {"u32": np.uint32, "i32": np.int32, "i64": np.int64}
@@ -111,69 +107,75 @@ class Kernel:
 
     @property
     def large_shared(self) -> int:
-        """Return the bytes of shared memory if they are more than a kernel can declare in CUDA, otherwise 0.
+        """Return the bytes of dynamic shared memory: 0 if a CUDA kernel can declare them.
 
         >>> Kernel("tw_copy_0", "copy", (), 1, 256, shared=(("tile", 1000),)).large_shared
         0
         """
         total = sum(-(-nbytes // WIDEST) * WIDEST for _, nbytes in self.shared)
-        return total if total > MOST_DECLARED else 0
+        return total if total > MAX_STATIC_SHARED else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A part of a plan that is to become a kernel, and the alignment of the memory on both sides.
+class KernelJob:
+    """A loop nest between two placements that becomes a kernel, and the alignment in bytes of the memory on both sides.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(8), "int16"), Placement(Layout(8, 2), "int16"))
-    >>> from .dialect import dialect_of
-    >>> job = Job("tw_copy_0", plan, plan.parts[0], dialect_of("opencl"), (16, 16))
+    >>> from .c_language import c_dialect
+    >>> job = KernelJob("tw_copy_0", plan.source, plan.target, plan.nests[0], c_dialect("opencl"), (16, 16))
     >>> job.sizes, job.axes
-    ((2, 2), [Axis(extent=8, steps=(2, 4))])
+    ((2, 2), [LoopAxis(extent=8, steps=(2, 4))])
     """
 
     name: str
-    plan: Plan
-    part: Part
-    dialect: Dialect
+    source: Placement
+    target: Placement
+    nest: LoopNest
+    dialect: CDialect
     aligned: tuple[int, int]
     tuning: Tuning = field(default_factory=Tuning)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Return the bytes of an element on each side; 1 where elements are in blocks."""
+        """Return the size of an element in bytes on each side; 1 for a block format."""
         source, target = (
-            place.format.itemsize if isinstance(place.format, ScalarFormat) else 1
-            for place in (self.plan.source, self.plan.target)
+            place.format.itemsize if not place.format.has_blocks else 1 for place in (self.source, self.target)
         )
         return source, target
 
     @property
-    def axes(self) -> list[Axis]:
-        """Return the loops of the part, with steps in source, target and, for blocks, scales."""
-        part = self.part
-        steps = (part.source, part.target, part.scale) if part.scale else (part.source, part.target)
-        return [Axis(n, tuple([each[k] for each in steps])) for k, n in enumerate(part.extents)]
+    def axes(self) -> list[LoopAxis]:
+        """Return the loops of the nest, with steps in source, target and, for a block format, scales."""
+        nest = self.nest
+        steps = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
+        return [LoopAxis(n, tuple([column[k] for column in steps])) for k, n in enumerate(nest.extents)]
 
     def tables(self) -> tuple[Table, Table] | None:
-        """Return the bytes that each entry of the hot modes adds on both sides, if the part has any."""
-        if self.part.hot is None:
+        """Return the offsets in bytes of the tabulated modes on both sides, or None if the nest has none."""
+        if self.nest.tabulated is None:
             return None
-        found = []
-        for place, size, given in zip(
-            (self.plan.source, self.plan.target), self.sizes, (self.part.operation != "fill", True), strict=True
+        tables = []
+        for place, size, is_used in zip(
+            (self.source, self.target), self.sizes, (self.nest.operation != "fill", True), strict=True
         ):
-            places = table(place, self.part.hot) * size if given else np.zeros(self.part.hot.count, dtype=np.int64)
-            fits = places.size == 0 or int(places.max()) <= INT_MAX
-            found.append(np.ascontiguousarray(places, dtype=np.int32 if fits else np.int64))
-        return found[0], found[1]
+            count = self.nest.tabulated.count
+            offsets = place.table_offsets(self.nest.tabulated) * size if is_used else np.zeros(count, dtype=np.int64)
+            fits = offsets.size == 0 or int(offsets.max()) <= INT_MAX
+            tables.append(np.ascontiguousarray(offsets, dtype=np.int32 if fits else np.int64))
+        return tables[0], tables[1]
+
+    @property
+    def block_format(self) -> BlockFormat:
+        """Return the block format of a job that packs or unpacks."""
+        return block_format_of(self.target.format if self.nest.operation == "pack" else self.source.format)
 
 
-def alignment(base: int, *steps: int) -> int:
-    """Return the largest power of two, up to 16, that divides the alignment of memory and all steps in it.
+def common_alignment(base: int, *steps: int) -> int:
+    """Return the largest power of two, up to 16, that divides the alignment `base` of the memory and all `steps`.
 
-    >>> alignment(16, 64, 8, 0), alignment(16, 100)
+    >>> common_alignment(16, 64, 8, 0), common_alignment(16, 100)
     (8, 4)
     """
     return gcd(WIDEST, base, *steps)
@@ -185,41 +187,34 @@ def table_alignment(tables: Sequence[Table]) -> list[int]:
     >>> table_alignment([np.array([0, 8, 12])])
     [4]
     """
-    return [int(np.gcd.reduce(each)) if each.size else 0 for each in tables]
+    return [int(np.gcd.reduce(table)) if table.size else 0 for table in tables]
 
 
-def vector(width: int) -> str:
-    """Return the type that is loaded or stored at once: v16, v8, or an unsigned integer.
+def vector_type(width: int) -> str:
+    """Return the C type of `width` bytes: v16, v8, or an unsigned integer.
 
-    >>> vector(16), vector(2)
+    >>> vector_type(16), vector_type(2)
     ('v16', 'u16')
     """
     return f"v{width}" if width > 4 else raw_type(width)
 
 
 def elements_type(count: int, size: int) -> tuple[str, str]:
-    """Return the name and the definition of a type that is one vector and also its elements.
+    """Return name and definition of a union of a vector and its elements.
 
     >>> elements_type(4, 4)[0]
     'x4_u32'
     """
     name = f"x{count}_{raw_type(size)}"
-    return name, f"typedef union {{ {vector(count * size)} all; {raw_type(size)} each[{count}]; }} {name};\n"
+    return name, f"typedef union {{ {vector_type(count * size)} all; {raw_type(size)} each[{count}]; }} {name};\n"
 
 
-def constant(width: int, element: bytes) -> str:
+def vector_constant(width: int, element: bytes) -> str:
     """Return a vector that repeats the bytes of one element.
 
-    >>> constant(8, bytes([1, 0, 2, 0])), constant(1, bytes([7]))
+    >>> vector_constant(8, bytes([1, 0, 2, 0])), vector_constant(1, bytes([7]))
     ('v8_of(0x20001u, 0x20001u)', '0x7u')
     """
     data = element * (-(-width // len(element)))
     words = [f"{int.from_bytes(data[k : k + 4], 'little'):#x}u" for k in range(0, width, 4)]
     return words[0] if width <= 4 else f"v{width}_of({', '.join(words)})"
-
-
-def block_format(job: Job) -> BlockFormat:
-    """Return the block format of a job that packs or unpacks."""
-    place = job.plan.target if job.part.operation == "pack" else job.plan.source
-    assert isinstance(place.format, BlockFormat)
-    return place.format

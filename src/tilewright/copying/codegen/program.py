@@ -1,34 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole plan as one program: a kernel for each of its parts, and what they share."""
+"""`generate_program`: a copy plan as one program with a kernel for each loop nest; small kernels share a launch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+import numpy as np
 
 from ...errors import FormatError
-from ...formats import BlockFormat, ScalarFormat, format_of
-from .blocks import BLOCK_FLOATS, block_functions, pack, unpack
-from .dialect import dialect_of
-from .direct import direct, pieces
-from .gathering import gathered, kernel_text
-from .kernel import EDGE_THREADS, WIDEST, Job, Kernel, Tunings, by_kind
-from .numbers import converter, needs_doubles
-from .staged import ends, staged
+from ...formats import Format, float32
+from ..loop_nest import LoopNest
+from ..placement import Placement
+from .arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
+from .block_kernels import make_pack_kernel, make_unpack_kernel
+from .c_language import CDialect, c_dialect, conditional, indent
+from .copy_kernel import make_copy_kernel, split_job
+from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind
+from .transpose_kernel import contiguous_axes, make_transpose_kernel
 
-if TYPE_CHECKING:
-    from ..plan import Plan
+WIDE = 4  # bytes of an element from which on a transpose is a wide one
 
-WIDE = 4  # bytes of an element from which on a staged kernel is cut as a wide one
+
+class CopySteps(Protocol):
+    """What code generation needs to know of a `Plan`."""
+
+    @property
+    def source(self) -> Placement: ...
+
+    @property
+    def target(self) -> Placement: ...
+
+    @property
+    def nests(self) -> tuple[LoopNest, ...]: ...
+
+    @property
+    def steps(self) -> Sequence[CopySteps]: ...
+
+    @property
+    def packs(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Source text and the launches of its kernels, step after step.
+    """The source text of a program, and its kernels in launch order.
 
-    Those of one step of the plan may run in any order, since no two of them write one place.
+    Kernels of the same step of a plan may run in any order.
 
     >>> Program("...", ()).kernels
     ()
@@ -38,109 +57,193 @@ class Program:
     kernels: tuple[Kernel, ...]
 
 
-def generate(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None) -> Program:
-    """Return the program of a plan for memory whose addresses are multiples of `aligned`.
+def generate_program(
+    plan: CopySteps, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None
+) -> Program:
+    """Return the program of a plan in the `dialect` "opencl" or "cuda".
+
+    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per kind.
 
     >>> from tilewright import row_major
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(row_major(64, 64), "float32"), Placement(row_major(64, 64), "float32"))
-    >>> [(kernel.name, kernel.groups, kernel.threads) for kernel in generate(plan, "cuda").kernels]
+    >>> [(kernel.name, kernel.groups, kernel.threads) for kernel in generate_program(plan, "cuda").kernels]
     [('tw_copy_0', 4, 256)]
     """
-    check_formats(plan)
-    tunings = by_kind(tuning)
-    hints = tunings["direct"]
-    words = dialect_of(dialect, hints.load, hints.store, hints.unroll)
+    validate_formats(plan)
+    tunings = tuning_by_kind(tuning)
+    hints = tunings["copy"]
+    language = c_dialect(dialect, hints.load, hints.store, hints.unroll)
     kernels: list[Kernel] = []
     definitions: set[str] = set()
-    functions: dict[str, None] = {}  # in their order, each of them once
-    numbers = count()  # no two kernels have one name, in whichever step they are
+    functions: dict[str, None] = {}  # an ordered set
+    numbers = itertools.count()  # kernel names are unique in the program
     for number, step in enumerate(plan.steps):
         made: list[Kernel] = []
-        for part in step.parts:
-            for job in _jobs(
-                Job(f"tw_{part.operation}_{next(numbers)}", step, part, words, _aligned(plan, step, aligned), hints)
-            ):
-                kind, make = _kind(job)
+        for nest in step.nests:
+            name = f"tw_{nest.operation}_{next(numbers)}"
+            alignment = _step_alignment(plan, step, aligned)
+            for job in _split_operation(KernelJob(name, step.source, step.target, nest, language, alignment, hints)):
+                kind, make = _kernel_kind(job)
                 kernel, needs = make(replace(job, tuning=tunings[kind]))
                 made.append(replace(kernel, step=number))
                 definitions |= needs
-        kernels += gathered(made, EDGE_THREADS, len(kernels))
-        functions |= dict.fromkeys(_functions(step))
-    text = words.prelude
-    if needs_doubles(plan.source.format, plan.target.format):
-        text += words.doubles
-    text += "".join(f"\n{each}" for each in functions) + "\n" * bool(definitions) + "".join(sorted(definitions))
-    return Program("\n".join([text, *(kernel_text(kernel, words) for kernel in kernels)]), tuple(kernels))
+        kernels += merge_small_kernels(made, EDGE_THREADS, len(kernels))
+        functions |= dict.fromkeys(_conversion_functions(step.source.format, step.target.format))
+    text = language.prelude
+    if needs_double(plan.source.format, plan.target.format):
+        text += language.doubles
+    text += "".join(f"\n{function}" for function in functions) + "\n" * bool(definitions) + "".join(sorted(definitions))
+    return Program("\n".join([text, *(kernel_text(kernel, language) for kernel in kernels)]), tuple(kernels))
 
 
-def _aligned(plan: Plan, step: Plan, aligned: tuple[int, int]) -> tuple[int, int]:
-    """Return the alignment of both ends of a step: scratch memory starts where the device likes it best."""
-    if not plan.stages:
+def _step_alignment(plan: CopySteps, step: CopySteps, aligned: tuple[int, int]) -> tuple[int, int]:
+    """Return the alignment of source and target of a step; scratch memory has the widest."""
+    if plan is step:
         return aligned
     return (WIDEST, aligned[1]) if step.packs else (aligned[0], WIDEST)
 
 
-def check_formats(plan: Plan) -> None:
-    """Raise if devices have no code for the formats of a plan.
+def validate_formats(plan: CopySteps) -> None:
+    """Raise a FormatError if there is no device code for the formats of a plan.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
-    >>> check_formats(plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16")))
+    >>> validate_formats(plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16")))
     """
     for place in (plan.source, plan.target):
-        if isinstance(place.format, BlockFormat) and place.format.name not in BLOCK_FLOATS:
+        if place.format.has_blocks and place.format.name not in BLOCK_FLOATS:
             raise FormatError(
-                f"devices have no code for {place.format.name}; they know all scalar formats and"
-                f" {', '.join(BLOCK_FLOATS)}; use engine='reference' on the host"
+                f"{place.format.name} is not supported on devices, only scalar formats and {', '.join(BLOCK_FLOATS)};"
+                " use engine='reference' on the host"
             )
 
 
-def knows_formats(plan: Plan) -> bool:
-    """Return whether devices have code for the formats of a plan.
+def supports_formats(plan: CopySteps) -> bool:
+    """Return whether there is device code for the formats of a plan.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
-    >>> knows_formats(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
+    >>> supports_formats(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
     False
     """
     try:
-        check_formats(plan)
+        validate_formats(plan)
     except FormatError:
         return False
     return True
 
 
-def _jobs(job: Job) -> Iterator[Job]:
-    if job.part.elements == 0 and job.part.operation != "pack":
+def _split_operation(job: KernelJob) -> Iterator[KernelJob]:
+    if job.nest.elements == 0 and job.nest.operation != "pack":
         return
-    if job.part.operation == "clear":
-        job = replace(job, part=replace(job.part, operation="fill"))  # of blocks: zeros
-    yield from pieces(job) if job.part.operation in ("copy", "fill") else [job]
+    if job.nest.operation == "clear":
+        job = replace(job, nest=replace(job.nest, operation="fill"))  # with zeros
+    yield from split_job(job) if job.nest.operation in ("copy", "fill") else [job]
 
 
-def _kind(job: Job) -> tuple[str, Callable[[Job], tuple[Kernel, set[str]]]]:
-    """Return the kind of kernel that a job becomes, and what makes it."""
-    if job.part.operation == "pack":
-        return "pack", pack
-    if job.part.operation == "unpack":
-        return "unpack", unpack
-    if not ends(job):
-        return "direct", direct
-    return ("wide" if max(job.sizes) >= WIDE else "staged"), staged
+def _kernel_kind(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kernel, set[str]]]]:
+    """Return the kind of kernel for a job, and the function that makes it."""
+    if job.nest.operation == "pack":
+        return "pack", make_pack_kernel
+    if job.nest.operation == "unpack":
+        return "unpack", make_unpack_kernel
+    if not contiguous_axes(job):
+        return "copy", make_copy_kernel
+    return ("wide" if max(job.sizes) >= WIDE else "transpose"), make_transpose_kernel
 
 
-def _functions(plan: Plan) -> list[str]:
-    """Return the functions that convert elements: to float32 on the way into blocks, from it on the way out."""
-    source, target, found = plan.source.format, plan.target.format, []
-    single = format_of("float32")
-    assert isinstance(single, ScalarFormat)
-    if isinstance(target, BlockFormat) and isinstance(source, ScalarFormat):
-        found.append(block_functions(target, packing=True))
-        target = single
-    elif isinstance(source, BlockFormat) and isinstance(target, ScalarFormat):
-        found.append(block_functions(source, packing=False))
-        source = single
-    if isinstance(source, ScalarFormat) and isinstance(target, ScalarFormat) and source != target:
-        found.append(converter("converted", source, target))
-    return found
+def _conversion_functions(source: Format, target: Format) -> list[str]:
+    """Return the C functions that convert elements: through float32 if one of the formats has blocks."""
+    functions = []
+    if target.has_blocks and not source.has_blocks:
+        functions.append(block_functions(target, packing=True))
+        target = float32
+    elif source.has_blocks and not target.has_blocks:
+        functions.append(block_functions(source, packing=False))
+        source = float32
+    if not source.has_blocks and not target.has_blocks and source != target:
+        functions.append(conversion_function("converted", source, target))
+    return functions
+
+
+def kernel_text(kernel: Kernel, dialect: CDialect) -> str:
+    """Return a kernel in C: a comment, its signature and its body.
+
+    >>> print(kernel_text(Kernel("tw_none", "nothing", (), 1, 32), c_dialect("cuda")))
+    // nothing
+    KERNEL(32) tw_none(GLOBAL const u8 *RESTRICT source, GLOBAL u8 *RESTRICT target) {
+        const u32 group = GROUP, thread = THREAD;
+    }
+    <BLANKLINE>
+    """
+    arguments = ["GLOBAL const u8 *RESTRICT source", "GLOBAL u8 *RESTRICT target"]
+    start = shared_arrays(kernel, dynamic=not dialect.starts and bool(kernel.large_shared))
+    if dialect.starts:
+        arguments += ["const u64 source_start", "const u64 target_start"]
+        start += ["source += source_start;", "target += target_start;"]
+    for side, table in zip(("source", "target"), kernel.tables, strict=False):
+        arguments.append(f"GLOBAL const {'i32' if table.dtype == np.int32 else 'i64'} *RESTRICT {side}_table")
+    arguments += [f"const {kind} n{k}" for k, (kind, _) in enumerate(kernel.arguments)]
+    start.append("const u32 group = GROUP, thread = THREAD;")
+    head = f"KERNEL({kernel.threads}) {kernel.name}({', '.join(arguments)}) {{"
+    notes = [f"// {line}" for line in kernel.note.splitlines()]
+    return "\n".join([*notes, head, *indent([*start, *kernel.body]), "}", ""])
+
+
+def shared_arrays(kernel: Kernel, dynamic: bool) -> list[str]:
+    """Return the declarations of shared arrays; if `dynamic`, as parts of one array that the launch allocates.
+
+    >>> shared_arrays(Kernel("tw_copy_0", "copy", (), 1, 32, shared=(("tile", 40),)), dynamic=False)
+    ['SHARED v16 tile[3];']
+    """
+    vectors = [(name, -(-nbytes // WIDEST)) for name, nbytes in kernel.shared]
+    if not dynamic:
+        return [f"SHARED v16 {name}[{count}];" for name, count in vectors]
+    lines, start = ["extern SHARED v16 dynamic_shared[];"], 0
+    for name, count in vectors:
+        lines.append(f"LOCAL v16 *{name} = dynamic_shared + {start};")
+        start += count
+    return lines
+
+
+def merge_small_kernels(kernels: Sequence[Kernel], limit: int, first: int = 0) -> list[Kernel]:
+    """Return the kernels of a step, with those of fewer than `limit` threads merged: each work-group runs one of them.
+
+    `first` is the number of kernels that the program has already. Kernels with barriers need all their threads, so only
+    those with the same number of threads are merged.
+
+    >>> small = [Kernel(f"tw_fill_{k}", "fill", ("...",), groups=2, threads=32) for k in range(3)]
+    >>> [(kernel.name, kernel.groups) for kernel in merge_small_kernels(small, 1000)]
+    [('tw_edges_0', 6)]
+    """
+    merged: list[Kernel] = []
+    together: dict[int, list[Kernel]] = {}
+    for kernel in kernels:
+        if kernel.tables or kernel.arguments or kernel.groups * kernel.threads >= limit:
+            merged.append(kernel)
+        else:
+            together.setdefault(kernel.threads if kernel.shared else 0, []).append(kernel)
+    for several in together.values():
+        name = f"tw_edges_{first + len(merged)}"
+        merged.append(several[0] if len(several) == 1 else _merge_kernels(name, several))
+    return merged
+
+
+def _merge_kernels(name: str, several: Sequence[Kernel]) -> Kernel:
+    threads = max(kernel.threads for kernel in several)
+    shared: dict[str, int] = {}
+    body: list[str] = []
+    first = 0
+    for kernel in several:
+        for array, nbytes in kernel.shared:
+            shared[array] = max(nbytes, shared.get(array, 0))
+        own = conditional(f"thread < {kernel.threads}u" if kernel.threads < threads else "", kernel.body)
+        renamed = [f"const u32 group = all - {first}u;", *own]
+        first += kernel.groups
+        # one chain of branches: compilers that split a kernel at its barriers would double their work for each branch
+        head = "if" if not body else "} else if"
+        body += [f"{head} (all < {first}u) {{  // {kernel.note}", *indent(renamed)]
+    note = f"{len(several)} kernels in one launch"
+    text = ("const u32 all = group;", *body, "}")
+    return Kernel(name, note, text, first, threads, (), tuple(shared.items()), step=several[0].step)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ...copying.buffers import aligned_empty
+from ...copying.host_memory import aligned_empty
 from ...errors import CoordinateError, FormatError, LayoutError
 from ...formats import ScalarFormat, format_of, int32, int64
 from ...layout import ComposedLayout, LayoutLike, compose

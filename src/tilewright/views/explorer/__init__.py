@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The explorer: a page on this machine to type a placement into and see where everything goes."""
 
-from .questions import spec_of, words_of
+from .form import parse_spec, spell_spec
 from .server import Explorer
 
-__all__ = ["Explorer", "spec_of", "words_of"]
+__all__ = ["Explorer", "parse_spec", "spell_spec"]

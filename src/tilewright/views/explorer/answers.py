@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page is told in words and numbers: the library's own answers, as plain data."""
+"""The answers of the explorer as plain data: choices, fit, one element, one core."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ import numpy as np
 
 from ...errors import OutOfMemory, TilewrightError
 from ...formats.catalogue import BLOCK_FORMATS
-from ...formats.scalar import SCALAR_FORMATS
+from ...formats.scalar_format import SCALAR_FORMATS
 from ...memory import TensorSpec, chip_names, explain, explain_address, fit
 from ...memory.legality import placement_violations
 from ...memory.tile import HEIGHTS, WIDTHS
 from ...memory.where import coordinate_of
 from ...tiling.schedule import SCHEMES
 from ..scenes.pages import page_scene
-from .pictures import drawn
-from .questions import (
+from .form import (
     MEMORIES,
     FieldError,
-    Words,
-    arguments_of,
-    by,
-    drawable,
-    element_of,
-    number,
-    numbers,
-    require_place,
-    size,
-    spec_of,
-    words_of,
+    FormFields,
+    format_extents,
+    parse_bytes,
+    parse_element,
+    parse_integer,
+    parse_integers,
+    parse_spec,
+    require_drawable,
+    require_placement,
+    spec_arguments,
+    spell_spec,
 )
+from .pictures import render_for_page
 
-MOST_LISTED = 1 << 22  # pages among which those of a core are looked for
-MOST_ROWS = 64  # of what a core holds
-# Where a step of the way turns from what it is to what it is part of.
-_PART = re.compile(r",? (?=of |after |shared |which |= buffer )")
+MOST_LISTED = 1 << 22  # pages searched for those of a core
+MOST_ROWS = 64  # runs of pages listed for a core
+# Where a step of the explanation turns from the value to its detail.
+_DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
 _DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)
 
 
-def choices(words: Words) -> dict[str, Any]:
-    """Return what can be chosen in each field.
+def list_choices(words: FormFields) -> dict[str, Any]:
+    """Return the choices of each field.
 
-    >>> choices({})["layout"]
+    >>> list_choices({})["layout"]
     ['tile', 'row_major']
     """
     first = ("bfloat16", "bfloat8_b", "bfloat4_b", "float32", "int32", "uint32", "uint16", "uint8")
@@ -63,25 +63,22 @@ def choices(words: Words) -> dict[str, Any]:
     }
 
 
-# Questions about a spec.
+def describe_placement(words: FormFields) -> dict[str, Any]:
+    """Return a spec in Python, its facts, whether it fits, and alternatives if it does not.
 
-
-def placement(words: Words) -> dict[str, Any]:
-    """Return what is known about a spec: itself in Python, its facts, whether it fits, and what would if not.
-
-    >>> placement({"shape": "64x64", "chip": "n150"})["fit"]["fits"]
+    >>> describe_placement({"shape": "64x64", "chip": "n150"})["fit"]["fits"]
     True
     """
-    arguments = arguments_of(words)
+    arguments = spec_arguments(words)
     chip = arguments["chip"]
-    answer = fit(arguments, chip, circular_buffers=size(words, "circular"))
+    answer = fit(arguments, chip, circular_buffers=parse_bytes(words, "circular"))
     tensor = answer.tensors[0]
     spec = tensor.spec
     view = next(
         (view for view in answer.memories if spec is not None and view.buffer_type is spec.memory.buffer_type), None
     )
     return {
-        "spec": None if spec is None else _about(spec),
+        "spec": None if spec is None else _describe_spec(spec),
         "fit": {
             "fits": answer.fits,
             "chip": str(chip),
@@ -94,46 +91,46 @@ def placement(words: Words) -> dict[str, Any]:
             "text": str(answer),
             "problems": [str(problem) for problem in (*tensor.problems, *answer.problems)],
             "warnings": list(tensor.warnings),
-            "alternatives": [{"text": str(each), "words": words_of(each.spec)} for each in answer.alternatives],
+            "alternatives": [{"text": str(each), "words": spell_spec(each.spec)} for each in answer.alternatives],
         },
     }
 
 
-def _about(spec: TensorSpec) -> dict[str, Any]:
+def _describe_spec(spec: TensorSpec) -> dict[str, Any]:
     sharding = spec.memory.sharding
     facts = {
-        "shape": by(spec.shape.logical),
-        "padded shape": by(spec.padded_shape),
-        "stored as": f"{by(spec.physical_shape)} matrix",
-        "page": f"{by(spec.page_shape)}, {spec.page_bytes} bytes",
+        "shape": format_extents(spec.shape.logical),
+        "padded shape": format_extents(spec.padded_shape),
+        "stored as": f"{format_extents(spec.physical_shape)} matrix",
+        "page": f"{format_extents(spec.page_shape)}, {spec.page_bytes} bytes",
         "pages": str(spec.num_pages),
-        "shard": "none" if sharding is None else by(sharding.shape),
+        "shard": "none" if sharding is None else format_extents(sharding.shape),
         "bytes": str(spec.nbytes),
         "padding": f"{spec.padding_bytes} bytes ({spec.padding_bytes / spec.nbytes if spec.nbytes else 0:.1%})",
     }
     if not any(placement_violations(spec, any_size=True)):
         facts |= {
             "banks used": str(len(spec.used_banks)),
-            "bytes of each bank": str(spec.allocated_bytes),
+            "bytes per bank": str(spec.allocated_bytes),
             "page spacing": f"{spec.aligned_page_bytes} bytes",
         }
-    return {"python": repr(spec), "text": str(spec), "facts": facts, "words": words_of(spec)}
+    return {"python": repr(spec), "text": str(spec), "facts": facts, "words": spell_spec(spec)}
 
 
-def element(words: Words) -> dict[str, Any]:
-    """Return the way of one element: by its coordinate (`at`), its `page`, or its `bank` and `address`.
+def describe_element(words: FormFields) -> dict[str, Any]:
+    """Return where one element lives: found by its coordinate (`at`), its `page`, or its `bank` and `address`.
 
-    >>> found = element({"shape": "64x64", "chip": "n150", "at": "33,5"})
+    >>> found = describe_element({"shape": "64x64", "chip": "n150", "at": "33,5"})
     >>> [step["name"] for step in found["steps"]]
     ['element', 'matrix', 'tile', 'face', 'page', 'value', 'bank', 'address']
     """
-    spec = require_place(spec_of(words))
+    spec = require_placement(parse_spec(words))
     base, note = None, ""
     try:
         _ = spec.first_address
     except OutOfMemory:
-        base, note = 0, "The tensor does not fit its chip: addresses are counted from the start of its buffer."
-    at, why = _asked_element(words, spec, base)
+        base, note = 0, "The tensor does not fit on the chip: addresses are relative to its buffer."
+    at, why = _requested_element(words, spec, base)
     if at is None:
         return {"at": None, "note": why}
     where = spec.where(*at, base=base)
@@ -145,50 +142,50 @@ def element(words: Words) -> dict[str, Any]:
         "address": where.address,
         "steps": [_step(name, text) for name, text in explain(spec, at, base).steps()],
         "note": note,
-        "scene": drawn(page_scene(spec, at=at)),
+        "scene": render_for_page(page_scene(spec, at=at)),
     }
 
 
 def _step(name: str, text: str) -> dict[str, str]:
-    """Return a step of the chain with what it is apart from what it is part of."""
-    value, detail = (*_PART.split(text, maxsplit=1), "")[:2]
+    """Return a step of the explanation, split into its value and the detail after it."""
+    value, detail = (*_DETAIL.split(text, maxsplit=1), "")[:2]
     return {"name": name, "value": value, "detail": detail}
 
 
-def _asked_element(words: Words, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
-    """Return the element that is asked for, or None and why there is none."""
+def _requested_element(words: FormFields, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
+    """Return the requested element, or None and the reason why there is none."""
     if words.get("address"):
-        bank = _bank(words, spec)
-        found = explain_address(spec, bank, _address(words), base=base)
-        why = f"At {words['address']} of bank {bank} lies {found}."
+        bank = _parse_bank(words, spec)
+        found = explain_address(spec, bank, _parse_address(words), base=base)
+        why = f"Address {words['address']} of bank {bank} holds {found}."
         return (found.coordinate if found.kind == "data" else None), why
     if words.get("page"):
-        page = number(words, "page", 0)
-        return _first_of_page(spec, page), f"All of page {page} is padding."
-    return element_of(words, spec), ""
+        page = parse_integer(words, "page", 0)
+        return _first_of_page(spec, page), f"Page {page} is all padding."
+    return parse_element(words, spec), ""
 
 
-def _bank(words: Words, spec: TensorSpec) -> int:
-    bank, (chip, buffer) = number(words, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
+def _parse_bank(words: FormFields, spec: TensorSpec) -> int:
+    bank, (chip, buffer) = parse_integer(words, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
     if bank >= chip.banks(buffer):
         raise FieldError("bank", f"{chip.name} has no {buffer} bank {bank}; use 0 to {chip.banks(buffer) - 1}")
     return bank
 
 
-def _address(words: Words) -> int:
+def _parse_address(words: FormFields) -> int:
     text = words["address"].strip().lower()
     if not text.startswith("0x"):
-        return number(words, "address", 0)
+        return parse_integer(words, "address", 0)
     try:
         return int(text[:18], 16)
     except ValueError:
-        raise FieldError("address", f"{words['address']!r} is no address; write 1048640 or 0x100040") from None
+        raise FieldError("address", f"{words['address']!r} is not an address; write 1048640 or 0x100040") from None
 
 
 def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
-    """Return the first element of a page that is data, None if all of it is padding."""
+    """Return the first element of a page that is data, or None if the page is all padding."""
     if not 0 <= page < spec.num_pages:
-        raise FieldError("page", f"there is no page {page}; pages are 0 to {spec.num_pages - 1}")
+        raise FieldError("page", f"page {page} does not exist; pages are 0 to {spec.num_pages - 1}")
     for start in range(0, spec.page_elements, spec.page_shape[1]):
         coordinate, is_data = coordinate_of(spec, page, start)
         if is_data:
@@ -196,26 +193,27 @@ def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
     return None
 
 
-def core(words: Words) -> dict[str, Any]:
-    """Return what one core or bank holds: its pages, in runs that follow each other, with their addresses.
+def describe_core(words: FormFields) -> dict[str, Any]:
+    """Return what one core or bank holds: its pages in consecutive runs, with their addresses.
 
     >>> words = {"shape": "128x64", "memory": "height_sharded", "buffer": "l1", "grid": "2x1", "chip": "n150"}
-    >>> core({**words, "core": "1,0"})["rows"][0]["pages"]
+    >>> describe_core({**words, "core": "1,0"})["rows"][0]["pages"]
     '4 to 7'
     """
-    spec = require_place(drawable(spec_of(words)))
+    spec = require_placement(require_drawable(parse_spec(words)))
     chip, buffer = spec.known_chip, spec.memory.buffer_type
     if words.get("core"):
-        place = (*numbers(words, "core", "0,0", 2), 0)[:2]
+        place = (*parse_integers(words, "core", "0,0", 2), 0)[:2]
         try:
             bank = chip.bank_of(place, buffer)
         except TilewrightError as problem:
             raise FieldError("core", str(problem)) from None
     else:
-        bank = _bank(words, spec)
+        bank = _parse_bank(words, spec)
     if spec.num_pages > MOST_LISTED:
         raise FieldError(
-            "shape", f"{spec.num_pages} pages are too many to list ({MOST_LISTED}); look at single elements instead"
+            "shape",
+            f"{spec.num_pages} pages are more than can be listed ({MOST_LISTED}); look at single elements instead",
         )
     try:
         table = spec.pages()
@@ -231,21 +229,21 @@ def core(words: Words) -> dict[str, Any]:
         "pages": len(pages),
         "bytes": len(pages) * spec.aligned_page_bytes,
         "bank_bytes": chip.bank_bytes(buffer),
-        "rows": _held(spec, pages, table.address[pages]),
-        "more": max(0, _runs(pages, table.address[pages], spec).size - MOST_ROWS),
+        "rows": _page_rows(spec, pages, table.address[pages]),
+        "more": max(0, _run_starts(pages, table.address[pages], spec).size - MOST_ROWS),
     }
 
 
-def _runs(pages: Any, address: Any, spec: TensorSpec) -> Any:
-    """Return where runs of pages start that follow each other in number and in address."""
+def _run_starts(pages: Any, address: Any, spec: TensorSpec) -> Any:
+    """Return where each run of consecutive pages at consecutive addresses starts."""
     if not len(pages):
         return np.zeros(0, dtype=np.int64)
     broken = (np.diff(pages) != 1) | (np.diff(address) != spec.aligned_page_bytes)
     return np.concatenate([[0], np.flatnonzero(broken) + 1])
 
 
-def _held(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
-    starts = _runs(pages, address, spec)
+def _page_rows(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
+    starts = _run_starts(pages, address, spec)
     if not starts.size:
         return []
     ends = np.append(starts[1:], len(pages))
@@ -258,7 +256,7 @@ def _held(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
                 "page": first,
                 "pages": str(first) if first == last else f"{first} to {last}",
                 "shard": None if shards is None else int(shards[first]),
-                "matrix": _box(spec, first),
+                "matrix": _page_origin(spec, first),
                 "address": int(address[start]),
                 "end": int(address[end - 1]) + spec.aligned_page_bytes,
             }
@@ -266,15 +264,15 @@ def _held(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _box(spec: TensorSpec, page: int) -> str:
+def _page_origin(spec: TensorSpec, page: int) -> str:
     high, wide = spec.page_shape
     across = max(1, spec.physical_shape[1] // wide)
     return f"row {page // across * high}, column {page % across * wide}"
 
 
-QUESTIONS: dict[str, Callable[[Words], dict[str, Any]]] = {
-    "choices": choices,
-    "placement": placement,
-    "element": element,
-    "core": core,
+ANSWERS: dict[str, Callable[[FormFields], dict[str, Any]]] = {
+    "choices": list_choices,
+    "placement": describe_placement,
+    "element": describe_element,
+    "core": describe_core,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page shows: scenes of what its fields spell, drawn for it."""
+"""The pictures of the explorer: scenes of what the form describes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,24 @@ from ...errors import TilewrightError
 from ...layout import parse
 from ...memory import Allocator, TensorSpec
 from ...tiling import Schedule, Tiler
-from ..dispatch import scene_of
 from ..html import panel_data, panel_markup
 from ..scene import Fact, Scene
+from ..scene_registry import scene_of
 from ..scenes.memory_maps import memory_scene
 from ..scenes.schedules import schedule_scene
 from ..scenes.specs import spec_scene
 from ..scenes.tilers import tiler_scene
-from .questions import FieldError, Words, by, drawable, number, numbers, require_place, size, spec_of
+from .form import (
+    FieldError,
+    FormFields,
+    format_extents,
+    parse_bytes,
+    parse_integer,
+    parse_integers,
+    parse_spec,
+    require_drawable,
+    require_placement,
+)
 
 MOST_BUFFERS = 16
 MOST_TILES_DRAWN = 24
@@ -27,45 +37,45 @@ MOST_SIDE = 64  # rows and columns of a picture on the page
 MOST_TILE_SIDE = 32  # of the tiles of a pipeline, which only accompany its schedule
 
 
-def placement_picture(words: Words) -> Scene:
+def placement_picture(words: FormFields) -> Scene:
     """Return the pages of the spec, and the banks or cores that hold them.
 
     >>> len(placement_picture({"shape": "64x64", "chip": "n150"}).panels)
     2
     """
-    spec = require_place(drawable(spec_of(words)))
+    spec = require_placement(require_drawable(parse_spec(words)))
     return spec_scene(spec, side=MOST_SIDE)
 
 
-def memory_picture(words: Words) -> Scene:
-    """Return the memory that the spec lies in, with its circular buffers below it.
+def memory_picture(words: FormFields) -> Scene:
+    """Return the memory map of the spec, with circular buffers.
 
     >>> memory_picture({"shape": "64x64", "buffer": "l1", "chip": "n150"}).panels[0].unit
     'bytes'
     """
-    spec = require_place(drawable(spec_of(words)))
+    spec = require_placement(require_drawable(parse_spec(words)))
     allocator = Allocator(spec.known_chip)
     block = allocator.allocate(spec)
-    names = {block.number: f"{by(spec.shape.logical)} {spec.dtype}"}
-    circular = size(words, "circular")
+    names = {block.number: f"{format_extents(spec.shape.logical)} {spec.dtype}"}
+    circular = parse_bytes(words, "circular")
     if circular and spec.memory.buffer_type.is_l1:
         taken = allocator.reserve(allocator.start("l1"), circular, "l1")
         names[taken.number] = "circular buffers"
     return memory_scene(allocator, buffer_type=spec.memory.buffer_type, names=names, whole=bool(circular))
 
 
-def pipeline_tiler(words: Words) -> Tiler:
-    """Return the tiles in which a pipeline would move the tensor.
+def pipeline_tiler(words: FormFields) -> Tiler:
+    """Return the tiler of the pipeline in the form.
 
     >>> pipeline_tiler({"shape": "64x64", "tile_moved": "32x64", "chip": "n150"}).count
     2
     """
-    spec = spec_of(words)
+    spec = parse_spec(words)
     shape = spec.shape.logical or (1,)
-    tile = numbers(words, "tile_moved", by(shape)) or _usual_tile(spec)
+    tile = parse_integers(words, "tile_moved", format_extents(shape)) or _default_tile(spec)
     if len(tile) < len(shape):
         tile = (1,) * (len(shape) - len(tile)) + tile
-    overlap = number(words, "overlap", 0)
+    overlap = parse_integer(words, "overlap", 0)
     halo = (0,) * (len(shape) - min(2, len(shape))) + (overlap,) * min(2, len(shape))
     try:
         return Tiler(shape, tile, overlap=halo)
@@ -73,14 +83,14 @@ def pipeline_tiler(words: Words) -> Tiler:
         raise FieldError("tile_moved", str(problem)) from None
 
 
-def _usual_tile(spec: TensorSpec) -> tuple[int, ...]:
+def _default_tile(spec: TensorSpec) -> tuple[int, ...]:
     shape = spec.shape.logical
     rows = min(shape[-2], spec.tile.height) if len(shape) > 1 else 1
     return ((1,) * (len(shape) - 2) + (rows, shape[-1])) if len(shape) > 1 else shape or (1,)
 
 
-def tiles_picture(words: Words) -> Scene:
-    """Return the tiles that a pipeline moves.
+def tiles_picture(words: FormFields) -> Scene:
+    """Return the tiles of the pipeline in the form.
 
     >>> tiles_picture({"shape": "64x64", "chip": "n150"}).title
     '64 x 64 in tiles of 32 x 64'
@@ -88,55 +98,57 @@ def tiles_picture(words: Words) -> Scene:
     return tiler_scene(pipeline_tiler(words), side=MOST_TILE_SIDE)
 
 
-def schedule_picture(words: Words) -> Scene:
-    """Return how a pipeline would move the tensor, tile by tile.
+def schedule_picture(words: FormFields) -> Scene:
+    """Return the schedule of the pipeline in the form.
 
     >>> schedule_picture({"shape": "64x64", "scheme": "duplex", "chip": "n150"}).title
     'duplex buffering'
     """
     scheme = words.get("scheme") or "double"
-    depth = number(words, "depth", 3 if scheme in ("buffered", "direct") else 2)
+    depth = parse_integer(words, "depth", 3 if scheme in ("buffered", "direct") else 2)
     if not 1 <= depth <= MOST_BUFFERS:
-        raise FieldError("depth", f"a depth of {depth} is not drawn; use 1 to {MOST_BUFFERS}")
-    times = numbers(words, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
+        raise FieldError("depth", f"depth {depth} is too large to draw; use 1 to {MOST_BUFFERS}")
+    times = parse_integers(words, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
     if len(times) != 3 or not all(times):
-        raise FieldError("times", f"{words.get('times')!r}: give the times of import, compute and export, as 1x2x1")
+        raise FieldError(
+            "times", f"{words.get('times')!r}: expected the times of import, compute and export, such as 1x2x1"
+        )
     tiler = pipeline_tiler(words)
     tiles = tiler.count
     if not tiles:
-        raise FieldError("shape", "a tensor without elements has no tiles; give every dimension at least 1")
+        raise FieldError("shape", "the tensor has no elements; give every dimension at least 1")
     try:
         schedule = Schedule(scheme, min(tiles, 1 << 40), depth=2 if scheme == "double" else depth)
     except TilewrightError as problem:
         raise FieldError("scheme", str(problem)) from None
     scene = schedule_scene(schedule, times=times, tiles=MOST_TILES_DRAWN)
-    return replace(scene, facts=(*scene.facts, _buffers(spec_of(words), tiler, schedule)))
+    return replace(scene, facts=(*scene.facts, _buffer_fact(parse_spec(words), tiler, schedule)))
 
 
-def _buffers(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
-    """Return what the buffers of a pipeline take of a core, if elements take as much there as in the tensor."""
+def _buffer_fact(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
+    """Return how much L1 the buffers of a pipeline take, if elements have the format of the tensor."""
     each = -(-prod(tiler.largest) * spec.page_bytes // spec.page_elements)
-    total, room = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
-    words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {room} in the L1 of a core"
-    return Fact("buffers take", words, "good" if total <= room else "bad")
+    total, available = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
+    words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {available} in the L1 of a core"
+    return Fact("buffers", words, "good" if total <= available else "bad")
 
 
-def layout_picture(words: Words) -> Scene:
-    """Return the picture of a layout that is written out.
+def layout_picture(words: FormFields) -> Scene:
+    """Return the picture of the layout in the form.
 
     >>> layout_picture({"notation": "(4,8):(8,1)"}).title
     '(4,8):(8,1)'
     """
     text = words.get("notation", "").strip()
     if not text:
-        raise FieldError("notation", "type a layout, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
+        raise FieldError("notation", "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
     try:
         return scene_of(parse(text), side=MOST_SIDE)
     except (TilewrightError, TypeError) as problem:
         raise FieldError("notation", str(problem)) from None
 
 
-PICTURES: dict[str, Callable[[Words], Scene]] = {
+PICTURES: dict[str, Callable[[FormFields], Scene]] = {
     "placement": placement_picture,
     "memory": memory_picture,
     "tiles": tiles_picture,
@@ -145,11 +157,11 @@ PICTURES: dict[str, Callable[[Words], Scene]] = {
 }
 
 
-def drawn(scene: Scene) -> dict[str, Any]:
-    """Return a scene for the page: every panel as SVG, with the data that pointing at it tells.
+def render_for_page(scene: Scene) -> dict[str, Any]:
+    """Return a scene for the page: every panel as SVG, with the data shown on pointing.
 
     >>> from tilewright import row_major
-    >>> sorted(drawn(scene_of(row_major(2, 2))))
+    >>> sorted(render_for_page(scene_of(row_major(2, 2))))
     ['facts', 'note', 'panels', 'title']
     """
     return {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the explorer: this machine only, reading only, everything bounded, every question with a key.
+"""The server of the explorer: local, read-only, bounded; every query needs a key.
 
-The page itself is a handful of files that hold nothing secret. Questions need the key, which the address printed in
-the terminal carries in its fragment: browsers do not send fragments, so that the key is in no request line, log or
-referrer. The page keeps it and sends it as a header, which no other site can do.
+The files of the page hold nothing secret. Queries need the key, which is in the fragment of the printed address:
+browsers do not send fragments, so the key is in no request line, log or referrer. The page sends it as a header, which
+other sites cannot do.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ... import __version__
 from ...errors import TilewrightError
-from ..data import to_json
 from ..html import to_html
-from ..scene import Scene
+from ..scene import Scene, to_json
 from ..svg import to_svg
-from .answers import QUESTIONS
-from .pictures import PICTURES, drawn
-from .questions import FieldError, Words
+from .answers import ANSWERS
+from .form import FieldError, FormFields
+from .pictures import PICTURES, render_for_page
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next
@@ -40,8 +39,8 @@ KEY_HEADER = "X-Tilewright-Key"
 LONGEST_TARGET = 8192  # characters of a request's path and query
 MOST_FIELDS = 40
 MOST_CONNECTIONS = 32
-MOST_AT_ONCE = 2  # answers worked on at a time: they are arithmetic, and more threads would not make them faster
-PATIENCE = 15.0  # seconds for a request to arrive, and for a turn
+MOST_AT_ONCE = 2  # queries answered at a time: they are CPU-bound
+TIMEOUT = 15.0  # seconds for a request to arrive, and for its turn
 
 _KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -71,7 +70,7 @@ _HEADERS = {
 
 
 def page_files() -> dict[str, tuple[bytes, str]]:
-    """Return the files of the page by their paths, each with its type: there are no others.
+    """Return the files of the page by path, each with its content type.
 
     >>> sorted(page_files())[:3]
     ['/', '/asking.js', '/chain.js']
@@ -83,16 +82,16 @@ def page_files() -> dict[str, tuple[bytes, str]]:
     return {"/": found.pop("/index.html"), **found}
 
 
-class RefusedError(Exception):
-    """A request that is not answered: its status and why."""
+class RequestRefusedError(Exception):
+    """A request that is refused, with its status and the reason."""
 
-    def __init__(self, status: HTTPStatus, why: str) -> None:
-        super().__init__(why)
-        self.status, self.why = status, why
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
 
 
 class Explorer(ThreadingHTTPServer):
-    """The explorer on a port of this machine; 0 takes any that is free. Serve with `start` or `serve_forever`.
+    """The explorer on a local port (0 for any free one); run it with `start` or `serve_forever`.
 
     >>> with Explorer(port=0) as explorer:
     ...     explorer.url.startswith("http://127.0.0.1:"), len(explorer.key) >= 32
@@ -100,25 +99,25 @@ class Explorer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    allow_reuse_address = sys.platform != "win32"  # where it would let another program take the port over
-    request_queue_size = 64  # more than all connections, or a burst of them waits a second to be tried again
+    allow_reuse_address = sys.platform != "win32"  # there it would let another program take over the port
+    request_queue_size = 64  # more than all connections, so that a burst is not delayed
 
     def __init__(self, port: int = PORT) -> None:
         self.key = secrets.token_urlsafe(32)
         self.files = page_files()
         self.working = threading.BoundedSemaphore(MOST_AT_ONCE)
         self._lock = threading.Lock()
-        self._waiting: dict[Any, None] = {}  # connections without a whole request, longest first
+        self._waiting: dict[Any, None] = {}  # connections without a complete request, oldest first
         self._answering: set[Any] = set()
         try:
             super().__init__((HOST, port), _Handler)
         except OSError:
-            if port != PORT:  # somebody chose it
+            if port != PORT:  # the user chose it
                 raise
             super().__init__((HOST, 0), _Handler)
 
     def server_bind(self) -> None:
-        """Take the port, without asking the network what this machine is called, as the base class would."""
+        """Bind the port without looking up the host name, as the base class would."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, int(self.server_address[1])
 
@@ -133,7 +132,7 @@ class Explorer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/"
 
     def link(self, fragment: str = "") -> str:
-        """Return the address that opens the page: with the key, and what it should show at first.
+        """Return the address of the page with the key and the initial `fragment`.
 
         >>> with Explorer(port=0) as explorer:
         ...     explorer.link("shape=4x8").endswith(f"#key={explorer.key}&shape=4x8")
@@ -142,7 +141,7 @@ class Explorer(ThreadingHTTPServer):
         return f"{self.url}#key={self.key}" + (f"&{fragment}" if fragment else "")
 
     def start(self) -> threading.Thread:
-        """Return the thread that serves, after starting it; `shutdown` ends it.
+        """Start serving in a thread and return it; `shutdown` stops it.
 
         >>> with Explorer(port=0) as explorer:
         ...     thread = explorer.start()
@@ -154,9 +153,9 @@ class Explorer(ThreadingHTTPServer):
         return thread
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own; where there are too many, the one that waits longest is closed.
+        """Serve a connection in its own thread; if there are too many, close the one that has waited longest.
 
-        A browser sends its request at once, so that whoever drips bytes makes way for it.
+        A browser sends its request at once, so slow clients are closed first.
         """
         with self._lock:
             full = len(self._waiting) + len(self._answering) >= MOST_CONNECTIONS
@@ -166,14 +165,14 @@ class Explorer(ThreadingHTTPServer):
             if not full or oldest is not None:
                 self._waiting[request] = None
         if oldest is not None:
-            _hang_up(oldest)  # its thread notices, and ends
+            _close_connection(oldest)  # its thread notices, and ends
         if full and oldest is None:
             self.shutdown_request(request)
         else:
             super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, and forget it at its end."""
+        """Serve a connection and remove it at its end."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -183,7 +182,7 @@ class Explorer(ThreadingHTTPServer):
 
     @contextmanager
     def answering(self, request: Any) -> Iterator[None]:
-        """Keep a connection open while a request that came over it is answered."""
+        """Mark a connection as busy while its request is answered."""
         with self._lock:
             self._waiting.pop(request, None)
             self._answering.add(request)
@@ -195,53 +194,55 @@ class Explorer(ThreadingHTTPServer):
                 self._waiting[request] = None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a browser that goes away is no error of the explorer."""
+        """Ignore errors of connections: a browser may disconnect at any time."""
 
 
-def _hang_up(request: Any) -> None:
+def _close_connection(request: Any) -> None:
     with suppress(OSError):  # it is gone already
         request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: Explorer
-    timeout = PATIENCE
-    disable_nagle_algorithm = True  # or the body of an answer waits 40 ms for the headers to be acknowledged
+    timeout = TIMEOUT
+    disable_nagle_algorithm = True  # otherwise a response waits 40 ms for its headers to be acknowledged
     wbufsize = -1  # headers and body go out together
     protocol_version = "HTTP/1.1"
     server_version, sys_version = f"tilewright/{__version__}", ""
 
     def do_GET(self) -> None:
-        """Answer a request, or say why not."""
+        """Answer a request."""
         with self.server.answering(self.request):
             try:
                 self._check()
                 self._route()
-            except RefusedError as refused:
+            except RequestRefusedError as refused:
                 self.close_connection = True
-                self._send(refused.status, _json({"error": refused.why, "field": None}), "application/json")
+                self._send(refused.status, _json({"error": refused.reason, "field": None}), "application/json")
 
     def do_HEAD(self) -> None:
-        """Answer a request without its body."""
+        """Answer a request without a body."""
         self.do_GET()
 
     def _check(self) -> None:
-        """Refuse whatever a browser showing our page would not send."""
+        """Refuse requests that a browser showing our page would not send."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
         named = self.headers.get_all("Host") or []
-        # A name that somebody else made point to this machine is not this machine.
+        # Refuse other host names that resolve to this machine (DNS rebinding).
         if len(named) != 1 or named[0].strip().lower() not in hosts:
-            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"this is not that host; use {self.server.url}")
+            raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"unknown host; use {self.server.url}")
         if len(self.path) > LONGEST_TARGET:
-            raise RefusedError(HTTPStatus.REQUEST_URI_TOO_LONG, f"a request has at most {LONGEST_TARGET} characters")
+            raise RequestRefusedError(
+                HTTPStatus.REQUEST_URI_TOO_LONG, f"the request is longer than {LONGEST_TARGET} characters"
+            )
         length = self.headers.get("Content-Length", "0").strip()
         if self.headers.get("Transfer-Encoding") or length != "0":
-            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "requests have no body: everything is read-only")
+            raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "requests must not have a body")
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._navigates():
-            raise RefusedError(HTTPStatus.FORBIDDEN, "another site may not ask")
+            raise RequestRefusedError(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
 
     def _navigates(self) -> bool:
-        """Return whether somebody followed a link to the page, from wherever: that is what links are for."""
+        """Return whether the request follows a link to the page, which any site may have."""
         return self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
 
     def _route(self) -> None:
@@ -251,44 +252,46 @@ class _Handler(BaseHTTPRequestHandler):
             return
         parts = target.path.split("/")
         if len(parts) != 4 or parts[1] != "ask" or parts[2] not in ("words", "picture", "export"):
-            raise RefusedError(HTTPStatus.NOT_FOUND, "there is nothing here")
-        room, name = parts[2:]
+            raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
+        endpoint, name = parts[2:]
         given = self.headers.get(KEY_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.key.encode()):
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, "the key is missing or old; open what the terminal shows")
-        self._answer(room, name, self._words(target.query))
+            raise RequestRefusedError(
+                HTTPStatus.UNAUTHORIZED, "the key is missing or outdated; open the address that the terminal shows"
+            )
+        self._answer(endpoint, name, self._parse_query(target.query))
 
-    def _words(self, query: str) -> Words:
+    def _parse_query(self, query: str) -> FormFields:
         try:
             pairs = parse_qsl(query, max_num_fields=MOST_FIELDS, errors="strict")
         except (ValueError, UnicodeDecodeError):
-            why = f"the question cannot be read, or has over {MOST_FIELDS} fields"
-            raise RefusedError(HTTPStatus.BAD_REQUEST, why) from None
+            reason = f"the query cannot be parsed, or has more than {MOST_FIELDS} fields"
+            raise RequestRefusedError(HTTPStatus.BAD_REQUEST, reason) from None
         return dict(pairs)
 
-    def _answer(self, room: str, name: str, words: Words) -> None:
+    def _answer(self, endpoint: str, name: str, words: FormFields) -> None:
         stem, _, suffix = name.partition(".")
-        known = QUESTIONS if room == "words" else PICTURES
-        if stem not in known or (suffix not in _EXPORTS if room == "export" else suffix):
-            raise RefusedError(HTTPStatus.NOT_FOUND, "there is nothing here")
-        if not self.server.working.acquire(timeout=PATIENCE):
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many questions at once; ask again")
+        known = ANSWERS if endpoint == "words" else PICTURES
+        if stem not in known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
+            raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
+        if not self.server.working.acquire(timeout=TIMEOUT):
+            raise RequestRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many queries at once; try again")
         try:
             found = known[stem](words)
-            if isinstance(found, Scene) and room == "export":
+            if isinstance(found, Scene) and endpoint == "export":
                 render, kind = _EXPORTS[suffix]
                 body = render(found).encode("utf-8")
             else:
-                body, kind = _json(drawn(found) if isinstance(found, Scene) else found), "application/json"
+                body, kind = _json(render_for_page(found) if isinstance(found, Scene) else found), "application/json"
         except TilewrightError as problem:
             field = problem.field if isinstance(problem, FieldError) else None
             self._send(
                 HTTPStatus.UNPROCESSABLE_ENTITY, _json({"error": str(problem), "field": field}), "application/json"
             )
             return
-        except Exception as problem:  # nobody foresaw it: the page says so, and the server goes on
-            why = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, _json({"error": why, "field": None}), "application/json")
+        except Exception as problem:  # unexpected: the page shows it, and the server goes on
+            reason = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, _json({"error": reason, "field": None}), "application/json")
             return
         finally:
             self.server.working.release()
@@ -308,15 +311,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what the base class refuses, such as other methods, with the same headers."""
+        """Answer what the base class refuses, such as unknown methods, with our headers."""
         self.close_connection = True
         status = HTTPStatus(code)
-        if status is HTTPStatus.NOT_IMPLEMENTED:  # what the base class says of every method that it does not know
+        if status is HTTPStatus.NOT_IMPLEMENTED:  # the base class's answer to unknown methods
             status = HTTPStatus.METHOD_NOT_ALLOWED
         self._send(status, _json({"error": message or status.phrase, "field": None}), "application/json")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
-        """Say nothing: the terminal belongs to whoever started the explorer."""
+        """Do not log requests to the terminal."""
 
 
 def _json(data: Any) -> bytes:

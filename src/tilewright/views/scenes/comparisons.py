@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenes of comparisons: where two tensors differ, block by block, and how all tensors of two files do."""
+"""The scenes of comparisons: where two tensors differ, and how all tensors of two files differ."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from ...compare import Comparison, TensorComparison
 from ...errors import LayoutError
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
-from ..sheet import SIDE
-from .blocks import largest_of_cells
+from .block_formats import largest_of_cells
 
 
-def comparison_scene(found: TensorComparison, *, side: int = SIDE, title: str = "") -> Scene:
+def comparison_scene(found: TensorComparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return a heat map of the largest error of every block of a tensor, with the figures of the comparison.
 
     >>> import tilewright as tw
@@ -64,7 +64,7 @@ def _facts(found: TensorComparison) -> list[Fact]:
     return facts
 
 
-def comparisons_scene(found: Comparison, *, side: int = SIDE, title: str = "") -> Scene:
+def comparisons_scene(found: Comparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the relative error of every tensor of two files as a heat map, one row each, the worst first.
 
     >>> import tilewright as tw
@@ -76,7 +76,7 @@ def comparisons_scene(found: Comparison, *, side: int = SIDE, title: str = "") -
         return comparison_scene(found.tensors[0], side=side, title=title)
     ranked = sorted(found.tensors, key=lambda each: (-bool(each.problem), -each.relative_rms))[:side]
     if not ranked:
-        raise LayoutError(f"{found.a} and {found.b} have no tensor in common: there is nothing to see")
+        raise LayoutError(f"{found.a} and {found.b} have no tensor in common; nothing to draw")
     values = [None if each.problem else each.relative_rms for each in ranked]
     grid = Grid(
         len(ranked),
@@ -96,7 +96,66 @@ def comparisons_scene(found: Comparison, *, side: int = SIDE, title: str = "") -
     ]
     worst = found.worst
     facts += [Fact("worst", worst.name), *_facts(worst)] if worst is not None and worst.unequal else []
-    left = len(found.tensors) - len(ranked)
+    omitted = len(found.tensors) - len(ranked)
     return Scene(
-        title or f"{found.a} and {found.b}", (grid,), tuple(facts), f"{left} more are not shown." if left else ""
+        title or f"{found.a} and {found.b}", (grid,), tuple(facts), f"{omitted} more are not shown." if omitted else ""
     )
+
+
+def difference_scene(
+    expected: Any, found: Any, *, tolerance: float = 0.0, side: int = MAX_SIDE, title: str = ""
+) -> Scene:
+    """Return a heat map of the absolute difference of two arrays of the same shape, with the worst element marked.
+
+    Leading dimensions are stacked. Elements that are NaN in both are equal; NaN in one counts as infinite.
+
+    >>> scene = difference_scene(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 0.5, 0]]))
+    >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]
+    ((0.0, 0.0, 0.0, 0.0, 0.5, 0.0), ['1 of 6 (16.7%)', '0.5 at (1, 1): 0 expected, 0.5 found'])
+    """
+    before, after = np.asarray(expected, dtype=np.float64), np.asarray(found, dtype=np.float64)
+    if before.shape != after.shape or not before.size:
+        raise LayoutError(
+            f"shapes {before.shape} and {after.shape} cannot be compared; they must be equal, and not empty"
+        )
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(after - before)
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    distance = np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
+    cells, step = largest_of_cells(distance, side)
+    worst = int(distance.argmax())
+    width = before.shape[-1] if before.ndim else 1
+    mark = Outline(worst // width // step[0], worst % width // step[1], 1, 1, "mark", "worst")
+    rows, columns = cells.shape
+    grid = Grid(
+        rows,
+        columns,
+        (Field("difference", tuple(cells.reshape(-1).tolist()), "heat"),),
+        title="absolute difference",
+        color="difference",
+        label="difference",
+        outlines=(mark,) if distance.max() else (),
+        row_axis="row",
+        column_axis="column",
+        block=step,
+    )
+    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} elements and shows the largest."
+    shape = " x ".join(map(str, before.shape))
+    facts = _difference_facts(before, after, distance, worst, tolerance)
+    return Scene(title or f"differences of {shape}", (grid,), tuple(facts), note)
+
+
+def _difference_facts(before: Any, after: Any, distance: Any, worst: int, tolerance: float) -> list[Fact]:
+    apart = int(np.count_nonzero(distance > tolerance))
+    at = tuple(int(k) for k in np.unravel_index(worst, distance.shape))
+    values = f"{before.flat[worst]:.6g} expected, {after.flat[worst]:.6g} found"
+    finite = distance[np.isfinite(distance)]
+    return [
+        Fact(
+            "differ" + (f" by more than {tolerance:g}" if tolerance else ""),
+            f"{apart} of {distance.size} ({apart / distance.size:.1%})",
+            "bad" if apart else "good",
+        ),
+        Fact("largest", f"{distance.flat[worst]:.6g} at {at}: {values}"),
+        Fact("rms", f"{float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0:.6g}"),
+    ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a layout: every coordinate on a sheet, and every place in memory, tied to each other."""
+"""The scene of a layout: its coordinates and its memory side by side, linked cell by cell."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis import contiguous_runs, padding_share
 from ...errors import LayoutError
 from ...layout import InverseLayout, Layout, LayoutLike, is_injective
 from ...layout.layout_like import require_layout
-from ..access import contiguous_runs, padding_share
-from ..colours import CATEGORIES
+from ..color_scales import CATEGORIES
+from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene
-from ..sheet import SIDE, Sheet, spread
-from .places import places_grid
 
 _MOST_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
 _EXTRAS = ("tile", "row", "column")
 
 
 def layout_scene(
-    layout: LayoutLike, *, color: str = "", label: str = "", memory: bool = True, side: int = SIDE, title: str = ""
+    layout: LayoutLike, *, color: str = "", label: str = "", memory: bool = True, side: int = MAX_SIDE, title: str = ""
 ) -> Scene:
-    """Return the scene of any layout: offsets or named axes, nested coordinates, padding, and memory beside it.
+    """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
-    `color` and `label` choose the attributes that are painted and written: `offset`, or the name of an axis, or `tile`,
+    `color` and `label` choose the attributes that are drawn: `offset`, or the name of an axis, or `tile`,
     `row`, `column`, `coordinate`.
 
     >>> from tilewright import row_major
@@ -34,37 +33,40 @@ def layout_scene(
     (['coordinates', 'memory'], 21)
     """
     require_layout(layout, "layout_scene")
-    sheet = spread(layout, side)
-    panels = sheet_panels(sheet, (), color, label, memory)
-    return Scene(title or title_of(layout), panels, tuple(layout_facts(layout)), note_of(sheet))
+    sheet = sample_layout(layout, side)
+    panels = layout_panels(sheet, (), color, label, memory)
+    return Scene(title or layout_title(layout), panels, tuple(layout_facts(layout)), block_note(sheet))
 
 
-def sheet_panels(
-    sheet: Sheet,
+def layout_panels(
+    sheet: LayoutGrid,
     extra: tuple[Field, ...] = (),
     color: str = "",
     label: str = "",
     memory: bool = True,
-    lanes: tuple[int, ...] = (0,),
+    scalars: tuple[int, ...] = (0,),
     padding: bool = True,
 ) -> tuple[Grid, ...]:
-    """Return the coordinates of a sheet as a grid, and memory as another one where it can be drawn.
+    """Return the coordinates as a grid, and memory as a second one if it is small enough to draw.
 
-    `extra` are further attributes, `lanes` the places of the scalars of an element, from its first one on, and
+    `extra` are further attributes, `scalars` the offsets of the scalars of an element from its first one, and
     `padding` says whether padding has places.
 
     >>> from tilewright import row_major
-    >>> len(sheet_panels(spread(row_major(2, 2)))), len(sheet_panels(spread(row_major(2, 2)), memory=False))
+    >>> (
+    ...     len(layout_panels(sample_layout(row_major(2, 2)))),
+    ...     len(layout_panels(sample_layout(row_major(2, 2)), memory=False)),
+    ... )
     (2, 1)
     """
     if not sheet.rows * sheet.columns:
-        raise LayoutError(f"{sheet.layout} is empty: there is nothing to see; give every mode an extent of at least 1")
+        raise LayoutError(f"cannot draw {sheet.layout}: it is empty; give every mode an extent of at least 1")
     places = sheet.places()
-    valid, link = sheet.valid(), identity(list(places.values()))
-    fields = [place_field(name, table, valid if sheet.hollow else None) for name, table in places.items()]
+    valid, link = sheet.valid(), link_numbers(list(places.values()))
+    fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in places.items()]
     first = fields[0].name
     color, label = color or first, label or first
-    fields += [_numbered(sheet, name) for name in _EXTRAS if name in (color, label)]
+    fields += [_index_field(sheet, name) for name in _EXTRAS if name in (color, label)]
     if sheet.layout.depth > 1 or "coordinate" in (color, label):
         fields.append(Field("coordinate", tuple(sheet.names())))
     several = len(sheet.extents) > 1
@@ -83,14 +85,14 @@ def sheet_panels(
         column_axis="column" if several else "",
         block=sheet.block,
     )
-    if not memory or not sheet.whole:
+    if not memory or not sheet.is_complete:
         return (grid,)
-    held = places_grid(grid, sheet.elements(), places, link, valid, lanes, padding and not sheet.hollow)
+    held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes)
     return (grid,) if held is None else (grid, held)
 
 
 def place_field(name: str, table: Any, valid: Any = None) -> Field:
-    """Return an axis of places as an attribute of cells: a few values are told apart, many are in order.
+    """Return an axis of places as an attribute of cells: a few values are categories, many are a ramp.
 
     Cells that are not `valid` have no value.
 
@@ -106,8 +108,8 @@ def place_field(name: str, table: Any, valid: Any = None) -> Field:
     return Field(name, values, "category" if few else "ramp")
 
 
-def _numbered(sheet: Sheet, name: str) -> Field:
-    """Return the number of every cell's row, column or tile."""
+def _index_field(sheet: LayoutGrid, name: str) -> Field:
+    """Return the row, column or tile index of every cell."""
     at = np.indices((sheet.rows, sheet.columns))
     if name != "tile":
         k = ("row", "column").index(name)
@@ -118,10 +120,10 @@ def _numbered(sheet: Sheet, name: str) -> Field:
     return Field("tile", tuple(number.reshape(-1).tolist()))
 
 
-def identity(tables: list[Any]) -> Any:
-    """Return a number for each cell, equal where all the tables are.
+def link_numbers(tables: list[Any]) -> Any:
+    """Return a number per cell; cells whose values agree in all tables get the same number.
 
-    >>> identity([np.array([[0, 1, 0]]), np.array([[5, 5, 5]])]).tolist()
+    >>> link_numbers([np.array([[0, 1, 0]]), np.array([[5, 5, 5]])]).tolist()
     [0, 1, 0]
     """
     if len(tables) == 1:
@@ -130,22 +132,22 @@ def identity(tables: list[Any]) -> Any:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def note_of(sheet: Sheet) -> str:
-    """Return what has to be said about a sheet whose cells stand for blocks.
+def block_note(sheet: LayoutGrid) -> str:
+    """Return the note for a grid whose cells stand for blocks.
 
     >>> from tilewright import row_major
-    >>> note_of(spread(row_major(512, 64)))
-    'Each cell stands for 4 x 1 elements, and shows the first of them.'
+    >>> block_note(sample_layout(row_major(512, 64)))
+    'Each cell stands for 4 x 1 elements and shows the first.'
     """
     high, wide = sheet.block
-    return "" if sheet.whole else f"Each cell stands for {high} x {wide} elements, and shows the first of them."
+    return "" if sheet.is_complete else f"Each cell stands for {high} x {wide} elements and shows the first."
 
 
-def title_of(layout: LayoutLike) -> str:
-    """Return a layout as a title: without its padding, which the picture shows, and not too long.
+def layout_title(layout: LayoutLike) -> str:
+    """Return a layout as a title: without padding, and shortened.
 
     >>> from tilewright import pad, Layout
-    >>> title_of(pad(Layout(5), 8))
+    >>> layout_title(pad(Layout(5), 8))
     '8:1'
     """
     words = str(layout).split(" where ")[0]
@@ -153,29 +155,131 @@ def title_of(layout: LayoutLike) -> str:
 
 
 def layout_facts(layout: LayoutLike) -> list[Fact]:
-    """Return what is worth knowing about a layout beside its picture.
+    """Return the facts shown beside the picture of a layout.
 
     >>> from tilewright import row_major
     >>> [(fact.name, fact.value) for fact in layout_facts(row_major(4, 8))][1:4]
-    [('elements', '32'), ('memory', '32 places'), ('contiguous, row by row', '1 run of 32')]
+    [('elements', '32'), ('memory', '32 elements'), ('contiguous, row-major', '1 run of 32')]
     """
     facts = [Fact("layout", str(layout)), Fact("elements", str(layout.size))]
     small = layout.size <= _MOST_COUNTED
     replicas = getattr(layout, "replicas", ())
     if not (small or isinstance(layout, Layout)):
-        pass  # the places of a large composition would have to be counted one by one
+        pass  # a large composition would have to be evaluated at every coordinate
     elif layout.axes:
         facts.append(Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in layout.cosize.items())))
     else:
-        facts.append(Fact("memory", f"{layout.cosize} place{'s' * (layout.cosize != 1)}"))
+        facts.append(Fact("memory", f"{layout.cosize} element{'s' * (layout.cosize != 1)}"))
         if small and not replicas:
-            table = spread(layout, 1 << 62)
-            facts.append(Fact("contiguous, row by row", str(contiguous_runs(table.places()["offset"], table.valid()))))
+            table = sample_layout(layout, 1 << 62)
+            facts.append(Fact("contiguous, row-major", str(contiguous_runs(table.places()["offset"], table.valid()))))
     share = padding_share(layout) if small else 0.0
     if share:
         facts.append(Fact("padding", f"{share:.1%} of the elements"))
     if replicas:
         facts.append(Fact("replicas", ", ".join(f"{count} copies" for count, _ in replicas)))
-    elif small and layout.shape != () and not isinstance(layout, InverseLayout):  # an inverse is by its nature
-        facts.append(Fact("one element a place", "yes" if is_injective(layout) else "no: some places hold several"))
+    elif small and layout.shape != () and not isinstance(layout, InverseLayout):  # an inverse is always injective
+        facts.append(Fact("injective", "yes" if is_injective(layout) else "no: some offsets hold several elements"))
     return facts
+
+
+_MOST = MAX_SIDE * MAX_SIDE
+
+
+def memory_grid(
+    grid: Grid,
+    elements: list[str],
+    places: dict[str, Any],
+    link: Any,
+    valid: Any,
+    scalars: tuple[int, ...] = (0,),
+    padding: bool = True,
+) -> Grid | None:
+    """Return memory as a grid, colored like the grid of coordinates; None if it is too large to draw.
+
+    `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
+    down. `scalars` are the offsets of the scalars of an element from its first one; `padding` says whether padding
+    has places.
+
+    >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
+    >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
+    >>> memory = memory_grid(logical, ["0,0", "0,1"], {"offset": offsets}, offsets.reshape(-1), valid)
+    >>> memory.columns, memory.field("element").values
+    (3, ('0,0', None, '0,1'))
+    """
+    here = np.arange(len(elements)) if padding else np.flatnonzero(valid)
+    if not len(here):
+        return None
+    which = np.repeat(here, len(scalars))  # the cell of each scalar
+    tables = {
+        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in places.items()
+    }
+    (first, across), *others = tables.items()
+    if not others:
+        low, high = int(across.min()), int(across.max())
+        width = _memory_columns(grid.columns, high + 1 - min(low, 0))
+        low -= low % width
+        rows = -(-(high + 1 - low) // width)
+        at = across - low
+        shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
+        names: tuple[str, ...] = tuple(f"+{k}" for k in range(width))
+        axes = ("offset", "")
+    else:
+        columns, column = np.unique(across, return_inverse=True)
+        rest = np.stack([table for _, table in others], axis=1)
+        down, row = np.unique(rest, axis=0, return_inverse=True)
+        at = row.reshape(-1) * len(columns) + column.reshape(-1)
+        shape = (len(down), len(columns))
+        row_names = tuple(",".join(map(str, entry)) for entry in down.tolist())
+        names = tuple(map(str, columns.tolist()))
+        axes = (",".join(name for name, _ in others), first)
+    if shape[0] * shape[1] > _MOST:
+        return None
+    return _build_memory_grid(grid, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes)
+
+
+def _memory_columns(columns: int, size: int) -> int:
+    """Return the number of offsets per row: the number of columns of the layout if it is between 8 and 64."""
+    return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
+
+
+def _build_memory_grid(
+    grid: Grid,
+    elements: list[str],
+    which: Any,
+    at: Any,
+    link: Any,
+    valid: Any,
+    shape: tuple[int, int],
+    row_names: tuple[str, ...],
+    column_names: tuple[str, ...],
+    axes: tuple[str, str],
+) -> Grid:
+    count = shape[0] * shape[1]
+    held: list[Any] = [None] * count
+    painted: list[Any] = [None] * count
+    links: list[Any] = [None] * count
+    data = [False] * count
+    shared = [0] * count
+    values, alive, same = grid.field(grid.color).values, valid.tolist(), link.tolist()
+    for place, k in zip(at.tolist(), which.tolist(), strict=True):
+        shared[place] += 1
+        if held[place] is None or (alive[k] and not data[place]):
+            held[place], painted[place], links[place], data[place] = elements[k], values[k], same[k], alive[k]
+    fields = [Field("element", tuple(held)), Field(grid.color, tuple(painted), grid.field(grid.color).scale)]
+    if max(shared) > 1:
+        fields.append(Field("elements here", tuple(shared), "ramp"))
+    return Grid(
+        *shape,
+        tuple(fields),
+        title="memory",
+        color=grid.color,
+        label="element",
+        valid=() if all(data) else tuple(data),
+        link=tuple(links),
+        row_names=row_names,
+        column_names=column_names,
+        row_axis=axes[0],
+        column_axis=axes[1],
+        hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
+    )

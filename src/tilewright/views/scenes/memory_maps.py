@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of an allocator: which tensor lies where in every bank, what is free, and what is taken and not used."""
+"""The scene of an allocator: the memory map of every bank, with free and unused blocks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...memory import Allocation, Allocator, Device
-from ..scene import Fact, Lanes, Scene, Span
+from ..scene import Fact, Scene, Span, Tracks
 
-UNUSED = "taken, not used"  # a block is taken in all banks, and some hold nothing of the tensor
-_FEW = 16  # lanes on which the word "free" is worth repeating
-_CLOSE_UP = 4  # an axis shows all of a memory, unless what is used takes less than 1/4 of it
+UNUSED = "allocated, unused"  # a block is allocated in all banks, but some hold no page of the tensor
+_MAX_LABELED = 16  # tracks on which the label "free" is repeated
+_CLOSE_UP = 4  # show only the used part if it is less than 1/4 of the memory
 
 
 def memory_scene(
@@ -22,16 +22,16 @@ def memory_scene(
     names: Mapping[int, str] | None = None,
     whole: bool = False,
 ) -> Scene:
-    """Return the map of one memory of a chip: banks as lanes over addresses, with all tensors and free blocks.
+    """Return the map of one memory of a chip: banks as tracks over addresses, with tensors and free blocks.
 
-    Banks that hold the same are one lane, unless `each` asks for every one. `names` names tensors by the number of
-    their allocation. The axis shows the part that is used, or with `whole` the whole memory.
+    Banks with the same contents share a track, unless `each` asks for every bank. `names` names tensors by their
+    allocation number. The axis shows the part that is used, or with `whole` the whole memory.
 
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
     >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
-    >>> (lanes,) = memory_scene(allocator, names={0: "weights"}).panels
-    >>> lanes.names, [(span.label, span.start) for span in lanes.spans if not span.hatched]
+    >>> (tracks,) = memory_scene(allocator, names={0: "weights"}).panels
+    >>> tracks.names, [(span.label, span.start) for span in tracks.spans if not span.hatched]
     (('banks 0 to 63',), [('weights', 1490944)])
     """
     allocator = memory.allocator if isinstance(memory, Device) else memory
@@ -43,24 +43,26 @@ def memory_scene(
     free = _free_blocks(view.allocations, start, end)
     low, high = (start, end) if whole else _shown(view.allocations, start, end)
     spans: list[Span] = []
-    for lane, (_, used) in enumerate(groups):
+    for track, (_, used) in enumerate(groups):
         for block in view.allocations:
             label = labels[block.number]
             note = f"{label}: {block.address} to {block.end}, {block.size} bytes"
             if block.number in used:
-                spans.append(Span(lane, block.address, block.end, label, label, note=note, link=block.number))
+                spans.append(Span(track, block.address, block.end, label, label, note=note, link=block.number))
             else:
-                note = f"{note}; taken in this bank, and not used"
-                spans.append(Span(lane, block.address, block.end, "", UNUSED, True, note, block.number))
+                note = f"{note}; allocated in this bank, but unused"
+                spans.append(Span(track, block.address, block.end, "", UNUSED, True, note, block.number))
         for first, last in free:
             first, last = max(first, low), min(last, high)
             if first < last:
                 note = f"free: {first} to {last}, {last - first} bytes"
-                spans.append(Span(lane, first, last, "free" if len(groups) <= _FEW else "", "free", True, note))
+                spans.append(
+                    Span(track, first, last, "free" if len(groups) <= _MAX_LABELED else "", "free", True, note)
+                )
     title = f"{view.buffer_type} of {allocator.chip.name}"
-    lanes = Lanes(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
+    tracks = Tracks(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
     note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
-    return Scene(title, (lanes,), tuple(_facts(view, free, {used for _, used in groups})), note)
+    return Scene(title, (tracks,), tuple(_facts(view, free, {used for _, used in groups})), note)
 
 
 def _name(block: Allocation, names: Mapping[int, str]) -> str:

@@ -6,15 +6,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...copying import Plan
+from ..layout_grid import MAX_SIDE, sample_layout
 from ..scene import Fact, Field, Grid, Scene
-from ..sheet import SIDE, spread
-from .layouts import note_of, sheet_panels
+from .layouts import block_note, layout_panels
 
 _MOST_NESTS = 4  # of the loop nests, those that are written out
 _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 
-def plan_scene(plan: Plan, *, side: int = SIDE) -> Scene:
+def plan_scene(plan: Plan, *, side: int = MAX_SIDE) -> Scene:
     """Return both memories of a plan, painted by where elements lie in the source, so that the move can be followed.
 
     Memories too large to draw are shown as coordinates, in blocks, painted by place.
@@ -26,22 +26,25 @@ def plan_scene(plan: Plan, *, side: int = SIDE) -> Scene:
     >>> target.title, target.field("element").values, target.field("source").values
     ('target: int8', ('0,0', '1,0', '0,1', '1,1', '0,2', '1,2'), (0, 3, 1, 4, 2, 5))
     """
-    target = spread(plan.target.layout, side)
-    source = spread(plan.source.layout, side, None if target.whole else target.block)  # to be compared cell by cell
+    target = sample_layout(plan.target.layout, side)
+    block = None if target.is_complete else target.block  # the same for both, to compare them cell by cell
+    source = sample_layout(plan.source.layout, side, block)
     titles = [f"{role}: {place.format}" for role, place in (("source", plan.source), ("target", plan.target))]
-    before, after = sheet_panels(source), sheet_panels(target)
+    before, after = layout_panels(source), layout_panels(target)
     if len(before) == len(after) == 2:
-        panels = _painted(before[1], after[1], titles)
+        panels = _color_by_source(before[1], after[1], titles)
     else:
         cells = tuple(range(target.rows * target.columns))
         panels = tuple(
             replace(grids[0], title=title, link=cells if len(grids[0].link) == len(cells) else ())
             for grids, title in zip((before, after), titles, strict=True)
         )
-    return Scene(plan.explain().split("\n", 1)[0], panels, tuple(_facts(plan)), note_of(target) or note_of(source))
+    return Scene(
+        plan.explain().split("\n", 1)[0], panels, tuple(_facts(plan)), block_note(target) or block_note(source)
+    )
 
 
-def _painted(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid, ...]:
+def _color_by_source(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid, ...]:
     """Return both memories painted by the place in the source, and linked by element."""
     elements = before.field("element").values
     place_of = {name: k for k, name in enumerate(elements) if name is not None}

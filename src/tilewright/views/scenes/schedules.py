@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a pipeline: what moves and what computes when, from a schedule beforehand or a trace afterwards."""
+"""The scenes of a pipeline: a timeline of imports, computes and exports, from a schedule or from a trace."""
 
 from __future__ import annotations
 
 from ...errors import LayoutError
 from ...tiling import Pipeline, Schedule, Trace
-from ...tiling.schedule import Compute, Export, Import, Key, Wait
-from ..scene import Fact, Lanes, Scene, Span
+from ...tiling.schedule import Compute, Export, Import, TransferKey, Wait
+from ..scene import Fact, Scene, Span, Tracks
 
 _UNITS = ("import", "compute", "export")
 _MOST = 12  # tiles of a schedule that are drawn without being asked
@@ -18,58 +18,58 @@ def schedule_scene(
     times: tuple[float, float, float] = (1, 1, 1),
     tiles: int = _MOST,
 ) -> Scene:
-    """Return how a schedule unfolds if an import, a compute and an export take these `times`: units and buffers.
+    """Return the timeline of a schedule if an import, a compute and an export take these `times`.
 
-    One import and one export move at a time, in order. Only the first `tiles` are drawn.
+    One import and one export run at a time, in order. Only the first `tiles` are drawn.
 
     >>> scene = schedule_scene(Schedule("duplex", 4))
-    >>> [(span.label, span.start) for span in scene.panels[0].spans if span.lane == 1]
+    >>> [(span.label, span.start) for span in scene.panels[0].spans if span.track == 1]
     [('0', 1), ('1', 3), ('2', 5), ('3', 7)]
     """
     plan = schedule.schedule() if isinstance(schedule, Pipeline) else schedule
     if not plan.tiles:
-        raise LayoutError(f"{plan} has no tiles: there is nothing to see; give it at least one")
+        raise LayoutError(f"cannot draw {plan}: it has no tiles; give it at least one")
     shown = Schedule(plan.scheme, min(plan.tiles, tiles), plan.inputs, plan.outputs, plan.depth)
-    run = _Run(shown, dict(zip(_UNITS, times, strict=True)))
-    units = Lanes(_UNITS, tuple(run.units), 0, run.now, "time", "what is under way")
-    buffers = Lanes(shown.buffers, tuple(run.buffers), 0, run.now, "time", "what buffers are used for")
+    run = _ScheduleRun(shown, dict(zip(_UNITS, times, strict=True)))
+    units = Tracks(_UNITS, tuple(run.units), 0, run.now, "time", "timeline")
+    buffers = Tracks(shown.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers")
     busy = sum(span.end - span.start for span in run.units if span.kind == "compute")
     facts = [
-        Fact("scheme", f"{plan.scheme}, {len(plan.buffers)} buffers for each operand that they serve"),
+        Fact("scheme", f"{plan.scheme}, {len(plan.buffers)} buffers per operand"),
         Fact("tiles", f"{plan.tiles}" + (f", the first {shown.tiles} drawn" if shown.tiles < plan.tiles else "")),
-        Fact("time", f"{run.now:g}, against {shown.tiles * sum(times):g} one after the other"),
-        Fact("compute is busy", f"{busy / run.now:.0%} of the time"),
+        Fact("time", f"{run.now:g}, against {shown.tiles * sum(times):g} without overlap"),
+        Fact("compute utilization", f"{busy / run.now:.0%}"),
     ]
     return Scene(f"{plan.scheme} buffering", (units, buffers), tuple(facts))
 
 
-class _Run:
-    """A schedule played through on a machine with one importer, one exporter and one that computes."""
+class _ScheduleRun:
+    """The times of a schedule on a machine with one import, one compute and one export unit."""
 
     def __init__(self, schedule: Schedule, times: dict[str, float]) -> None:
         self.times = times
         self.now: float = 0
         self.free: dict[str, float] = {"import": 0, "export": 0}
-        self.ends: dict[Key, float] = {}
+        self.ends: dict[TransferKey, float] = {}
         self.units: list[Span] = []
         self.buffers: list[Span] = []
-        self.lane = {name: k for k, name in enumerate(schedule.buffers)}
+        self.track = {name: k for k, name in enumerate(schedule.buffers)}
         for action in schedule.actions():
             if isinstance(action, Import):
-                self._move("import", action)
+                self._transfer("import", action)
             elif isinstance(action, Export):
-                self._move("export", action)
+                self._transfer("export", action)
             elif isinstance(action, Compute):
                 self._compute(action)
             elif isinstance(action, Wait):
                 self.now = max([self.now, *(self.ends[key] for key in action.retires)])
         self.now = max([self.now, *self.ends.values()])
 
-    def _move(self, kind: str, action: Import | Export) -> None:
+    def _transfer(self, kind: str, action: Import | Export) -> None:
         begin = max([self.now, self.free[kind], *(self.ends[key] for key in action.after)])
         end = begin + self.times[kind]
         self.free[kind] = end
-        self.ends[Key("import" if kind == "import" else "export", action.tile, action.operand)] = end
+        self.ends[TransferKey("import" if kind == "import" else "export", action.tile, action.operand)] = end
         self._record(kind, action.tile, begin, end, action.buffer, f"{kind} {action.tile}, operand {action.operand}")
 
     def _compute(self, action: Compute) -> None:
@@ -77,25 +77,25 @@ class _Run:
         note = f"compute {action.tile}"
         self._record("compute", action.tile, begin, self.now, action.read_buffer, note)
         if action.write_buffer != action.read_buffer:
-            lane = self.lane[action.write_buffer]
-            self.buffers.append(Span(lane, begin, self.now, str(action.tile), "compute", note=note, link=action.tile))
+            track = self.track[action.write_buffer]
+            self.buffers.append(Span(track, begin, self.now, str(action.tile), "compute", note=note, link=action.tile))
 
     def _record(self, kind: str, tile: int, begin: float, end: float, buffer: str, note: str) -> None:
         note = f"{note}: {begin:g} to {end:g}"
         self.units.append(Span(_UNITS.index(kind), begin, end, str(tile), kind, note=note, link=tile))
-        self.buffers.append(Span(self.lane[buffer], begin, end, str(tile), kind, note=note, link=tile))
+        self.buffers.append(Span(self.track[buffer], begin, end, str(tile), kind, note=note, link=tile))
 
 
 def trace_scene(trace: Trace, *, title: str = "") -> Scene:
-    """Return what happened when in a run, in microseconds, and how much of the moving was hidden.
+    """Return the timeline of a run, in microseconds, and the share of transfer time that was hidden.
 
-    >>> from tilewright.tiling.trace import Span as Happened
+    >>> from tilewright.tiling.trace import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
     >>> [(fact.name, fact.value) for fact in scene.facts][-1]
     ('transfer time hidden', '60%')
     """
     if not trace.spans:
-        raise LayoutError("the trace is empty: there is nothing to see; give it to a run first, run(..., trace=trace)")
+        raise LayoutError("cannot draw an empty trace; record one with run(..., trace=trace)")
     start = min(span.began for span in trace.spans)
     names = tuple(kind for kind in (*_UNITS, "wait") if any(span.kind == kind for span in trace.spans))
     spans = []
@@ -107,6 +107,4 @@ def trace_scene(trace: Trace, *, title: str = "") -> Scene:
     summary = trace.summary()
     facts = [Fact(kind, f"{summary[kind] * 1e6:.6g} us") for kind in (*names, "wall")]
     facts.append(Fact("transfer time hidden", f"{summary['hidden']:.0%}"))
-    return Scene(
-        title or "a run of a pipeline", (Lanes(names, tuple(spans), 0, end, "us", "what happened"),), tuple(facts)
-    )
+    return Scene(title or "pipeline run", (Tracks(names, tuple(spans), 0, end, "us", "timeline"),), tuple(facts))

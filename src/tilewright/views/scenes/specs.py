@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a placed tensor: its pages, the banks or cores that hold them, and the whole way of one element."""
+"""The scene of a placed tensor: its pages, the banks or cores that hold them, and the path of one element."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where
-from ..access import balance
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
-from ..sheet import SIDE
 from .layouts import layout_scene
 from .pages import page_grid
 
-_MOST_SHARDS = 1 << 23  # that are counted for a picture
+_MOST_SHARDS = 1 << 23  # in a picture
 _MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 _MOST_NUMBERS = 16  # of shards that are listed for a core
 
 
-def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str = "") -> Scene:
+def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the pages of a tensor and where they lie: over banks, or in shards over a grid of cores.
 
-    `at` is the coordinate of an element whose way is marked: element, face, tile, page, bank or core, address.
+    `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address.
 
     >>> import tilewright as tw
     >>> spec = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")
@@ -34,31 +34,34 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = SIDE, title: str
     ('1,0', 8)
     """
     if not spec.num_pages:
-        raise LayoutError(f"{spec} has no pages: there is nothing to see; give every dimension an extent of at least 1")
+        raise LayoutError(f"cannot draw {spec}: it has no pages; give every dimension an extent of at least 1")
     shards = spec.paging.num_shards if spec.memory.is_sharded else 0
     if shards > _MOST_SHARDS or spec.nbytes > _MOST_BYTES:
         what = f"{shards} shards" if shards > _MOST_SHARDS else f"{spec.nbytes} bytes"
         raise LayoutError(
-            f"{what} are too many to draw; take a part of the tensor, or ask for single elements with spec.where(...)"
+            f"{what} are too many to draw; draw a part of the tensor, or use spec.where(...) for single elements"
         )
     if spec.chip is None and at is None:
-        return _unplaced(spec, side, title)
+        return _unplaced_scene(spec, side, title)
     pages = _Pages.of(spec, side)
-    holders = _cores(pages) if spec.memory.is_sharded else _banks(pages, side)
+    holders = _core_grid(pages) if spec.memory.is_sharded else _bank_page_grid(pages, side)
     panels = [pages.grid(), holders]
     facts = _facts(pages)
     if at is not None:
         where = spec.where(*at)
-        panels = [_marked(panels[0], pages.cell_of(where.page)), _marked(panels[1], _holder_of(holders, where, pages))]
+        panels = [
+            _mark_cell(panels[0], pages.cell_of(where.page)),
+            _mark_cell(panels[1], _holder_of(holders, where, pages)),
+        ]
         panels.insert(1, page_grid(spec, at=at))
-        facts = [*_chain(where), *facts]
+        facts = [*_where_facts(where), *facts]
     shape = " x ".join(map(str, spec.shape.logical))
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
     return Scene(title, tuple(panels), tuple(facts), pages.note)
 
 
-def _unplaced(spec: TensorSpec, side: int, title: str) -> Scene:
-    """Return the order in which elements are stored, which is all that is known without a chip."""
+def _unplaced_scene(spec: TensorSpec, side: int, title: str) -> Scene:
+    """Return the scene of a spec without a chip: the order in which elements are stored."""
     found = layout_scene(spec.stored, memory=False, side=side, title=title or str(spec))
     facts = [
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
@@ -100,7 +103,7 @@ class _Pages:
         down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(shown, step, strict=True))
         number = down[:, None] * columns + across
         slot = np.asarray(spec.paging.slots(number))
-        position, address = (np.asarray(along(slot)) for along in spec.page_axes)
+        position, address = (np.asarray(layout(slot)) for layout in spec.page_axes)
         banks, cores = np.array(spec.banks, dtype=np.int64), np.array(spec.paging.cores, dtype=np.int64)
         return cls(
             spec,
@@ -111,7 +114,7 @@ class _Pages:
             slot // spec.paging.shard_pages,
             banks[position],
             cores[position, 1] * 65536 + cores[position, 0],
-            address + _base(spec),
+            address + _start_address(spec),
         )
 
     def held(self) -> NDArray[np.int64]:
@@ -139,21 +142,21 @@ class _Pages:
 
     @property
     def note(self) -> str:
-        """What has to be said when a cell is more than a page."""
+        """Return the note for a grid whose cells stand for several pages."""
         if self.shown != self.shape:
             return f"The first {self.shown[0]} x {self.shown[1]} of {self.shape[0]} x {self.shape[1]} pages."
-        many = f"Each cell stands for {self.step[0]} x {self.step[1]} pages, and shows the first of them."
+        many = f"Each cell stands for {self.step[0]} x {self.step[1]} pages and shows the first."
         return many if self.step != (1, 1) else ""
 
     def cell_of(self, page: int) -> tuple[int, int] | None:
-        """Return the cell that a page is in, None if it is not drawn."""
+        """Return the cell of a page, or None if it is not drawn."""
         row, column = divmod(page, self.shape[1])
         if row >= self.shown[0] or column >= self.shown[1]:
             return None
         return row // self.step[0], column // self.step[1]
 
     def grid(self) -> Grid:
-        """Return the pages as a grid, painted by who holds them."""
+        """Return the pages as a grid, colored by bank or shard."""
         sharded = self.spec.memory.is_sharded
         rows, columns = self.number.shape
         fields = [
@@ -183,7 +186,7 @@ class _Pages:
         )
 
     def shard_outlines(self) -> tuple[Outline, ...]:
-        """Return a box around every shard that is a box on the sheet."""
+        """Return a box around every shard that is a rectangle in the picture."""
         shard = self.shard
         found = []
         for number in np.unique(shard).tolist()[:1024]:
@@ -195,8 +198,8 @@ class _Pages:
         return tuple(found)
 
 
-def _base(spec: TensorSpec) -> int:
-    """Return where the tensor starts; one that does not fit can be drawn all the same, and the facts say so."""
+def _start_address(spec: TensorSpec) -> int:
+    """Return the address of the tensor, or 0 if it does not fit, which the facts mention."""
     try:
         return spec.first_address
     except OutOfMemory:
@@ -212,8 +215,8 @@ def core_name(core: int) -> str:
     return f"{core % 65536},{core // 65536}"
 
 
-def _cores(pages: _Pages) -> Grid:
-    """Return the grid of cores with what each of them holds."""
+def _core_grid(pages: _Pages) -> Grid:
+    """Return the grid of cores with the shards, pages and bytes of each."""
     spec = pages.spec
     grid = spec.known_chip.compute_grid if spec.memory.buffer_type.is_l1 else None
     cores = spec.paging.cores
@@ -226,7 +229,7 @@ def _cores(pages: _Pages) -> Grid:
         own = pages.shards_of(position)
         if len(own):
             at = core.y * width + core.x
-            held[at], first[at], shards[at] = count, own[0], _numbers(own)
+            held[at], first[at], shards[at] = count, own[0], _format_shards(own)
     names = [f"{at % width},{at // width}" for at in range(len(held))]
     fields = (
         Field("shard", tuple(first)),
@@ -238,7 +241,7 @@ def _cores(pages: _Pages) -> Grid:
         height,
         width,
         fields,
-        title="cores, with the shards they hold" if grid else "banks, with the shards they hold",
+        title="cores and their shards" if grid else "banks and their shards",
         color="shard",
         label="shards",
         valid=() if all(held) else tuple(map(bool, held)),
@@ -249,13 +252,13 @@ def _cores(pages: _Pages) -> Grid:
     )
 
 
-def _numbers(own: range) -> str:
-    more = f" and {len(own) - _MOST_NUMBERS} more" if len(own) > _MOST_NUMBERS else ""
-    return ",".join(map(str, own[:_MOST_NUMBERS])) + more
+def _format_shards(shards: range) -> str:
+    more = f" and {len(shards) - _MOST_NUMBERS} more" if len(shards) > _MOST_NUMBERS else ""
+    return ",".join(map(str, shards[:_MOST_NUMBERS])) + more
 
 
-def _banks(pages: _Pages, side: int) -> Grid:
-    """Return the banks with their pages one above the other; for many pages, only how many there are."""
+def _bank_page_grid(pages: _Pages, side: int) -> Grid:
+    """Return the banks with their pages stacked; if there are too many, only their number."""
     spec = pages.spec
     count = len(spec.banks)
     rounds = spec.paging.shards_per_core
@@ -264,8 +267,8 @@ def _banks(pages: _Pages, side: int) -> Grid:
         wide = min(count, 16)
         if count % wide == 0 or rounds > side:
             wide = wide if count % wide == 0 else count
-            return Grid(count // wide, wide, fields, title="pages in each bank", color="bank", label="pages")
-    address = [_base(spec) + each * spec.aligned_page_bytes for each in range(rounds)]
+            return Grid(count // wide, wide, fields, title="pages per bank", color="bank", label="pages")
+    address = [_start_address(spec) + each * spec.aligned_page_bytes for each in range(rounds)]
     page: list[Any] = [number if number < spec.num_pages else None for number in range(rounds * count)]
     return Grid(
         rounds,
@@ -274,7 +277,7 @@ def _banks(pages: _Pages, side: int) -> Grid:
             Field("page", tuple(page), "ramp"),
             Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
         ),
-        title=f"{spec.memory.buffer_type} banks, with their pages",
+        title=f"{spec.memory.buffer_type} banks and their pages",
         color="bank",
         label="page",
         valid=() if None not in page else tuple(n is not None for n in page),
@@ -282,11 +285,11 @@ def _banks(pages: _Pages, side: int) -> Grid:
         row_axis="address",
         column_axis="bank",
         row_names=tuple(map(str, address)),
-        hatched="not used",
+        hatched="unused",
     )
 
 
-def _marked(grid: Grid, cell: tuple[int, int] | None) -> Grid:
+def _mark_cell(grid: Grid, cell: tuple[int, int] | None) -> Grid:
     if cell is None:
         return grid
     return replace(grid, outlines=(*grid.outlines, Outline(*cell, 1, 1, "mark")))
@@ -300,15 +303,15 @@ def _holder_of(grid: Grid, where: Where, pages: _Pages) -> tuple[int, int] | Non
     return at // grid.columns, at % grid.columns
 
 
-def _chain(where: Where) -> list[Fact]:
+def _where_facts(where: Where) -> list[Fact]:
     return [Fact(name, value) for name, _, value in (line.partition(" ") for line in str(where).splitlines())]
 
 
-def _room(spec: TensorSpec) -> Fact:
+def _address_fact(spec: TensorSpec) -> Fact:
     try:
         return Fact("address on an empty chip", str(spec.first_address))
     except OutOfMemory as problem:
-        return Fact("does not fit", f"{problem}; addresses are counted from 0", "bad")
+        return Fact("does not fit", f"{problem}; addresses are relative to the buffer", "bad")
 
 
 def _facts(pages: _Pages) -> list[Fact]:
@@ -322,7 +325,7 @@ def _facts(pages: _Pages) -> list[Fact]:
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes ({spec.aligned_page_bytes} with alignment)"),
         Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding ({share:.1%})"),
-        Fact("bytes a bank", str(even)),
-        Fact("fullest over average", f"{even.imbalance:.2f}", "good" if even.imbalance <= 1.25 else "bad"),
-        _room(spec),
+        Fact("bytes per bank", str(even)),
+        Fact("imbalance", f"{even.imbalance:.2f} (max/mean)", "good" if even.imbalance <= 1.25 else "bad"),
+        _address_fact(spec),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a swizzle: banks before and after, and what rows and columns cost to read."""
+"""The scene of a swizzle: banks before and after, and the conflicts of reading rows and columns."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis import BankReport, bank_conflicts
 from ...errors import LayoutError
 from ...layout import ComposedLayout, LayoutLike, Swizzle, compose
-from ..access import BankReport, bank_conflicts
+from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene
-from ..sheet import SIDE, Sheet, spread
-from .layouts import title_of
+from .layouts import layout_title
 
-_LANES = 32  # threads that read at the same time
+_WARP = 32  # threads that read at the same time
 
 
 def swizzle_scene(
@@ -24,7 +24,7 @@ def swizzle_scene(
     itemsize: int = 4,
     banks: int = 32,
     width: int = 4,
-    side: int = SIDE,
+    side: int = MAX_SIDE,
 ) -> Scene:
     """Return the banks of a layout before and after a swizzle, and the conflicts of reading rows and columns.
 
@@ -44,20 +44,20 @@ def swizzle_scene(
             " give compose(swizzle, layout), or both"
         )
     after = compose(swizzle, layout)
-    sheets = [spread(layout, side), spread(after, side)]
+    sheets = [sample_layout(layout, side), sample_layout(after, side)]
     grids = [
         _bank_grid(sheet, name, itemsize, banks, width) for sheet, name in zip(sheets, ("before", "after"), strict=True)
     ]
     facts = [Fact("swizzle", str(swizzle)), Fact("layout", str(layout)), Fact("banks", f"{banks} of {width} bytes")]
     for axis, name in ((1, "row"), (0, "column")):
         for sheet, when in zip(sheets, ("before", "after"), strict=True):
-            if sheet.whole:
+            if sheet.is_complete:
                 worst = _worst(sheet, axis, itemsize, banks, width)
                 facts.append(Fact(f"read a {name}, {when}", str(worst), "good" if worst.conflict_free else "bad"))
-    return Scene(f"{swizzle} on {title_of(layout)}", tuple(grids), tuple(facts))
+    return Scene(f"{swizzle} on {layout_title(layout)}", tuple(grids), tuple(facts))
 
 
-def _bank_grid(sheet: Sheet, title: str, itemsize: int, banks: int, width: int) -> Grid:
+def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: int) -> Grid:
     offsets = sheet.places()["offset"]
     bank = offsets * itemsize // width % banks
     return Grid(
@@ -74,13 +74,13 @@ def _bank_grid(sheet: Sheet, title: str, itemsize: int, banks: int, width: int) 
     )
 
 
-def _worst(sheet: Sheet, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
-    """Return the access with the most conflicts among all rows, or all columns, of at most 32 lanes."""
+def _worst(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
+    """Return the access with the most conflicts among all rows, or all columns, by at most 32 threads."""
     offsets: Any = sheet.places()["offset"]
     lines = offsets.T if axis == 0 else offsets
     reports = [
-        bank_conflicts(line[start : start + _LANES], itemsize, banks, width)
+        bank_conflicts(line[start : start + _WARP], itemsize, banks, width)
         for line in lines
-        for start in range(0, len(line), _LANES)
+        for start in range(0, len(line), _WARP)
     ]
     return max(reports, key=lambda report: report.wavefronts)

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis import bank_conflicts, coalescing
 from ...errors import LayoutError
 from ...layout import Layout, LayoutLike, row_major
 from ...layout.layout_like import require_layout
 from ...layout.tuples import product, product_each
 from ...tensor import TileTensor
-from ..access import bank_conflicts, coalescing
 from ..scene import Fact, Field, Grid, Scene
 
-_LANES = 32
+_WARP = 32
 
 
 def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
-    """Return who holds what: a layout from (thread, value) to the index of an element of a tile.
+    """Return which thread holds which element, by a layout from (thread, value) to the index in a tile.
 
     Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest.
 
@@ -38,11 +38,11 @@ def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
     threads, values = table.shape
     if table.min() < 0 or table.max() >= rows * columns:
         raise LayoutError(
-            f"{layout} leads to element {int(table.max())}, outside a tile of {rows} x {columns} = {rows * columns};"
-            " use the shape that the layout was made for"
+            f"{layout} maps to element {int(table.max())}, outside a tile of {rows} x {columns} = {rows * columns};"
+            " use the shape of the tile the layout describes"
         )
     at = (table % rows) * columns + table // rows  # as row-major numbers of cells
-    owners = _owners(at, rows, columns)
+    owners = _owner_grid(at, rows, columns)
     held = Grid(
         threads,
         values,
@@ -50,7 +50,7 @@ def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
             Field("element", tuple(f"{k // columns},{k % columns}" for k in at.reshape(-1).tolist())),
             Field("thread", tuple(np.repeat(np.arange(threads), values).tolist())),
         ),
-        title="what each thread holds",
+        title="elements of each thread",
         color="thread",
         label="element",
         link=tuple(at.reshape(-1).tolist()),
@@ -60,7 +60,7 @@ def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
     facts = [
         Fact("layout", str(layout)),
         Fact("threads", f"{threads} with {values} values each"),
-        *_sharing(at, rows * columns),
+        *_coverage_facts(at, rows * columns),
     ]
     return Scene(f"threads and values on a {rows} x {columns} tile", (owners, held), tuple(facts))
 
@@ -68,7 +68,7 @@ def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
 def distribute_scene(
     tensor: Any, threads: Layout, *, vector: tuple[int, ...] = (), swizzle: Any = None, itemsize: int = 4
 ) -> Scene:
-    """Return who holds what after `distribute`: a tensor, or the layout of one, and a layout of threads.
+    """Return which thread holds which element after `distribute`: `tensor` is a tensor or its layout.
 
     >>> import tilewright as tw
     >>> scene = distribute_scene(tw.row_major(4, 8), tw.row_major(2, 4))
@@ -81,7 +81,7 @@ def distribute_scene(
         layout = require_layout(tensor, "distribute_scene")
     extents = tuple(int(n) for n in product_each(layout.shape))
     if len(extents) != 2 or layout.axes:
-        raise LayoutError(f"distribute_scene draws matrices of plain offsets, and {layout} is not one")
+        raise LayoutError(f"distribute_scene draws matrices of plain offsets, got {layout}")
     rows, columns = extents
     # Distributing the numbers of the cells tells which cells each thread gets, whatever the rules are.
     numbers = TileTensor(np.arange(rows * columns, dtype=np.int64), row_major(rows, columns))
@@ -94,14 +94,14 @@ def distribute_scene(
         Fact("tensor", str(layout)),
         Fact("threads", str(threads)),
         Fact("each thread", f"{at.shape[1]} elements" + (f" in vectors of {product(vector)}" if vector else "")),
-        *_sharing(at, rows * columns),
+        *_coverage_facts(at, rows * columns),
         *_access_facts(layout, at, columns, product(vector) if vector else 1, itemsize),
     ]
-    return Scene(f"{rows} x {columns} over {count} threads", (_owners(at, rows, columns),), tuple(facts))
+    return Scene(f"{rows} x {columns} over {count} threads", (_owner_grid(at, rows, columns),), tuple(facts))
 
 
-def _owners(at: Any, rows: int, columns: int) -> Grid:
-    """Return the tile with the thread and the value that hold each element; the first where there are several."""
+def _owner_grid(at: Any, rows: int, columns: int) -> Grid:
+    """Return a grid of the thread and value that hold each element; the first if there are several."""
     threads, values = at.shape
     thread: list[Any] = [None] * (rows * columns)
     value: list[Any] = [None] * (rows * columns)
@@ -118,7 +118,7 @@ def _owners(at: Any, rows: int, columns: int) -> Grid:
         rows,
         columns,
         (Field("thread", tuple(thread)), Field("value", tuple(value)), Field("holds", tuple(holds))),
-        title="who holds each element",
+        title="thread of each element",
         color="thread",
         label="holds",
         valid=() if None not in thread else tuple(t is not None for t in thread),
@@ -129,19 +129,19 @@ def _owners(at: Any, rows: int, columns: int) -> Grid:
     )
 
 
-def _sharing(at: Any, count: int) -> list[Fact]:
+def _coverage_facts(at: Any, count: int) -> list[Fact]:
     distinct = len(np.unique(at))
     if distinct == count == at.size:
         return [Fact("coverage", "every element once", "good")]
     missing, again = count - distinct, at.size - distinct
     parts = [f"{missing} of {count} elements have no thread"] if missing else []
-    parts += [f"{again} are held again"] if again else []
+    parts += [f"{again} are duplicates"] if again else []
     return [Fact("coverage", ", ".join(parts), "bad" if missing else "plain")]
 
 
 def _access_facts(layout: LayoutLike, at: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
     """Return what the first access of the first 32 threads costs, in global and in shared memory."""
-    cells = at[:_LANES, :vector]
+    cells = at[:_WARP, :vector]
     offsets = np.asarray(layout.extended(cells // columns, cells % columns))
     moved = coalescing(offsets, itemsize)
     banks = bank_conflicts(offsets, itemsize)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a tiler: which tile every element belongs to, what tiles share, and what lies beyond the space."""
+"""The scene of a tiler: the tile of every element, overlaps, and halo."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ...errors import LayoutError
 from ...tiling import Tiler
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene
-from ..sheet import SIDE
 
 _MOST_TILES = 400  # that are outlined
 
 
-def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = SIDE, title: str = "") -> Scene:
+def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the tiles of a space with their overlaps and halo; `tile` marks one of them.
 
     Two axes are drawn: the last two, at the first tile of the others.
@@ -29,11 +29,11 @@ def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = SIDE, titl
     (10, 4, False)
     """
     if not tiler.count or not tiler.rank:
-        raise LayoutError(f"{tiler} has no tiles: there is nothing to see; give it a space of at least one element")
+        raise LayoutError(f"cannot draw {tiler}: it has no tiles; give it a space of at least one element")
     axes = [_Axis(tiler, axis, side) for axis in range(max(0, tiler.rank - 2), tiler.rank)]
     down, across = axes if len(axes) == 2 else (None, axes[0])
     shape = (len(down.at) if down else 1, len(across.at))
-    owner = _numbers(tiler, down, across)
+    owner = _tile_ids(tiler, down, across)
     reads = np.outer(down.reads if down else [1], across.reads)
     inside = np.outer(down.inside if down else [True], across.inside)
     common: dict[str, Any] = {
@@ -49,20 +49,20 @@ def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = SIDE, titl
         Field("tile", tuple(owner.reshape(-1).tolist())),
         Field("reads", tuple(reads.reshape(-1).tolist()), "heat"),
     )
-    outlines = tuple(_outlines(tiler, down, across))
-    mark = (_outline(tiler, tile, down, across),) if tile is not None else ()
+    outlines = tuple(_tile_outlines(tiler, down, across))
+    mark = (_tile_outline(tiler, tile, down, across),) if tile is not None else ()
     panels = [Grid(*shape, fields, title="tiles", color="tile", label="tile", outlines=outlines + mark, **common)]
     if reads.max() > 1:
-        counts = "how many tiles hold each element"
+        counts = "tiles that read each element"
         panels.append(Grid(*shape, fields, title=counts, color="reads", label="reads", outlines=mark, **common))
     blocks = [axis.block for axis in axes]
-    note = "" if max(blocks) == 1 else f"Each cell stands for {_times(blocks)} elements, and shows the first of them."
-    title = title or f"{_times(tiler.space)} in tiles of {_times(tiler.tile)}"
+    note = "" if max(blocks) == 1 else f"Each cell stands for {_format_extents(blocks)} elements and shows the first."
+    title = title or f"{_format_extents(tiler.space)} in tiles of {_format_extents(tiler.tile)}"
     return Scene(title, tuple(panels), tuple(_facts(tiler)), note)
 
 
 class _Axis:
-    """One axis on the sheet: the coordinates shown, from the first beyond the space to the last."""
+    """One axis of the picture: the coordinates shown, including those beyond the space."""
 
     def __init__(self, tiler: Tiler, axis: int, side: int) -> None:
         before, after = tiler.augmentation[axis]
@@ -73,20 +73,20 @@ class _Axis:
         at = np.array(self.at)
         count = tiler.grid[axis]
         self.inside: NDArray[np.bool_] = (at >= 0) & (at < tiler.space[axis])
-        # An element belongs to the tile in the middle of which it is: half of an overlap goes to either side.
+        # An overlap is split in half between the two tiles that share it.
         self.owner = np.clip((at + before - tiler.overlap[axis] // 2) // step, 0, count - 1)
         first = np.maximum(0, -(-(at + before - tiler.tile[axis] + 1) // step))
         last = np.minimum(count - 1, (at + before) // step)
         self.reads: NDArray[np.int64] = last - first + 1
 
     def span(self, start: int, extent: int) -> tuple[int, int]:
-        """Return the first cell of a stretch of coordinates and how many cells it takes."""
+        """Return the first cell of a range of coordinates and the number of its cells."""
         first = (start - self.low) // self.block
         return first, max(1, -(-(start - self.low + extent) // self.block) - first)
 
 
-def _numbers(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[Any]:
-    """Return the id of the tile that every cell belongs to, of any size."""
+def _tile_ids(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[Any]:
+    """Return the tile id of every cell (Python integers of any size)."""
     outer = (0,) * (tiler.rank - (2 if down else 1))
     ids = {
         (r, c): tiler.id_at((*outer, r, c) if down else (*outer, c))
@@ -97,29 +97,29 @@ def _numbers(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[Any]:
     return np.array([[ids[r, c] for c in across.owner.tolist()] for r in rows], dtype=object)
 
 
-def _outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outline]:
+def _tile_outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outline]:
     grid = tiler.grid[-2:] if down else (1, tiler.grid[-1])
     if prod(grid) > _MOST_TILES:
         return []
     outer = (0,) * (tiler.rank - (2 if down else 1))
     kind: OutlineKind = "halo" if any(tiler.overlap) else "tile"
     numbers = [tiler.id_at((*outer, r, c) if down else (*outer, c)) for r, c in combinations(*map(range, grid))]
-    return [_outline(tiler, number, down, across, kind) for number in numbers]
+    return [_tile_outline(tiler, number, down, across, kind) for number in numbers]
 
 
-def _outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis, kind: OutlineKind = "mark") -> Outline:
+def _tile_outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis, kind: OutlineKind = "mark") -> Outline:
     box = tiler[number]
     row, rows = down.span(box.offset[-2], box.shape[-2]) if down else (0, 1)
     column, columns = across.span(box.offset[-1], box.shape[-1])
     return Outline(row, column, rows, columns, kind, f"tile {number}")
 
 
-def _times(extents: Iterable[int]) -> str:
+def _format_extents(extents: Iterable[int]) -> str:
     return " x ".join(map(str, extents))
 
 
-def _margins(augmentation: tuple[tuple[int, int], ...]) -> str:
-    """Return what is added around the space in words, said once where it is the same along every axis."""
+def _format_halo(augmentation: tuple[tuple[int, int], ...]) -> str:
+    """Return the halo around the space as text, once if it is the same along every axis."""
     if not any(map(any, augmentation)):
         return "nothing"
     words = [f"{before} before, {after} after" for before, after in augmentation]
@@ -132,9 +132,9 @@ def _facts(tiler: Tiler) -> list[Fact]:
     share = read / max(1, prod(tiler.space))
     partial = [n for n, full in zip(last, tiler.tile, strict=True) if n < full]
     return [
-        Fact("tiles", f"{tiler.count} = {_times(tiler.grid)}, {tiler.order}"),
-        Fact("overlap", _times(tiler.overlap) if any(tiler.overlap) else "none"),
-        Fact("beyond the space", _margins(tiler.augmentation)),
-        Fact("last tile", _times(last) + (" (partial)" if partial else "")),
-        Fact("elements read for each one there is", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
+        Fact("tiles", f"{tiler.count} = {_format_extents(tiler.grid)}, {tiler.order}"),
+        Fact("overlap", _format_extents(tiler.overlap) if any(tiler.overlap) else "none"),
+        Fact("beyond the space", _format_halo(tiler.augmentation)),
+        Fact("last tile", _format_extents(last) + (" (partial)" if partial else "")),
+        Fact("read amplification", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
     ]

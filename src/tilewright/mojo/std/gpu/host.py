@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ....copying import copy as copy_elements
-from ....copying.buffers import aligned_empty
 from ....copying.device_array import DeviceArray
-from ....copying.drivers import DEVICE_ENGINES, driver
+from ....copying.engine import DEVICE_ENGINES, load_engine
+from ....copying.host_memory import aligned_empty
 from ....errors import CoordinateError, LayoutError, TransferError
 from ....formats import ScalarFormat, format_of
 from ....layout.validation import as_integer
@@ -119,7 +119,7 @@ class DeviceContext:
     def __init__(self, device: str = "host") -> None:
         if device not in ("host", *DEVICE_ENGINES):
             raise TransferError(f"unknown device {device!r}; expected one of host, {', '.join(DEVICE_ENGINES)}")
-        self.home = None if device == "host" else driver(device).home()
+        self.home = None if device == "host" else load_engine(device).default_backend()
 
     enqueue_create_buffer = brackets(_buffer_constructor(DeviceBuffer))
     enqueue_create_host_buffer = brackets(_buffer_constructor(HostBuffer))
@@ -138,9 +138,9 @@ class DeviceContext:
         if isinstance(into, DeviceArray) and isinstance(origin, DeviceArray):
             copy_elements(origin, into)
         elif isinstance(into, DeviceArray):
-            into.home.upload(origin, into)
+            into.backend.upload(origin, into)
         elif isinstance(origin, DeviceArray):
-            origin.home.download(origin, into)
+            origin.backend.download(origin, into)
         else:
             into[...] = origin
 

@@ -12,7 +12,7 @@ export class Chain {
     this.bank = field("bank", "Bank", "", null, "0", () => this.lookup(look));
     this.address = field("address", "Address", "", null, "1048640 or 0x100040", () => this.lookup(look));
     this.error = make("p", { class: "error", role: "alert", id: `error-at-${name}`, hidden: true });
-    this.steps = make("ol", { class: "chain", "aria-label": "The way of the element" });
+    this.steps = make("ol", { class: "chain", "aria-label": "Path of the element" });
     this.note = make("p", { class: "soft" });
     this.page = make("div", { class: "page" });
     this.element = card("Where an element lives",

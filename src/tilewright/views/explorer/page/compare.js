@@ -3,12 +3,12 @@
 
 import { make, spaced } from "./dom.js";
 
-let all = false; // whether lines that are alike are shown, too
+let all = false; // whether equal lines are shown, too
 
 /** Return the comparison of two sides as a table, or a line that says what is missing. */
 export function comparison(left, right) {
   const rows = [];
-  for (const group of ["The spec", "The element"]) {
+  for (const group of ["Spec", "Element"]) {
     const [a, b] = [facts(left)[group], facts(right)[group]];
     rows.push(make("tr", { class: "group" }, make("th", { colspan: "3", scope: "rowgroup" }, group)));
     for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
@@ -24,19 +24,19 @@ export function comparison(left, right) {
   const differing = rows.filter((row) => row.className === "differs").length;
   return [
     make("h2", {}, "Comparison"),
-    make("p", { class: "soft" }, differing ? `${differing} of ${rows.length - 2} lines differ` : "Both specs place alike."),
-    make("label", { class: "choice" }, choice, "Lines that are alike, too"),
+    make("p", { class: "soft" }, differing ? `${differing} of ${rows.length - 2} lines differ` : "Both specs have the same placement."),
+    make("label", { class: "choice" }, choice, "Show equal lines, too"),
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison table" }, table),
   ];
 }
 
 function facts({ found, way }) {
   const spec = { fits: !found ? "cannot be placed" : found.fit.fits ? "yes" : "no", ...(found?.spec?.facts ?? {}) };
-  if (found && found.fit.address !== null) spec["buffer at"] = spaced(found.fit.address);
+  if (found && found.fit.address !== null) spec["buffer address"] = spaced(found.fit.address);
   const element = {};
   for (const { name, value, detail } of (found?.spec && way?.steps) || []) {
     const line = name in element ? `${name} address` : name;
     element[line] = detail && !/^= /.test(detail) ? `${value}, ${detail}` : value;
   }
-  return { "The spec": spec, "The element": element };
+  return { "Spec": spec, "Element": element };
 }

@@ -12,9 +12,9 @@ export const FIELDS = {
   memory: { label: "Memory layout", usual: "block_sharded", pick: true },
   buffer: { label: "Memory", usual: "l1", pick: true },
   grid: { label: "Cores, x by y", usual: "", hint: "all of them", when: isSharded },
-  shard: { label: "Shard", usual: "", hint: "worked out", when: isSharded },
+  shard: { label: "Shard", usual: "", hint: "computed", when: isSharded },
   orientation: { label: "Orientation", usual: "row_major", pick: true, when: isSharded },
-  distribution: { label: "Dealt", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
+  distribution: { label: "Distribution", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
   chip: { label: "Chip", usual: "wormhole_n150", pick: true, wide: true },
   dispatch: { label: "Dispatch", usual: "fast", pick: true },
   circular: { label: "Circular buffers", usual: "", hint: "64KiB" },
@@ -23,7 +23,7 @@ export const FIELDS = {
 const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
   width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
-  round_robin_1d: "in turn", grid_2d: "on a grid", contiguous_1d: "in runs",
+  round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
 };
 const GROUPS = [
   ["Tensor", ["shape", "dtype", "layout", "tile"]],

@@ -87,9 +87,9 @@ const command = (fragment) => `tilewright explore '#${fragment.replaceAll("'", "
 function share() {
   const fragment = location.hash.slice(1);
   at("sharing").replaceChildren(
-    make("label", { for: "command" }, "This command shows the same, on any machine that has tilewright."),
+    make("label", { for: "command" }, "This command opens the same view on any machine with tilewright."),
     copied("command", "The command", command(fragment)),
-    make("label", { for: "link" }, "This link does so in this browser, while the explorer runs."),
+    make("label", { for: "link" }, "This link opens it in this browser while the explorer runs."),
     copied("link", "The link", `${location.origin}/#${fragment}`));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline: in which tiles the tensor would move, and when each of them is imported, computed and exported.
+// The pipeline: the tiles of the tensor, and when each is imported, computed and exported.
 
 import { picture } from "./asking.js";
 import { card, make } from "./dom.js";
@@ -10,7 +10,7 @@ import { scene } from "./pictures.js";
 /** What the pipeline asks for. */
 export const MOTION = {
   scheme: { label: "Buffering", usual: "double", pick: true },
-  tile_moved: { label: "Tile moved", usual: "", hint: "a row of tiles" },
+  tile_moved: { label: "Tile", usual: "", hint: "a row of tiles" },
   overlap: { label: "Overlap", usual: "", hint: "0" },
   depth: { label: "Depth", usual: "", hint: "3", when: (words) => ["buffered", "direct"].includes(words.scheme) },
   times: { label: "Times: import, compute, export", usual: "2x3x2", hint: "2x3x2" },

@@ -13,7 +13,7 @@ import { about, noVerdict, verdict } from "./verdict.js";
 
 const PAUSE = 160; // milliseconds of no typing before anything is asked
 
-/** A side of the page: a form, and below or beside it what its spec leads to. */
+/** A side of the page: a form, and its results. */
 export class Side {
   constructor(name, words, choices, changed) {
     this.changed = changed;
@@ -150,7 +150,7 @@ export class Side {
       this.holding.replaceChildren(holding(await ask("core", { ...words, ...this.holder }, signal), (page) => this.look({ page: String(page) })));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
-      this.holding.replaceChildren(card("What a core holds", make("p", { class: "soft" }, problem.message)));
+      this.holding.replaceChildren(card("Contents of a core", make("p", { class: "soft" }, problem.message)));
     }
   }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "copy/threads.h"
+
+#include <system_error>
+#include <thread>
+
+namespace tw {
+namespace {
+
+constexpr int most_threads = 64;
+// Starting a thread costs some tens of microseconds; this many bytes take about a hundred. Builds for tests set it to a
+// few bytes, so that small plans are shared out too.
+#ifndef TW_BYTES_PER_THREAD
+#  define TW_BYTES_PER_THREAD (1 << 20)
+#endif
+constexpr double bytes_per_thread = TW_BYTES_PER_THREAD;
+
+}  // namespace
+
+int worth_threads(int asked, double bytes) {
+    int n = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency());
+    if (n > most_threads) n = most_threads;
+    if (n > bytes / bytes_per_thread) n = static_cast<int>(bytes / bytes_per_thread);
+    return n < 1 ? 1 : n;
+}
+
+void on_threads(int count, void (*work)(void *context, int index), void *context) {
+    std::thread helper[most_threads];
+    int started = 0;
+    for (int i = 1; i < count; ++i) {
+        try {
+            helper[i] = std::thread(work, context, i);
+            started = i;
+        } catch (const std::system_error &) {  // no more threads to be had: this one does the rest
+            break;
+        }
+    }
+    work(context, 0);
+    for (int i = started + 1; i < count; ++i) work(context, i);
+    for (int i = 1; i <= started; ++i) helper[i].join();
+}
+
+}  // namespace tw

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The block types that round the exact ratio of a value to its scale: OCP Microscaling and NVFP4. A type is an element
+// encoding, a scale encoding and a number of elements per block. Only for the files compiled once for each instruction set.
+//
+// Everything works on the bits of float32, sixteen values at a time. float32 is enough: a power of two divides exactly,
+// and a tie times a scale of a few bits is a float32 itself, so the rounded quotient of any other value is off the tie, on
+// the side where the exact one is.
+#pragma once
+
+#include "copy/kernels.h"
+#include "simd/words.h"
+
+namespace tw::TW_ISA {
+namespace {
+
+constexpr uint32_t infinity = 0x7f800000u;
+constexpr uint32_t largest_finite = 0x7f7fffffu;
+
+// What the topmost codes of a small float mean: numbers; one NaN, the very last; infinity and NaN.
+enum class Specials { none, nan, ieee };
+
+template <int exponent_bits, int mantissa_bits, Specials specials>
+struct SmallFloat {
+    static constexpr int bits = 1 + exponent_bits + mantissa_bits;
+    static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
+    static constexpr int top_exponent = (1 << exponent_bits) - 1 - bias - (specials == Specials::ieee);
+    static constexpr bool has_nan = specials != Specials::none;
+    static constexpr uint32_t last = (1u << (bits - 1)) - 1;
+    static constexpr uint32_t first_special =
+        specials == Specials::none ? last + 1 : specials == Specials::nan ? last : last + 1 - (1u << mantissa_bits);
+    static constexpr uint32_t nan = specials == Specials::nan ? last : last + 1 - (1u << (mantissa_bits - 1));
+
+    // Returns what magnitudes count for when the largest of a block is sought.
+    static TW_INLINE Words counted(const Words &a) {
+        if constexpr (specials == Specials::nan) return where_less(infinity, a, 0u, a);
+        if constexpr (specials == Specials::ieee) return where_less(a, infinity, a, 0u);
+        return a;
+    }
+
+    // Returns the codes of ratios: nearest even, the largest number if they are too large. `usual` ones are finite.
+    template <bool usual = false>
+    static TW_INLINE Words encode(const Words &ratio) {
+        constexpr int cut = 23 - mantissa_bits;
+        const Words a = ratio & 0x7fffffffu;
+        // Adding a power of two that is so much larger leaves the steps at the bottom, rounded by the addition. They
+        // are those of the exponent, or of the lowest one for subnormals; when rounding carries, the sum moves to the
+        // next exponent by itself. An infinity comes out as a very large code.
+        const Words exponent = larger(a & infinity, lowest);
+        const Words magic = exponent + (static_cast<uint32_t>(cut) << 23);
+        const Words steps = plus(a, magic) - magic;
+        Words code = smaller(steps + ((exponent - lowest) >> cut), first_special - 1);
+        if constexpr (specials == Specials::ieee && !usual) code = where_equal(a, infinity, first_special, code);
+        code = code | ((ratio >> (32 - bits)) & (1u << (bits - 1)));
+        if constexpr (has_nan && !usual) code = where_less(infinity, a, nan, code);
+        return code;
+    }
+
+    // Returns the numbers of codes.
+    static TW_INLINE Words decode(const Words &code) {
+        const Words a = code & last;
+        const Words normal = (a << (23 - mantissa_bits)) + (static_cast<uint32_t>(127 - bias) << 23);
+        const Words tiny = times(as_floats(a), static_cast<uint32_t>(128 - bias - mantissa_bits) << 23);
+        Words value = where_less(a, 1u << mantissa_bits, tiny, normal);
+        if constexpr (specials == Specials::ieee) value = where_equal(a, first_special, infinity, value);
+        if constexpr (has_nan) value = where_nan(a, quiet_nan, value);
+        return value | ((code << (32 - bits)) & 0x80000000u);
+    }
+
+    // Returns the numbers of codes times a scale. Their own NaN wins, with its sign, over that of the scale.
+    static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
+        const Words number = decode(code);
+        const Words product = times(number, scale);
+        if constexpr (has_nan) return where_nan(code & last, number, product);
+        return product;
+    }
+
+private:
+    static constexpr uint32_t lowest = static_cast<uint32_t>(128 - bias) << 23;  // the smallest normal number
+
+    static TW_INLINE Words where_nan(const Words &a, const Words &yes, const Words &no) {
+        constexpr uint32_t numbers = specials == Specials::nan ? first_special - 1 : first_special;  // and infinity
+        return where_less(numbers, a, yes, no);
+    }
+};
+
+// An 8-bit integer in two's complement that counts steps of 2^-6; -128 is read but never made.
+struct SmallInteger {
+    static constexpr int bits = 8;
+    static constexpr int top_exponent = 0;
+    static constexpr bool has_nan = false;
+
+    static TW_INLINE Words counted(const Words &a) { return a; }
+
+    template <bool usual = false>
+    static TW_INLINE Words encode(const Words &ratio) {
+        constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */, magic = 150u << 23;
+        const Words steps = smaller(times(ratio & 0x7fffffffu, sixty_four), most);
+        const Words whole = plus(steps, magic) - magic;  // rounded by the addition
+        return where_less(ratio >> 31, 1u, whole, Words(256u) - whole) & 255u;
+    }
+
+    static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
+        // The code as a signed number and 128, above 2^23; then without these two.
+        constexpr uint32_t magic = 150u << 23;
+        const Words steps = plus(((code + 128u) & 255u) | magic, magic | 128u | 0x80000000u);
+        return times(times(steps, 121u << 23), scale);
+    }
+};
+
+// A scale 2^(byte - 127): the largest magnitude of a block lands on the top exponent of its elements.
+struct PowerOfTwo {
+    static constexpr uint8_t nan = 255;
+
+    template <class Element>
+    static TW_INLINE Words choose(const Words &largest) {
+        constexpr uint32_t top = Element::top_exponent;
+        return larger(largest >> 23, top) - top;
+    }
+    // Returns what `ratio` needs of scales.
+    static TW_INLINE Words factor(const Words &byte) {
+        return where_less(byte, 254u, (Words(254u) - byte) << 23, 1u << 22);  // 2^-127 is subnormal
+    }
+    static TW_INLINE Words ratio(const Words &x, const Words &factor) { return times(x, factor); }
+    static TW_INLINE uint32_t value(uint32_t byte) { return byte == nan ? quiet_nan : byte == 0 ? 1u << 22 : byte << 23; }
+};
+
+// A scale that is a small float: the largest magnitude of a block lands on the largest element, nearly. Only blocks of
+// zeros have scale 0.
+struct FloatScale {
+    using Float = SmallFloat<4, 3, Specials::nan>;
+    static constexpr uint8_t nan = Float::nan;
+
+    template <class Element>
+    static TW_INLINE Words choose(const Words &largest) {
+        const Words code = Float::encode(over(largest, Element::decode(Element::last)));
+        return larger(code, smaller(largest, 1u));
+    }
+    static TW_INLINE Words factor(const Words &byte) {
+        return where_equal(byte, 0u, 127u << 23, Float::decode(byte));
+    }
+    static TW_INLINE Words ratio(const Words &x, const Words &factor) { return over(x, factor); }
+    static TW_INLINE uint32_t value(uint32_t byte) {
+        const E4m3 scale{static_cast<uint8_t>(byte)};
+        return bits_of(widen(scale)) | (byte >> 7 << 31);  // a NaN has its sign here
+    }
+};
+
+template <class ElementEncoding, class ScaleEncoding, int block>
+struct Scaled {
+    using Element = ElementEncoding;
+    using Scale = ScaleEncoding;
+    static constexpr int block_size = block;
+};
+
+using E2M1 = SmallFloat<2, 1, Specials::none>;
+
+// Calls visit(Scaled<...>{}) with the block type of a code.
+template <class Visit>
+TW_INLINE auto with_scaled(int type, Visit visit) {
+    switch (type) {
+        case TW_MXFP8E4M3: return visit(Scaled<SmallFloat<4, 3, Specials::nan>, PowerOfTwo, 32>{});
+        case TW_MXFP8E5M2: return visit(Scaled<SmallFloat<5, 2, Specials::ieee>, PowerOfTwo, 32>{});
+        case TW_MXFP6E2M3: return visit(Scaled<SmallFloat<2, 3, Specials::none>, PowerOfTwo, 32>{});
+        case TW_MXFP6E3M2: return visit(Scaled<SmallFloat<3, 2, Specials::none>, PowerOfTwo, 32>{});
+        case TW_MXFP4: return visit(Scaled<E2M1, PowerOfTwo, 32>{});
+        case TW_MXINT8: return visit(Scaled<SmallInteger, PowerOfTwo, 32>{});
+        default: return visit(Scaled<E2M1, FloatScale, 16>{});
+    }
+}
+
+}  // namespace
+}  // namespace tw::TW_ISA

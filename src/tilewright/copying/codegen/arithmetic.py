@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions of elements in C, with the same results as `formats.cast` and `formats.BlockFormat`.
+
+A scalar is widened to a type that holds it exactly (f32, f64, a signed or an unsigned integer), which is then narrowed
+to the target: one rule per format.
+
+Block floats are computed four codes at a time. If the exponents allow it, codes are computed with float
+instructions: multiplying by a power of two aligns a value exactly, truncation drops what the hardware would shift
+out, and adding 2^23 rounds to even.
+"""
+
+from __future__ import annotations
+
+from ...formats import BlockFormat, ScalarFormat
+
+_WIDEN = {
+    "float64": ("f64", "double_of(x)"),
+    "float32": ("f32", "float_of(x)"),
+    "float16": ("f32", "half_value(x)"),
+    "bfloat16": ("f32", "float_of((u32)x << 16)"),
+    "float8_e4m3": ("f32", "e4m3_value(x)"),
+    "float8_e5m2": ("f32", "half_value((u16)(x << 8))"),
+    "int8": ("i32", "(i8)x"),
+    "int16": ("i32", "(i16)x"),
+    "int32": ("i32", "(i32)x"),
+    "int64": ("i64", "(i64)x"),
+    "uint8": ("u32", "x"),
+    "uint16": ("u32", "x"),
+    "uint32": ("u32", "x"),
+    "uint64": ("u64", "x"),
+    "bool": ("u32", "x != 0"),
+}
+
+_FROM_SINGLE = {
+    "float16": "half_code",
+    "bfloat16": "brain_code",
+    "float8_e4m3": "e4m3_code",
+    "float8_e5m2": "e5m2_code",
+}
+
+_FUNCTIONS = {
+    "half_value": """\
+INLINE f32 half_value(u16 x) {
+    const u32 sign = (x & 0x8000u) << 16, magnitude = x & 0x7fffu;
+    // A subnormal is an integer times 2^-24: put it under the exponent of 2^-14 and take that away again.
+    const u32 tiny = bits_of(float_of((magnitude << 13) + (113u << 23)) - float_of(113u << 23));
+    const u32 normal = (magnitude << 13) + (112u << 23);
+    if (magnitude > 0x7c00u) return float_of(0x7fc00000u);
+    return float_of(sign | (magnitude < 0x400u ? tiny : magnitude == 0x7c00u ? 0x7f800000u : normal));
+}
+""",
+    "e4m3_value": """\
+INLINE f32 e4m3_value(u8 x) {
+    const u32 sign = (x & 0x80u) << 24, magnitude = x & 0x7fu;
+    const u32 tiny = bits_of((f32)magnitude * float_of(118u << 23));  // times 2^-9
+    if (magnitude == 0x7fu) return float_of(0x7fc00000u);
+    return float_of(sign | (magnitude < 8u ? tiny : (magnitude << 20) + (120u << 23)));
+}
+""",
+    "half_code": """\
+INLINE u16 half_code(f32 x) {
+    const u32 u = bits_of(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
+    const u32 normal = (a - (112u << 23) + 0xfffu + ((a >> 13) & 1u)) >> 13;
+    // Adding 0.5 leaves exactly the bits of a subnormal at the bottom, rounded by the addition.
+    const u32 tiny = bits_of(float_of(a < 0x38800000u ? a : 0u) + 0.5f) - 0x3f000000u;
+    if (a > 0x7f800000u) return 0x7e00u;
+    return (u16)(sign | (a < 0x38800000u ? tiny : a >= 0x47800000u ? 0x7c00u : normal));
+}
+""",
+    "brain_code": """\
+INLINE u16 brain_code(f32 x) {
+    const u32 u = bits_of(x);
+    return (u16)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+""",
+    "e4m3_code": """\
+INLINE u8 e4m3_code(f32 x) {
+    const u32 u = bits_of(x), sign = (u >> 24) & 0x80u, a = u & 0x7fffffffu;
+    const u32 clamped = a < 0x43e00000u ? a : 0x43e00000u;
+    const u32 rounded = ((clamped + 0x7ffffu + ((clamped >> 20) & 1u)) >> 20) - (120u << 3);
+    return (u8)(a > 0x7f800000u ? 0x7fu : sign | (a < 0x3c800000u ? 0u : rounded));
+}
+""",
+    "e5m2_code": """\
+INLINE u8 e5m2_code(f32 x) {
+    const u32 u = bits_of(x), sign = (u >> 24) & 0x80u, a = u & 0x7fffffffu;
+    const u32 clamped = a < 0x47600000u ? a : 0x47600000u;
+    const u32 normal = ((clamped + 0xfffffu + ((clamped >> 21) & 1u)) >> 21) - (112u << 2);
+    const u32 tiny = bits_of(float_of(a < 0x38800000u ? a : 0u) + 128.0f) - 0x43000000u;
+    return (u8)(a > 0x7f800000u ? 0x7eu : sign | (a < 0x38800000u ? tiny : normal));
+}
+""",
+}
+
+
+def raw_type(size: int) -> str:
+    """Return the unsigned C type of `size` bytes.
+
+    >>> raw_type(2)
+    'u16'
+    """
+    return f"u{8 * size}"
+
+
+def conversion_function(name: str, source: ScalarFormat, target: ScalarFormat) -> str:
+    """Return a C function that converts the bits of one format to those of another.
+
+    >>> from tilewright.formats import format_of
+    >>> print(conversion_function("converted", format_of("bfloat16"), format_of("float32")))
+    INLINE u32 converted(u16 x) { return bits_of(float_of((u32)x << 16)); }
+    <BLANKLINE>
+    """
+    before, after = raw_type(source.itemsize), raw_type(target.itemsize)
+    wide, value = _WIDEN[source.name]
+    body = f"return {_narrow_expression(target, wide, value)};"
+    if target.kind in ("int", "uint") and wide in ("f32", "f64"):
+        body = f"const {wide} wide = {value}; {_truncate_statements(target, wide)}"
+    elif target.name in ("float32", "float64") and wide in ("f32", "f64") and _TYPE[target.name] != wide:
+        nan = "0x7fc00000u" if target.name == "float32" else "0x7ff8000000000000u"
+        body = f"const {wide} wide = {value}; return wide == wide ? {_narrow_expression(target, wide, 'wide')} : {nan};"
+    return "".join(_with_helpers(f"INLINE {after} {name}({before} x) {{ {body} }}\n"))
+
+
+def reader_functions(name: str, element: ScalarFormat) -> tuple[str, list[str]]:
+    """Return the C type for computing with a format, and the functions that convert its bits to that type.
+
+    >>> from tilewright.formats import format_of
+    >>> reader_functions("value", format_of("bfloat16"))
+    ('f32', ['INLINE f32 value(u16 x) { return float_of((u32)x << 16); }\\n'])
+    """
+    wide, value = _WIDEN[element.name]
+    return wide, _with_helpers(f"INLINE {wide} {name}({raw_type(element.itemsize)} x) {{ return {value}; }}\n")
+
+
+def writer_functions(name: str, element: ScalarFormat) -> tuple[str, list[str]]:
+    """Return the C type for computing with a format, and the functions that convert that type to its bits.
+
+    >>> from tilewright.formats import format_of
+    >>> writer_functions("code", format_of("int16"))
+    ('i32', ['INLINE u16 code(i32 x) { return (u16)(x); }\\n'])
+    """
+    wide, _ = _WIDEN[element.name]
+    body = f"return {_narrow_expression(element, wide, 'x')};"
+    return wide, _with_helpers(f"INLINE {raw_type(element.itemsize)} {name}({wide} x) {{ {body} }}\n")
+
+
+def _with_helpers(text: str) -> list[str]:
+    """Return a function after the helper functions that it calls."""
+    return [*[function for key, function in _FUNCTIONS.items() if f"{key}(" in text], text]
+
+
+def needs_double(*formats: object) -> bool:
+    """Return whether one of the formats is float64, which some OpenCL devices lack.
+
+    >>> from tilewright.formats import format_of
+    >>> needs_double(format_of("float64"), format_of("int8"))
+    True
+    """
+    return any(getattr(number_format, "name", "") == "float64" for number_format in formats)
+
+
+_TYPE = {"float32": "f32", "float64": "f64"}
+
+
+def _narrow_expression(target: ScalarFormat, wide: str, value: str) -> str:
+    """Return an expression that converts a value of the C type `wide` to the bits of a format."""
+    if target.name in _FROM_SINGLE:
+        return f"{_FROM_SINGLE[target.name]}((f32)({value}))"
+    if target.name == "float32":
+        return f"bits_of((f32)({value}))" if wide != "f32" else f"bits_of({value})"
+    if target.name == "float64":
+        return f"double_bits((f64)({value}))"
+    if target.kind == "bool":
+        # bits rather than a comparison, since a device may take subnormals for zero
+        if wide == "f32":
+            return f"(u8)((bits_of({value}) & 0x7fffffffu) != 0)"
+        if wide == "f64":
+            return f"(u8)((double_bits({value}) & 0x7fffffffffffffffu) != 0)"
+        return f"(u8)(({value}) != 0)"
+    return f"({raw_type(target.itemsize)})({value})"
+
+
+def _truncate_statements(target: ScalarFormat, wide: str) -> str:
+    """Return statements that truncate; out of range becomes the nearest limit, NaN becomes 0."""
+    low, high = int(target.limits.lowest), int(target.limits.highest)
+    raw, bits = raw_type(target.itemsize), 8 * target.itemsize
+    own = raw if target.kind == "uint" else f"i{bits}"
+    suffix = "f" if wide == "f32" else ""
+    lowest, highest = (f"({raw}){value & (2**bits - 1):#x}u" for value in (low, high))
+    # one past the highest is a power of two and the lowest one or zero: both exact in any float
+    return (
+        f"if (!(wide > {float(low)!r}{suffix})) return wide == wide ? {lowest} : ({raw})0; "
+        f"if (wide >= {float(high + 1)!r}{suffix}) return {highest}; return ({raw})({own})wide;"
+    )
+
+
+BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
+
+_MAGNITUDE = {
+    False: "INLINE u32 magnitude(u32 x) { return x & 0x7fffffffu; }\n",
+    True: """\
+INLINE u32 magnitude(u32 x) {  // with an exponent of five bits
+    const u32 low = 112u << 23, high = (144u << 23) - 1u, a = x & 0x7fffffffu;
+    return (a < low ? low : a > high ? high : a) - low;
+}
+""",
+}
+
+_CODE = """\
+{word} u32 code(u32 x, u32 shared) {{  // for any exponent
+    const u32 a = magnitude(x), shift = shared - (a >> 23);
+    const u32 mantissa = (x & 0x7f800000u) ? (a & 0x7fffffu) | 0x800000u : 0u;
+    const u32 aligned = shift > 31u ? 0u : mantissa >> shift;
+    const u32 rounded = (aligned + {below_half:#x}u + ((aligned >> {cut}u) & 1u)) >> {cut}u;
+    const u32 q = rounded < {top}u ? rounded : {top}u;
+    return q ? q | (x >> 31) << {m}u : 0u;
+}}
+"""
+
+_FAST_CODES = """\
+INLINE u32 rounded(u32 x, f32 power) {{
+    const f32 aligned = smaller(truncated(absolute(float_of(x)) * power), {limit});
+    return bits_of(aligned * {step} + 8388608.0f);
+}}
+INLINE u32 four_codes(u32 a, u32 b, u32 c, u32 d, u32 shared) {{
+    if (shared - 24u > 230u) {{
+        return low_bytes(code(a, shared), code(b, shared), code(c, shared), code(d, shared));
+    }}
+    const f32 power = float_of((277u - shared) << 23);  // 2^(150 - shared)
+    const u32 q = low_bytes(rounded(a, power), rounded(b, power), rounded(c, power), rounded(d, power));
+    const u32 some = q + 0x7f7f7f7fu;  // bit 7 where q is not 0: zero has no sign
+    return q | (((top_bytes(a, b, c, d) & some) & 0x80808080u) >> {sign}u);
+}}
+"""
+
+_SLOW_CODES = """\
+INLINE u32 four_codes(u32 a, u32 b, u32 c, u32 d, u32 shared) {
+    return low_bytes(code(a, shared), code(b, shared), code(c, shared), code(d, shared));
+}
+"""
+
+_DENSE = {
+    8: "INLINE u32 dense(u32 w) { return w; }\n",
+    4: "INLINE u32 dense(u32 w) { w |= w >> 4; return (w & 0xffu) | ((w >> 8) & 0xff00u); }\n",
+    2: "INLINE u32 dense(u32 w) { w |= w >> 6; return (w & 0xfu) | ((w >> 12) & 0xf0u); }\n",
+}
+
+_SPARSE = {
+    8: "INLINE u32 sparse(u32 w) { return w; }\n",
+    4: "INLINE u32 sparse(u32 w) { w = (w & 0xffu) | (w & 0xff00u) << 8; return (w | w << 4) & 0x0f0f0f0fu; }\n",
+    2: "INLINE u32 sparse(u32 w) { w = (w & 0xfu) | (w & 0xf0u) << 12; return (w | w << 6) & 0x03030303u; }\n",
+}
+
+_VALUES = """\
+INLINE u32 value(u32 code, u32 shared) {{  // for any exponent
+    const u32 q = code & {top}u, sign = (code >> {m}u) << 31;
+    if (q == 0u) return sign;
+    const u32 k = leading_zeros(q) - {zeros}u;
+    if (k > shared) return 0u;
+    return sign | (shared - k + {bias}u) << 23 | ((q << k) - {hidden}u) << {fraction}u;
+}}
+INLINE u32 value_of(u32 codes, u32 k, u32 shared) {{  // of the byte k of four codes
+    if (shared - {m}u > {span}u) return value((codes >> 8u * k) & 0xffu, shared);
+    // under the exponent of 2^23 an integer is a float, and times a power of two it stays exact
+    const f32 q = float_of(byte_under(0x4b000000u, codes & {mask:#x}u, k)) - 8388608.0f;
+    const u32 sign = (codes << ({shift}u - 8u * k)) & 0x80000000u;
+    return bits_of(q * float_of((shared + {lift}u) << 23)) | sign;
+}}
+"""
+
+
+def block_functions(element: BlockFormat, packing: bool) -> str:
+    """Return the C functions that convert float32 bits to codes (`packing`) or codes to float32 bits.
+
+    >>> from tilewright.formats import bfloat8_b
+    >>> "four_codes" in block_functions(bfloat8_b, packing=True)
+    True
+    """
+    five = element.name.endswith("_a")
+    m = element.bits - 1
+    cut, top, bias = 24 - m, (1 << m) - 1, 112 if five else 0
+    if not packing:
+        return _SPARSE[element.bits] + _VALUES.format(
+            top=top,
+            m=m,
+            zeros=32 - m,
+            bias=bias,
+            hidden=1 << (m - 1),
+            fraction=24 - m,
+            span=254 - bias - m,
+            mask=top * 0x01010101,
+            shift=31 - m,
+            lift=f"{bias - (m - 1)}" if bias >= m - 1 else f"0x{(bias - (m - 1)) & 0xFFFFFFFF:x}",
+        )
+    word = "INLINE" if five else "RARE"
+    text = _MAGNITUDE[five] + _CODE.format(word=word, below_half=(1 << (cut - 1)) - 1, cut=cut, top=top, m=m)
+    text += (
+        _SLOW_CODES
+        if five
+        else _FAST_CODES.format(limit=f"{float(top << cut)}f", step=_power_literal(-cut), sign=7 - m)
+    )
+    return text + _DENSE[element.bits]
+
+
+def _power_literal(exponent: int) -> str:
+    """Return a power of two as a float literal with exact decimal digits."""
+    return f"{2.0**exponent!r}f"

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels for copies between different orders: a tile is read in source order, transposed, and written in target order.
+
+Each thread loads a small square as vectors along the source, transposes it in registers, and stores vectors along the
+target in shared memory; after a barrier, the tile is read from there and stored. All accesses are vectors. The strides
+of the tile in shared memory are padded to avoid bank conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import gcd
+
+from .c_language import (
+    NamedDigit,
+    conditional,
+    declare_digits,
+    digit_expressions,
+    guard_expression,
+    offset_expression,
+    unrolled_loop,
+)
+from .copy_kernel import run_axis
+from .kernel import WIDEST, Kernel, KernelJob, common_alignment, elements_type, vector_type
+from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
+
+MIN_ELEMENTS = 1024  # fewer elements are not worth a stage in shared memory
+BANKS = 32
+BANK_BYTES = 4
+WARP_THREADS = 32
+
+
+def contiguous_axes(job: KernelJob) -> tuple[int, int] | None:
+    """Return the axes along which source and target are contiguous, or None if a transpose is not possible."""
+    if (
+        job.nest.operation != "copy"
+        or job.nest.tabulated
+        or run_axis(job) is not None
+        or job.nest.elements < MIN_ELEMENTS
+    ):
+        return None
+    candidates = [
+        next((k for k, axis in enumerate(job.axes) if axis.steps[side] == size and axis.extent > 1), None)
+        for side, size in enumerate(job.sizes)
+    ]
+    first, second = candidates
+    return None if first is None or second is None else (first, second)
+
+
+def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
+    """Return the kernel of a copy with source and target contiguous along different axes, and its type definitions."""
+    both = contiguous_axes(job)
+    assert both is not None
+    near, far = both
+    before, after = job.sizes
+    wide, high = (_vector_length(job, side, axis) for side, axis in enumerate(both))
+    lengths = {near: wide, far: high}
+    axes = [
+        LoopAxis(axis.extent // lengths.get(k, 1), tuple([(step or 0) * lengths.get(k, 1) for step in axis.steps]))
+        for k, axis in enumerate(job.axes)
+    ]
+    growth = BoxGrowth(
+        axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean, large_first=job.tuning.large_first
+    )
+    squares = max(1, min(16, job.tuning.in_flight // (high * wide * before)))
+    capacity = job.tuning.shared * 7 // 8 // (wide * high * after)
+    growth.take(min(job.tuning.threads * squares, capacity))
+    box = [Digit(k, taken, 1) for k, taken in enumerate(growth.taken)]
+    total = digit_combinations(box)
+    per_thread = max(1, total // job.tuning.threads)
+    threads = -(-total // per_thread)
+    groups = [*growth.take(job.tuning.cluster), *growth.rest()]
+
+    # the tile, in the order of the target: vectors along it, and the index inside a square in front of its own axis
+    outwards = [k for k in growth.sides[1].order if box[k].count > 1 or k == near]
+    inwards = [k for k in growth.sides[0].order if box[k].count > 1]
+    inside = [(k, role) for k in outwards for role in (("square", "box") if k == near else ("box",))]
+    dimensions = [
+        TileDimension(wide, -1)
+        if role == "square"
+        else TileDimension(box[k].count, inwards.index(k) if k in inwards else len(inwards))
+        for k, role in inside
+    ]
+    strides, size = padded_tile_strides(dimensions, high * after, 2 * job.tuning.shared)
+    stride = dict(zip(inside, strides, strict=True))
+
+    lines, in_group = declare_digits("group", groups, "g")
+    kind = vector_type(high * after)
+    body = [
+        *lines,
+        f"LOCAL {kind} *tile = (LOCAL {kind} *)shared_tile;",
+        f"source += {offset_expression(in_group, axes, 0, job.nest.source_offset)};",
+        f"target += {offset_expression(in_group, axes, 1, job.nest.target_offset)};",
+    ]
+    from_type, first = elements_type(wide, before)
+    to_type, second = elements_type(high, after)
+    value = "x[k].each[j]"
+    if job.source.format != job.target.format:
+        value = f"converted({value})"
+
+    # read squares in the order of the source
+    square = [Digit(k, box[k].count, 1) for k in inwards]
+    in_box = digit_expressions("at", square)
+    up = axes[far].steps[0] or 0
+    step = up // high
+    load = [
+        f"GLOBAL const u8 *from = source + ({offset_expression(in_box, axes, 0)});",
+        f"{from_type} x[{high}];",
+        *unrolled_loop("k", high, [f"x[k].all = LOAD({vector_type(wide * before)}, from + (i32)(k) * {step});"]),
+        f"const u32 slot = {_slot_expression(in_box, stride, high * after)};",
+        *unrolled_loop(
+            "j",
+            wide,
+            [
+                f"{to_type} y;",
+                *unrolled_loop("k", high, [f"y.each[k] = {value};"]),
+                f"tile[slot + j * {stride[(near, 'square')] // (high * after)}u] = y.all;",
+            ],
+        ),
+    ]
+    inside_all = guard_expression([*in_group, *in_box], axes)
+    if total % threads:
+        inside_all = " && ".join(filter(None, [f"at < {total}u", inside_all]))
+    body += unrolled_loop(
+        "n", -(-total // threads), [f"const u32 at = thread + n * {threads}u;", *conditional(inside_all, load)]
+    )
+    body.append("BARRIER;")
+
+    # write vectors in the order of the target
+    out = digit_expressions("at", [Digit(k, wide if role == "square" else box[k].count, 1) for k, role in inside])
+    named = dict(zip(inside, out, strict=True))
+    slot = " + ".join(
+        f"({digit.name}) * {stride[key] // (high * after)}u" for key, digit in named.items() if digit.digit.count > 1
+    )
+    boxed = [digit for (_, role), digit in named.items() if role == "box"]
+    across = (axes[near].steps[1] or 0) // wide
+    to = offset_expression(boxed, axes, 1)
+    if wide > 1:
+        to += f" + (i32)({named[(near, 'square')].name}) * {across}"
+    store = [f"STORE({vector_type(high * after)}, target + ({to}), tile[{slot or '0'}]);"]
+    condition = guard_expression([*in_group, *boxed], axes)
+    vectors = total * wide
+    if vectors % threads:
+        condition = " && ".join(filter(None, [f"at < {vectors}u", condition]))
+    body += unrolled_loop(
+        "n", -(-vectors // threads), [f"const u32 at = thread + n * {threads}u;", *conditional(condition, store)]
+    )
+
+    shape = " x ".join(str(box[k].count * lengths.get(k, 1)) for k in reversed(outwards))
+    note = f"copy {job.nest.elements} elements in tiles of {shape}, squares of {wide} x {high} transposed in registers"
+    shared = (("shared_tile", size),)
+    return Kernel(job.name, note, tuple(body), digit_combinations(groups), threads, (), shared), {first, second}
+
+
+def _slot_expression(named: list[NamedDigit], stride: dict[tuple[int, str], int], width: int) -> str:
+    texts = [f"({digit.name}) * {stride[(digit.digit.axis, 'box')] // width}u" for digit in named]
+    return " + ".join(texts) or "0u"
+
+
+def _vector_length(job: KernelJob, side: int, axis: int) -> int:
+    """Return the number of elements that are accessed at once along the contiguous axis of one side."""
+    size = job.sizes[side]
+    start = (job.nest.source_offset, job.nest.target_offset)[side]
+    steps = [loop_axis.steps[side] or 0 for k, loop_axis in enumerate(job.axes) if k != axis]
+    width = common_alignment(job.aligned[side], start, *steps)
+    return max(1, gcd(width // size, WIDEST // size, job.axes[axis].extent))
+
+
+@dataclass(frozen=True, slots=True)
+class TileDimension:
+    """A digit of the tile in shared memory: its count, and its position in the order of writes, -1 if it has none.
+
+    >>> TileDimension(16, written=0).count
+    16
+    """
+
+    count: int
+    written: int
+
+
+def padded_tile_strides(dimensions: Sequence[TileDimension], width: int, limit: int) -> tuple[list[int], int]:
+    """Return the stride in bytes of digit digit of a tile of vectors of `width` bytes, and the bytes of the tile.
+
+    Dimensions are in read order, fastest first. Of the paddings with the fewest bank conflicts, the smallest is chosen.
+
+    >>> padded_strides([TileDimension(16, 1), TileDimension(4, -1), TileDimension(16, 0)], 16, 32768)
+    ([16, 256, 1040], 16640)
+    """
+    best: tuple[int, int, list[int]] | None = None
+    for pads in _padding_candidates(dimensions, max(1, BANKS * BANK_BYTES // width)):
+        strides, size = _tile_strides(dimensions, pads, width)
+        if best is not None and size > limit:
+            continue
+        conflicts = _bank_conflicts(dimensions, strides, width, writing=True)
+        conflicts += _bank_conflicts(dimensions, strides, width, writing=False)
+        if best is None or (conflicts, size) < best[:2]:
+            best = (conflicts, size, strides)
+        if conflicts == 0:
+            break
+    assert best is not None
+    return best[2], best[1]
+
+
+def _padding_candidates(dimensions: Sequence[TileDimension], slots: int) -> Iterator[tuple[int, ...]]:
+    """Yield paddings in vectors: none, before the first digit that is written, then before the next, too."""
+    first = sorted(
+        (k for k, dimension in enumerate(dimensions) if dimension.written >= 0), key=lambda k: dimensions[k].written
+    )
+    first = [k for k in first if k][:2]
+    pads = [0] * len(dimensions)
+    if not first:
+        yield tuple(pads)
+        return
+    some = range(min(slots, 9))
+    for chosen in product(some, *[some for _ in first[1:]]):
+        for k, pad in zip(first, reversed(chosen), strict=True):
+            pads[k] = pad
+        yield tuple(pads)
+
+
+def _tile_strides(dimensions: Sequence[TileDimension], pads: Sequence[int], width: int) -> tuple[list[int], int]:
+    strides, size = [], width
+    for dimension, pad in zip(dimensions, pads, strict=True):
+        size += pad * width
+        strides.append(size)
+        size *= dimension.count
+    return strides, size
+
+
+def _bank_conflicts(dimensions: Sequence[TileDimension], strides: Sequence[int], width: int, writing: bool) -> int:
+    """Return the number of bank conflicts of the first warp."""
+    order = list(range(len(dimensions)))
+    if writing:
+        order = sorted((k for k in order if dimensions[k].written >= 0), key=lambda k: dimensions[k].written)
+    together = min(WARP_THREADS, BANKS * BANK_BYTES // width)
+    waits = 0
+    for first in range(0, WARP_THREADS, together):
+        words: dict[int, set[int]] = {}
+        for thread in range(first, first + together):
+            rest, place = thread, 0
+            for k in order:
+                rest, digit = divmod(rest, dimensions[k].count)
+                place += digit * strides[k]
+            if rest:
+                break
+            for word in range(place // BANK_BYTES, (place + width - 1) // BANK_BYTES + 1):
+                words.setdefault(word % BANKS, set()).add(word)
+        waits += max((len(in_bank) for in_bank in words.values()), default=1) - 1
+    return waits

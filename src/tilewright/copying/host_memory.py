@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host arrays as memory: their address range, and the placement of their elements in it."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, LayoutError
+from ..formats import ScalarFormat, scalar_format_of
+from ..layout import Layout
+from ..layout.layout import make_layout
+from .placement import Placement
+
+CACHE_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """The memory of an array: its bytes from the lowest to the highest address, and the array that owns it.
+
+    >>> Buffer.of(np.zeros((4, 8), dtype=np.float32)).nbytes
+    128
+    """
+
+    address: int
+    nbytes: int
+    owner: Any
+    writeable: bool
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
+        """Return the memory of an array.
+
+        >>> Buffer.of(np.arange(8, dtype=np.int8)[::-2]).nbytes
+        7
+        """
+        start = array.__array_interface__["data"][0]
+        if array.size == 0 or array.flags.c_contiguous:
+            return cls(start, array.nbytes, array, array.flags.writeable)
+        reach = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+        low = start + sum(step for step in reach if step < 0)
+        high = start + sum(step for step in reach if step > 0) + array.itemsize
+        return cls(low, high - low, array, array.flags.writeable)
+
+    @property
+    def bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return the memory as an array of bytes, without a copy.
+
+        >>> Buffer.of(np.array([258], dtype=np.int16)).bytes.tolist()
+        [2, 1]
+        """
+        if self.nbytes == 0:
+            return np.zeros(0, dtype=np.uint8)
+        memory: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        view: np.ndarray[Any, np.dtype[np.uint8]] = np.frombuffer(memory, dtype=np.uint8)
+        view.flags.writeable = self.writeable
+        return view
+
+    def contains(self, address: int) -> bool:
+        """Return whether an address is inside this memory.
+
+        >>> here = Buffer.of(np.zeros(4, np.int8))
+        >>> here.contains(here.address + 3), here.contains(here.address + 4)
+        (True, False)
+        """
+        return self.address <= address < self.address + self.nbytes
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Return whether the address ranges of two buffers overlap, gaps between elements included.
+
+        >>> a = np.zeros(8)
+        >>> Buffer.of(a[:5]).overlaps(Buffer.of(a[4:])), Buffer.of(a[:4]).overlaps(Buffer.of(a[4:]))
+        (True, False)
+        """
+        if not self.nbytes or not other.nbytes:
+            return False
+        return self.address < other.address + other.nbytes and other.address < self.address + self.nbytes
+
+
+def native_format(array: np.ndarray[Any, Any]) -> ScalarFormat:
+    """Return the format of an array in native byte order; raise for any other byte order.
+
+    >>> native_format(np.zeros(3, dtype=np.int16)).name
+    'int16'
+    """
+    return _native_format(array.dtype)
+
+
+def _native_format(dtype: np.dtype[Any]) -> ScalarFormat:
+    if not dtype.isnative:
+        raise FormatError(
+            f"{dtype} is not in native byte order; convert it with array.astype(array.dtype.newbyteorder('='))"
+        )
+    return scalar_format_of(dtype)
+
+
+def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return an uninitialised array that starts at a cache line, so that engines can stream whole lines to it.
+
+    >>> aligned_empty((3, 5), np.float32).ctypes.data % 64
+    0
+    """
+    dtype = np.dtype(dtype)
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    nbytes = prod(extents) * dtype.itemsize
+    memory = np.empty(nbytes + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    array: np.ndarray[Any, Any] = memory[start : start + nbytes].view(dtype).reshape(extents)
+    return array
+
+
+def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
+    """Return the placement of an array in its memory, with one mode per dimension; padding gets the value `fill`.
+
+    >>> placement_of(np.zeros((4, 8), dtype=np.int8).T).layout
+    Layout((8, 4), (1, 8))
+    """
+    unfilled = _unfilled_placement(array.shape, array.strides, array.dtype)
+    return unfilled if fill is unfilled.fill else Placement(unfilled.layout, unfilled.format, fill)
+
+
+@lru_cache(maxsize=1024)
+def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
+    """Return the placement of all arrays with this shape, strides and dtype."""
+    element = _native_format(dtype)
+    if any(step % dtype.itemsize for n, step in zip(shape, strides, strict=True) if n > 1):
+        raise LayoutError(
+            f"strides {strides} are not multiples of the element size {dtype.itemsize}; copy the array with"
+            " np.ascontiguousarray first"
+        )
+    steps = tuple([step // dtype.itemsize for step in strides])
+    below = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0 and n > 1)
+    layout: Layout = make_layout(tuple(map(int, shape)), steps, -below)
+    return Placement(layout, element)

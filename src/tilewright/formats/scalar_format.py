@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scalar formats: one number, one fixed number of bytes, one NumPy dtype (from ml_dtypes where NumPy has none)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import FormatError
+from .number_format import Limits, NumberFormat, Sections
+
+Kind: TypeAlias = Literal["float", "int", "uint", "bool"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScalarFormat(NumberFormat):
+    """A format with a NumPy dtype: its name, dtype, bits per element, and kind: "float", "int", "uint" or "bool".
+
+    >>> from tilewright.formats import bfloat16, format_of
+    >>> bfloat16.dtype, bfloat16.bits, bfloat16.kind
+    (dtype(bfloat16), 16, 'float')
+    >>> bfloat16
+    format_of('bfloat16')
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    bits: int
+    kind: Kind
+    has_blocks: ClassVar[Literal[False]] = False
+    block: ClassVar[int] = 1
+
+    @property
+    def itemsize(self) -> int:
+        """Return the size of one element in bytes.
+
+        >>> from tilewright.formats import int32
+        >>> int32.itemsize
+        4
+        """
+        return int(self.dtype.itemsize)
+
+    @property
+    def limits(self) -> Limits:
+        """Return the range of values.
+
+        >>> from tilewright.formats import float8_e4m3, int8
+        >>> print(int8.limits), float8_e4m3.limits.smallest == 2**-9
+        -128 to 127
+        (None, True)
+        """
+        if self.kind == "bool":
+            return Limits(0, 1, 1)
+        if self.kind != "float":
+            bounds = np.iinfo(self.dtype)
+            return Limits(int(bounds.min), int(bounds.max), 1)
+        # From the bit patterns, since finfo may warn about subnormals: pattern 1 is the smallest positive value of
+        # every float format, and values grow with their patterns up to the largest finite one.
+        word = np.dtype(f"u{self.itemsize}")
+        smallest = float(np.array([1], dtype=word).view(self.dtype)[0])
+        highest = float(np.array([_LARGEST_CODES[self.name]], dtype=word).view(self.dtype)[0])
+        return Limits(-highest, highest, smallest)
+
+    def sections(self, elements: int) -> Sections:
+        """Return the sections of a tile with the given number of `elements`: all of it is data.
+
+        >>> from tilewright.formats import bfloat16
+        >>> bfloat16.sections(1024)
+        Sections(scales=0, padding=0, data=2048)
+        """
+        return Sections(0, 0, elements * self.itemsize)
+
+    @property
+    def value_format(self) -> ScalarFormat:
+        """Return the format itself: values are stored as they are."""
+        return self
+
+    @property
+    def storage_format(self) -> ScalarFormat:
+        """Return the format itself: arrays hold its elements."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"format_of({self.name!r})"
+
+
+def _scalar_format(name: str, dtype: Any, kind: Kind) -> ScalarFormat:
+    dtype = np.dtype(dtype)
+    return ScalarFormat(name, dtype, 8 * int(dtype.itemsize), kind)
+
+
+float64 = _scalar_format("float64", np.float64, "float")
+float32 = _scalar_format("float32", np.float32, "float")
+float16 = _scalar_format("float16", np.float16, "float")
+bfloat16 = _scalar_format("bfloat16", ml_dtypes.bfloat16, "float")
+float8_e4m3 = _scalar_format("float8_e4m3", ml_dtypes.float8_e4m3fn, "float")
+float8_e5m2 = _scalar_format("float8_e5m2", ml_dtypes.float8_e5m2, "float")
+int8 = _scalar_format("int8", np.int8, "int")
+int16 = _scalar_format("int16", np.int16, "int")
+int32 = _scalar_format("int32", np.int32, "int")
+int64 = _scalar_format("int64", np.int64, "int")
+uint8 = _scalar_format("uint8", np.uint8, "uint")
+uint16 = _scalar_format("uint16", np.uint16, "uint")
+uint32 = _scalar_format("uint32", np.uint32, "uint")
+uint64 = _scalar_format("uint64", np.uint64, "uint")
+bool_ = _scalar_format("bool", np.bool_, "bool")
+
+_LARGEST_CODES = {
+    "float64": 0x7FEFFFFFFFFFFFFF,
+    "float32": 0x7F7FFFFF,
+    "float16": 0x7BFF,
+    "bfloat16": 0x7F7F,
+    "float8_e4m3": 0x7E,
+    "float8_e5m2": 0x7B,
+}
+
+SCALAR_FORMATS: dict[str, ScalarFormat] = {
+    entry.name: entry
+    for entry in (
+        *(float64, float32, float16, bfloat16, float8_e4m3, float8_e5m2),
+        *(int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_),
+    )
+}
+
+# The names that other systems print for the same formats.
+ALIASES = {
+    "fp64": "float64",
+    "fp32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp8_e4m3": "float8_e4m3",
+    "float8_e4m3fn": "float8_e4m3",
+    "fp8_e5m2": "float8_e5m2",
+}
+
+_BY_DTYPE = {entry.dtype: entry for entry in SCALAR_FORMATS.values()}
+
+
+def find_scalar_format(value: Any) -> ScalarFormat | None:
+    """Return the scalar format of a name, dtype, array or format, or None if it has none.
+
+    >>> find_scalar_format("bf16"), find_scalar_format(np.dtype(">f4")), find_scalar_format("bfloat8_b")
+    (format_of('bfloat16'), format_of('float32'), None)
+    """
+    if isinstance(value, ScalarFormat):
+        return value
+    if isinstance(value, str):
+        return SCALAR_FORMATS.get(ALIASES.get(value, value))
+    if isinstance(value, type) and issubclass(value, np.generic):
+        value = np.dtype(value)
+    dtype = value if isinstance(value, np.dtype) else getattr(value, "dtype", None)
+    return _BY_DTYPE.get(dtype.newbyteorder("=")) if isinstance(dtype, np.dtype) else None
+
+
+def scalar_format_of(value: Any) -> ScalarFormat:
+    """Return the scalar format of a name, dtype, array or format; raise a FormatError if it has none.
+
+    >>> scalar_format_of("fp8_e4m3")
+    format_of('float8_e4m3')
+    """
+    scalar_format = find_scalar_format(value)
+    if scalar_format is None:
+        shown = getattr(value, "name", None) or getattr(value, "dtype", value)
+        raise FormatError(
+            f"expected a scalar format ({', '.join(SCALAR_FORMATS)}), got {str(shown)!r}; to pack a block format, use"
+            " format_of(name).pack(array)"
+        )
+    return scalar_format

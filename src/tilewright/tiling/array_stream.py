@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`stream`: an array of any size through a compute, tile by tile, with bounded memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import TransferError
+from ..files.arrays import new_array, open_array
+from .compute_step import CancelFlag, ProgressCallback
+from .operands import (
+    Input,
+    Output,
+    as_list,
+    tiler_with_halo,
+    validate_equal_shapes,
+    validate_npy_path,
+    validate_operand,
+)
+from .pipeline import Pipeline
+from .store_location import shared_targets_error
+from .tile_size import DEFAULT_LIMIT, suggest_tile
+from .tiler import Extents, Margins, Tiler, as_margins
+from .trace import RunReport, Trace
+from .transfers import TransferQueue
+
+Array = np.ndarray[Any, Any]
+
+
+def stream(
+    source: Any,
+    target: Any,
+    compute: Any = None,
+    tile: Extents | None = None,
+    overlap: Margins = 0,
+    pad: Any = 0,
+    scheme: str | None = None,
+    workers: int = 1,
+    depth: int | None = None,
+    memory_limit: int | None = None,
+    order: str = "row_major",
+    dtype: Any = None,
+    progress: ProgressCallback | None = None,
+    cancel: CancelFlag | None = None,
+    trace: Trace | None = None,
+    queue: TransferQueue | None = None,
+    concurrent: bool = False,
+) -> RunReport:
+    """Compute a target from a source tile by tile, with bounded memory, and return a report.
+
+    Args:
+        source: an array, a memory map, an `.npy` file or anything that slices; or a list of them, all of one shape.
+        target: the same; an `.npy` file is created.
+        compute: a function `compute(*inputs, *outputs)` of NumPy views, which writes into the outputs. It may be
+            compiled by numba, or be a C function `f(in, in_shape, ..., out, out_shape)` of pointers to elements and to
+            `int64_t` extents. It is called for one tile at a time, in order. None copies the source.
+        tile: the extents of an output tile; by default chosen to fit `memory_limit`.
+        overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
+        pad: what an input tile holds outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
+        scheme, workers, depth, queue: those of `Pipeline`.
+        memory_limit: the most bytes that buffers may take.
+        order: the order of the tiles, as of `Tiler`.
+        dtype: the element type of a created target file, by default that of the source.
+        progress, cancel, trace: those of `Pipeline.run`.
+        concurrent: allow calling the compute for several tiles at once, in each worker and in the caller.
+
+    >>> a, b = np.arange(12.0).reshape(3, 4), np.zeros((3, 4))
+    >>> stream(a, b, lambda x, y: np.multiply(x, 2, out=y), tile=(2, 2)).tiles
+    4
+    >>> b[2].tolist()
+    [16.0, 18.0, 20.0, 22.0]
+    """
+    with ExitStack() as files:
+        sources = [_open_path(item) for item in as_list(source)]
+        if not sources:
+            raise TransferError("expected at least one source: an array, a file, or a list of them")
+        for array in sources:
+            validate_operand(array, "source")
+        paths = [item for item in as_list(target) if isinstance(item, (str, Path))]
+        arrays = [item for item in as_list(target) if not isinstance(item, (str, Path))]
+        for path in paths:
+            validate_npy_path(path)
+        for array in arrays:
+            validate_operand(array, "target")
+        validate_equal_shapes(sources, arrays)
+        if len({os.path.realpath(path) for path in paths}) < len(paths):
+            raise shared_targets_error()
+        shape = tuple([int(n) for n in sources[0].shape])
+        target_dtype = np.dtype(sources[0].dtype if dtype is None else dtype)
+        function = _as_array_function(compute)
+        targets = [
+            files.enter_context(new_array(item, shape, target_dtype)) if isinstance(item, (str, Path)) else item
+            for item in as_list(target)
+        ]
+        if compute is not None:
+            scheme = scheme or "double"
+        elif scheme is None:
+            scheme = "direct"
+        halo = as_margins(overlap, "overlap", len(shape))
+        if tile is None:
+            tile, depth = _choose_tile(shape, sources, targets, halo, scheme, depth, memory_limit)
+        pipeline = Pipeline(
+            [Input(array, tiler_with_halo(array.shape, tile, halo, order), pad) for array in sources],
+            [Output(array, Tiler(array.shape, tile, order=order)) for array in targets],
+            scheme=scheme,
+            depth=depth,
+            workers=workers,
+            queue=queue,
+            memory_limit=memory_limit,
+        )
+        return pipeline.run(function, trace, progress, cancel, concurrent)
+
+
+def _open_path(source: Any) -> Any:
+    """Return the array of an `.npy` path, and any other source as it is."""
+    if not isinstance(source, (str, Path)):
+        return source
+    validate_npy_path(source)
+    return open_array(source)
+
+
+def _choose_tile(
+    shape: tuple[int, ...],
+    sources: Sequence[Any],
+    targets: Sequence[Any],
+    halo: tuple[tuple[int, int], ...],
+    scheme: str,
+    depth: int | None,
+    limit: int | None,
+) -> tuple[tuple[int, ...], int | None]:
+    suggestion = suggest_tile(
+        shape,
+        [array.dtype for array in sources],
+        [array.dtype for array in targets] if scheme != "direct" else [],
+        DEFAULT_LIMIT if limit is None else limit,
+        halo,
+        scheme,
+        depth,
+    )
+    return suggestion.tile, suggestion.depth if scheme in ("buffered", "direct") else depth
+
+
+def _as_array_function(compute: Any) -> Callable[..., Any] | None:
+    """Return a compute as a function of arrays; a C function is called with pointers."""
+    pointer_like = getattr(compute, "ctypes", None)  # numba's cfunc
+    if pointer_like is not None and not isinstance(compute, np.ndarray):
+        compute = pointer_like
+    if not isinstance(compute, ctypes._CFuncPtr):  # type: ignore[attr-defined]  # it has no public name
+        if compute is not None and not callable(compute):
+            raise TransferError(f"expected a callable compute, got {compute!r}")
+        return compute  # type: ignore[no-any-return]
+    function: Any = compute
+    shapes: dict[tuple[int, ...], Any] = {}
+
+    def call(*arrays: Array) -> None:
+        arguments: list[Any] = []
+        for array in arrays:
+            extent = shapes.get(array.shape)
+            if extent is None:
+                extent = shapes[array.shape] = (ctypes.c_int64 * array.ndim)(*array.shape)
+            arguments += [ctypes.c_void_p(array.ctypes.data), extent]
+        function(*arguments)  # ctypes releases the GIL
+
+    return call

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`KernelProgram`: the C source of a pipeline kernel, in which work-groups import the next tiles while they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..copying.codegen.arithmetic import needs_double
+from ..copying.codegen.c_language import c_dialect, indent
+from ..copying.codegen.kernel import Kernel
+from ..copying.codegen.program import shared_arrays
+from .kernel_compute import compute_function, element_accessors
+from .kernel_operand import KernelOperand
+from .kernel_transfer import CUDA_MACROS, OPENCL_MACROS, export_code, import_code
+
+NAME = "tw_pipeline"
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """A pipeline as C source: its operands, its compute, the buffers per operand, and the threads of a work-group.
+
+    >>> from tilewright.tiling.tiler import Tiler
+    >>> from tilewright.formats import float32
+    >>> tiler = Tiler((10,), (4,))
+    >>> ends = [KernelOperand(name, tiler, (4,), float32, None, 16) for name in ("in0", "out0")]
+    >>> source = KernelProgram("opencl", (ends[0],), (ends[1],), "out0 = 2 * in0;", "element", "", 2, 64)
+    >>> source.kernel().shared
+    (('in0_buffers', 32), ('out0_buffers', 32), ('spare', 16))
+    >>> "async_work_group_copy" in source.text()
+    True
+    """
+
+    dialect: str
+    inputs: tuple[KernelOperand, ...]
+    outputs: tuple[KernelOperand, ...]
+    body: str
+    each: str
+    functions: str
+    buffers: int
+    threads: int
+
+    @property
+    def operands(self) -> tuple[KernelOperand, ...]:
+        """Return the inputs, then the outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def _is_opencl(self) -> bool:
+        return self.dialect == "opencl"
+
+    def kernel(self) -> Kernel:
+        """Return the launch parameters: the name, the threads, and the memory of a work-group."""
+        # stores of CUDA are synchronous, so one output buffer is enough
+        leaving = self.buffers if self._is_opencl else 1
+        shared = [(f"{each.name}_buffers", self.buffers * each.buffer_bytes) for each in self.inputs]
+        shared += [(f"{each.name}_buffers", leaving * each.buffer_bytes) for each in self.outputs]
+        if self._is_opencl:
+            shared.append(("spare", 16))
+        return Kernel(NAME, self._header_comment(), (), 0, self.threads, (), tuple(shared))
+
+    def _header_comment(self) -> str:
+        buffers = "1 buffer" if self.buffers == 1 else f"{self.buffers} buffers"
+        return "\n".join([*[each.describe() for each in self.operands], f"{buffers} per input"])
+
+    def text(self) -> str:
+        """Return the source."""
+        words = c_dialect(self.dialect)
+        lines = [words.prelude]
+        if needs_double(*[each.format for each in self.operands]):
+            lines.append(words.doubles)
+        lines.append(OPENCL_MACROS if self._is_opencl else CUDA_MACROS)
+        for operand in self.operands:
+            lines += [f"// {operand.describe()}", *operand.box_code()]
+            moving = import_code if operand in self.inputs else export_code
+            lines += [*moving(operand, self.dialect), ""]
+        lines += [*element_accessors(self.inputs, self.outputs), *self.functions.splitlines(), ""]
+        lines += [
+            *compute_function(self.body, self.each, self.inputs, self.outputs),
+            "",
+            *self._import_tile_function(),
+            "",
+        ]
+        return "\n".join([*lines, *self._kernel_function(), ""])
+
+    def _memory_parameters(self, operands: Sequence[KernelOperand], starts: bool) -> list[str]:
+        found = []
+        for each in operands:
+            found.append(f"GLOBAL {'const ' if each in self.inputs else ''}u8 *{each.name}_memory")
+            if starts:
+                found.append(f"const u64 {each.name}_start")
+        return found + [f"GLOBAL const i32 *{each.name}_tiles" for each in operands if each.is_listed]
+
+    def _import_tile_function(self) -> list[str]:
+        """Return the function that imports a tile of every input."""
+        arguments = [*self._memory_parameters(self.inputs, starts=False)]
+        arguments += [f"LOCAL {each.bits_type} *{each.name}_buffer" for each in self.inputs]
+        if not self._is_opencl:
+            head = f"INLINE void import_tile({', '.join(['const u32 tile', *arguments])}) {{"
+            calls = [
+                f"{each.name}_import({each.name}_buffer, {each.name}_memory, {each.find_call('tile')});"
+                for each in self.inputs
+            ]
+            return [head, *indent(calls), "}"]
+        arguments += ["LOCAL v16 *spare", "event_t event"]
+        head = f"INLINE event_t import_tile({', '.join(['const u32 tile', *arguments])}) {{"
+        calls = [
+            f"event = {each.name}_import({each.name}_buffer, {each.name}_memory, {each.find_call('tile')},"
+            " spare, event);"
+            for each in self.inputs
+        ]
+        return [head, *indent([*calls, "return event;"]), "}"]
+
+    def _buffer_pointer(self, operand: KernelOperand, number: str) -> str:
+        start = f"(LOCAL {operand.bits_type} *){operand.name}_buffers"
+        count = operand.buffer_bytes // operand.size
+        return f"{start} + ({number}) * {count}u" if number else start
+
+    def _import_call(self, tile: str, buffer: str) -> str:
+        """Return the statement that starts to import a tile."""
+        arguments = [tile, *[f"{each.name}_memory" for each in self.inputs]]
+        arguments += [f"{each.name}_tiles" for each in self.inputs if each.is_listed]
+        arguments += [self._buffer_pointer(each, buffer) for each in self.inputs]
+        if not self._is_opencl:
+            return f"import_tile({', '.join(arguments)});"
+        return f"arriving[{buffer}] = import_tile({', '.join([*arguments, 'spare', '0'])});"
+
+    def _kernel_function(self) -> list[str]:
+        kernel, buffers, opencl = self.kernel(), self.buffers, self._is_opencl
+        ahead = max(1, buffers - 1)
+        tiles = self.operands[0].tiler.count
+        arguments = self._memory_parameters(self.operands, starts=opencl)
+        notes = [f"// {line}" for line in kernel.note.splitlines()]
+        head = f"KERNEL({self.threads}) {NAME}({', '.join(arguments)}) {{"
+        start = shared_arrays(kernel, dynamic=not opencl and bool(kernel.large_shared))
+        if opencl:
+            start += [f"{each.name}_memory += {each.name}_start;" for each in self.operands]
+            start += [f"event_t arriving[{buffers}], leaving[{buffers}];"]
+            first = f"(GLOBAL const u8 *){self.operands[0].name}_memory"
+            for k in range(buffers):  # every buffer starts free, with the event of a dummy copy
+                spare = f"async_work_group_copy((LOCAL u8 *)spare, {first}, 1, 0)"
+                start.append(f"leaving[{k}] = {spare};")
+        going = "STARTED;" if not opencl and self.inputs else ""
+        if self.inputs:
+            for k in range(ahead):
+                tile = "GROUP" if k == 0 else f"GROUP + {k}u * GROUPS"
+                start.append(f"if ({tile} < {tiles}u) {{ {self._import_call(tile, str(k))} }}")
+                start += [going] if going else []
+        body = [f"const u32 buffer = {'turn % ' + str(buffers) + 'u' if buffers > 1 else '0u'};"]
+        coming = f"tile + {ahead}u * GROUPS" if ahead > 1 else "tile + GROUPS"
+        later = f"(turn + {ahead}u) % {buffers}u" if buffers > 1 else "0u"
+        next_one = [f"const u32 next = {coming};", f"if (next < {tiles}u) {{ {self._import_call('next', later)} }}"]
+        next_one = [*next_one, *([going] if going else [])] if self.inputs else []
+        if buffers > 1:
+            body += next_one
+        if self.inputs:
+            body.append(
+                "wait_group_events(1, &arriving[buffer]);" if opencl else f"ARRIVED({ahead if buffers > 1 else 0});"
+            )
+        if opencl:
+            body.append("wait_group_events(1, &leaving[buffer]);")
+        body += [
+            "BARRIER;",
+            *[f"const {each.name}_box_t {each.name}_box = {each.find_call('tile')};" for each in self.operands],
+        ]
+        for each in self.outputs:
+            pointer = self._buffer_pointer(each, "buffer" if opencl else "")
+            body.append(f"LOCAL {each.bits_type} *{each.name}_buffer = {pointer};")
+        given = [f"({self._buffer_pointer(each, 'buffer')})" for each in self.inputs] + [
+            f"{each.name}_buffer" for each in self.outputs
+        ]
+        given += [f"{each.name}_box" for each in self.operands]
+        body += [f"compute(tile, {', '.join(given)});", "BARRIER;"]
+        if buffers == 1:
+            body += next_one
+        for k, each in enumerate(self.outputs):
+            call = f"{each.name}_export({each.name}_buffer, {each.name}_memory, {each.name}_box"
+            body.append(
+                f"leaving[buffer] = {call}, spare, {'leaving[buffer]' if k else '0'});" if opencl else f"{call});"
+            )
+        loop = f"for (u32 tile = GROUP, turn = 0; tile < {tiles}u; tile += GROUPS, ++turn) {{"
+        end = [f"wait_group_events({buffers}, leaving);"] if opencl else []
+        return [*notes, head, *indent([*start, loop, *indent(body), "}", *end]), "}"]

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers: threads that take their tiles from import through compute to export, within the caches of one core.
+
+Where transfers are copies in memory, threads that only copy gain little: the tile crosses from core to core twice,
+which takes longer than the copy. Here worker j of n takes the tiles j, j + n, ... in its own buffers. Workers import
+and export at the same time, and compute in turns, in the order of the tiles, unless the compute may run for several
+tiles at once. Between two computes a worker makes one native call, without the GIL: it passes the turn on, exports,
+imports its next tile and waits for its turn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from ..copying import native_library
+from ..errors import TransferError
+from .compute_step import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
+from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
+from .operands import Input, Output
+from .pipeline_spec import PipelineSpec
+from .schedule import TransferKind
+from .trace import Trace, TraceSpan
+from .transfer_table import NO_COPIES, BufferedOperand, NativeCopies, TransferTable
+from .transfers import Transfer, raise_failures
+
+MIN_TILE_BYTES = 256 << 10
+"""Bytes of a tile, in and out, from which a second worker gains more than passing the turn costs. A quarter is enough
+where computes may overlap, so that no turn is passed, and where tiles come from files, which takes longer."""
+
+INTERRUPT_WAIT_NS = 100_000_000
+"""How long an interruption waits for the workers to end; one that is in a long compute ends on its own."""
+
+_STOPPED = 1 << 62
+
+
+def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int:
+    """Return how many workers suit a pipeline; 0 where transfers need a queue.
+
+    >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
+    >>> a, tiler = np.zeros((512, 512)), Tiler((512, 512), (128, 128))
+    >>> choose_worker_count(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (
+    ...     2 if native_library.is_available() else 0
+    ... )
+    True
+    """
+    if pipeline.queue is not None or not native_library.is_available():
+        return 0
+    if any(any(item.tiler.overlap) for item in pipeline.outputs):
+        return 0  # exports of overlapping tiles have to keep their order
+    endpoints = [endpoint for endpoint, _ in (*pipeline.sources, *pipeline.targets)]
+    in_memory = all(type(endpoint) is MemoryEndpoint for endpoint in endpoints)
+    if pipeline.scheme in ("duplex", "simplex"):
+        return 1 if in_memory else 0
+    if not all(isinstance(endpoint, MemoryEndpoint) for endpoint in endpoints):
+        return 0
+    min_bytes = MIN_TILE_BYTES if in_memory and not concurrent else MIN_TILE_BYTES // 4
+    if pipeline.buffer_bytes < pipeline.depth * min_bytes:
+        return 1
+    return max(1, min(pipeline.depth, pipeline.workers + 1, pipeline.tiles))
+
+
+def _avoid_core(thread: threading.Thread, core: int) -> None:
+    """Keep a thread off a core, if it may run on others.
+
+    A thread that wakes up is often put on the core of the one that woke it, and two workers there would take turns.
+    """
+    with suppress(AttributeError, OSError):  # not every system has or allows this, and the thread may have ended
+        others = os.sched_getaffinity(0) - {core}
+        if others and thread.native_id is not None:
+            os.sched_setaffinity(thread.native_id, others)
+
+
+class TileWorkers:
+    """A run of a pipeline by workers.
+
+    >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
+    >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
+    >>> workers = TileWorkers(Pipeline([Input(a, tiler)], [Output(b, tiler)]), lambda x, y: np.negative(x, out=y), 1)
+    >>> if native_library.is_available():
+    ...     workers.run()
+    ...     assert (b == -a).all()
+    """
+
+    def __init__(
+        self,
+        pipeline: PipelineSpec,
+        compute: Callable[..., Any],
+        count: int,
+        concurrent: bool = False,
+        trace: Trace | None = None,
+        progress: ProgressCallback | None = None,
+        cancel: CancelFlag | None = None,
+    ) -> None:
+        self.pipeline, self.compute, self.count, self.concurrent = pipeline, compute, count, concurrent
+        self.trace, self.progress, self.cancel = trace, progress, cancel
+        self.exported = 0
+        self._gate = WriteGate()
+        self._other_threads: list[threading.Thread] = []
+        self._checks_outputs = pipeline.scheme != "direct"  # direct has no compute
+        self._is_watched = progress is not None or cancel is not None
+        self._run_native: Any = (
+            native_library.load_library().tw_run_transfers if native_library.is_available() else None
+        )
+        self._turn = ctypes.c_int64(0)  # computed tiles; only the library writes it
+        self._turn_address = ctypes.addressof(self._turn)
+        self._state_lock = threading.Lock()
+        self._failure: tuple[int, BaseException] | None = None
+
+    def run(self) -> None:
+        """Run all tiles; nothing is written after this has returned or raised.
+
+        Several workers have a thread each, and the caller waits for them: a worker that computes, or waits for its
+        turn in the native library, would not notice an interruption. After one, workers in a compute are left to it.
+        """
+        inputs, outputs = (list(buffers.values()) for buffers in self.pipeline.make_buffers())
+        if self.pipeline.scheme == "simplex":
+            outputs = outputs[1:]  # all buffers serve both sides: the second can be the output of the first
+        if self.count == 1:
+            self._run_worker(0, inputs[0], outputs[0])
+        else:
+            self._run_threads(inputs, outputs)
+        if self._failure is not None:
+            raise self._failure[1]
+
+    def _run_threads(self, inputs: list[list[TileBuffer]], outputs: list[list[TileBuffer]]) -> None:
+        error_state = np.geterr()  # NumPy has one per thread
+        threads = [
+            threading.Thread(
+                target=copy_context().run,
+                args=(self._run_thread, k, inputs[k], outputs[k], error_state),
+                name=f"tilewright-{k}",
+                daemon=True,
+            )
+            for k in range(self.count)
+        ]
+        self._other_threads = threads[1:]
+        try:
+            for thread in reversed(threads):  # the first keeps the others off its core
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException as problem:  # a thread could not start, or an interruption
+            self._fail(-1, problem)
+            self._gate.close()
+            deadline = perf_counter_ns() + INTERRUPT_WAIT_NS
+            for thread in threads:
+                with suppress(RuntimeError):  # it never started
+                    thread.join(None if isinstance(problem, Exception) else max(0, deadline - perf_counter_ns()) / 1e9)
+
+    def _run_thread(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: Any) -> None:
+        if worker == 0:
+            core = native_library.load_library().tw_current_core()
+            for thread in self._other_threads:
+                _avoid_core(thread, core)
+        with np.errstate(**error_state):
+            self._run_worker(worker, inputs, outputs)
+
+    def _run_worker(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer]) -> None:
+        tile = worker
+        try:
+            tiles, count = self.pipeline.tiles, self.count
+            imports = TransferTable(_pair_with_buffers(inputs, self.pipeline.sources), tiles, importing=True)
+            exports = TransferTable(_pair_with_buffers(outputs, self.pipeline.targets), tiles, importing=False)
+            self._transfer_between(exports, imports, tile - count)
+            # From here to the next compute every other worker waits for this one: no step too many.
+            for tile in range(worker, tiles, count):
+                if self._turn.value >= _STOPPED:
+                    return
+                if self._is_watched:
+                    self._raise_if_cancelled(tile)
+                began = perf_counter_ns()
+                step = Step(tile, imports.arrays(tile), exports.arrays(tile))
+                run_compute(self.compute, step, check=not tile and self._checks_outputs)
+                if self.trace is not None:
+                    self.trace.spans.append(TraceSpan("compute", tile, 0, began, perf_counter_ns()))
+                with self._gate:
+                    self._transfer_between(exports, imports, tile)
+                if self._is_watched:
+                    self._count_export()
+        except BaseException as problem:
+            self._fail(tile, problem)
+
+    def _raise_if_cancelled(self, tile: int) -> None:
+        if self.cancel is not None and self.cancel.is_set():
+            raise CancelledError(f"cancelled at tile {tile} of {self.pipeline.tiles}, after exporting {self.exported}")
+
+    def _transfer_between(self, exports: TransferTable, imports: TransferTable, tile: int) -> None:
+        """Pass the turn on after a compute, export its tile, import the worker's next one, and wait for the turn.
+
+        Before the first compute of the worker, `tile` is negative.
+        """
+        upcoming = tile + self.count
+        is_first, has_next = tile < 0, upcoming < self.pipeline.tiles
+        done, awaited = 0 if is_first else tile + 1, upcoming if has_next else 0
+        if self.concurrent:
+            done = awaited = 0
+        if self.trace is None:
+            export_copies = NO_COPIES if is_first else exports.native_copies(tile)
+            import_copies = imports.native_copies(upcoming) if has_next else NO_COPIES
+            if export_copies is not None and import_copies is not None:
+                self._call_native(done, export_copies, import_copies, awaited)
+                return
+        self._call_native(done, NO_COPIES, NO_COPIES, 0)
+        if not is_first:
+            self._run_transfers("export", tile, exports.plan_transfers(tile))
+        if has_next:
+            self._run_transfers("import", upcoming, imports.plan_transfers(upcoming))
+        began = perf_counter_ns()
+        self._call_native(0, NO_COPIES, NO_COPIES, awaited)
+        if self.trace is not None and has_next:
+            self.trace.spans.append(TraceSpan("wait", upcoming, 0, began, perf_counter_ns()))
+
+    def _call_native(self, done: int, export_copies: NativeCopies, import_copies: NativeCopies, awaited: int) -> None:
+        """Set the turn to `done`, run the copies, and wait until the turn is `awaited`; 0 skips either."""
+        status = self._run_native(self._turn_address, done, *export_copies, *import_copies, awaited)
+        if status:
+            raise TransferError(f"out of memory while copying a tile (status {status}); use smaller tiles")
+
+    def _run_transfers(self, kind: TransferKind, tile: int, works: list[Work]) -> None:
+        """Run the transfers of a tile, one per operand."""
+        for operand, work in enumerate(works):
+            transfer = Transfer(kind, tile, work, operand=operand)
+            transfer.run()
+            if self.trace is not None:
+                self.trace.add_transfer(transfer)
+            raise_failures([transfer])
+
+    def _count_export(self) -> None:
+        with self._state_lock:
+            self.exported += 1
+            if self.progress is not None:
+                self.progress(self.exported, self.pipeline.tiles)
+
+    def _fail(self, tile: int, problem: BaseException) -> None:
+        """Store the failure of the earliest tile, and stop all workers."""
+        with self._state_lock:
+            if self._failure is None or tile < self._failure[0]:
+                self._failure = (tile, problem)
+        self._call_native(_STOPPED, NO_COPIES, NO_COPIES, 0)
+
+
+def _pair_with_buffers(
+    buffers: list[TileBuffer], operands: Sequence[tuple[Endpoint, Input | Output]]
+) -> list[BufferedOperand]:
+    # simplex has a buffer per operand of the side that has more: zip stops at the shorter side
+    pairs: Any = zip(buffers, operands)  # noqa: B905
+    return [
+        BufferedOperand(endpoint, item.tiler, buffer, getattr(item, "fill", None)) for buffer, (endpoint, item) in pairs
+    ]

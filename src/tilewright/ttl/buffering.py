@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TTL's buffering schemes (double, duplex, simplex), and the functions with which a kernel drives them.
+
+A scheme has one operation, its step, which also starts it (with the first tile and no previous one) and finishes it
+(with an empty tile). Differences from TTL as shipped: duplex does not import tile 0 twice, simplex waits for an export
+before it imports into the same buffer, and finishing early waits for all started transfers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..tiling.transfers import Transfer, TransferEvent
+from .tensors import build_empty_sub_tensor, build_tensor, int_sub_tensor_t, int_tensor_t, is_empty, origin_t
+from .transactions import export_clipped, import_sub_tensor, wait
+from .values import create_empty_tile, packed_layout, pointer, tile_empty, tile_t
+
+
+@dataclass(frozen=True)
+class io_tensors_t:
+    """The two tensors of a compute: the one to read, and the one to write.
+
+    >>> tensors_empty(io_tensors_t(build_empty_sub_tensor(int_tensor_t), build_empty_sub_tensor(int_tensor_t)))
+    True
+    """
+
+    imported_to: int_sub_tensor_t
+    to_export_from: int_sub_tensor_t
+
+
+def create_io_tensors(imported_to: int_sub_tensor_t, to_export_from: int_sub_tensor_t) -> io_tensors_t:
+    """Return the two tensors of a compute.
+
+    >>> nothing = build_empty_sub_tensor(int_tensor_t)
+    >>> create_io_tensors(nothing, nothing).imported_to is nothing
+    True
+    """
+    return io_tensors_t(imported_to, to_export_from)
+
+
+def tensors_empty(tensors: io_tensors_t) -> bool:
+    """Return whether there is nothing to compute: the imported tensor is empty.
+
+    >>> tensors_empty(io_tensors_t(build_empty_sub_tensor(int_tensor_t), build_empty_sub_tensor(int_tensor_t)))
+    True
+    """
+    return is_empty(tensors.imported_to)
+
+
+class _Direction:
+    """One direction of a scheme: an external tensor, its buffers and its event."""
+
+    def __init__(self, external: Any, buffers: tuple[Any, ...], event: TransferEvent) -> None:
+        self.external, self.event = external, event
+        self.buffers = [pointer(buffer) for buffer in buffers]
+
+    def tensor(self, tile: tile_t, buffer: int) -> Any:
+        """Return a tile packed in a buffer, with its offset in the external tensor."""
+        outside = self.external
+        if tile_empty(tile):
+            return build_empty_sub_tensor(int_tensor_t, outside.dtype)
+        base = self.buffers[buffer]
+        layout = packed_layout(tile.shape)
+        tensor = build_tensor(int_tensor_t, base, tile.shape, layout, outside.elem_size, dtype=outside.dtype)
+        return int_sub_tensor_t(tensor, origin_t(outside.shape, tile.offset))
+
+    def begin_import(self, tile: tile_t, buffer: int, after: tuple[Transfer, ...] = ()) -> None:
+        """Start to import a tile, unless it is empty."""
+        if tile_empty(tile):
+            return
+        outside = self.external
+        moved = build_tensor(
+            type(outside), outside.base, tile.shape, outside.layout, tile.offset, outside.elem_size, dtype=outside.dtype
+        )
+        import_sub_tensor(self.tensor(tile, buffer), moved, self.event, after)
+
+    def begin_export(self, tile: tile_t, buffer: int) -> Transfer | None:
+        """Start to export a tile, unless it is empty."""
+        if tile_empty(tile):
+            return None
+        outside = self.external
+        return export_clipped(self.tensor(tile, buffer), outside, outside.shape, tile.offset, self.event)
+
+
+class import_double_buffering_t:
+    """Imports through two buffers: the next tile is imported while one is computed.
+
+    >>> import_double_buffering_t.prolog, import_double_buffering_t.epilog
+    (1, 0)
+    """
+
+    prolog, epilog = 1, 0
+
+    def __init__(self, buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> None:
+        self._in = _Direction(external, (buffer_1, buffer_2), event)
+        self._tile, self._index = create_empty_tile(), 0
+
+    def step(self, next_tile: tile_t) -> Any:
+        """Wait for the running import, start the next, and return the imported tile."""
+        wait(1, self._in.event)
+        self._in.begin_import(next_tile, self._index)
+        self._index = 1 - self._index
+        arrived, self._tile = self._tile, next_tile
+        return self._in.tensor(arrived, self._index)
+
+    def finish(self) -> None:
+        """Wait for an import that is not needed, after a loop that was left early."""
+        if self._in.event.pending:
+            wait(1, self._in.event)
+
+
+class export_double_buffering_t:
+    """Exports through two buffers: the previous tile is exported while one is computed.
+
+    >>> export_double_buffering_t.prolog, export_double_buffering_t.epilog
+    (0, 2)
+    """
+
+    prolog, epilog = 0, 2
+
+    def __init__(self, buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> None:
+        self._out = _Direction(external, (buffer_1, buffer_2), event)
+        self._tile, self._index = create_empty_tile(), 0
+
+    def step(self, tile: tile_t) -> Any:
+        """Wait for the running export, start the next, and return a tensor to compute a tile into."""
+        wait(1, self._out.event)
+        self._out.begin_export(self._tile, self._index)
+        self._index = 1 - self._index
+        self._tile = tile
+        return self._out.tensor(tile, self._index)
+
+    def finish(self) -> None:
+        """Export the last tile, and wait for it."""
+        self.step(create_empty_tile())
+        wait(1, self._out.event)
+
+
+class duplex_buffering_t:
+    """One buffer in, one out: an import and an export run together, then the compute.
+
+    >>> duplex_buffering_t.prolog, duplex_buffering_t.epilog
+    (0, 1)
+    """
+
+    prolog, epilog = 0, 1
+
+    def __init__(self, ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, events: Any, shipped: bool) -> None:
+        self._events = list(events)
+        self._in = _Direction(ext_in, (buffer_in,), self._events[0])
+        self._out = _Direction(ext_out, (buffer_out,), self._events[1])
+        self._tile = create_empty_tile()
+        self._present: tile_t | None = None
+        self._shipped = shipped
+
+    def start(self, first: tile_t) -> None:
+        """Import the first tile."""
+        self._in.begin_import(first, 0)
+        wait(2, self._events)
+        self._present = None if self._shipped else first
+
+    def step(self, tile_in: tile_t, tile_out: tile_t | None = None) -> io_tensors_t:
+        """Import a tile, export the one before, wait for both, and return the tensors to compute with."""
+        tile_out = tile_in if tile_out is None else tile_out
+        if tile_in != self._present:
+            self._in.begin_import(tile_in, 0)
+        self._present = None
+        self._out.begin_export(self._tile, 0)
+        wait(2, self._events)
+        self._tile = tile_out
+        return io_tensors_t(self._in.tensor(tile_in, 0), self._out.tensor(tile_out, 0))
+
+    def finish(self) -> None:
+        """Export the last tile, and wait for it."""
+        self.step(create_empty_tile())
+
+
+class simplex_buffering_t:
+    """Three buffers in rotation: each holds an input, then an output, then is exported and imported into again.
+
+    >>> simplex_buffering_t.prolog, simplex_buffering_t.epilog
+    (1, 2)
+    """
+
+    prolog, epilog = 1, 2
+
+    def __init__(
+        self,
+        buffers: tuple[Any, Any, Any],
+        ext_in: Any,
+        ext_out: Any,
+        event_in: TransferEvent,
+        event_out: TransferEvent,
+        shipped: bool,
+    ) -> None:
+        self._in = _Direction(ext_in, buffers, event_in)
+        self._out = _Direction(ext_out, buffers, event_out)
+        self._tile_in = self._tile_out = create_empty_tile()
+        self._index = 0
+        self._shipped = shipped
+
+    def step(self, next_in: tile_t, tile_out: tile_t | None = None) -> io_tensors_t:
+        """Wait, start to export the last tile and then to import the next; return the tensors to compute with.
+
+        Without an output tile, the imported tile is also the one to write.
+        """
+        tile_out = self._tile_in if tile_out is None else tile_out
+        wait(1, self._out.event)
+        wait(1, self._in.event)
+        turning = self._index
+        leaving = self._out.begin_export(self._tile_out, turning)
+        # the import, with the zeros around it, overwrites what the export still reads
+        after = () if leaving is None or self._shipped else (leaving,)
+        self._in.begin_import(next_in, turning, after)
+        arrived, self._tile_in, self._tile_out = self._tile_in, next_in, tile_out
+        self._index = (turning + 1) % 3
+        return io_tensors_t(self._in.tensor(arrived, (turning + 2) % 3), self._out.tensor(tile_out, self._index))
+
+    def finish(self) -> None:
+        """Export the last tile, and wait for it."""
+        nothing = create_empty_tile()
+        self.step(nothing, nothing)
+        self.step(nothing, nothing)
+
+
+def create_import_double_buffering(buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> Any:
+    """Return an import scheme that has not started: the documented loop starts with its prolog.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_const_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> create_import_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()).prolog
+    1
+    """
+    return import_double_buffering_t(buffer_1, buffer_2, external, event)
+
+
+def create_export_double_buffering(buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> Any:
+    """Return an export scheme that has not started.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> create_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()).epilog
+    2
+    """
+    return export_double_buffering_t(buffer_1, buffer_2, external, event)
+
+
+def create_duplex_buffering(
+    ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, event_in: TransferEvent, event_out: TransferEvent
+) -> Any:
+    """Return a duplex scheme that has not started.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> events = ttl.get_event(), ttl.get_event()
+    >>> create_duplex_buffering(outside, bytearray(3), outside, bytearray(3), *events).epilog
+    1
+    """
+    return duplex_buffering_t(ext_in, buffer_in, ext_out, buffer_out, (event_in, event_out), False)
+
+
+def create_simplex_buffering(
+    buffer_1: Any,
+    buffer_2: Any,
+    buffer_3: Any,
+    ext_in: Any,
+    ext_out: Any,
+    event_in: TransferEvent,
+    event_out: TransferEvent,
+) -> Any:
+    """Return a simplex scheme that has not started.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> buffers, events = [bytearray(3) for _ in range(3)], (ttl.get_event(), ttl.get_event())
+    >>> create_simplex_buffering(*buffers, outside, outside, *events).prolog
+    1
+    """
+    return simplex_buffering_t((buffer_1, buffer_2, buffer_3), ext_in, ext_out, event_in, event_out, False)
+
+
+def start_import_double_buffering(
+    buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent, first: tile_t
+) -> Any:
+    """Return an import scheme that has started to import its first tile.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_const_ext_tensor(bytearray(range(9)), ttl.create_shape(9), 1)
+    >>> tiler = ttl.create_tiler(ttl.create_shape(9), ttl.create_shape(3))
+    >>> scheme = start_import_double_buffering(
+    ...     bytearray(3), bytearray(3), outside, ttl.get_event(), ttl.get_tile(0, tiler)
+    ... )
+    >>> step_buffering(scheme, ttl.get_tile(1, tiler)).array().tobytes()
+    b'\\x00\\x01\\x02'
+    """
+    scheme = import_double_buffering_t(buffer_1, buffer_2, external, event)
+    scheme.step(first)
+    return scheme
+
+
+def start_export_double_buffering(buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> Any:
+    """Return an export scheme without running transfers.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> start_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()).prolog
+    0
+    """
+    return export_double_buffering_t(buffer_1, buffer_2, external, event)
+
+
+def start_duplex_buffering(
+    ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, events: Any, first: tile_t, shipped: bool = False
+) -> Any:
+    """Return a duplex scheme with its first tile imported; `shipped` makes it import that tile again, as TTL does.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> events, tile = (
+    ...     [ttl.get_event(), ttl.get_event()],
+    ...     ttl.create_tile(0, 0, 0, ttl.create_tiler(ttl.create_shape(9), ttl.create_shape(3))),
+    ... )
+    >>> scheme = start_duplex_buffering(outside, bytearray(3), outside, bytearray(3), events, tile)
+    >>> finish_buffering(scheme)
+    """
+    scheme = duplex_buffering_t(ext_in, buffer_in, ext_out, buffer_out, events, shipped)
+    scheme.start(first)
+    return scheme
+
+
+def start_simplex_buffering(
+    buffer_1: Any,
+    buffer_2: Any,
+    buffer_3: Any,
+    ext_in: Any,
+    ext_out: Any,
+    event_in: TransferEvent,
+    event_out: TransferEvent,
+    first: tile_t,
+    shipped: bool = False,
+) -> Any:
+    """Return a simplex scheme that has started to import its first tile; `shipped` omits the order that TTL lacks.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> buffers, events = [bytearray(3) for _ in range(3)], (ttl.get_event(), ttl.get_event())
+    >>> tiler = ttl.create_tiler(ttl.create_shape(9), ttl.create_shape(3))
+    >>> scheme = start_simplex_buffering(*buffers, outside, outside, *events, ttl.get_tile(0, tiler))
+    >>> finish_buffering(scheme)
+    """
+    buffers = (buffer_1, buffer_2, buffer_3)
+    scheme = simplex_buffering_t(buffers, ext_in, ext_out, event_in, event_out, shipped)
+    scheme.step(first, create_empty_tile())
+    return scheme
+
+
+def step_buffering(scheme: Any, tile: tile_t, *output: tile_t) -> Any:
+    """Return the tensors to compute with, after the waits and transfers of one step.
+
+    Double schemes take one tile and return one tensor. Duplex and simplex take an input and an output tile, or one
+    for both, and return `io_tensors_t`.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> scheme = start_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event())
+    >>> step_buffering(scheme, ttl.create_empty_tile()).shape.width
+    0
+    """
+    return scheme.step(tile, *output)
+
+
+def finish_buffering(scheme: Any) -> None:
+    """Export the last tile, and wait for all transfers.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> finish_buffering(start_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()))
+    """
+    scheme.finish()
+
+
+@dataclass(frozen=True)
+class pipeline_iterations_t:
+    """The extra iterations of a loop over tiles: before the first tile, and after the last.
+
+    >>> pipeline_iterations_t(1, 2)
+    pipeline_iterations_t(prolog=1, epilog=2)
+    """
+
+    prolog: int
+    epilog: int
+
+
+def create_pipeline_iterations(scheme: Any) -> pipeline_iterations_t:
+    """Return the extra iterations of a scheme that was created and not started.
+
+    >>> create_pipeline_iterations(duplex_buffering_t)
+    pipeline_iterations_t(prolog=0, epilog=1)
+    """
+    return pipeline_iterations_t(scheme.prolog, scheme.epilog)
+
+
+def join_pipeline_iterations(scheme: Any, iterations: pipeline_iterations_t) -> pipeline_iterations_t:
+    """Return the extra iterations for a scheme and all those joined before: the maximum of each.
+
+    >>> join_pipeline_iterations(export_double_buffering_t, create_pipeline_iterations(import_double_buffering_t))
+    pipeline_iterations_t(prolog=1, epilog=2)
+    """
+    return pipeline_iterations_t(max(scheme.prolog, iterations.prolog), max(scheme.epilog, iterations.epilog))

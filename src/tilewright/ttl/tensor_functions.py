@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that TTL has once per kind of tensor, generated; and the names with an element type in them.
+
+`create_const_ext_tensor`, `create_empty_int_uchar_sub_tensor`, `const_ext_long_tensor_t` and the like follow one rule
+each, in place of a thousand definitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from . import buffering, tensors
+from .tensors import (
+    SUB_TENSOR_OF,
+    build_empty_sub_tensor,
+    build_empty_tensor,
+    build_sub_tensor,
+    build_tensor,
+    is_empty,
+    tensor_t,
+)
+from .values import TYPES
+
+_TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
+_KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
+
+
+def _make_public_function(
+    name: str, function: Callable[..., Any], summary: str, example: str, result: str
+) -> Callable[..., Any]:
+    """Return a function under a public name, with an example that runs."""
+
+    def public(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = f"{summary}\n\n>>> from tilewright import ttl\n>>> {example}\n{result}\n"
+    public.__module__ = __name__
+    return public
+
+
+def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., Any]]:
+    """Return the public functions of one kind of tensor, named with `prefix`.
+
+    >>> [function.__name__ for function in tensor_functions("const_int", tensors.const_int_tensor_t)][:2]
+    ['create_const_int_tensor', 'create_const_int_sub_tensor']
+    """
+    place = "internal" if kind.internal else "external"
+    one = f"a const {place} tensor" if kind.const else f"an {place} tensor"
+    part = one.replace("tensor", "sub tensor")
+    forms = "(base, shape or tile), then elem_size, layout, (layout, elem_size) or (layout, offset, elem_size)"
+    sub_forms = "(origin), (base, origin), (base, shape, layout, origin, sub_offset) or TTL's seven values"
+    whole = f"ttl.create_{prefix}_tensor(bytearray(12), ttl.create_shape(4, 3), 1)"
+    empty = f"ttl.create_empty_{prefix}_sub_tensor()"
+    return [
+        _make_public_function(
+            f"create_{prefix}_tensor",
+            partial(build_tensor, kind),
+            f"Return {one}, from {forms}.",
+            f"{whole}.layout",
+            "layout_t(row_spacing=4, plane_spacing=12)",
+        ),
+        _make_public_function(
+            f"create_{prefix}_sub_tensor",
+            partial(build_sub_tensor, kind),
+            f"Return {part}, from {sub_forms}.",
+            f"ttl.create_{prefix}_sub_tensor({whole}).origin.sub_offset",
+            "offset_t(x=0, y=0, z=0)",
+        ),
+        _make_public_function(
+            f"create_empty_{prefix}_tensor",
+            partial(build_empty_tensor, kind),
+            f"Return {one} that holds nothing.",
+            f"ttl.create_empty_{prefix}_tensor().elem_size",
+            "0",
+        ),
+        _make_public_function(
+            f"create_empty_{prefix}_sub_tensor",
+            partial(build_empty_sub_tensor, kind),
+            f"Return {part} that holds nothing.",
+            f"{empty}.elem_size",
+            "0",
+        ),
+        _make_public_function(
+            f"{prefix}_tensor_empty",
+            is_empty,
+            f"Return whether {one} holds nothing.",
+            f"ttl.{prefix}_tensor_empty({whole})",
+            "False",
+        ),
+        _make_public_function(
+            f"{prefix}_sub_tensor_empty",
+            is_empty,
+            f"Return whether {part} holds nothing.",
+            f"ttl.{prefix}_sub_tensor_empty({empty})",
+            "True",
+        ),
+    ]
+
+
+FUNCTIONS = {
+    function.__name__: function for prefix, kind in _KINDS.items() for function in tensor_functions(prefix, kind)
+}
+
+
+def valid_int_tensor(tensor: Any) -> bool:
+    """Return whether an internal tensor holds something.
+
+    >>> valid_int_tensor(build_empty_tensor(tensors.int_tensor_t))
+    False
+    """
+    return not is_empty(tensor)
+
+
+def valid_tensors(io_tensors: buffering.io_tensors_t) -> bool:
+    """Return whether the tensors hold something: the opposite of `tensors_empty`, as in TTL's tutorial.
+
+    >>> nothing = build_empty_sub_tensor(tensors.int_tensor_t)
+    >>> valid_tensors(buffering.create_io_tensors(nothing, nothing))
+    False
+    """
+    return not buffering.tensors_empty(io_tensors)
+
+
+def typed_name(name: str) -> Any:
+    """Return the class or function of a name with an element type in it, None if it is not such a name.
+
+    >>> typed_name("const_ext_uchar_sub_tensor_t").__name__
+    'const_ext_sub_tensor_t'
+    >>> typed_name("create_empty_int_uint_tensor")().dtype
+    dtype('uint32')
+    """
+    if re.fullmatch(rf"io_{_TYPED}tensor_t", name):
+        return buffering.io_tensors_t
+    match = re.fullmatch(rf"(import_double|export_double|duplex|simplex)_const_{_TYPED}tensor_buffering_t", name)
+    if match:
+        return getattr(buffering, f"{match[1]}_buffering_t")
+    match = re.fullmatch(rf"((?:const_)?(?:int|ext)_){_TYPED}((?:sub_)?tensor_t)", name)
+    if match:
+        return getattr(tensors, match[1] + match[2])
+    match = re.fullmatch(rf"create_empty_((?:const_)?(?:int|ext))_({_TYPED})(sub_)?tensor", name)
+    if match:
+        element = TYPES.get(match[2][:-1])
+        return partial(build_empty_sub_tensor if match[3] else build_empty_tensor, _KINDS[match[1]], element)
+    return None
+
+
+def dump(value: Any) -> None:
+    """Print a value of TTL as a constructor call.
+
+    >>> from tilewright import ttl
+    >>> ttl.dump_shape(ttl.create_shape(4, 3))
+    shape_t(width=4, height=3, depth=1)
+    """
+    print(repr(value))

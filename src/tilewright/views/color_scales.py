@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Color scales of values, readable with any kind of color vision, on light and dark backgrounds.
+
+Categories use pale colors that were chosen to differ for the color-blind (the "light" scheme of Paul Tol), then
+darker and paler ones of the same hues. Ramps change in lightness, so that their order is visible without hue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from .scene import Field, Grid, ScaleKind, Scene, Tracks
+
+Rgb: TypeAlias = tuple[int, int, int]
+
+INK, PALE_INK = "#000000", "#ffffff"  # one of them has a contrast of 4.5 on any color
+NOTHING = "#e3e5e8"  # a cell without the attribute
+
+_BASE = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
+_ANCHORS = {
+    "ramp": ("#2c4a8a", "#5b86b0", "#8fc0b0", "#cfe3a0", "#fff3b8"),
+    "heat": ("#fff8e3", "#ffd98c", "#f29b4e", "#cf5238", "#7d1530"),
+}
+_LOG_FROM = 50  # if the maximum is this many times the median, heat is logarithmic
+_LEVELS = 64  # steps of a ramp: more cannot be distinguished, and fewer make smaller pictures
+
+
+def _rgb(color: str) -> Rgb:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _hex(rgb: Iterable[float]) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in rgb)
+
+
+def mix_colors(color: str, other: str, share: float) -> str:
+    """Return the mix of two colors; `share` is that of the second.
+
+    >>> mix_colors("#000000", "#ffffff", 0.5)
+    '#808080'
+    """
+    return _hex(a + (b - a) * share for a, b in zip(_rgb(color), _rgb(other), strict=True))
+
+
+CATEGORIES = (
+    *_BASE,
+    *[mix_colors(color, "#ffffff", 0.55) for color in _BASE],
+    *[mix_colors(color, "#000000", 0.28) for color in _BASE],
+    *[mix_colors(color, "#000000", 0.52) for color in _BASE],
+)
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance of a color, as WCAG defines it.
+
+    >>> luminance("#ffffff"), luminance("#000000")
+    (1.0, 0.0)
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in _rgb(color))]
+    return round(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2], 6)
+
+
+def contrast(color: str, other: str) -> float:
+    """Return the contrast of two colors, as WCAG defines it: 1 for none, 21 for black on white.
+
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    low, high = sorted((luminance(color), luminance(other)))
+    return round((high + 0.05) / (low + 0.05), 4)
+
+
+@lru_cache(maxsize=4096)
+def text_color_on(color: str) -> str:
+    """Return black or white, whichever has more contrast on a color.
+
+    >>> text_color_on("#eedd88") == INK, text_color_on("#2c4a8a") == PALE_INK
+    (True, True)
+    """
+    return INK if contrast(color, INK) >= contrast(color, PALE_INK) else PALE_INK
+
+
+@lru_cache(maxsize=1024)
+def ramp_color(kind: str, level: int) -> str:
+    """Return the color of a level (0 to 63) of a ramp.
+
+    >>> ramp_color("ramp", 0), ramp_color("ramp", 63)
+    ('#2c4a8a', '#fff3b8')
+    """
+    anchors = _ANCHORS[kind]
+    position = level / (_LEVELS - 1) * (len(anchors) - 1)
+    at = min(int(position), len(anchors) - 2)
+    return mix_colors(anchors[at], anchors[at + 1], position - at)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The colors of an attribute: of listed values, or between a lowest and a highest.
+
+    With `log` the scale is logarithmic; values up to `low` have the color of `low`.
+
+    >>> Scale("category", ("a", "b")).color("b")
+    '#ee8866'
+    """
+
+    kind: ScaleKind
+    values: tuple[Any, ...] = ()
+    low: float = 0
+    high: float = 0
+    log: bool = False
+
+    @property
+    def named(self) -> bool:
+        """Return whether every value has a distinct color.
+
+        >>> Scale("category", tuple(range(100))).named
+        False
+        """
+        return self.kind == "category" and len(self.values) <= len(CATEGORIES)
+
+    def color(self, value: Any) -> str:
+        """Return the color of a value.
+
+        >>> Scale("ramp", (), 0, 100).color(100)
+        '#fff3b8'
+        """
+        if value is None or value != value:  # NaN has no place on a scale
+            return NOTHING
+        if self.kind == "category":
+            if self.named:
+                return CATEGORIES[self.values.index(value)]
+            return ramp_color("ramp", self.values.index(value) * (_LEVELS - 1) // (len(self.values) - 1))
+        return ramp_color(self.kind, int(self.share(value) * (_LEVELS - 1) + 0.5))
+
+    def share(self, value: Any) -> float:
+        """Return the position of a number on the scale, from 0 to 1.
+
+        >>> Scale("ramp", (), 0, 100).share(25), Scale("heat", (), 1, 10000, log=True).share(100)
+        (0.25, 0.5)
+        """
+        if self.high <= self.low or value <= self.low:
+            return 0.0
+        if value >= self.high:
+            return 1.0
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return float((value - self.low) / (self.high - self.low))
+
+    def colors(self, values: Iterable[Any]) -> dict[Any, str]:
+        """Return the color of every value that occurs.
+
+        >>> Scale("category", (4, 7)).colors([7, 7, None])
+        {7: '#ee8866', None: '#e3e5e8'}
+        """
+        wanted = dict.fromkeys(values)
+        if self.kind != "category":
+            color = self.color
+            return {value: color(value) for value in wanted}
+        at = {value: k for k, value in enumerate(self.values)}
+        if self.named:
+            return {value: NOTHING if value is None else CATEGORIES[at[value]] for value in wanted}
+        last = len(at) - 1
+        return {value: NOTHING if value is None else ramp_color("ramp", at[value] * 63 // last) for value in wanted}
+
+
+def make_scale(fields: Iterable[Field]) -> Scale:
+    """Return one scale for these attributes, which may belong to several grids.
+
+    >>> make_scale([Field("bank", (1, 0, 1))])
+    Scale(kind='category', values=(0, 1), low=0, high=0, log=False)
+    """
+    given = list(fields)
+    found = {value for field in given for value in field.values if value is not None}
+    if given[0].scale == "category":
+        try:
+            return Scale("category", tuple(sorted(found)))
+        except TypeError:  # values of different types cannot be compared
+            return Scale("category", tuple(sorted(found, key=str)))
+    finite = [value for value in found if value - value == 0]  # neither NaN nor infinite
+    low, high = min(finite, default=0), max(finite, default=0)
+    above = [value for value in finite if value > 0]
+    if given[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
+        return Scale("heat", (), min(above), high, log=True)  # an outlier would hide all other differences
+    return Scale(given[0].scale, (), low, high)
+
+
+MAX_CHARACTERS = 14  # characters of a label
+
+
+def format_value(value: Any) -> str:
+    """Return a value as the label of a cell.
+
+    >>> format_value(7), format_value(0.1234), format_value((1, 2)), format_value(None)
+    ('7', '0.12', '1,2', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.2g}"
+    return ",".join(map(format_value, value)) if isinstance(value, tuple) else str(value)
+
+
+def cell_labels(grid: Grid, name: str) -> list[str]:
+    """Return the labels of all cells for the attribute `name`, shortened if they are long.
+
+    >>> cell_labels(Grid(1, 2, (Field("name", ("a", "a name that goes on")),)), "name")
+    ['a', 'a name that g…']
+    """
+    words = map(format_value, grid.field(name).values)
+    return [word if len(word) <= MAX_CHARACTERS else word[: MAX_CHARACTERS - 1] + "…" for word in words]
+
+
+def candidate_labels(grid: Grid) -> Iterator[list[str]]:
+    """Yield possible labels of the cells, best first: the label attribute, then the color attribute.
+
+    >>> grid = Grid(1, 1, (Field("thread", (5,)), Field("holds", ("T5 V0",))), color="thread", label="holds")
+    >>> list(candidate_labels(grid))
+    [['T5 V0'], ['5']]
+    """
+    for name in dict.fromkeys((grid.label, grid.color if grid.label else "")):
+        if name:
+            yield cell_labels(grid, name)
+
+
+def make_scales(scene: Scene) -> dict[str, Scale]:
+    """Return the color scale of every colored attribute of a scene.
+
+    >>> left, right = Grid(1, 1, (Field("bank", (0,)),), color="bank"), Grid(1, 1, (Field("bank", (1,)),), color="bank")
+    >>> make_scales(Scene("banks", (left, right)))["bank"].values
+    (0, 1)
+    """
+    painted: dict[str, list[Field]] = {}
+    for panel in scene.panels:
+        if isinstance(panel, Grid) and panel.color:
+            painted.setdefault(panel.color, []).append(panel.field(panel.color))
+        elif isinstance(panel, Tracks):
+            painted.setdefault("kind", []).append(Field("kind", colored_kinds(panel)))
+    return {name: make_scale(fields) for name, fields in painted.items()}
+
+
+def colored_kinds(tracks: Tracks) -> tuple[str, ...]:
+    """Return the kinds of spans that are colored rather than hatched.
+
+    >>> from tilewright.views.scene import Span
+    >>> colored_kinds(Tracks(("bank 0",), (Span(0, 0, 1, kind="a"), Span(0, 1, 2, kind="free", hatched=True)), end=2))
+    ('a',)
+    """
+    return tuple(dict.fromkeys(span.kind for span in tracks.spans if not span.hatched))
+
+
+def cell_colors(grid: Grid, scales: dict[str, Scale]) -> list[str]:
+    """Return the color of every cell, row by row; empty if the grid has no color attribute.
+
+    >>> grid = Grid(1, 2, (Field("bank", (0, 1)),), color="bank")
+    >>> cell_colors(grid, make_scales(Scene("", (grid,))))
+    ['#77aadd', '#ee8866']
+    """
+    if not grid.color:
+        return []
+    values = grid.field(grid.color).values
+    colors = scales[grid.color].colors(values)
+    return [colors[value] for value in values]
+
+
+def hatched_kinds(tracks: Tracks) -> tuple[str, ...]:
+    """Return the kinds of spans that are hatched, "free" first.
+
+    >>> from tilewright.views.scene import Span
+    >>> hatched_kinds(Tracks(("bank 0",), (Span(0, 0, 1, kind="a"), Span(0, 1, 2, kind="free", hatched=True)), end=2))
+    ('free',)
+    """
+    found = dict.fromkeys(span.kind or "unused" for span in tracks.spans if span.hatched)
+    return tuple(sorted(found, key=lambda kind: kind != "free"))

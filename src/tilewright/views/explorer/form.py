@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The form of the explorer: text fields parsed into a spec, and a spec spelled as fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any, TypeAlias, TypeVar
+
+from ...byte_sizes import parse_size
+from ...errors import LayoutError, MemoryConfigError, TilewrightError
+from ...formats import format_of
+from ...memory import (
+    Chip,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    TensorLayout,
+    TensorMemoryLayout,
+    TensorSpec,
+    Tile,
+    block_sharded,
+    chip_names,
+    height_sharded,
+    interleaved,
+    nd_sharded,
+    width_sharded,
+)
+from ...memory.legality import placement_violations
+
+FormFields: TypeAlias = Mapping[str, str]
+Made = TypeVar("Made")
+
+# Requests can ask for anything; these limits keep every answer quick.
+DEFAULT_CHIP = "wormhole_n150"
+MAX_CHARACTERS = 400  # characters of one field
+MOST_DIMENSIONS = 8
+MOST_DIGITS = 12
+MOST_CORES = 4096
+
+_STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
+FIELDS = (
+    *("shape", "dtype", "layout", "tile", "memory", "buffer", "grid", "shard", "orientation", "distribution"),
+    *("chip", "dispatch", "circular", "alignment"),
+)
+MEMORIES = ("interleaved", *_STRATEGIES, "nd_sharded")
+_RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
+
+
+class FieldError(LayoutError):
+    """An error in one field of the form; the page shows the message beside it.
+
+    >>> FieldError("shape", "4xfoo is not a shape; use 4x60").field
+    'shape'
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def parse_integers(words: FormFields, field: str, example: str, most: int = MOST_DIMENSIONS) -> tuple[int, ...]:
+    """Return the integers in a field, written as 4x60x90, 4,60,90 or (4, 60, 90); () if it is empty.
+
+    >>> (
+    ...     parse_integers({"shape": "4x60x90"}, "shape", "4x60"),
+    ...     parse_integers({"at": "(2, 33)"}, "at", "0,0"),
+    ...     parse_integers({}, "at", "0"),
+    ... )
+    ((4, 60, 90), (2, 33), ())
+    """
+    text = words.get(field, "").strip()
+    inner = text[1:-1] if text[:1] in ("(", "[") and text[-1:] in (")", "]") else text
+    if not inner.strip():
+        return ()
+    parts = [part.strip() for part in re.split(r"[x×*,\s]+", inner.strip().strip(","))]
+    if not all(re.fullmatch(r"[0-9]+", part) for part in parts):
+        raise FieldError(field, f"{text!r} is not a list of integers; write it as {example}")
+    if len(parts) > most:
+        raise FieldError(field, f"{text!r} has {len(parts)} numbers, expected at most {most}; write it as {example}")
+    if max(map(len, parts)) > MOST_DIGITS:
+        raise FieldError(field, f"a number in {text!r} is too large; use at most {MOST_DIGITS} digits")
+    return tuple(map(int, parts))
+
+
+def parse_integer(words: FormFields, field: str, default: int) -> int:
+    """Return the integer in a field, or `default` if it is empty.
+
+    >>> parse_integer({"circular": "65536"}, "circular", 0), parse_integer({}, "circular", 0)
+    (65536, 0)
+    """
+    values = parse_integers(words, field, str(default), 1)
+    return values[0] if values else default
+
+
+def parse_bytes(words: FormFields, field: str) -> int:
+    """Return the number of bytes in a field, such as 64KiB; 0 if it is empty.
+
+    >>> (
+    ...     parse_bytes({"circular": "64KiB"}, "circular"),
+    ...     parse_bytes({"circular": "65536"}, "circular"),
+    ...     parse_bytes({}, "circular"),
+    ... )
+    (65536, 65536, 0)
+    """
+    text = words.get(field, "").strip()
+    count = parse_size(text) if text else 0
+    if count is None or len(str(count)) > MOST_DIGITS:
+        raise FieldError(field, f"{text!r} is not a size; write it as 64KiB, or as a number of bytes such as 65536")
+    return count
+
+
+def parse_cores(words: FormFields, chip: Chip) -> CoreRangeSet:
+    """Return the cores in the field `grid`: columns x rows, or ranges such as 0,0-3,1+5,0-6,1; all if it is empty.
+
+    >>> chip = Chip.named("n150")
+    >>> parse_cores({"grid": "8x4"}, chip).num_cores, parse_cores({"grid": "0,0-3,1+5,0-6,1"}, chip).num_cores
+    (32, 12)
+    """
+    text = words.get("grid", "").strip()
+    if not text:
+        return CoreRangeSet.of(tuple(chip.shard_grid(words.get("buffer") or "dram")))
+    parts = text.replace("+", " ").split()
+    if all(_RANGE.fullmatch(part) for part in parts) and "," in text and "-" in text:
+        corners = [[int(n) for n in _RANGE.fullmatch(part).groups() if n is not None] for part in parts]  # type: ignore[union-attr]
+        ranges = [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
+        sizes = [(last[0] - first[0] + 1) * (last[1] - first[1] + 1) for first, last in ranges]
+    else:
+        columns, rows = (*parse_integers(words, "grid", "8x8, or as ranges 0,0-3,1+5,0-6,1", 2), 0, 0)[:2]
+        if not columns or not rows:
+            raise FieldError("grid", f"{text!r} is not a grid of cores; give columns x rows, such as 8x8")
+        ranges, sizes = [((0, 0), (columns - 1, rows - 1))], [columns * rows]
+    if sum(sizes) > MOST_CORES:
+        raise FieldError("grid", f"{text!r} has {sum(sizes)} cores; use at most {MOST_CORES}")
+    return _attribute_errors("grid", lambda: CoreRangeSet(ranges))
+
+
+def spec_arguments(words: FormFields) -> dict[str, Any]:
+    """Return the arguments of `TensorSpec` that the fields spell; every problem names its field.
+
+    >>> spec_arguments({"shape": "64x64", "dtype": "bfloat8_b", "chip": "n150"})["shape"]
+    (64, 64)
+    """
+    for field, text in words.items():
+        if len(text) > MAX_CHARACTERS:
+            raise FieldError(field, f"{field} has {len(text)} characters; use at most {MAX_CHARACTERS}")
+    shape = parse_integers(words, "shape", "1x4x60x90")
+    if not shape:
+        raise FieldError("shape", "the shape is missing; write it as 1x4x60x90")
+    chip = _attribute_errors(
+        "chip", lambda: Chip.named(words.get("chip") or DEFAULT_CHIP, words.get("dispatch") or "fast")
+    )
+    found: dict[str, Any] = {
+        "shape": shape,
+        "dtype": _attribute_errors("dtype", lambda: format_of(words.get("dtype") or "bfloat16")),
+        "layout": _attribute_errors("layout", lambda: TensorLayout.of(words.get("layout") or "tile")),
+        "chip": chip,
+        "memory": _parse_memory(words, chip),
+    }
+    if tile := parse_integers(words, "tile", "32x32", 2):
+        found["tile"] = _attribute_errors("tile", lambda: Tile(tile))
+    if alignment := parse_integers(words, "alignment", "32x32"):
+        found["alignment"] = alignment
+    return found
+
+
+def _parse_memory(words: FormFields, chip: Chip) -> Any:
+    kind, buffer = words.get("memory") or "interleaved", words.get("buffer") or "dram"
+    if kind not in MEMORIES:
+        raise FieldError("memory", f"unknown memory layout {kind!r}; choose one of {', '.join(MEMORIES)}")
+    if kind == "interleaved":
+        return _attribute_errors("buffer", lambda: interleaved(buffer))
+    shard = parse_integers(words, "shard", "64x32")
+    order = words.get("orientation") or "row_major"
+    grid = _attribute_errors("grid", lambda: parse_cores(words, chip))
+    if kind == "nd_sharded":
+        if not shard:
+            raise FieldError("shard", "nd sharding needs a shard shape; give one extent per dimension, such as 1x32x64")
+        distribution = words.get("distribution") or "round_robin_1d"
+        return _attribute_errors("shard", lambda: nd_sharded(shard, grid, order, distribution, buffer))
+    return _attribute_errors("shard", lambda: _STRATEGIES[kind](grid, shard or None, order, buffer))
+
+
+def _attribute_errors(field: str, make: Callable[[], Made]) -> Made:
+    """Return `make()`; errors are reported for `field`."""
+    try:
+        return make()
+    except FieldError:
+        raise
+    except TilewrightError as problem:
+        raise FieldError(field, str(problem)) from None
+
+
+def parse_spec(words: FormFields) -> TensorSpec:
+    """Return the spec that the fields spell.
+
+    >>> print(parse_spec({"shape": "64x96", "memory": "block_sharded", "buffer": "l1", "grid": "8x8", "chip": "n150"}))
+    [64, 96] bfloat16 in tiles of 32 x 32, block sharded in L1, shards of 32 x 32 on 64 cores, wormhole_n150
+    """
+    return TensorSpec(**spec_arguments(words))
+
+
+def spell_spec(spec: TensorSpec) -> dict[str, str]:
+    """Return the fields of a spec: `parse_spec(spell_spec(spec))` has the same placement.
+
+    >>> spell_spec(TensorSpec((64, 96), "bfloat16", memory=height_sharded((2, 1)), chip="n150"))["shard"]
+    '32x96'
+    """
+    chip = spec.known_chip
+    if chip.name not in chip_names() or chip != Chip.named(chip.name, chip.dispatch):
+        raise MemoryConfigError(f"the explorer supports the shipped chips only, got {chip!r}")
+    found = {
+        "shape": format_extents(spec.shape.logical),
+        "dtype": spec.dtype.name,
+        "layout": spec.layout.name.lower(),
+        "tile": format_extents(spec.tile.shape),
+        "memory": "interleaved",
+        "buffer": spec.memory.buffer_type.name.lower(),
+        "chip": chip.name,
+        "dispatch": chip.dispatch,
+    }
+    if spec.alignment is not None:
+        found["alignment"] = format_extents(spec.alignment)
+    sharding = spec.memory.sharding
+    if sharding is not None:
+        found["memory"] = _sharding_name(spec.memory, sharding)
+        found |= {"grid": _spell_grid(sharding.grid), "shard": format_extents(sharding.shape)}
+        found |= {"orientation": sharding.orientation.name.lower()}
+        if found["memory"] == "nd_sharded":
+            found["distribution"] = sharding.distribution.name.lower()
+    return found
+
+
+def _sharding_name(memory: MemoryConfig, sharding: NdShardSpec) -> str:
+    """Return the name of a sharding: that of a strategy if the placement is the same, otherwise "nd_sharded"."""
+    layout = memory.memory_layout
+    if layout is TensorMemoryLayout.ND_SHARDED or len(sharding.shape) != 2:
+        return "nd_sharded"
+    plain = MemoryConfig(layout, memory.buffer_type, ShardSpec(sharding.grid, sharding.shape, sharding.orientation))
+    return layout.name.lower() if plain.sharding == sharding else "nd_sharded"
+
+
+def _spell_grid(grid: CoreRangeSet) -> str:
+    first = grid.ranges[0]
+    if len(grid) == 1 and tuple(first.start) == (0, 0):
+        return f"{first.width}x{first.height}"
+    return "+".join(f"{r.start.x},{r.start.y}-{r.end.x},{r.end.y}" for r in grid.ranges)
+
+
+def format_extents(extents: tuple[int, ...]) -> str:
+    """Return extents as text.
+
+    >>> format_extents((4, 60, 90))
+    '4x60x90'
+    """
+    return "x".join(map(str, extents))
+
+
+def parse_element(words: FormFields, spec: TensorSpec) -> tuple[int, ...]:
+    """Return the coordinate in the field `at`, or the first element if it is empty.
+
+    >>> parse_element({"at": "1,2"}, TensorSpec((4, 8))), parse_element({}, TensorSpec((4, 8)))
+    ((1, 2), (0, 0))
+    """
+    at = parse_integers(words, "at", ",".join("0" * max(1, spec.shape.rank)))
+    if not at:
+        return (0,) * spec.shape.rank
+    shape = spec.shape.logical
+    if len(at) != len(shape) or not all(c < n for c, n in zip(at, shape, strict=True)):
+        raise FieldError(
+            "at", f"element {at} is outside shape {list(shape)}: give {len(shape)} entries, each below its extent"
+        )
+    return at
+
+
+def require_drawable(spec: TensorSpec) -> TensorSpec:
+    """Return the spec, or raise if it has nothing to draw.
+
+    >>> require_drawable(TensorSpec((64, 64), chip="n150")).num_pages
+    64
+    """
+    if not spec.num_pages or not prod(spec.shape.logical):
+        raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
+    return spec
+
+
+def require_placement(spec: TensorSpec) -> TensorSpec:
+    """Return the spec, or raise if its placement is illegal on its chip (its size aside).
+
+    >>> require_placement(TensorSpec((64, 64), chip="n150")).num_pages
+    64
+    """
+    for violation in placement_violations(spec, any_size=True):
+        raise FieldError("memory", str(violation))
+    if not spec.num_pages:
+        raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
+    return spec
