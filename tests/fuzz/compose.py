@@ -40,7 +40,7 @@ def random_shape(rng: random.Random, budget: int, depth: int = 0) -> Any:
 def random_layout(rng: random.Random, budget: int, cosize: int | None = None) -> Layout:
     """Return a random layout: compact, padded, broadcast, overlapping, reversed or plain random strides."""
     shape = random_shape(rng, budget)
-    leaves = tw.flatten(shape)
+    leaves = cute.flatten(shape)
     kind = rng.randrange(5)
     if kind == 0:
         steps = [rng.choice([0, 1, 2, 3, 4, 5, 6, 8, 12, 16]) for _ in leaves]
@@ -53,7 +53,7 @@ def random_layout(rng: random.Random, budget: int, cosize: int | None = None) ->
             step = step * leaves[k] + (rng.randint(0, 3) if kind == 3 else 0)
         if kind == 4:
             steps = [-s if rng.random() < 0.3 else s for s in steps]
-    layout = Layout(shape, tw.unflatten(tuple(steps), shape) if isinstance(shape, tuple) else steps[0])
+    layout = Layout(shape, cute.unflatten(tuple(steps), shape) if isinstance(shape, tuple) else steps[0])
     low, high = layout.bounds
     layout = layout - low + (rng.randint(0, 4) if rng.random() < 0.2 else 0)
     if cosize is not None and high - low >= cosize:

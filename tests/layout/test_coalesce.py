@@ -166,14 +166,14 @@ def test_flattening_removes_nesting_and_unflattening_puts_it_back(layout):
     assert flat.offset == layout.offset
     if layout.depth:
         assert tw.unflatten(flat, layout.shape) == layout
-        assert tw.unflatten(flat, layout) == layout
+        assert cute.unflatten(flat, layout) == layout
 
 
 @given(shapes(allow_zero=True), st.integers(-5, 5))
 def test_tuples_flatten_and_unflatten_too(shape, start):
     numbers = tuple(range(start, start + len(leaves(shape))))
-    assert tw.flatten(shape) == tuple(leaves(shape))
-    assert tw.unflatten(numbers, shape) == nested_like(shape, numbers)
+    assert cute.flatten(shape) == tuple(leaves(shape))
+    assert cute.unflatten(numbers, shape) == nested_like(shape, numbers)
 
 
 @given(layouts(max_size=48, min_rank=2, max_rank=3), st.data())

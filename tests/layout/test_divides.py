@@ -203,7 +203,7 @@ def test_exact_raises_exactly_where_the_tiles_do_not_divide(pair):
         if divide(layout, tiler).size == layout.size:
             assert values(divide(layout, tiler, exact=True)) == values(divide(layout, tiler))
         else:
-            with pytest.raises(LayoutError, match="leaves the domain"):
+            with pytest.raises(LayoutError, match="leaves the data"):
                 divide(layout, tiler, exact=True)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import Axis, ComposedLayout, Guard, InverseLayout, Layout, PagedLayout, Place, Swizzle, cute
 from tilewright.mojo.layout import Idx
+from tilewright.mojo.layout.tile_layout import make_dynamic_layout
 
 from .strategies import layouts, named_layouts
 
@@ -51,7 +52,7 @@ def variants(layout):
     yield layout + 0 @ Axis("addr")
     yield tw.compose(Swizzle(1, 0, 1), layout) if not layout.axes else layout
     if isinstance(layout, Layout):
-        yield layout.make_dynamic()
+        yield make_dynamic_layout(layout)
         yield Layout(layout.shape, layout.stride, layout.offset, layout.replicas)
         yield tw.replicate(layout, 1, 5)
         yield tw.replicate(layout, 2, 0)

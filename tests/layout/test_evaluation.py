@@ -230,7 +230,7 @@ def test_slice_and_offset_takes_the_offset_apart_from_the_slice(layout, data):
     assume(None in pattern)
     part, offset = cute.slice_and_offset(coord if coord != slice(None) else None, layout)
     assert part.offset == 0
-    assert part + offset == layout(coord)
+    assert tw.flatten(part + offset) == tw.flatten(layout(coord))
 
 
 @given(layouts(min_rank=1))
@@ -371,7 +371,7 @@ def test_arrays_whose_places_need_more_than_64_bits_are_refused():
 def test_an_empty_layout_does_not_go_on(shape):
     layout = Layout(shape, tuple(range(5, 5 + len(shape))))
     for index in (5, np.arange(6)):
-        with pytest.raises(LayoutError, match="no place to continue from"):
+        with pytest.raises(LayoutError, match="cannot be extended"):
             layout.extended(index)
 
 
@@ -459,7 +459,7 @@ def test_a_dtype_is_used_where_all_places_fit_and_refused_where_not(layout, dtyp
         assert table.dtype == np.dtype(dtype)
         assert (table == layout.offsets()).all()
     else:
-        with pytest.raises(LayoutError, match=f"do not fit {dtype}"):
+        with pytest.raises(LayoutError, match=f"do not fit into {dtype}"):
             layout.offsets(dtype=dtype)
 
 

@@ -71,7 +71,7 @@ def test_reversed_modes_are_inverted_when_the_lowest_place_is_zero(layout):
 
 
 def test_a_right_inverse_needs_something_at_place_zero():
-    with pytest.raises(LayoutError, match="no coordinate lives at 0"):
+    with pytest.raises(LayoutError, match="no coordinate maps to 0"):
         tw.right_inverse(L(4) + 1)
     assert tw.right_inverse(L(4, -1) + 3) == L(4, -1) + 3
     assert tw.right_inverse(L(4, -1)) == L(1, 0)
@@ -169,7 +169,7 @@ def test_an_inverse_layout_is_an_exact_function(layout):
         if place in used:
             assert inverse(place) == used[place]
         else:
-            with pytest.raises(tw.CoordinateError, match=f"place {place} holds nothing"):
+            with pytest.raises(tw.CoordinateError, match=f"place {place} is unused"):
                 inverse(place)
 
 
@@ -180,7 +180,7 @@ def test_an_inverse_layout_takes_arrays(layout):
     assert inverse(places).tolist() == list(range(layout.size))
     around = np.arange(places.min() - 2, places.max() + 3)
     assert inverse.valid(around).tolist() == [place in places for place in around.tolist()]
-    with pytest.raises(tw.CoordinateError, match="hold nothing"):
+    with pytest.raises(tw.CoordinateError, match="are unused"):
         inverse(around)
 
 
@@ -265,7 +265,7 @@ def test_named_layouts_are_inverted_over_their_axes(layout):
 
 def test_inverses_of_named_layouts_need_all_axes():
     layout = L((4, 8), (1 @ bank, 1 @ addr))
-    with pytest.raises(LayoutError, match="over which axes"):
+    with pytest.raises(LayoutError, match="give the axes"):
         tw.left_inverse(layout)
     with pytest.raises(LayoutError, match="addr"):
         tw.right_inverse(layout, axes=(bank,))

@@ -89,7 +89,7 @@ def test_padding_to_the_same_shape_changes_nothing():
     ("layout", "shape", "words"),
     [
         (L((60, 90)), (64, 80), "less than the extent 90"),
-        (L((60, 90)), 128, "gives 1 extents"),
+        (L((60, 90)), 128, "has 1 extents"),
         (L((60, 90)), (64, (48, 2)), "nested"),
         (L(8), -1, "negative"),
     ],

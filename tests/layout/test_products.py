@@ -182,17 +182,8 @@ def test_a_swizzled_block_is_repeated_inside_the_swizzle(operation):
 
 
 def test_a_composition_over_strides_is_repeated_before_it_is_composed():
-    with pytest.raises(LayoutError, match="repeat the layout first"):
+    with pytest.raises(LayoutError, match="repeat the inner layout first"):
         tw.logical_product(ComposedLayout(L((4, 3), (1, 10)), L((3, 2), (1, 5))), L(2))
-
-
-def test_a_blocked_product_is_zipped_or_grouped():
-    block, copies = L((2, 2)), L((2, 3))
-    assert tw.blocked_product(block, copies, order="grouped") == tw.logical_product(block, copies)
-    assert tw.blocked_product(block, copies, order="zipped") == tw.blocked_product(block, copies)
-    for wrong in ("raked", "Zipped", ""):
-        with pytest.raises(LayoutError, match="'zipped' mode by mode, or 'grouped'"):
-            tw.blocked_product(block, copies, order=wrong)
 
 
 def test_blocks_that_collide_have_no_product():

@@ -133,7 +133,7 @@ def test_copies_are_compared_set_by_set():
     assert tw.functionally_equal(copies, ComposedLayout(tw.replicate(L(8), 2, 100), L(8)))
     assert not tw.functionally_equal(copies, ComposedLayout(tw.replicate(L(8), 2, 50), L(8)))
     assert not tw.functionally_equal(copies, ComposedLayout(L(8, 2), L(8)))
-    with pytest.raises(LayoutError, match="sets, which no array holds"):
+    with pytest.raises(LayoutError, match="sets and do not fit into an array"):
         copies(np.arange(8))
 
 

@@ -57,7 +57,7 @@ def test_only_target_bits_change_and_only_source_bits_matter(swizzle, offset):
 def test_both_fields_lie_within_the_63_bits_of_an_offset(bits, base, reach, sign):
     shift = sign * (reach - bits - base)
     if reach > 63:
-        with pytest.raises(LayoutError, match="beyond the 63 bits"):
+        with pytest.raises(LayoutError, match="exceeds the 63 bits"):
             Swizzle(bits, base, shift)
     else:
         swizzle = Swizzle(bits, base, shift)
@@ -278,6 +278,6 @@ def test_every_coordinate_form_reaches_a_swizzled_layout():
 
 
 def test_arrays_of_offsets_beyond_63_bits_are_refused_and_do_not_wrap():
-    with pytest.raises(LayoutError, match="largest place"):
+    with pytest.raises(LayoutError, match="largest offset"):
         Swizzle(1, 0, 1)(np.array([2**63 + 2], np.uint64))
     assert Swizzle(1, 0, 1)(np.array([2**63 - 1], np.uint64)).tolist() == [Swizzle(1, 0, 1)(2**63 - 1)]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brackets before parentheses are typed Python: mypy --strict accepts them, knows the results, sees mistakes."""
 
+import inspect
 import os
 import re
 import runpy
@@ -8,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import tilewright as tw
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -21,7 +25,7 @@ EXPRESSIONS = [
     ("t.tile[2, 2](Coord(1, 0))", "TileTensor"),
     ("t.tile((2, 2), (1, 0))", "TileTensor"),
     ("t.tile_with_offset[2, 2](1, 0)", "tuple[TileTensor, tuple[int, ...], int]"),
-    ("t.tiles[2, 2]()", "Tiles"),
+    ("t.tiles[2, 2]()", "Tiles[TileTensor]"),
     ("[part for part in t.tiles[2, 2]()]", "list[TileTensor]"),
     ("t.tiles[2, 2]()[3]", "TileTensor"),
     ("t.distribute[row_major[2, 2]()](3)", "TileTensor"),
@@ -55,14 +59,14 @@ EXPRESSIONS = [
     ("t.ptr_at_offset(1, 2)", "Pointer"),
     ("t.is_ragged", "bool"),
     ("t.to_layout_tensor()", "LayoutTensor"),
-    ("t.to_layout_tensor().tile[2, 2](0, 0)", "TileTensor"),
+    ("t.to_layout_tensor().tile[2, 2](0, 0)", "LayoutTensor"),
     ("stack_allocation[DType.float32](row_major[4, 4]())", "TileTensor"),
     ("row_major[4, 4]()", "Layout"),
     ("col_major[4, 4]()", "Layout"),
     ("row_major(4, 4)", "Layout"),
-    ("algebra.row_major[4, 4]()", "Layout"),
+    ("algebra.row_major(4, 4)", "Layout"),
     ("make_swizzle[8, 32, 4]()", "Swizzle"),
-    ("Idx[4]()", "StaticInt"),
+    ("Idx[4]()", "ComptimeInt"),
     ("coord[2, 3]", "Coord"),
     ("coord[2, 3]()", "Coord"),
 ]
@@ -108,6 +112,10 @@ WRONG = [
     ("t.dim[0]() + 'x'", "Unsupported operand types"),
     ("row_major[4, 4].size", 'has no attribute "size"'),
     ("t.mut = True", "read-only"),
+    ("t.tile['a', 4](1)", "Invalid index type"),
+    ("t.vectorize['a']()", "Invalid index type"),
+    ("t.distribute[4](1)", "Invalid index type"),
+    ("algebra.Layout('x')", "No overload variant"),
 ]
 
 
@@ -182,3 +190,13 @@ def test_mypy_accepts_the_examples(path):
 
 def test_examples_are_found():
     assert EXAMPLES
+
+
+def test_brackets_have_real_signatures():
+    t = tw.TileTensor(np.arange(16), tw.row_major(4, 4))
+    assert list(inspect.signature(t.tile).parameters) == ["shape", "coords", "stride_layout"]
+    assert list(inspect.signature(t.tile[2, 2]).parameters) == ["coords", "stride_layout"]
+    assert list(inspect.signature(t.distribute).parameters) == ["threads", "thread_id", "swizzle", "wrap", "ragged"]
+    assert list(inspect.signature(t.vectorize).parameters) == ["simd_bytes"]
+    for name in ("tile", "distribute", "vectorize"):
+        assert f"t.{name}[" in inspect.getdoc(getattr(tw.TileTensor, name))

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tilewright import is_injective
+from tilewright import LayoutError, is_injective, logical_product
 from tilewright.mojo.layout import Layout, coord
 from tilewright.mojo.layout.tile_layout import blocked_product, coalesce, row_major, upcast, zipped_divide
 
@@ -72,3 +72,12 @@ def test_nested_layouts(case):
 def test_blocks_with_gaps_do_not_overlap(order):
     gaps = Layout(coord[2, 2], coord[4, 1])
     assert is_injective(blocked_product(gaps, row_major[2, 3](), order))
+
+
+def test_a_blocked_product_is_zipped_or_grouped():
+    block, copies = row_major[2, 2](), row_major[2, 3]()
+    assert blocked_product(block, copies, order="grouped") == logical_product(block, copies)
+    assert blocked_product(block, copies, order="zipped") == blocked_product(block, copies)
+    for wrong in ("raked", "Zipped", ""):
+        with pytest.raises(LayoutError, match="'zipped' or 'grouped'"):
+            blocked_product(block, copies, order=wrong)

@@ -129,7 +129,7 @@ def test_an_iterator_steps_through_memory_or_around_it():
     assert [part.offset for part in line] == [0, 6, 12, 18]
     with pytest.raises(IndexError, match="24 is past the bound 20"):
         line.next(4)
-    with pytest.raises(LayoutError, match="bound of at least 1, got 0"):
+    with pytest.raises(LayoutError, match="must be at least 1, got 0"):
         TileTensorIter(memory, row_major(2, 3), bound=0)
 
 

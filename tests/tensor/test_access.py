@@ -90,7 +90,7 @@ OUTSIDE = {
     "past a column": (0, 8),
     "a negative row": (-1, 2),
     "a negative column": (1, -1),
-    "past the end": (48,),
+    "exceed a wide element": (48,),
     "a negative index": (-1,),
     "far away": (10**30, 0),
     "too many": (1, 2, 3),

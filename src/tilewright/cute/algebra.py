@@ -13,8 +13,8 @@ from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..layout import Layout as CoreLayout
 from ..layout.construction import as_function, split_modes
 from ..layout.division import regroup_pairs, zip_groups
+from ..layout.layout import add_axes, require_strided
 from ..layout.layout import make_layout as make_trusted
-from ..layout.layout import require_strided
 from ..layout.layout_like import require_layout
 from ..layout.modes import check_profile, check_unflatten
 from ..layout.tables import chunks
@@ -25,12 +25,16 @@ from .tuples import crd2idx
 
 
 def _as_cute(result: Any, *operands: Any) -> Any:
-    """Return a result of the core without padding; its integers are static if those of all operands are."""
+    """Return a result of the core; its integers are static if those of all operands are.
+
+    It is padded only if an operand is: CuTe's own layouts never are.
+    """
     if isinstance(result, ComposedLayout):
         return ComposedLayout(result.outer, _as_cute(result.inner, *operands))
     if not isinstance(result, CoreLayout):
         return result
-    return from_core(result, all(_is_static_operand(operand) for operand in operands))
+    padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
+    return from_core(result, all(map(_is_static_operand, operands)), padded)
 
 
 def _is_static_operand(operand: Any) -> bool:
@@ -72,7 +76,8 @@ def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe
         )
     modes_left = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0]
     shape, stride = tuple([n for n, _ in modes_left]), tuple([d for _, d in modes_left])
-    return _as_cute(core.coalesce(make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)), layout)
+    filtered_layout = make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)
+    return _as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
 
 
 def composition(a: Any, b: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..layout import Layout as CoreLayout
 from ..layout import LayoutLike, Place, Swizzle
-from ..layout.axes import PLAIN
+from ..layout.axes import PLAIN, format_tree
 from ..layout.coordinate import is_slice
 from ..layout.layout import join_parts, require_strided
 from ..layout.layout import make_layout as make_trusted
@@ -115,8 +115,8 @@ class Layout(CoreLayout):
         nested = self._nest_coordinate(coord)
         if is_slice(nested):
             return self._slice(nested)
-        place = crd2idx(nested, self._shape, self._stride) + self.offset
-        return _place_to_tuple(place) if isinstance(place, Place) else int(place)
+        place = self._as_public_place(crd2idx(nested, self._shape, self._stride) + self.offset)
+        return _place_to_tuple(place) if isinstance(place, Place) else place
 
     def _slice(self, coord: Any) -> Layout:
         return from_core(make_trusted(slice_modes(coord, self._shape), slice_modes(coord, self._stride)))
@@ -150,8 +150,8 @@ def slice_modes(coord: Any, tree: Any) -> tuple[Any, ...]:
     return tuple([branch for c, t in zip(coord, tree, strict=True) for branch in slice_modes(c, t)])
 
 
-def from_core(layout: CoreLayout, static: bool = False) -> Layout:
-    """Return a core layout as CuTe's, without padding; `static` makes all its integers static.
+def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = False) -> Layout:
+    """Return a core layout as CuTe's; `static` makes all its integers static, `keep_padding` keeps its padding.
 
     >>> print(from_core(CoreLayout((4, 8)), static=True))
     (_4,_8):(_1,_4)
@@ -160,7 +160,8 @@ def from_core(layout: CoreLayout, static: bool = False) -> Layout:
     if static:
         shape, stride = map_leaves(Int, shape), map_leaves(_as_static_step, stride)
     result: Layout = object.__new__(Layout)
-    result._shape, result._stride, result._extras = shape, stride, (layout.offset, layout.replicas, ())
+    guards = layout.guards if keep_padding else ()
+    result._shape, result._stride, result._extras = shape, stride, (layout.offset, layout.replicas, guards)
     return result
 
 
@@ -172,20 +173,22 @@ def _format(tree: Any) -> str:
     """Return a shape or stride as CuTe prints it: `(_4,8)`, basis strides as `1@0`."""
     if isinstance(tree, tuple):
         return f"({','.join(map(_format, tree))})"
-    if not isinstance(tree, Place):
-        return str(tree)
-    terms = [
-        f"{amount}{''.join(f'@{part[1:]}' for part in reversed(name.split('.')))}" for name, amount in tree.items()
-    ]
-    return "+".join(terms) or "0"
+    if not isinstance(tree, Place) or len(tree) != 1 or not _is_basis(tree):
+        return format_tree(tree)
+    ((name, amount),) = tree.items()
+    return f"{amount}{''.join(f'@{part[1:]}' for part in reversed(name.split('.')))}"
+
+
+def _is_basis(place: Place) -> bool:
+    """Return whether all axes of a place are those of `E`."""
+    return all(part[:1] == "E" and part[1:].isdigit() for name in place.axes for part in name.split("."))
 
 
 def _place_to_tuple(place: Place) -> Any:
     """Return a point over basis strides as a coordinate; other places as they are."""
-    names = place.axes
-    if any(not part[1:].isdigit() or part[:1] != "E" for name in names for part in name.split(".")):
+    if not _is_basis(place):
         return place
-    modes = sorted({int(name.split(".")[0][1:]) for name in names})
+    modes = sorted({int(name.split(".")[0][1:]) for name in place.axes})
     coordinate = []
     for k in range(modes[-1] + 1 if modes else 0):
         nested = {n.partition(".")[2]: v for n, v in place.items() if n.split(".")[0] == f"E{k}"}

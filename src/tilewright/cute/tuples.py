@@ -174,7 +174,7 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
         if not isinstance(shape, tuple) or len(crd) != len(shape):
             raise LayoutError(f"crd2idx: coordinate {crd} and shape {shape} differ in rank")
         return sum((_crd2idx(c, s, d) for c, s, d in zip(crd, shape, stride, strict=True)), 0)
-    if crd is None:  # _
+    if crd is None or crd.__class__ is slice:  # _
         return 0
     if not isinstance(shape, tuple):  # c
         return crd * stride

@@ -211,6 +211,6 @@ class _Parser:
         if not token.isdigit():
             raise self.error(self.position(), "an integer")
         if len(token) > 40:
-            raise LayoutError(f"cannot parse {token[:20]}...: an integer of {len(token)} digits exceeds 64 bits")
+            raise LayoutError(f"cannot parse {token[:20]}...: an integer of {len(token)} digits is beyond 64 bits")
         self.next += 1
         return -int(token) if negative else int(token)

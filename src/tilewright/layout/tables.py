@@ -141,7 +141,9 @@ def check_extended_range(layout: Layout, index: Any) -> None:
         reach = abs(component(layout.offset, axis)) + turns * abs(component(steps[-1], axis))
         reach += sum(max(n - 1, 0) * abs(component(d, axis)) for n, d in zip(extents[:-1], steps[:-1], strict=True))
         if reach >= 2**63:
-            raise LayoutError(f"{layout} reaches {reach}, beyond the 64 bits of an array; use single indices")
+            raise LayoutError(
+                f"{layout} reaches {reach}, beyond 2^63 - 1 and the 64 bits of an array; use single indices"
+            )
 
 
 def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any, Any]]:
