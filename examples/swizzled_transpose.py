@@ -12,8 +12,8 @@ it for nothing: it moves the word of row i and column j to bank i ^ j.
 
 import numpy as np
 
-from tilewright import ComposedLayout, Swizzle, compose, row_major
-from tilewright.mojo.layout import AddressSpace, Layout, TileTensor, stack_allocation
+from tilewright import ComposedLayout, Layout, Swizzle, compose, row_major
+from tilewright.mojo.layout import AddressSpace, TileTensor, stack_allocation
 
 TILE = BANKS = WARP = 32
 ROWS, COLUMNS = 100, 75  # no multiple of 32

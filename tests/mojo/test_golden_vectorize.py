@@ -42,7 +42,7 @@ def test_elements_are_the_real_blocks(case):
     blocks = blocks_of(t.to_numpy(), case["vector_shape"])
     for index, lanes in blocks.items():
         if None in lanes:
-            with pytest.raises(IndexError, match="scalars inside a ragged view"):
+            with pytest.raises(IndexError, match="valid scalars"):
                 vectors[index]
         elif vectors.element_size > 1:
             assert vectors[index].reshape(-1).tolist() == lanes

@@ -34,7 +34,7 @@ def test_data_goes_to_a_device_and_back(context):
     context.enqueue_copy(back, other)
     context.synchronize()
     assert back.array.tolist() == list(range(1, 17))
-    with pytest.raises(LayoutError, match="16 x float32 to 5 x float32"):
+    with pytest.raises(LayoutError, match="16 x float32 and 5 x float32"):
         context.enqueue_copy(context.enqueue_create_buffer["float32"](5), host)
 
 
@@ -101,10 +101,10 @@ def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
     part = context.enqueue_create_host_buffer["float32"](160)
     context.enqueue_copy(part, rows)
     np.testing.assert_array_equal(part.array, wanted[8:12].reshape(-1))
-    with pytest.raises(LayoutError, match="tensors of equal extents are copied"):
+    with pytest.raises(LayoutError, match="needs equal extents"):
         tensor.copy_from(TileTensor(np.zeros(9, np.float32), tw.row_major(3, 3)))
 
 
 def test_an_unknown_device_is_refused_by_name():
-    with pytest.raises(TransferError, match="no device 'abacus'; choose one of host, opencl, cuda"):
+    with pytest.raises(TransferError, match="unknown device 'abacus'; expected one of host, opencl, cuda"):
         DeviceContext("abacus")

@@ -198,7 +198,7 @@ def test_write_to_writes_the_same_text():
 
 
 def test_an_unknown_style_is_refused():
-    with pytest.raises(LayoutError, match="no print style 'fancy'; use 'mojo', 'grid', 'pretty', or none"):
+    with pytest.raises(LayoutError, match="expected print style 'mojo', 'grid', 'pretty' or none, got 'fancy'"):
         format(tensor_of(2), "fancy")
 
 

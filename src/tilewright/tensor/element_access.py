@@ -162,7 +162,8 @@ def write_element(tensor: TileTensor, index: tuple[Any, ...], value: Any, masked
 
 def _partly_valid_error(tensor: TileTensor, index: tuple[Any, ...], valid: Any, remedy: str) -> CoordinateError:
     return CoordinateError(
-        f"element {_format_index(index)} has {int(valid.sum())} of {valid.size} scalars inside a ragged view; {remedy}"
+        f"element {_format_index(index)} of a ragged view has {int(valid.sum())} valid scalars of {valid.size};"
+        f" {remedy}"
     )
 
 
