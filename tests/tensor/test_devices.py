@@ -7,7 +7,7 @@ import pytest
 import tilewright as tw
 from tilewright.copying import cuda_engine, opencl_engine
 from tilewright.errors import LayoutError, TransferError
-from tilewright.mojo.layout import TileTensor
+from tilewright.mojo.layout import Idx, TileTensor
 from tilewright.mojo.std.gpu.host import DeviceContext
 
 DRIVERS = {"opencl": opencl_engine, "cuda": cuda_engine}
@@ -66,12 +66,12 @@ def test_the_documented_program_runs(context):
     for i in range(16):
         host_buf[i] = i
     context.enqueue_copy(dev_buf, host_buf)
-    tensor = TileTensor(dev_buf, tw.row_major((tw.Idx[4](), tw.Idx[4]())))
+    tensor = TileTensor(dev_buf, tw.row_major((Idx[4](), Idx[4]())))
     assert tensor.to_device_buffer(context) is dev_buf
     back = context.enqueue_create_host_buffer[dtype](16)
     context.enqueue_copy(back, dev_buf)
     context.synchronize()
-    there = TileTensor(back, tw.row_major((tw.Idx[4](), tw.Idx[4]())))
+    there = TileTensor(back, tw.row_major((Idx[4](), Idx[4]())))
     assert there[2, 3] == 11
     for touch in (lambda: tensor.fill(1), tensor.to_numpy, lambda: dev_buf[0]):
         with pytest.raises(LayoutError, match="cannot be reached"):

@@ -111,9 +111,9 @@ def test_fill_sets_every_valid_scalar_and_no_other(data):
 @given(st.data())
 def test_copy_from_a_tensor_of_the_same_shape_goes_by_coordinate(data):
     storage, tensor, model = drawn_view(data)
-    scalars = tuple([n * k for n, k in zip(model.shape, model.lanes, strict=True)]) if model.lanes else model.shape
     if len(model.lanes) not in (0, model.rank) or not model.rank:
         return
+    scalars = tuple([n * k for n, k in zip(model.shape, model.lanes, strict=True)]) if model.lanes else model.shape
     source = NEW + np.arange(int(np.prod(scalars))).reshape(scalars)
     other = TileTensor(np.asfortranarray(source)) if data.draw(st.booleans()) else TileTensor(source)
     by_element = other.vectorize[model.lanes]().to_numpy() if model.lanes and max(model.lanes) > 1 else source
