@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files.manifest import Manifest
+from tilewright.files.conversion_manifest import ConversionManifest
 
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint
@@ -78,7 +78,7 @@ def test_another_source(tmp_path):
     assert set(problems) == {"layer.0.weight", "layer.1.weight", "layer.2.weight"}
     assert "shape" in problems["layer.0.weight"]
     assert "no tensor" in problems["layer.1.weight"]
-    assert "another one" in problems["layer.2.weight"]
+    assert "has changed" in problems["layer.2.weight"]
 
 
 def test_a_manifest_that_lies_about_the_output(tmp_path):
@@ -94,7 +94,7 @@ def test_a_manifest_that_lies_about_the_output(tmp_path):
     (out / "tilewright.json").write_text(json.dumps(lies))
     assert bool(tw.verify(out))
     (problem,) = tw.verify(out, source).problems
-    assert "other bytes" in problem.problem
+    assert "different bytes" in problem.problem
 
 
 def test_what_was_not_converted(tmp_path):
@@ -128,7 +128,7 @@ def test_a_damaged_manifest_never_surprises(tmp_path_factory, data):
     except tw.FileFormatError:
         return
     if text != (folder / "whole.json").read_bytes():
-        Manifest.from_bytes(bytes(text))
+        ConversionManifest.from_bytes(bytes(text))
     assert isinstance(bool(report), bool)
 
 
@@ -145,4 +145,4 @@ def test_files_that_no_chip_takes_are_bad(tmp_path, monkeypatch):
             tw.convert(tmp_path / "x.npy", out, **asked)
         report = tw.verify(out)
         assert not report
-        assert "cannot be placed as it says" in report.problems[0].problem
+        assert "invalid placement" in report.problems[0].problem
