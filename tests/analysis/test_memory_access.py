@@ -88,8 +88,8 @@ def test_recorded_sectors():
 @settings(max_examples=30)
 @given(layouts(), st.sampled_from([1, 2, 4, 8]))
 def test_a_layout_is_its_offsets(layout, itemsize):
-    lanes = tw.size(tw.mode(layout, 0))
-    rest = tw.size(layout) // lanes
+    lanes = layout.mode(0).size
+    rest = layout.size // lanes
     rows = np.array([[layout(lane + lanes * value) for value in range(rest)] for lane in range(lanes)])
     for ask in (analysis.bank_conflicts, analysis.coalescing):
         assert ask(layout, itemsize) == ask(rows, itemsize)

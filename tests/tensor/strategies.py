@@ -294,7 +294,7 @@ def same(draw, walk: Walk) -> Walk:
 
 
 def transposed(walk: Walk) -> st.SearchStrategy[Walk]:
-    return st.builds(lambda: walk.project("transpose", walk.tensor.transpose(), walk.model.transpose()))
+    return st.builds(lambda: walk.on("transpose", walk.tensor.transpose(), walk.model.transpose()))
 
 
 VIEWS = {

@@ -249,7 +249,7 @@ def test_a_misaligned_store_writes_nothing():
     with pytest.raises(LayoutError, match="align the storage, or use a smaller alignment"):
         tensor.store[4]((0, 1), [1, 2, 3, 4], alignment=16)
     assert not tensor.to_numpy().any()
-    with pytest.raises(LayoutError, match="an alignment of 0 bytes is no alignment; use 1 or more"):
+    with pytest.raises(LayoutError, match="an alignment must be at least 1 byte, got 0"):
         tensor.load(0, 0, alignment=0)
 
 
@@ -297,7 +297,7 @@ def test_partly_valid_vectors_say_how_many_lanes_they_have():
         IndexError, match=r"element \(7, 5\) of a ragged view has 1 valid scalars of 2; load\(\.\.\., fill=x\)"
     ):
         vectors[7, 5]
-    with pytest.raises(IndexError, match=r"1 valid lanes of 2; store\(\.\.\., fill=x\) writes only those"):
+    with pytest.raises(IndexError, match=r"1 valid scalars of 2; store\(\.\.\., fill=x\) writes only those"):
         vectors[7, 5] = 0
     assert vectors.load(7, 5, fill=-1).tolist() == [87, -1]
     vectors.store((7, 5), [100, 101], fill=0)
@@ -375,9 +375,9 @@ def test_extents_and_strides_by_mode_and_by_leaf(data):
         with pytest.raises(IndexError, match=f"got {outside}"):
             tensor.dim(outside)
     for outside in (-1, len(flat)):
-        with pytest.raises(IndexError, match=f"no leaf {outside}"):
+        with pytest.raises(IndexError, match=f"got {outside}"):
             tensor.static_shape[outside]
-        with pytest.raises(IndexError, match=f"no leaf {outside}"):
+        with pytest.raises(IndexError, match=f"got {outside}"):
             tensor.static_stride[outside]
 
 

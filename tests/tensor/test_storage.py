@@ -165,7 +165,7 @@ def test_torch_tensors_are_shared():
 
 def test_objects_without_memory_are_refused():
     for storage in (None, 7, "text", {1: 2}, object()):
-        with pytest.raises(TypeError, match=f"cannot find memory in {type(storage).__name__}.*give an array"):
+        with pytest.raises(TypeError, match=f"storage must be an array.*got {type(storage).__name__}"):
             TileTensor(storage, row_major(2))
 
 
@@ -250,7 +250,7 @@ def test_exactly_the_cosize_of_a_layout_is_enough(data):
     layout = Layout((n, m), (data.draw(st.integers(0, 20)), data.draw(st.integers(0, 20))))
     need = int(layout.cosize)
     TileTensor(iota(need), layout)
-    with pytest.raises(LayoutError, match=rf"the storage has {need - 1}: 0 to {need - 2}; it needs {need}"):
+    with pytest.raises(LayoutError, match=rf"the storage has {need - 1} \(0 to {need - 2}\); it needs {need}"):
         TileTensor(iota(need - 1), layout)
 
 
@@ -295,7 +295,7 @@ def test_an_empty_layout_fits_anything():
 def test_what_is_no_layout_is_refused():
     with pytest.raises(TypeError, match=r"a tensor view needs a layout, got tuple \(4, 4\); create one with row_major"):
         TileTensor(np.zeros(16), (4, 4))
-    with pytest.raises(LayoutError, match=r"a tensor is a view already.*t.reshape\(layout\)"):
+    with pytest.raises(LayoutError, match=r"a tensor already has a layout.*t.reshape\(layout\)"):
         TileTensor(TileTensor(np.zeros(16)), row_major(4, 4))
 
 
@@ -323,7 +323,7 @@ def test_named_axes_need_as_many_dimensions_and_room():
     layout = Layout((3, 4), (1 @ bank, 1 @ addr))
     with pytest.raises(LayoutError, match=r"needs 2 dimensions in that order, got\s+shape \(12,\)"):
         TileTensor(iota(12), layout)
-    with pytest.raises(LayoutError, match="needs 3 places on axis bank, but the storage has 2"):
+    with pytest.raises(LayoutError, match="needs 3 places along axis bank, but the storage has 2"):
         TileTensor(iota(8).reshape(2, 4), layout)
 
 
@@ -416,7 +416,7 @@ def test_bytes_can_be_read_as_another_format_if_they_divide():
     assert TileTensor(bytearray(12), row_major(3), dtype="float32").shape == (3,)
     with pytest.raises(LayoutError, match="10 bytes of storage are not a multiple of 4"):
         TileTensor(bytearray(10), row_major(2), dtype="float32")
-    with pytest.raises(FormatError, match="holds scalars, not bfloat8_b"):
+    with pytest.raises(FormatError, match="needs a scalar format, got bfloat8_b"):
         TileTensor(bytearray(12), row_major(3), dtype="bfloat8_b")
 
 
