@@ -17,7 +17,7 @@ from .. import __version__
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
-from ..layout.boxes import Box
+from ..layout.box import Box
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
