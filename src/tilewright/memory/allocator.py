@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from ..showing import Shown
 from .chip import Chip
 from .kinds import BufferType

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout import round_up
+from ..layout.tuples import round_up
 from .chip import Chip
 from .kinds import BufferType
 

@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 from ..errors import MemoryConfigError
-from ..layout import ceil_div
-from ..layout.integers import as_integer
+from ..layout.tuples import ceil_div
+from ..layout.validation import as_integer
 from .cores import CoreRangeSet
 from .kinds import BufferType, ShardDistribution, ShardOrientation, TensorMemoryLayout
 

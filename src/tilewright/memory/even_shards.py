@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from ..errors import MemoryConfigError
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from .config import MemoryConfig, ShardSpec
 from .cores import CoreGrid, CoreRange, CoreRangeSet
 from .kinds import ShardOrientation, ShardStrategy, TensorMemoryLayout

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import MemoryConfigError, OutOfMemory
 from ..formats import BlockFormat
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from .chip import Chip, known_chips
 from .config import NdShardSpec, ShardSpec
 from .cores import CoreCoord, CoreRangeSet

@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 
 from ..errors import MemoryConfigError
-from ..layout import round_up
+from ..layout.tuples import round_up
 
 
 def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import MemoryConfigError
-from ..layout import Axis, Layout, addr, ceil_div, compose, left_inverse
+from ..layout import Axis, Layout, addr, compose, left_inverse
+from ..layout.tuples import ceil_div
 from .config import NdShardSpec
 from .cores import CoreCoord, CoreRange
 from .kinds import ShardDistribution, ShardOrientation

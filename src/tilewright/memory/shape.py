@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ..errors import MemoryConfigError
-from ..layout.integers import as_integer
+from ..layout.validation import as_integer
 
 _LEAST_RANK = 4  # a missing leading dimension reads 1, down to this rank
 

@@ -11,7 +11,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from ..errors import MemoryConfigError
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from .config import MemoryConfig, NdShardSpec, ShardSpec
 from .cores import CoreRangeSet
 from .kinds import BufferType, ShardOrientation, ShardStrategy

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..copying import tiled_layout
 from ..errors import MemoryConfigError
 from ..formats import BlockFormat, Format, format_of
-from ..layout import Axis, Layout, addr, bank, core, left_inverse, round_up, row_major, within
+from ..layout import Axis, Layout, addr, bank, core, left_inverse, row_major, with_logical_shape
+from ..layout.tuples import round_up
 from ..showing import Shown
 from .chip import Chip
 from .config import MemoryConfig
@@ -257,7 +258,7 @@ class TensorSpec(PagedTensor, Shown):
         ((1,1,1),(16,1,1)):((16,16,16),(1,16,16)) where ((0,0,0),(1,16,16))<7
         """
         lead = len(self.padded_shape) - self.shape.rank
-        data: Layout = within(self._whole, (1,) * lead + self.shape.logical)
+        data: Layout = with_logical_shape(self._whole, (1,) * lead + self.shape.logical)
         return data
 
     @cached_property
@@ -269,7 +270,7 @@ class TensorSpec(PagedTensor, Shown):
         """
         lead = len(self.padded_shape) - self.shape.rank
         own = Layout(self._whole.shape[lead:], self._whole.stride[lead:])
-        data: Layout = within(own, self.shape.logical) if self.shape.rank else own
+        data: Layout = with_logical_shape(own, self.shape.logical) if self.shape.rank else own
         return data
 
     @cached_property
@@ -307,7 +308,7 @@ class TensorSpec(PagedTensor, Shown):
         [1, 2048]
         """
         places = self.page_places + (0 @ self.axis + 0 @ addr)
-        return places.on(self.axis), places.on(addr)
+        return places.project(self.axis), places.project(addr)
 
     @cached_property
     def placement(self) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MemoryConfigError
-from ..layout.integers import as_integer
+from ..layout.validation import as_integer
 
 FACE = 16
 HEIGHTS = (32, 16, 8, 4, 2, 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CoordinateError, MemoryConfigError
 from ..formats import BlockFormat
-from ..layout import idx2crd
+from ..layout.coordinate import index_to_coordinate
 from .cores import CoreCoord
 from .kinds import BufferType, TensorLayout
 
@@ -230,7 +230,7 @@ def coordinate_of(spec: TensorSpec, page: int, element: int) -> tuple[tuple[int,
     >>> coordinate_of(TensorSpec((30, 30), "int32", "tile"), 0, 15 * 16 + 15)
     ((15, 15), True)
     """
-    found = idx2crd(spec.host_inverse(page * spec.page_elements + element), spec.padded_shape)
+    found = index_to_coordinate(spec.host_inverse(page * spec.page_elements + element), spec.padded_shape)
     coordinate = tuple(map(int, found))
     lead = len(coordinate) - spec.shape.rank
     inside = all(c < n for c, n in zip(coordinate[lead:], spec.shape.logical, strict=True))

@@ -10,7 +10,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ..errors import LayoutError, TransferError
-from ..layout.boxes import Box, empty_box
+from ..layout.box import Box, empty_box
 from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
@@ -220,10 +220,7 @@ class Pipeline(PipelineSpec):
         super().__init__(inputs, outputs, scheme, depth, workers, queue, memory_limit)
 
     def steps(
-        self,
-        trace: Trace | None = None,
-        progress: ProgressCallback | None = None,
-        cancel: CancelFlag | None = None,
+        self, trace: Trace | None = None, progress: ProgressCallback | None = None, cancel: CancelFlag | None = None
     ) -> Iterator[Step]:
         """Yield the tiles one by one, imported; a tile's outputs are exported when the next tile is requested.
 
