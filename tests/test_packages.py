@@ -40,7 +40,7 @@ DEFERRED_IMPORTS = {
     ("copying/opencl_engine.py", "copying.opencl_arrays"),
     ("layout/mojo.py", "layout.regrouping"),
     ("layout/products.py", "layout.padding"),
-    ("memory/spec.py", "memory.fitting"),
+    ("memory/spec.py", "memory.fit_report"),
     ("tensor/tile_tensor.py", "tensor.layout_tensor"),
 }
 """Imports inside functions, each because the other file imports this one."""

@@ -27,7 +27,7 @@ from tilewright import (
 )
 from tilewright.formats import SCALAR_FORMATS
 from tilewright.mojo import Array, DType, Float32, InlineArray, Int32, List, Span
-from tilewright.mojo.layout import AddressSpace, TensorLayout, stack_allocation
+from tilewright.mojo.layout import AddressSpace, PageLayout, stack_allocation
 from tilewright.mojo.std.gpu.host import DeviceContext
 
 from .strategies import iota
@@ -170,9 +170,7 @@ def test_objects_without_memory_are_refused():
 
 
 def test_device_memory_behind_dlpack_is_refused():
-    with pytest.raises(
-        LayoutError, match=r"cannot share the memory of FarAway through DLPack.*to the host first"
-    ):
+    with pytest.raises(LayoutError, match=r"cannot share the memory of FarAway through DLPack.*to the host first"):
         TileTensor(FarAway(np.zeros(4)), row_major(4))
 
 
@@ -348,9 +346,9 @@ class Diagonal:
 
 
 def test_any_object_with_the_layout_protocol_will_do():
-    assert isinstance(Diagonal(), TensorLayout)
-    assert isinstance(row_major(4, 4), TensorLayout)
-    assert not isinstance((4, 4), TensorLayout)
+    assert isinstance(Diagonal(), PageLayout)
+    assert isinstance(row_major(4, 4), PageLayout)
+    assert not isinstance((4, 4), PageLayout)
     tensor = TileTensor(iota(16), Diagonal())
     assert tensor.to_numpy().tolist() == [0, 5, 10, 15]
 

@@ -24,7 +24,7 @@ def in_a_notebook() -> dict[str, object]:
     return {
         "layout": tw.row_major(4, 8),
         "tile tensor": tw.TileTensor(VALUES, tw.row_major(40, 70)),
-        "spec": tw.TensorSpec((40, 70), layout="tile", chip="wormhole_n150"),
+        "spec": tw.TensorSpec((40, 70), page_layout="tile", chip="wormhole_n150"),
         "spec without a chip": tw.TensorSpec((40, 70), "bfloat8_b"),
         "tensor": packed,
         "placed tensor": tw.Tensor.of(VALUES, layout="tile", chip="wormhole_n150"),

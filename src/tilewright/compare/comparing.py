@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import LayoutError, TilewrightError
 from ..formats import BlockFormat
 from ..layout.boxes import Box
-from ..memory import TensorLayout, TensorSpec
+from ..memory import PageLayout, TensorSpec
 from .error_map import ErrorMap
 from .findings import Counts, findings, in_short
 from .moments import Moments
@@ -135,7 +135,7 @@ class _Work:
 
     def _tile(self) -> tuple[int, int]:
         for each in (self.b, self.a):
-            if each.spec is not None and each.spec.layout is TensorLayout.TILE:
+            if each.spec is not None and each.spec.page_layout is PageLayout.TILE:
                 return each.spec.tile.shape
         return _TILE
 

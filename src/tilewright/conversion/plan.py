@@ -123,7 +123,7 @@ class ConversionPlan:
         values = source.read(box.turned(source.order))
         turned = values.transpose(largest.target.order)
         spec = largest.target.spec
-        small = Target(type(spec)(turned.shape, spec.dtype, spec.layout, spec.tile), largest.target.order)
+        small = Target(type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order)
         out = np.empty(small.spec.nbytes, np.uint8)
         if small.spec.nbytes:
             pack(turned, small.spec, 0, out, 1)

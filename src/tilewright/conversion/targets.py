@@ -11,8 +11,8 @@ from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
 from ..files.tensorbin_header import dtype_code
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
-from ..memory import Chip, TensorLayout, TensorSpec, Tile
-from ..memory.legality import check_placement
+from ..memory import Chip, PageLayout, TensorSpec, Tile
+from ..memory.placement_rules import validate_placement
 from .rules import Rules, Settings
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
@@ -71,17 +71,15 @@ def target_of(source: StoredTensor, rules: Rules, to: str) -> Target | None:
     dtype, note = _format(source.format, own, rules.for_all, to)
     order = _order(len(source.shape), both.transpose)
     shape = tuple([source.shape[d] for d in order])
-    layout = TensorLayout.of(_layout(both, dtype, to))
-    tile = (
-        _tile(both) if layout is TensorLayout.TILE else None
-    )  # of tensors in rows, what is said of tiles is not meant
+    layout = PageLayout.of(_layout(both, dtype, to))
+    tile = _tile(both) if layout is PageLayout.TILE else None  # of tensors in rows, what is said of tiles is not meant
     spec = TensorSpec(shape, dtype, layout, tile, _memory(both, to), _chip(both))
     if to == "tensorbin" and not spec.nbytes:
         raise LayoutError("it has no elements, and a tensorbin file cannot be empty; leave it out with skip = true")
     if to == "banks":
         _ = spec.known_chip
     if to != "npy":  # which says nothing about places
-        check_placement(spec)
+        validate_placement(spec)
     return Target(spec, order, 0 if both.pad_value is None else both.pad_value, note)
 
 

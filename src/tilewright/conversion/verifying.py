@@ -19,7 +19,7 @@ from ..files.converted import converted_tensor, read_manifest
 from ..files.manifest import MANIFEST, Manifest, ManifestEntry
 from ..files.names import path_inside
 from ..files.safetensors import OURS, read_safetensors
-from ..memory.legality import placement_violations
+from ..memory.placement_rules import placement_violations
 from .output_file import hash_range
 from .plan import opened_sources
 from .previous import files_of

@@ -21,7 +21,7 @@ from ..files.source_file import Bytes
 from ..layout import round_up
 from ..layout.boxes import Box
 from ..memory import TensorSpec
-from ..memory.host_bytes import as_stored, host_placement
+from ..memory.host_storage import as_stored_array, host_placement
 from .items import Done, Item, final_path
 from .output_file import OutputFile, hash_range
 from .rolling_hash import Piece, RollingHash
@@ -163,5 +163,5 @@ def pack(values: Any, spec: TensorSpec, pad_value: Any, out: Bytes, threads: int
     >>> out.tolist()
     [1, 2, 3, 4]
     """
-    array = as_stored(values, spec)
+    array = as_stored_array(values, spec)
     execute(plan_copy(placement_of(array), host_placement(spec, pad_value)), array, out, threads)

@@ -58,7 +58,7 @@ class _Parts(StoredTensor):
     def decode(self, data: Any, spec: TensorSpec) -> Array:
         """Return a number for every element of pages, in logical order."""
         found = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
-        plain = TensorSpec(spec.shape.logical, "float32", spec.layout, spec.tile, alignment=spec.alignment)
+        plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
         return from_bytes(found.astype(np.float32).reshape(-1).view(np.uint8), plain)
 
     def numbers(self, parts: PackedTiles) -> Array:

@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import FormatError
 from ..formats import BlockFormat
 from ..memory import Explanation, TensorSpec, explain
-from ..memory.explanation import as_lines, scale_name
-from ..memory.where import check_coordinate
+from ..memory.explanation import format_steps, scale_name
+from ..memory.where import validate_coordinate
 from ..showing import Shown
 from .mesh import Coordinate, Mesh
 from .stored_tensor import StoredTensor
@@ -61,7 +61,7 @@ class ElementReading(Shown):
         return [*stored, *self.explanation.steps()]
 
     def __str__(self) -> str:
-        return as_lines(self.steps())
+        return format_steps(self.steps())
 
 
 def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | None = None) -> ElementReading:
@@ -76,7 +76,7 @@ def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | N
     """
     placed = placed_spec(tensor, chip)
     at = tuple([int(c) for c in coordinate])
-    check_coordinate(at, tensor.shape)
+    validate_coordinate(at, tensor.shape)
     devices, inside = ((), at) if tensor.mesh is None else tensor.mesh.locate(at)
     too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
     found = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold what no chip does

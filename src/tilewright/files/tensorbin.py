@@ -21,7 +21,7 @@ from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout import round_up
 from ..memory import TensorSpec, from_bytes
-from ..memory.legality import check_placement
+from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, Topology
 from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
@@ -226,7 +226,7 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
     b'abcd'
     """
     dtype_code(held.spec.dtype)
-    check_placement(held.spec)
+    validate_placement(held.spec)
     if not held.spec.nbytes or not held.shards:
         raise LayoutError(
             f"a tensorbin file cannot be empty, and {held.spec} on {len(held.shards)} devices has no bytes"
@@ -278,7 +278,7 @@ def start_of_file(spec: TensorSpec) -> bytes:
     0
     """
     dtype_code(spec.dtype)
-    check_placement(spec)
+    validate_placement(spec)
     if not spec.nbytes:
         raise LayoutError(f"a tensorbin file cannot be empty, and {spec} has no bytes")
     devices: dict[Coordinate, Extent] = {(0, 0): Extent(0, spec.nbytes)}

@@ -17,10 +17,10 @@ from ..memory import (
     CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
+    PageLayout,
     ShardDistribution,
     ShardOrientation,
     ShardSpec,
-    TensorLayout,
     TensorMemoryLayout,
     TensorSpec,
     Tile,
@@ -166,7 +166,7 @@ def _spec(table: Table) -> TensorSpec:
         tile = _tile(_needed(layout.table(2), "tile"))
     elif pages != _ROW_MAJOR_PAGES:
         raise FileFormatError(f"{pages} is no kind of page; known are 1 row-major, 2 tile")
-    kind = TensorLayout.TILE if tile else TensorLayout.ROW_MAJOR
+    kind = PageLayout.TILE if tile else PageLayout.ROW_MAJOR
     memory = _memory(_needed(layout.table(3), "memory config"))
     alignment = layout.numbers(4, _MOST_DIMENSIONS)
     plain = TensorSpec(shape, _DTYPES[code], kind, tile, memory)
@@ -178,10 +178,10 @@ def _spec(table: Table) -> TensorSpec:
 def usual_alignment(spec: TensorSpec) -> tuple[int, ...]:
     """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
 
-    >>> usual_alignment(TensorSpec((5, 7), layout="tile")), usual_alignment(TensorSpec((5, 7)))
+    >>> usual_alignment(TensorSpec((5, 7), page_layout="tile")), usual_alignment(TensorSpec((5, 7)))
     ((32, 32), (1,))
     """
-    if spec.layout is TensorLayout.TILE:
+    if spec.page_layout is PageLayout.TILE:
         return spec.tile.shape
     sharding = spec.memory.sharding
     return (1,) if sharding is None else sharding.shape[-1:]
@@ -246,7 +246,7 @@ def encode_header(header: Header) -> bytes:
     True
     """
     spec = header.spec
-    tiled = spec.layout is TensorLayout.TILE
+    tiled = spec.page_layout is PageLayout.TILE
     size = {0: Number("I", spec.tile.height), 1: Number("I", spec.tile.width), 2: Number("B", spec.tile.transpose)}
     layout: dict[int, Field] = {
         0: Number("B", dtype_code(spec.dtype)),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import LayoutError
 from ..formats import BlockFormat
-from ..memory import TensorLayout
+from ..memory import PageLayout
 from ..showing import Shown
 from .block_parts import read_factors
 from .stored_tensor import StoredTensor
@@ -134,7 +134,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> TileReading:
     ...     int(read_tile(open_tensors(folder)["x"], 0, 0).valid.sum())
     6
     """
-    tiled = tensor.spec is not None and tensor.spec.layout is TensorLayout.TILE
+    tiled = tensor.spec is not None and tensor.spec.page_layout is PageLayout.TILE
     high, wide = tensor.spec.tile.shape if tensor.spec is not None and tiled else _WINDOW
     face = tensor.spec.tile.face_shape if tensor.spec is not None and tiled else (high, 16)
     shape = tensor.shape if len(tensor.shape) > 1 else (1, *(tensor.shape or (1,)))

@@ -42,7 +42,7 @@ def admit(storage: Any, layout: Any, dtype: Any) -> tuple[Store, Any, int]:
 
 
 def _from_protocol(layout: Any) -> Layout:
-    """Return a foreign layout that has Mojo's `TensorLayout` methods as one of ours."""
+    """Return a foreign layout that has Mojo's `PageLayout` methods as one of ours."""
     try:
         return Layout(layout.shape_coord(), layout.stride_coord())
     except AttributeError:

@@ -11,8 +11,8 @@ from ..copying import execute, plan_copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.integers import as_integer
-from ..memory import Device, TensorLayout, TensorSpec, alignment_of, from_bytes, to_bytes
-from ..memory.host_bytes import host_placement
+from ..memory import Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
+from ..memory.host_storage import host_placement
 from .tensor_storage import Bytes, DeviceStorage
 
 
@@ -34,10 +34,10 @@ def moved(pages: Bytes, before: TensorSpec, after: TensorSpec, fill: Any = 0) ->
 def without_padding(spec: TensorSpec) -> TensorSpec:
     """Return the spec under which padding counts as data, in the same pages.
 
-    >>> without_padding(TensorSpec((5, 7), layout="tile")).shape
+    >>> without_padding(TensorSpec((5, 7), page_layout="tile")).shape
     Shape([32, 32])
     """
-    return TensorSpec(spec.padded_shape, spec.dtype, spec.layout, spec.tile)
+    return TensorSpec(spec.padded_shape, spec.dtype, spec.page_layout, spec.tile)
 
 
 def with_room(spec: TensorSpec, shape: Any, start: Any = None) -> tuple[TensorSpec, tuple[int, ...]]:
@@ -46,7 +46,7 @@ def with_room(spec: TensorSpec, shape: Any, start: Any = None) -> tuple[TensorSp
     >>> with_room(TensorSpec((5, 7), "float32"), (6, 10), (0, 1))
     (TensorSpec((5, 7), 'float32', 'row_major', alignment=(6, 10)), (0, 1))
     """
-    if spec.layout is not TensorLayout.ROW_MAJOR:
+    if spec.page_layout is not PageLayout.ROW_MAJOR:
         raise MemoryConfigError(f"tiles of {spec.tile} are padded to whole tiles; use to_layout('row_major') first")
     extents = tuple([int(as_integer(n, "an extent")) for n in shape])
     begin = tuple([int(as_integer(n, "a start")) for n in start]) if start is not None else (0,) * len(extents)
@@ -71,7 +71,7 @@ def page_grid(pages: Bytes, spec: TensorSpec) -> np.ndarray[Any, Any]:
     >>> page_grid(np.zeros(spec.nbytes, np.uint8), spec).shape
     (2, 2, 3, 2048)
     """
-    if spec.layout is not TensorLayout.TILE:
+    if spec.page_layout is not PageLayout.TILE:
         raise TypeError(f"{spec} has no tiles")
     *outer, rows, columns = spec.padded_shape
     return pages.reshape(*outer, rows // spec.tile.height, columns // spec.tile.width, spec.page_bytes)

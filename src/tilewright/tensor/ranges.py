@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..layout import ceil_div
 from ..layout.integers import as_integer
-from ..memory import TensorLayout, TensorSpec
+from ..memory import PageLayout, TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ def _range(given: Any, extent: int) -> tuple[int, int, int]:
 def page_ranges(spec: TensorSpec, taken: Ranges) -> Ranges | None:
     """Return the ranges of pages that ranges of elements cover, None where they cut tiles.
 
-    >>> page_ranges(TensorSpec((128, 64), layout="tile"), Ranges.of((slice(32, 96),), (128, 64))).slices
+    >>> page_ranges(TensorSpec((128, 64), page_layout="tile"), Ranges.of((slice(32, 96),), (128, 64))).slices
     (slice(1, 3, 1), slice(0, 2, 1))
     """
     rank, logical = spec.shape.rank, spec.shape.logical
-    if rank < 2 or spec.layout is not TensorLayout.TILE or spec.padded_shape[:-2] != logical[:-2]:
+    if rank < 2 or spec.page_layout is not PageLayout.TILE or spec.padded_shape[:-2] != logical[:-2]:
         return None
     starts, stops, steps = (list(each) for each in (taken.starts, taken.stops, taken.steps))
     for d, unit in ((-2, spec.tile.height), (-1, spec.tile.width)):

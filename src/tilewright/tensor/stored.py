@@ -13,11 +13,11 @@ from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (
     Allocation,
-    Change,
     Device,
     MemoryConfig,
+    PageLayout,
     Shape,
-    TensorLayout,
+    SpecChange,
     TensorSpec,
     Tile,
     from_bytes,
@@ -44,7 +44,7 @@ class StoredTensor(Shown):
         self,
         spec: TensorSpec,
         storage: HostStorage | DeviceStorage,
-        made_by: Change | None = None,
+        made_by: SpecChange | None = None,
         start: tuple[int, ...] | None = None,
     ) -> None:
         self.spec, self.storage, self.made_by = spec, storage, made_by
@@ -88,7 +88,7 @@ class StoredTensor(Shown):
         values = as_host_array(array)
         is_pages = (
             values.shape == spec.shape.logical == spec.padded_shape
-            and spec.layout is TensorLayout.ROW_MAJOR
+            and spec.page_layout is PageLayout.ROW_MAJOR
             and values.flags.c_contiguous
             and isinstance(spec.dtype, ScalarFormat)
             and values.dtype == spec.dtype.dtype
@@ -144,13 +144,13 @@ class StoredTensor(Shown):
         return self.spec.dtype
 
     @property
-    def layout(self) -> TensorLayout:
+    def layout(self) -> PageLayout:
         """Return whether pages are rows or tiles.
 
         >>> StoredTensor.of(np.zeros((5, 7))).layout
-        TensorLayout.ROW_MAJOR
+        PageLayout.ROW_MAJOR
         """
-        return self.spec.layout
+        return self.spec.page_layout
 
     @property
     def tile(self) -> Tile:
@@ -246,7 +246,7 @@ class StoredTensor(Shown):
         if self._start is not None:
             whole = from_bytes(data, without_padding(self.spec), element)
             return whole[tuple([slice(at, at + n) for at, n in zip(self._start, shape, strict=True)])]
-        is_plain = self.spec.layout is TensorLayout.ROW_MAJOR and self.spec.padded_shape == (shape or (1,))
+        is_plain = self.spec.page_layout is PageLayout.ROW_MAJOR and self.spec.padded_shape == (shape or (1,))
         if is_plain and element == own and data.ctypes.data % element.itemsize == 0:
             return data.view(element.dtype).reshape(shape)
         return from_bytes(data, self.spec, element)

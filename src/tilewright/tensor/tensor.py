@@ -11,7 +11,7 @@ from ..copying import copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat, format_of
-from ..memory import Change, ChangeKind, Device, TensorLayout, TensorSpec, changes, from_bytes, to_bytes
+from ..memory import ChangeKind, Device, PageLayout, SpecChange, TensorSpec, from_bytes, spec_changes, to_bytes
 from .pages import moved, page_grid, put_on_device, with_room, without_padding
 from .ranges import Ranges, page_ranges
 from .stored import StoredTensor
@@ -45,13 +45,13 @@ class Tensor(StoredTensor):
         >>> Tensor.of(np.ones((5, 7))).to_layout("tile").to_layout("row_major").made_by.kind
         ChangeKind.UNTILIZE
         """
-        here, wanted = self.settled(), TensorLayout.of(layout)
-        if wanted is TensorLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
+        here, wanted = self.settled(), PageLayout.of(layout)
+        if wanted is PageLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
             raise MemoryConfigError(
                 f"{self.dtype} shares scales inside tiles and has no rows; convert it first, as in to_dtype('float32')"
             )
         kept = here.tile if tile is None and here.layout is wanted else tile
-        return here._repaged(changes.retiled(here.spec, wanted, kept), pad_value)
+        return here._repaged(spec_changes.retile_spec(here.spec, wanted, kept), pad_value)
 
     def to_dtype(self, dtype: Any) -> Tensor:
         """Return the tensor in another number format; padding is converted with the data, and blocks get tiles.
@@ -60,10 +60,10 @@ class Tensor(StoredTensor):
         [[1, 2]]
         """
         element = format_of(dtype)
-        if isinstance(element, BlockFormat) and self.layout is TensorLayout.ROW_MAJOR:
+        if isinstance(element, BlockFormat) and self.layout is PageLayout.ROW_MAJOR:
             return self.to_layout("tile").to_dtype(element)
         here = self if self._start is None else self.settled()
-        change = changes.converted(here.spec, element)
+        change = spec_changes.convert_spec(here.spec, element)
         if element == here.dtype:
             return here._viewed(change)
         return here._filled(change, moved(here.pages, without_padding(here.spec), without_padding(change.spec)))
@@ -75,7 +75,7 @@ class Tensor(StoredTensor):
         MemoryConfig('interleaved', 'l1')
         """
         here = self.settled()
-        return here._repaged(changes.resharded(here.spec, memory), 0)
+        return here._repaged(spec_changes.reshard_spec(here.spec, memory), 0)
 
     def to_device(self, device: Device, memory: Any = None) -> Tensor:
         """Return the tensor on a device, in the memory it is meant for or in another.
@@ -89,7 +89,7 @@ class Tensor(StoredTensor):
         ready = self.from_device() if self._start is None else self.settled()
         ready = ready if memory is None else ready.to_memory_config(memory)
         spec = ready.spec.with_chip(device.chip)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages move to {device.chip.name}")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages move to {device.chip.name}")
         return Tensor(spec, put_on_device(ready.pages, spec, device), change)
 
     def from_device(self) -> Tensor:
@@ -100,7 +100,7 @@ class Tensor(StoredTensor):
         """
         if self.device is None:
             return self
-        change = Change(self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages move from {self.device.chip.name}")
+        change = SpecChange(self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages move from {self.device.chip.name}")
         return Tensor(self.spec, HostStorage(self.pages, StorageType.OWNED_HOST), change)
 
     def reshape(self, *shape: Any) -> Tensor:
@@ -111,7 +111,7 @@ class Tensor(StoredTensor):
         """
         here = self.settled()
         extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        change = changes.reshaped(here.spec, extents)
+        change = spec_changes.reshape_spec(here.spec, extents)
         if here._kind(change) is ChangeKind.VIEW:
             return here._viewed(change)
         return here._filled(change, to_bytes(here.numpy().reshape(change.spec.shape.logical), change.spec))
@@ -129,11 +129,11 @@ class Tensor(StoredTensor):
             raise LayoutError(f"{list(given)} is no order of the {rank} dimensions of {self.shape!r}; name each once")
         if dims == list(range(rank)):
             return here._viewed(_nothing(here.spec))
-        change = changes.transposed(here.spec, *dims)
+        change = spec_changes.transpose_spec(here.spec, *dims)
         kind = here._kind(change)
         if kind is ChangeKind.VIEW:
             return here._viewed(change)
-        if kind is ChangeKind.COPY and here.layout is TensorLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
+        if kind is ChangeKind.COPY and here.layout is PageLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
             return here._gathered(change, page_grid(here.pages, here.spec).transpose(*dims, rank))
         return here._filled(change, to_bytes(here.numpy().transpose(*dims), change.spec))
 
@@ -163,7 +163,9 @@ class Tensor(StoredTensor):
         if any(step != 1 for step in taken.steps):
             change = _strided(here.spec, taken)
         else:
-            change = changes.sliced(here.spec, *[slice(a, b) for a, b in zip(taken.starts, taken.stops, strict=True)])
+            change = spec_changes.slice_spec(
+                here.spec, *[slice(a, b) for a, b in zip(taken.starts, taken.stops, strict=True)]
+            )
         if here._kind(change) is ChangeKind.VIEW:
             return here._viewed(change, here.spec.host(*taken.starts))
         tiles = page_ranges(here.spec, taken)
@@ -183,7 +185,7 @@ class Tensor(StoredTensor):
         """
         here = self.settled()
         spec, begin = with_room(here.spec, padded_shape, start)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is put around the data")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is put around the data")
         values = here.numpy()
         whole = np.full(spec.padded_shape, value, values.dtype)
         copy(values, whole[tuple([slice(at, at + n) for at, n in zip(begin, here.shape, strict=True)])])
@@ -197,7 +199,7 @@ class Tensor(StoredTensor):
         >>> Tensor.of([[1, 2, 3], [4, 5, 6]]).unpad((0, 1), (2, 3)).numpy().tolist()
         [[2, 3], [5, 6]]
         """
-        if self.layout is not TensorLayout.ROW_MAJOR:
+        if self.layout is not PageLayout.ROW_MAJOR:
             raise LayoutError(f"unpad takes rows, not tiles of {self.tile}; use slice, or to_layout('row_major') first")
         extents = self.padded_shape
         if not len(start) == len(end) == len(extents) or any(
@@ -207,7 +209,7 @@ class Tensor(StoredTensor):
         whole = from_bytes(self.pages, without_padding(self.spec))
         part = whole[tuple([slice(a, b) for a, b in zip(start, end, strict=True)])]
         spec = TensorSpec(part.shape, self.dtype, memory=self.memory, chip=self.spec.chip)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are cut")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are cut")
         return self._filled(change, to_bytes(part, spec))
 
     # How results are made.
@@ -221,13 +223,13 @@ class Tensor(StoredTensor):
         if self._start is None and self.spec.alignment is None:
             return self
         spec = TensorSpec(self.shape.logical, self.dtype, self.layout, self.tile, self.memory, self.spec.chip)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is left out")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is left out")
         return self._filled(change, to_bytes(self.numpy(), spec))
 
-    def _kind(self, change: Change) -> ChangeKind:
+    def _kind(self, change: SpecChange) -> ChangeKind:
         return change.on_host if self.device is None else change.kind
 
-    def _viewed(self, change: Change, offset: int = 0) -> Tensor:
+    def _viewed(self, change: SpecChange, offset: int = 0) -> Tensor:
         """Return the same bytes under another spec, on the host also from an element on."""
         if not isinstance(self.storage, HostStorage):
             return Tensor(change.spec, self.storage, change)
@@ -236,31 +238,31 @@ class Tensor(StoredTensor):
         data = self.storage.data[start : start + change.spec.nbytes]
         return Tensor(change.spec, HostStorage(data, self.storage.type), change)
 
-    def _repaged(self, change: Change, fill: Any) -> Tensor:
+    def _repaged(self, change: SpecChange, fill: Any) -> Tensor:
         """Return the same coordinates in other pages, by one plan."""
         if self._kind(change) is ChangeKind.VIEW:
             return self._viewed(change)
         return self._filled(change, moved(self.pages, self.spec, change.spec, fill))
 
-    def _gathered(self, change: Change, grid: Array) -> Tensor:
+    def _gathered(self, change: SpecChange, grid: Array) -> Tensor:
         """Return a tensor of whole pages, given as an array of pages."""
         out = aligned_empty(change.spec.nbytes, np.uint8)
         copy(grid, out.reshape(grid.shape))
         return self._filled(change, out)
 
-    def _filled(self, change: Change, pages: Bytes) -> Tensor:
+    def _filled(self, change: SpecChange, pages: Bytes) -> Tensor:
         """Return a tensor of new pages, where this one is."""
         if self.device is not None:
             return Tensor(change.spec, put_on_device(pages, change.spec, self.device), change)
         return Tensor(change.spec, HostStorage(pages, StorageType.OWNED_HOST), change)
 
 
-def _strided(spec: TensorSpec, taken: Ranges) -> Change:
+def _strided(spec: TensorSpec, taken: Ranges) -> SpecChange:
     """Return the change to every so-many-th element."""
-    kind = ChangeKind.UNTILIZE if spec.layout is TensorLayout.TILE else ChangeKind.COPY
-    result = TensorSpec(taken.shape, spec.dtype, spec.layout, spec.tile, spec.memory, spec.chip)
-    return Change(result, kind, kind, "elements between the steps are left out")
+    kind = ChangeKind.UNTILIZE if spec.page_layout is PageLayout.TILE else ChangeKind.COPY
+    result = TensorSpec(taken.shape, spec.dtype, spec.page_layout, spec.tile, spec.memory, spec.chip)
+    return SpecChange(result, kind, kind, "elements between the steps are left out")
 
 
-def _nothing(spec: TensorSpec) -> Change:
-    return Change(spec, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")
+def _nothing(spec: TensorSpec) -> SpecChange:
+    return SpecChange(spec, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")

@@ -17,7 +17,7 @@ from .coord import Coord
 
 __all__ = [
     "Layout",
-    "TensorLayout",
+    "PageLayout",
     "WeaklyCompatible",
     "blocked_product",
     "coalesce",
@@ -34,10 +34,10 @@ __all__ = [
 
 
 @runtime_checkable
-class TensorLayout(Protocol):
+class PageLayout(Protocol):
     """What a tensor needs of a layout; any object with these can be one.
 
-    >>> isinstance(row_major[4, 4](), TensorLayout)
+    >>> isinstance(row_major[4, 4](), PageLayout)
     True
     """
 
