@@ -203,7 +203,7 @@ def test_cores():
         with pytest.raises(MemoryConfigError, match="expected ranges of cores, got"):
             CoreRangeSet(wrong)
     for wrong in (2, "ab", ((0, 0), (1, 1), (2, 2))):
-        with pytest.raises(MemoryConfigError, match="expected a range of cores .* got"):
+        with pytest.raises(MemoryConfigError, match=r"expected a range of cores .* got"):
             CoreRangeSet([wrong])
     for wrong in ("8", 8.0, None):
         with pytest.raises(TypeError, match="y of a core grid must be an integer"):

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from .. import memory, tensor
 from ..memory import PageLayout
+from ..memory.spec import as_spec
 from .door import Door
 from .kinds import DataType
 
@@ -160,7 +161,7 @@ class Described(Door[_Plain]):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).layout
         PageLayout.TILE
         """
-        return self.plain.layout
+        return as_spec(self.plain).page_layout
 
     @property
     def tile(self) -> Tile:
