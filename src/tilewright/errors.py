@@ -102,5 +102,5 @@ class FileFormatError(TilewrightError, ValueError):
     ...     parse_tensorbin(b"short")
     ... except FileFormatError as problem:
     ...     print(problem)
-    5 bytes are no tensorbin file: it starts with the 8 bytes of its header's size
+    not a tensorbin file: 5 bytes are too few for the 8-byte header size
     """

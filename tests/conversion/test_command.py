@@ -46,7 +46,7 @@ def test_convert_verify_and_inspect(tmp_path, source, run):
     assert "good" in said
     assert "largest error" in said
     code, said, _ = run("convert", source, out, "--dtype", "bfloat8_b", "--resume")
-    assert "0 tensors converted, 4 kept" in said
+    assert "0 tensors converted, 4 already done" in said
     os.truncate(out / "norm.bias.tensorbin", 100)
     code, said, _ = run("verify", out)
     assert code == 1
@@ -102,13 +102,13 @@ def test_rules_and_what_they_miss(tmp_path, source, run):
     ("arguments", "code", "message"),
     [
         (["OUT"], 2, "name at least one source"),
-        (["SOURCE", "OUT", "--part", "4/4"], 2, "no part"),
-        (["SOURCE", "OUT", "--part", "x"], 2, "no part"),
+        (["SOURCE", "OUT", "--part", "4/4"], 2, "is not a part"),
+        (["SOURCE", "OUT", "--part", "x"], 2, "is not a part"),
         (["SOURCE", "OUT", "--to", "zip"], 2, "zip"),
         (["SOURCE", "OUT", "--dtype", "bfloat17"], 2, "bfloat17"),
         (["SOURCE", "OUT", "--memory", "1KiB"], 2, "too few"),
         (["SOURCE", "OUT", "--memory", "much"], 2, "much"),
-        (["SOURCE", "OUT", "--alignment", "32x32"], 2, "padding"),
+        (["SOURCE", "OUT", "--alignment", "32x32"], 2, "padded"),
         (["SOURCE", "OUT", "--shard", "nd", "--grid", "2x2"], 2, "shard_shape"),
         (["gone.safetensors", "OUT"], 3, "gone.safetensors: no such file"),
         (["BROKEN", "OUT"], 3, "BROKEN"),
@@ -186,5 +186,5 @@ def test_hostile_names_are_refused_and_nothing_is_written_outside(tmp_path, run)
         path = write_safetensors(inside / "m.safetensors", {name: np.zeros((4, 4), np.float32)})
         code, _, err = run("convert", path, inside / "out")
         assert code == 3
-        assert "leads out of its directory" in err
+        assert "points outside of its directory" in err
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["inside", "m.safetensors"]

@@ -17,7 +17,7 @@ from tilewright.atomic import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.files import Tensorbin, Topology, write_tensorbin
 from tilewright.files.bank_image import BankImage
-from tilewright.files.converted import read_manifest
+from tilewright.files.conversion_manifest import read_manifest
 from tilewright.memory import TensorSpec, to_bytes
 
 from ..files.samples import write_safetensors

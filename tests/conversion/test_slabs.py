@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.conversion.slabs import Slabs
 from tilewright.conversion.targets import Target
-from tilewright.files.boxes import PagedBoxes
+from tilewright.files.paged_boxes import PagedBoxes
 from tilewright.memory import TensorSpec
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files.manifest import Manifest
+from tilewright.files.conversion_manifest import ConversionManifest
 
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint
@@ -128,7 +128,7 @@ def test_a_damaged_manifest_never_surprises(tmp_path_factory, data):
     except tw.FileFormatError:
         return
     if text != (folder / "whole.json").read_bytes():
-        Manifest.from_bytes(bytes(text))
+        ConversionManifest.from_bytes(bytes(text))
     assert isinstance(bool(report), bool)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files.boxes import PagedBoxes, box_of
+from tilewright.files.paged_boxes import PagedBoxes, as_box
 from tilewright.layout.boxes import Box
 from tilewright.memory import TensorSpec, alignment_of, from_bytes, to_bytes
 
@@ -20,7 +20,7 @@ def boxes_of(draw, shape):
     for n in shape:
         start = draw(st.integers(0, n))
         ranges.append(slice(start, draw(st.integers(start, n))))
-    return box_of(tuple(ranges), shape)
+    return as_box(tuple(ranges), shape)
 
 
 def check_box(spec, box):
@@ -63,7 +63,7 @@ def test_a_box_of_a_tensor_with_more_padding(data):
 @given(specs())
 def test_the_whole_is_one_run(spec):
     boxes = PagedBoxes(spec)
-    assert boxes.runs(box_of(None, spec.shape.logical)) == [(0, spec.nbytes)]
+    assert boxes.runs(as_box(None, spec.shape.logical)) == [(0, spec.nbytes)]
 
 
 def test_rows_of_tiles_are_one_run():
@@ -75,7 +75,7 @@ def test_rows_of_tiles_are_one_run():
 @pytest.mark.parametrize("ranges", [(slice(0, 4, 2),), (3,), (slice(None),) * 3])
 def test_bad_boxes_are_refused(ranges):
     with pytest.raises(tw.LayoutError):
-        box_of(ranges, (8, 8))
+        as_box(ranges, (8, 8))
 
 
 def test_a_box_that_cuts_pages_is_refused():

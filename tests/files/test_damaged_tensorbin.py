@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tilewright import FileFormatError
 from tilewright.files import parse_tensorbin, read_tensorbin
-from tilewright.files.flatbuffer import Number, Structure, Table, encode
+from tilewright.files.flatbuffer import FlatNumber, FlatStruct, FlatTable, encode_flatbuffer
 
 FILES = [
     path.read_bytes() for path in sorted((Path(__file__).parent.parent / "golden/ttnn/tensorbin").glob("*.tensorbin"))
@@ -75,13 +75,13 @@ def test_a_damaged_file_is_named(tmp_path):
 
 # Headers that are sound flatbuffers and unsound descriptions.
 
-ROWS = {0: Number("B", 1), 1: Number("B", 1), 2: {}, 3: {}, 4: [1]}
+ROWS = {0: FlatNumber("B", 1), 1: FlatNumber("B", 1), 2: {}, 3: {}, 4: [1]}
 HERE = {0: [0, 0]}
-CORE = {0: {0: Number("i", 0)}, 1: {0: Number("i", 0)}}
+CORE = {0: {0: FlatNumber("i", 0)}, 1: {0: FlatNumber("i", 0)}}
 
 
 def shard(size=16, offset=0, kind=1, at=HERE):
-    return {0: Number("B", kind), 1: Structure("QQ", (offset, size)), 2: at}
+    return {0: FlatNumber("B", kind), 1: FlatStruct("QQ", (offset, size)), 2: at}
 
 
 def sound(layout=ROWS, shape=(2, 2), shards=None, mesh=(1, 1), **more):
@@ -90,42 +90,42 @@ def sound(layout=ROWS, shape=(2, 2), shards=None, mesh=(1, 1), **more):
 
 
 def file_of(root, data=bytes(16)):
-    header = encode(root)
+    header = encode_flatbuffer(root)
     header += bytes(-len(header) % 8)
     return len(header).to_bytes(8, "little") + header + data
 
 
 def topology(distribution=(1,), placements=None, coordinates=(HERE,)):
-    return {0: {0: distribution}, 1: [{1: Number("i", -1)}] if placements is None else placements, 2: coordinates}
+    return {0: {0: distribution}, 1: [{1: FlatNumber("i", -1)}] if placements is None else placements, 2: coordinates}
 
 
 def sharded(**fields):
-    memory = {0: Number("H", 2), 1: Number("H", 1), **{int(name[1:]): value for name, value in fields.items()}}
+    memory = {0: FlatNumber("H", 2), 1: FlatNumber("H", 1), **{int(name[1:]): value for name, value in fields.items()}}
     return sound({**ROWS, 3: memory})
 
 
 def matrix(cores, height=2, width=2):
-    return {0: {0: cores}, 1: Number("I", height), 2: Number("I", width)}
+    return {0: {0: cores}, 1: FlatNumber("I", height), 2: FlatNumber("I", width)}
 
 
 UNSOUND = {
     "no spec": {1: {0: [1, 1]}},
     "no mesh": {0: sound()[0]},
-    "data type": sound({**ROWS, 0: Number("B", 9)}),
-    "page kind": sound({**ROWS, 1: Number("B", 0)}),
+    "data type": sound({**ROWS, 0: FlatNumber("B", 9)}),
+    "page kind": sound({**ROWS, 1: FlatNumber("B", 0)}),
     "no memory": sound({**ROWS, 3: None}),
-    "tile": sound({**ROWS, 1: Number("B", 2), 2: {0: {0: Number("I", 7), 1: Number("I", 32)}}}),
-    "block float in rows": sound({**ROWS, 0: Number("B", 3)}),
-    "memory layout": sound({**ROWS, 3: {0: Number("H", 1)}}),
-    "buffer type": sound({**ROWS, 3: {1: Number("H", 9)}}),
+    "tile": sound({**ROWS, 1: FlatNumber("B", 2), 2: {0: {0: FlatNumber("I", 7), 1: FlatNumber("I", 32)}}}),
+    "block float in rows": sound({**ROWS, 0: FlatNumber("B", 3)}),
+    "memory layout": sound({**ROWS, 3: {0: FlatNumber("H", 1)}}),
+    "buffer type": sound({**ROWS, 3: {1: FlatNumber("H", 9)}}),
     "rank": sound(shape=[1] * 33),
     "alignment": sound({**ROWS, 4: [0]}),
     "shard outside": sound(shards=[shard(offset=8)]),
     "shard far outside": sound(shards=[shard(offset=2**64 - 8)]),
     "shard size": sound(shards=[shard(size=12)]),
     "shard elsewhere": sound(shards=[shard(kind=2)]),
-    "shard without place": sound(shards=[{0: Number("B", 1), 2: HERE}]),
-    "shard without device": sound(shards=[{0: Number("B", 1), 1: Structure("QQ", (0, 16))}]),
+    "shard without place": sound(shards=[{0: FlatNumber("B", 1), 2: HERE}]),
+    "shard without device": sound(shards=[{0: FlatNumber("B", 1), 1: FlatStruct("QQ", (0, 16))}]),
     "shard twice": sound(shards=[shard(), shard()]),
     "device outside": sound(shards=[shard(at={0: [0, 1]})]),
     "device of another rank": sound(shards=[shard(at={0: [0]})]),
@@ -133,19 +133,19 @@ UNSOUND = {
     "huge shape": sound(shape=[2**32 - 1] * 8),
     "sharded without shards": sharded(),
     "no cores": sharded(_2=matrix([])),
-    "no grid": sharded(_2={1: Number("I", 2), 2: Number("I", 2)}),
+    "no grid": sharded(_2={1: FlatNumber("I", 2), 2: FlatNumber("I", 2)}),
     "range without corner": sharded(_2=matrix([{0: CORE[0]}])),
-    "core on no chip": sharded(_2=matrix([{0: CORE[0], 1: {0: Number("i", 2**31 - 1)}}])),
-    "negative core": sharded(_2=matrix([{0: {0: Number("i", -1)}, 1: CORE[1]}])),
-    "reversed range": sharded(_2=matrix([{0: {0: Number("i", 3)}, 1: CORE[1]}])),
+    "core on no chip": sharded(_2=matrix([{0: CORE[0], 1: {0: FlatNumber("i", 2**31 - 1)}}])),
+    "negative core": sharded(_2=matrix([{0: {0: FlatNumber("i", -1)}, 1: CORE[1]}])),
+    "reversed range": sharded(_2=matrix([{0: {0: FlatNumber("i", 3)}, 1: CORE[1]}])),
     "overlapping ranges": sharded(_2=matrix([CORE, CORE])),
     "shard of nothing": sharded(_2=matrix([CORE], 0)),
-    "orientation": sharded(_2={**matrix([CORE]), 3: Number("B", 2)}),
-    "distribution": sharded(_3={0: [2, 2], 1: {0: [CORE]}, 3: Number("B", 3)}, _4=Number("B", 1)),
-    "shard without extents": sharded(_3={1: {0: [CORE]}}, _4=Number("B", 1)),
+    "orientation": sharded(_2={**matrix([CORE]), 3: FlatNumber("B", 2)}),
+    "distribution": sharded(_3={0: [2, 2], 1: {0: [CORE]}, 3: FlatNumber("B", 3)}, _4=FlatNumber("B", 1)),
+    "shard without extents": sharded(_3={1: {0: [CORE]}}, _4=FlatNumber("B", 1)),
     "interleaved with shards": sound({**ROWS, 3: {2: matrix([CORE])}}),
     "placements": sound(_3=topology(placements=[{}, {}])),
-    "placement kind": sound(_3=topology(placements=[{0: Number("B", 2)}])),
+    "placement kind": sound(_3=topology(placements=[{0: FlatNumber("B", 2)}])),
     "coordinate twice": sound(_3=topology(coordinates=[HERE, HERE])),
     "coordinate outside": sound(_3=topology(coordinates=[{0: [0, 7]}])),
     "no distribution": sound(_3={}),
@@ -175,18 +175,20 @@ def test_a_small_file_cannot_ask_for_much_memory():
 
 
 def test_flatbuffers_check_every_access():
-    good = encode({0: Number("I", 7), 1: [1, 2, 3], 2: {0: [1]}, 3: [{}, {}], 4: Structure("QQ", (1, 2))})
-    table = Table.root(good)
+    good = encode_flatbuffer(
+        {0: FlatNumber("I", 7), 1: [1, 2, 3], 2: {0: [1]}, 3: [{}, {}], 4: FlatStruct("QQ", (1, 2))}
+    )
+    table = FlatTable.root(good)
     assert [table.number(0, "I"), table.numbers(1), table.count(3), table.structure(4, "QQ")] == [
         7,
         (1, 2, 3),
         2,
         (1, 2),
     ]
-    with pytest.raises(FileFormatError, match="no entry 2"):
+    with pytest.raises(FileFormatError, match="entry 2 of field"):
         table.entry(3, 2)
-    with pytest.raises(FileFormatError, match="at most 2"):
-        table.numbers(1, most=2)
+    with pytest.raises(FileFormatError, match="more than 2"):
+        table.numbers(1, max_count=2)
     for size in range(len(good) - 16):
         with pytest.raises(FileFormatError):
-            Table.root(good[:size]).structure(4, "QQ")
+            FlatTable.root(good[:size]).structure(4, "QQ")

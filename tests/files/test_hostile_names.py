@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.files.names import check_tensor_name, file_name, file_names, tensor_name
+from tilewright.files.file_names import (
+    decode_file_name,
+    encode_file_name,
+    unique_file_names,
+    validate_tensor_name,
+)
 
 from .samples import write_safetensors
 
@@ -34,7 +39,7 @@ ALIKE = [
 @pytest.mark.parametrize("character", [*ACTING, *BREAKING, *TURNING], ids=lambda each: f"U+{ord(each):04X}")
 def test_characters_that_act_on_what_shows_them_are_refused(character):
     with pytest.raises(tw.FileFormatError, match="control") as caught:
-        check_tensor_name(f"layer{character}31m.weight")
+        validate_tensor_name(f"layer{character}31m.weight")
     assert str(caught.value).isprintable()
 
 
@@ -54,10 +59,10 @@ def test_no_file_with_such_a_name_reaches_a_terminal(tmp_path, capsys, name):
 @pytest.mark.parametrize("names", ALIKE, ids=lambda names: names[0].encode("unicode_escape").decode())
 def test_names_that_look_alike_become_files_of_their_own(tmp_path, names):
     """Also on a system that takes capitals for small letters, and one normal form for the other."""
-    made = file_names(names)
+    made = unique_file_names(names)
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         assert len({unicodedata.normalize(form, each).casefold() for each in made.values()}) == len(names)
-    assert {tensor_name(each) for each in made.values()} == set(names)
+    assert {decode_file_name(each) for each in made.values()} == set(names)
     arrays = {name: np.full((32, 32), k, np.float32) for k, name in enumerate(names)}
     tw.convert(write_safetensors(tmp_path / "m.safetensors", arrays), tmp_path / "out", dtype="bfloat16")
     found = tw.open_tensors(tmp_path / "out")
@@ -66,16 +71,16 @@ def test_names_that_look_alike_become_files_of_their_own(tmp_path, names):
 
 @pytest.mark.parametrize("name", RESERVED)
 def test_names_of_devices_are_no_file_names(name):
-    made = file_name(name)
+    made = encode_file_name(name)
     assert made.split(".")[0].lower() not in {each.split(".")[0].lower() for each in RESERVED}
     assert PureWindowsPath(made + ".npy").parts == (made + ".npy",)
-    assert tensor_name(made) == name
+    assert decode_file_name(made) == name
 
 
 @given(st.text(max_size=40))
 def test_any_name_is_refused_or_stays_in_its_directory(name):
     try:
-        made = file_name(name)
+        made = encode_file_name(name)
     except tw.FileFormatError:
         return
     assert made.isascii()

@@ -60,7 +60,7 @@ def test_a_vector_and_rows_have_windows(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(100))
     reading = tw.inspect(tmp_path / "x.npy").tile("x", 0, 3)
     assert (reading.start, reading.values[0, 0], reading.valid.sum()) == ((96,), 96.0, 4)
-    with pytest.raises(tw.LayoutError, match="1 x 4 tiles of 32 x 32; there is no tile"):
+    with pytest.raises(tw.LayoutError, match=r"does not exist: .* 1 x 4 tiles of 32 x 32"):
         tw.inspect(tmp_path / "x.npy").tile("x", 0, 4)
 
 
@@ -94,7 +94,7 @@ def test_an_element_is_where_it_is_said_to_be(tmp_path, kind, dtype):
             code = (stored[reading.offset] >> where.bit) & (2**bits - 1)
             step = 2.0 ** (int(stored[reading.scale_offset]) - 127 + 2 - bits)
             assert (code & (2 ** (bits - 1) - 1)) * step == abs(reading.value)
-        assert str(reading).splitlines()[0] == f"reads     {reading.value!r}"
+        assert str(reading).splitlines()[0] == f"value     {reading.value!r}"
         assert reading._repr_html_().startswith("<div")
 
 
@@ -117,7 +117,7 @@ def test_pictures(tmp_path):
         thing.show(tmp_path / "x.svg")
         assert thing._repr_html_().startswith("<div")
     assert "Inspection of" in repr(found)
-    assert "TileReading 'w'" in repr(found.tile("w", 0, 0))
+    assert "DecodedTile 'w'" in repr(found.tile("w", 0, 0))
 
 
 def test_only_headers_are_read(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import Tensorbin, Topology, open_tensors, write_tensorbin
-from tilewright.files.safetensors import Entry, encode_header
+from tilewright.files.safetensors import SafetensorsEntry, encode_header
 from tilewright.files.spec_json import spec_to_json
 from tilewright.memory import TensorSpec, from_bytes, to_bytes
 
@@ -92,7 +92,7 @@ def test_tensorbin_and_tiled_safetensors(spec, data):
     with tempfile.TemporaryDirectory() as folder:
         write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(spec, pages))
         Path(folder, "x.safetensors").write_bytes(
-            encode_header([Entry("x", "U8", (spec.nbytes,), 0, spec.nbytes)], ours) + pages.tobytes()
+            encode_header([SafetensorsEntry("x", "U8", (spec.nbytes,), 0, spec.nbytes)], ours) + pages.tobytes()
         )
         for name in ("x.tensorbin", "x.safetensors"):
             found = open_tensors(Path(folder, name))["x"]
@@ -190,7 +190,7 @@ def test_links_to_nothing_are_no_files_and_those_that_lead_out_are_refused_first
     with pytest.raises(FileNotFoundError):
         open_tensors(folder)
     (folder / "n.safetensors").symlink_to(tmp_path / "gone")
-    with pytest.raises(tw.FileFormatError, match="leads out of the directory"):
+    with pytest.raises(tw.FileFormatError, match="points outside of the directory"):
         open_tensors(folder)
 
 
@@ -213,7 +213,7 @@ def test_what_is_no_file_of_tensors(tmp_path):
     (tmp_path / "x.txt").write_text("")
     with pytest.raises(tw.FileFormatError, match="suffix"):
         open_tensors(tmp_path / "x.txt")
-    with pytest.raises(tw.FileFormatError, match="no files"):
+    with pytest.raises(tw.FileFormatError, match="no tensor files"):
         open_tensors(tmp_path)
     os.mkfifo(tmp_path / "pipe.npy")
     with pytest.raises(tw.FileFormatError, match="regular"):
@@ -230,5 +230,5 @@ def test_a_file_that_changes_is_noticed(tmp_path):
 
 def test_a_missing_name_is_named(tmp_path):
     path = write_safetensors(tmp_path / "m.safetensors", {"encoder.weight": np.arange(3)})
-    with pytest.raises(KeyError, match=r"do you mean 'encoder\.weight'"):
+    with pytest.raises(KeyError, match=r"did you mean 'encoder\.weight'"):
         open_tensors(path)["encoder.weights"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.files import sha256
-from tilewright.files.sha256 import PairedHash, new_hash, update_both
+from tilewright.files.sha256 import PairedHash, new_hash, update_pair
 
 pieces = st.lists(st.integers(0, 400), max_size=6)
 
@@ -30,7 +30,7 @@ def test_two_streams(sizes, seed):
     expected = hashlib.sha256(), hashlib.sha256()
     for k, (a, b) in enumerate(sizes):
         first, second = noise(seed + k, a), noise(seed + k + 1000, b)
-        update_both(both[0], first, both[1], second.tobytes())
+        update_pair(both[0], first, both[1], second.tobytes())
         expected[0].update(first)
         expected[1].update(second)
         assert [each.hexdigest() for each in both] == [each.hexdigest() for each in expected]
@@ -50,8 +50,8 @@ def test_one_stream(sizes, seed):
 def test_large_pieces_of_unequal_length():
     one, other = new_hash(), new_hash()
     a, b = noise(1, 1_000_003), noise(2, 300_001)
-    update_both(one, a, other, b)
-    update_both(one, b, other, a)
+    update_pair(one, a, other, b)
+    update_pair(one, b, other, a)
     assert one.hexdigest() == hashlib.sha256(a.tobytes() + b.tobytes()).hexdigest()
     assert other.hexdigest() == hashlib.sha256(b.tobytes() + a.tobytes()).hexdigest()
 

@@ -135,7 +135,7 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path):
         pytest.skip("this system does not say which file is mapped")
     with (tmp_path / "a").open("r+b") as file:
         file.truncate(1 << 16)
-    with pytest.raises(TransferError, match="import of tile 0 failed: the file ends"):
+    with pytest.raises(TransferError, match="import of tile 0 failed: the file was truncated"):
         stream(mapped, np.zeros((64, 1024), np.int32), tile=(64, 1024))
 
 
@@ -240,10 +240,10 @@ def test_a_trace_holds_every_action(tmp_path):
     ("arguments", "options", "error", "message"),
     [
         ((np.zeros(4), np.zeros(5), doubled), {}, LayoutError, "source has shape"),
-        ((np.zeros(4), np.zeros(4), 7), {}, TransferError, "cannot be called"),
+        ((np.zeros(4), np.zeros(4), 7), {}, TransferError, "expected a callable compute"),
         (("a.txt", np.zeros(4)), {}, TransferError, "ends in .npy, got a.txt"),
         ((np.zeros(4), "a.txt"), {}, TransferError, "ends in .npy, got a.txt"),
-        (([], np.zeros(4)), {}, TransferError, "no source"),
+        (([], np.zeros(4)), {}, TransferError, "at least one source"),
         ((np.zeros(4), np.zeros(4), doubled), {"overlap": (1, 2)}, LayoutError, "2 axes"),
         ((np.zeros(4), np.zeros(4), doubled), {"scheme": "direct"}, LayoutError, "use another scheme"),
         ((np.zeros(4), np.zeros(4, int), None), {}, LayoutError, "of one type"),

@@ -122,13 +122,13 @@ def _open_stored(ctx: click.Context, what: str, tensor: str | None, follow_links
 def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:
     if stored is None:
         return options.build_spec(SHAPE.convert(what, None, None))
-    from ..files.element_reading import placed_spec
+    from ..files.tensor_values import spec_on_chip
 
-    return placed_spec(stored, options.build_chip())
+    return spec_on_chip(stored, options.build_chip())
 
 
 def _read_stored_element(stored: StoredTensor, at: tuple[int, ...], options: SpecOptions, base: int | None) -> Any:
-    from ..files.element_reading import read_element
+    from ..files.tensor_values import read_element
 
     return read_element(stored, at, options.build_chip(), base)
 

@@ -75,7 +75,7 @@ def command(
     tilewright stream box in.npy out.npy --pad edge --memory 64MiB
     tilewright stream my_filters:sharpen in.zarr out.zarr --overlap 2 --workers 2
     """
-    from ..files.arrays import new_array, open_array
+    from ..files.array_file import create_array, open_array
     from ..tiling import Trace, stream
 
     *sources, target = paths
@@ -92,7 +92,7 @@ def command(
         )
     recorder = Trace() if trace is not None else None
     with (
-        new_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
+        create_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
         Progress(compute, "tiles") as progress,
     ):
         report = stream(
@@ -144,7 +144,7 @@ def _format_answer(data: dict[str, Any]) -> str:
 
 def _find_compute(name: str, sources: int, settings: dict[str, Any]) -> tuple[Callable[..., Any] | None, int]:
     """Return the function of a compute, and the width of the halo it reads."""
-    from ..tiling.named_computes import COMPUTES
+    from ..tiling.tile_compute import COMPUTES
 
     if ":" in name:
         return _wrap_compute(_import_function(name), name, settings), 0

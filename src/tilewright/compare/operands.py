@@ -12,10 +12,10 @@ import numpy as np
 
 from ..copying.dlpack import as_host_array
 from ..errors import LayoutError
-from ..files.block_parts import read_steps
-from ..files.boxes import box_of
+from ..files.paged_boxes import as_box
 from ..files.stored_tensor import StoredTensor
 from ..files.tensor_file import open_tensors
+from ..files.tensor_values import read_step_sizes
 from ..formats import BlockFormat, Format, format_of
 from ..memory import TensorSpec
 
@@ -71,7 +71,7 @@ class ArrayOperand:
 
     def read(self, box: Any = None) -> Array:
         """Return the values in a box."""
-        return self.array[box_of(box, self.shape).slices]
+        return self.array[as_box(box, self.shape).slices]
 
     def steps(self, box: Any) -> Array | None:
         """Return None: an array has no blocks."""
@@ -105,7 +105,7 @@ class StoredOperand:
 
     def steps(self, box: Any) -> Array | None:
         """Return how far apart neighbouring numbers are in a box, for block formats."""
-        return read_steps(self.tensor, box) if isinstance(self.format, BlockFormat) else None
+        return read_step_sizes(self.tensor, box) if isinstance(self.format, BlockFormat) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ class Rearranged:
         return None if not isinstance(self.format, BlockFormat) else self._seen(box, self.inner.steps)
 
     def _seen(self, box: Any, read: Any) -> Array:
-        asked = box_of(box, self.shape)
+        asked = as_box(box, self.shape)
         if self.transposed:
             order = (*range(len(self.shape) - 2), len(self.shape) - 1, len(self.shape) - 2)
             found: Array = read(asked.turned(order))

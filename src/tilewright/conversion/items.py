@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import StoredTensor
-from ..files.manifest import ByteRange, ManifestEntry
+from ..files.conversion_manifest import ByteRange, ManifestEntry
 from ..files.spec_json import spec_to_json
 from .slots import NO_HASH, Slot
 from .targets import Target

@@ -16,7 +16,7 @@ import numpy as np
 from .. import __version__
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
-from ..files.manifest import Manifest
+from ..files.conversion_manifest import ConversionManifest
 from ..layout.boxes import Box
 from .items import Done, Item
 from .rules import Rules
@@ -92,16 +92,16 @@ class ConversionPlan:
         position = {item.name: k for k, item in enumerate(self.items)}
         return sorted(mine, key=lambda item: position[item.name])
 
-    def manifest(self, done: dict[str, Done]) -> Manifest:
+    def manifest(self, done: dict[str, Done]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from the record of each item by its key."""
         begin = self.items[0].slot.start if self.single else 0
         entries = {}
         for item in self.items:
             record = done[item.key]
             entries[item.name] = item.entry(record.source_hash, record.output_hash, begin)
-        return Manifest(self.to, __version__, entries)
+        return ConversionManifest(self.to, __version__, entries)
 
-    def head(self, manifest: Manifest) -> bytes:
+    def head(self, manifest: ConversionManifest) -> bytes:
         """Return what comes before the data of a single file."""
         return safetensors_start(list(manifest.entries.values()), __version__)
 

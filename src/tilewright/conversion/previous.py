@@ -11,10 +11,9 @@ from typing import Any
 
 from ..errors import FileFormatError
 from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX
-from ..files.converted import read_manifest
-from ..files.manifest import MANIFEST, Manifest, ManifestEntry
-from ..files.names import path_inside
-from ..files.safetensors import OURS, read_safetensors
+from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, ManifestEntry, read_manifest
+from ..files.file_names import resolve_inside
+from ..files.safetensors import METADATA_KEY, read_safetensors
 from .items import Done, Item, final_path
 from .output_file import hash_range
 from .plan import ConversionPlan
@@ -35,7 +34,7 @@ class Previous:
     @property
     def is_finished(self) -> bool:
         """Return whether a finished conversion, or a file of that name, is there."""
-        return self.plan.out.exists() if self.plan.single else (self.plan.out / MANIFEST).exists()
+        return self.plan.out.exists() if self.plan.single else (self.plan.out / MANIFEST_NAME).exists()
 
     def check(self, unfinished_is_fine: bool, resume: bool, force: bool) -> None:
         """Raise if something is there that must not be touched."""
@@ -103,13 +102,13 @@ class Previous:
 
     # Finished conversions.
 
-    def _manifest(self) -> Manifest | None:
+    def _manifest(self) -> ConversionManifest | None:
         """Return the manifest of what is there, None if it is not one of ours."""
         try:
             if not self.plan.single:
-                return read_manifest(self.plan.out / MANIFEST)
+                return read_manifest(self.plan.out / MANIFEST_NAME)
             _, metadata = read_safetensors(self.plan.out)
-            return Manifest.from_bytes(metadata[OURS]) if OURS in metadata else None
+            return ConversionManifest.from_bytes(metadata[METADATA_KEY]) if METADATA_KEY in metadata else None
         except (FileFormatError, FileNotFoundError):
             return None
 
@@ -138,7 +137,7 @@ class Previous:
             for item in self.plan.items:
                 if item.key in found:
                     journal.add({**found[item.key].to_json(), "file": item.slot.file, "beside": list(item.slot.beside)})
-        (self.plan.out / MANIFEST).unlink()
+        (self.plan.out / MANIFEST_NAME).unlink()
         return found
 
     # Making room.
@@ -151,7 +150,7 @@ class Previous:
         for record in self.place.records().values() if not self._is_broken() else ():
             self._orphans |= {record.get("file"), *(record.get("beside") or ())}
         if not self.plan.single:
-            (self.plan.out / MANIFEST).unlink(missing_ok=True)
+            (self.plan.out / MANIFEST_NAME).unlink(missing_ok=True)
         self.place.clear()
         (self.place.parts / PAYLOAD).unlink(missing_ok=True)
 
@@ -168,7 +167,7 @@ class Previous:
         for name in self._orphans:
             if isinstance(name, str) and name not in ours:
                 with suppress(FileFormatError, OSError):
-                    path_inside(self.plan.out, name).unlink()
+                    resolve_inside(self.plan.out, name).unlink()
 
 
 def files_of(entries: Iterable[ManifestEntry]) -> set[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from threading import Condition
 from typing import Any
 
-from ..files.sha256 import new_hash, update_both
+from ..files.sha256 import new_hash, update_pair
 
 Piece = tuple[int | None, Any]  # where it starts in its range, None if it is in several places, and its bytes
 
@@ -100,7 +100,7 @@ def hash_together(added: list[tuple[RollingHash, int, tuple[Piece, ...]]]) -> No
     streams = [(rolling._hashes[k], pieces[k][1]) for rolling, pieces, active in begun for k in active]
     streams.sort(key=lambda stream: -len(stream[1]))
     for (one, first), (other, second) in zip(streams[::2], streams[1::2], strict=False):
-        update_both(one, first, other, second)
+        update_pair(one, first, other, second)
     if len(streams) % 2:
         last, data = streams[-1]
         last.update(data.data if hasattr(data, "ctypes") else data)

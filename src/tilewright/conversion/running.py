@@ -15,7 +15,7 @@ from typing import Any
 
 from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError, TransferError
-from ..files.manifest import MANIFEST
+from ..files.conversion_manifest import MANIFEST_NAME
 from ..tiling.executors import count_workers, submit_unique
 from .engine import Engine
 from .items import Done, Item
@@ -334,6 +334,6 @@ def _finish(plan: ConversionPlan, place: Workplace, previous: Previous, done: di
             rename_over(place.parts / PAYLOAD, plan.out)
         else:
             previous.remove_orphans()
-            write_file(plan.out / MANIFEST, manifest.to_bytes(), folder=place.parts)
+            write_file(plan.out / MANIFEST_NAME, manifest.to_bytes(), folder=place.parts)
         place.remove()
     return True

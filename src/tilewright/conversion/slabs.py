@@ -15,7 +15,7 @@ from math import lcm, prod
 
 from ..errors import OutOfMemory
 from ..files import StoredTensor
-from ..files.boxes import PagedBoxes
+from ..files.paged_boxes import PagedBoxes
 from ..formats import BlockFormat
 from ..layout import round_up
 from ..layout.boxes import Box

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..errors import FileFormatError
 from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
-from ..files.manifest import ByteRange, Manifest, ManifestEntry
-from ..files.names import file_names
-from ..files.safetensors import MOST_HEADER_BYTES, OURS, Entry, encode_header
-from ..files.tensorbin import start_of_file
+from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry
+from ..files.file_names import unique_file_names
+from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
+from ..files.tensorbin import encode_file_start
 from ..formats import ScalarFormat
 from ..memory import TensorSpec
 
@@ -47,7 +47,7 @@ def own_slots(names: list[str], specs: list[TensorSpec], to: str) -> list[Slot]:
     >>> own_slots(["a/b"], [TensorSpec((4, 8), "bfloat8_b")], "tensorbin")[0].file
     'a%2Fb.tensorbin'
     """
-    files = file_names(names)
+    files = unique_file_names(names)
     return [_own_slot(files[name], spec, to) for name, spec in zip(names, specs, strict=True)]
 
 
@@ -56,7 +56,7 @@ def _own_slot(file: str, spec: TensorSpec, to: str) -> Slot:
         image = BankImage(spec)
         beside = {file + INDEX_SUFFIX: image.index()}
         return Slot(file + IMAGE_SUFFIX, 0, image.nbytes, image=image, beside=beside)
-    head = start_of_file(spec) if to == "tensorbin" else _npy_head(spec)
+    head = encode_file_start(spec) if to == "tensorbin" else _npy_head(spec)
     return Slot(f"{file}.{to}", len(head), len(head) + spec.nbytes, head)
 
 
@@ -103,12 +103,14 @@ def safetensors_start(entries: list[ManifestEntry], version: str) -> bytes:
     >>> safetensors_start([], "0.0.1")[8:9]
     b'{'
     """
-    listed = [Entry(each.name, "U8", (each.spec.nbytes,), each.output.start, each.output.end) for each in entries]
-    manifest = Manifest("safetensors", version, {each.name: each for each in entries})
-    start = encode_header(listed, {OURS: manifest.to_bytes().decode()})
-    if len(start) > MOST_HEADER_BYTES:
+    listed = [
+        SafetensorsEntry(each.name, "U8", (each.spec.nbytes,), each.output.start, each.output.end) for each in entries
+    ]
+    manifest = ConversionManifest("safetensors", version, {each.name: each for each in entries})
+    start = encode_header(listed, {METADATA_KEY: manifest.to_bytes().decode()})
+    if len(start) > MAX_HEADER_BYTES:
         raise FileFormatError(
             f"{len(entries)} tensors need a header of {len(start)} bytes, and a safetensors file has at most"
-            f" {MOST_HEADER_BYTES}; write tensorbin files instead"
+            f" {MAX_HEADER_BYTES}; write tensorbin files instead"
         )
     return start

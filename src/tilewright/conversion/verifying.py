@@ -14,11 +14,16 @@ import numpy as np
 from ..copying.host_memory import aligned_empty
 from ..errors import FileFormatError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
-from ..files.boxes import PagedBoxes, box_of
-from ..files.converted import converted_tensor, read_manifest
-from ..files.manifest import MANIFEST, Manifest, ManifestEntry
-from ..files.names import path_inside
-from ..files.safetensors import OURS, read_safetensors
+from ..files.conversion_manifest import (
+    MANIFEST_NAME,
+    ConversionManifest,
+    ManifestEntry,
+    open_converted_tensor,
+    read_manifest,
+)
+from ..files.file_names import resolve_inside
+from ..files.paged_boxes import PagedBoxes, as_box
+from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..memory.placement_rules import placement_violations
 from .output_file import hash_range
 from .plan import opened_sources
@@ -139,41 +144,41 @@ def verify(
 Made = Callable[[], tuple[StoredTensor, Path, int]]  # a tensor, its file, and where its places count from
 
 
-def _made(out: Path, follow_symlinks: bool) -> tuple[Manifest, dict[str, Made], list[str]]:
+def _made(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, dict[str, Made], list[str]]:
     """Return the manifest, how to open each tensor that it lists, and notes about other files."""
     if not out.exists():
         out.stat()  # raises what a missing file raises
     if not out.is_dir():
         return _made_in_one_file(out)
-    if not (out / MANIFEST).exists():
+    if not (out / MANIFEST_NAME).exists():
         unfinished = Workplace(out, single=False).folder.exists()
-        said = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST}"
+        said = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST_NAME}"
         raise FileFormatError(f"{out} {said}")
     try:
-        manifest = read_manifest(out / MANIFEST)
+        manifest = read_manifest(out / MANIFEST_NAME)
     except FileFormatError as problem:
-        raise FileFormatError(f"{out / MANIFEST}: {problem}") from None
+        raise FileFormatError(f"{out / MANIFEST_NAME}: {problem}") from None
     files = files_of(manifest.entries.values())
-    others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST})
+    others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST_NAME})
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
 
     def opener(name: str, entry: ManifestEntry) -> Made:
         def opened() -> tuple[StoredTensor, Path, int]:
-            path = path_inside(out, entry.output.file, follow_symlinks)
-            return converted_tensor(path, name, entry, manifest.to), path, 0
+            path = resolve_inside(out, entry.output.file, follow_symlinks)
+            return open_converted_tensor(path, name, entry, manifest.to), path, 0
 
         return opened
 
     return manifest, {name: opener(name, entry) for name, entry in manifest.entries.items()}, notes
 
 
-def _made_in_one_file(out: Path) -> tuple[Manifest, dict[str, Made], list[str]]:
+def _made_in_one_file(out: Path) -> tuple[ConversionManifest, dict[str, Made], list[str]]:
     try:
         tensors, metadata = read_safetensors(out)
-        if OURS not in metadata:
+        if METADATA_KEY not in metadata:
             raise FileFormatError("it has no manifest: it was not made by convert")
-        manifest = Manifest.from_bytes(metadata[OURS])
+        manifest = ConversionManifest.from_bytes(metadata[METADATA_KEY])
     except FileFormatError as problem:
         raise FileFormatError(f"{out}: {problem}") from None
     begin = min([each.byte_range[0] for each in tensors], default=0)
@@ -215,7 +220,7 @@ def _verdict(entry: ManifestEntry, made: Made, sources: dict[str, StoredTensor] 
 
 def _decode(tensor: StoredTensor, slab: int) -> None:
     """Read all values, slab by slab: what cannot be decoded raises."""
-    whole = Target(PagedBoxes(tensor.pages.spec).spec_of(box_of(None, tensor.shape)), tuple(range(len(tensor.shape))))
+    whole = Target(PagedBoxes(tensor.pages.spec).spec_of(as_box(None, tensor.shape)), tuple(range(len(tensor.shape))))
     for box in Slabs(tensor, whole, slab):
         tensor.read(box)
 

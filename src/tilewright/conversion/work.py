@@ -16,8 +16,8 @@ from ..atomic import Draft, write_file
 from ..copying import execute, plan_copy
 from ..copying.host_memory import CACHE_LINE, aligned_empty, placement_of
 from ..errors import FormatError
-from ..files.boxes import PagedBoxes
-from ..files.source_file import Bytes
+from ..files.paged_boxes import PagedBoxes
+from ..files.source_file import ByteArray
 from ..layout import round_up
 from ..layout.boxes import Box
 from ..memory import TensorSpec
@@ -36,14 +36,14 @@ class Room:
     """The memory of one thread: cut anew for every slab, never larger than it was made."""
 
     def __init__(self, size: int) -> None:
-        self._memory: Bytes = aligned_empty(size + 4 * CACHE_LINE, np.uint8)
+        self._memory: ByteArray = aligned_empty(size + 4 * CACHE_LINE, np.uint8)
         self._taken = 0
 
     def reset(self) -> None:
         """Take everything back."""
         self._taken = 0
 
-    def take(self, size: int) -> Bytes:
+    def take(self, size: int) -> ByteArray:
         """Return so many bytes that nobody else has."""
         start = self._taken
         self._taken = round_up(start + size, CACHE_LINE)
@@ -88,7 +88,7 @@ class Work:
             self._left -= 1
             return self._left == 0
 
-    def _read(self, box: Box, room: Room) -> tuple[Bytes, int | None, Any]:
+    def _read(self, box: Box, room: Room) -> tuple[ByteArray, int | None, Any]:
         """Return the bytes of a slab as they are stored, where they start if they are one run, and their values."""
         source = self.item.source
         if len(source.parts) > 1:
@@ -111,7 +111,7 @@ class Work:
                     " it out with skip = true"
                 )
 
-    def _packed(self, values: Any, box: Box, room: Room) -> tuple[Bytes, list[tuple[int, Bytes]]]:
+    def _packed(self, values: Any, box: Box, room: Room) -> tuple[ByteArray, list[tuple[int, ByteArray]]]:
         """Return the pages of a slab, and the pieces of the file that they are: (offset, bytes)."""
         spec, slot = self.boxes.spec_of(box), self.item.slot
         pages = room.take(spec.nbytes)
@@ -123,7 +123,7 @@ class Work:
             if slot.image is None:
                 pieces.append((slot.start + start, piece))
             else:
-                pieces += slot.image.arranged(start, piece)
+                pieces += slot.image.scatter_pages(start, piece)
             at += size
         return pages, pieces or [(slot.start, pages)]
 
@@ -155,7 +155,7 @@ class Work:
         self.opened.close()
 
 
-def pack(values: Any, spec: TensorSpec, pad_value: Any, out: Bytes, threads: int) -> None:
+def pack(values: Any, spec: TensorSpec, pad_value: Any, out: ByteArray, threads: int) -> None:
     """Convert values to the pages of a spec.
 
     >>> out = np.zeros(4, np.uint8)

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in files, read lazily and written whole."""
 
-from .element_reading import ElementReading
 from .inspection import Inspection, TensorFacts, inspect
 from .mesh import Topology
-from .safetensors_writer import write_safetensors
+from .safetensors import write_safetensors
 from .sample_model import sample_model, write_sample_model
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
+from .tensor_values import DecodedTile, StoredElement
 from .tensorbin import Tensorbin, parse_tensorbin, read_tensorbin, write_tensorbin
-from .tile_reading import TileReading
 
 __all__ = [
-    "ElementReading",
+    "DecodedTile",
     "Inspection",
+    "StoredElement",
     "StoredTensor",
     "TensorFacts",
     "TensorFile",
     "Tensorbin",
-    "TileReading",
     "Topology",
     "inspect",
     "open_tensors",

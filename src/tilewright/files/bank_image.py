@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bank images: the bytes of a tensor as each bank or core holds them, one bank after the other in one file.
 
-The image starts at the tensor's own address in every bank; an index beside it, as JSON, says which bank is where.
+In every bank the image starts at the tensor's address; a JSON index beside the file lists the banks.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
-from .boxes import Runs
+from .paged_boxes import Runs
 from .source_file import SourceFile
 from .spec_json import spec_from_json, spec_to_json
 from .stored_tensor import StoredTensor
 from .strict_json import parse_json
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
-_MOST_INDEX_BYTES = 10_000_000
+_MAX_INDEX_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
 class BankImage:
-    """Where the pages of a tensor lie in its image.
+    """The offsets of a tensor's pages in its bank image.
 
     >>> image = BankImage(TensorSpec((64, 64), "bfloat8_b", chip="wormhole_n150"))
     >>> image.bank_bytes, image.nbytes, image.offsets(np.arange(4)).tolist()
@@ -58,7 +58,7 @@ class BankImage:
         return len(self.spec.paging.cores) * self.bank_bytes
 
     def offsets(self, pages: Integers) -> Integers:
-        """Return where each of these pages starts in the image.
+        """Return the offset of each page in the image.
 
         >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).offsets(np.array([0, 1, 12])).tolist()
         [0, 64, 32]
@@ -71,7 +71,7 @@ class BankImage:
         return found
 
     def runs(self, runs: Runs) -> Runs:
-        """Return the runs of bytes of the image that hold runs of whole pages, page by page where they are apart.
+        """Return the runs of the image that hold runs of entire pages, page by page.
 
         >>> image = BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150"))
         >>> image.runs([(0, 8)])
@@ -81,15 +81,15 @@ class BankImage:
         found: Runs = []
         for start, length in runs:
             if start % size or length % size:
-                raise MemoryConfigError(f"bytes {start} to {start + length} are no whole pages of {size} bytes")
+                raise MemoryConfigError(f"bytes {start} to {start + length} are not entire pages of {size} bytes")
             found += [(int(at), size) for at in self.offsets(np.arange(start // size, (start + length) // size))]
         return found
 
-    def arranged(self, start: int, pages: Bytes) -> list[tuple[int, Bytes]]:
-        """Return pages, the first of which starts at `start` on the host, as pieces of the image: (offset, bytes).
+    def scatter_pages(self, start: int, pages: ByteArray) -> list[tuple[int, ByteArray]]:
+        """Return host pages from byte `start` on as pieces (offset, bytes) of the image.
 
         >>> image = BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150"))
-        >>> [(at, part.nbytes) for at, part in image.arranged(48, np.zeros(48, np.uint8))][:2]
+        >>> [(at, part.nbytes) for at, part in image.scatter_pages(48, np.zeros(48, np.uint8))][:2]
         [(32, 32), (96, 32)]
         """
         size, step = self.spec.page_bytes, self.spec.aligned_page_bytes
@@ -104,7 +104,7 @@ class BankImage:
         return [(int(offsets[a]), flat[a * step : b * step]) for a, b in pairwise(cuts) if a < b]
 
     def index(self) -> bytes:
-        """Return the index of the image as JSON: the spec, and for each bank its core and where it starts.
+        """Return the index of the image as JSON: the spec, and the core and offset of each bank.
 
         >>> index = BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).index()
         >>> json.loads(index)["banks"][1]
@@ -127,7 +127,7 @@ class BankImage:
 
 
 def read_bank_image(path: Any, name: str) -> StoredTensor:
-    """Return the tensor of a bank image, by the path of its index.
+    """Return the tensor of a bank image; `path` is that of its index.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -135,7 +135,7 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     >>> image = BankImage(TensorSpec((2, 4), "uint8", chip="wormhole_n150"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = bytearray(image.nbytes)
-    ...     for at, part in image.arranged(0, np.arange(8, dtype=np.uint8)):
+    ...     for at, part in image.scatter_pages(0, np.arange(8, dtype=np.uint8)):
     ...         data[at : at + len(part)] = part.tobytes()
     ...     _ = Path(folder, "x.banks.bin").write_bytes(data)
     ...     _ = Path(folder, "x.banks.json").write_bytes(image.index())
@@ -143,15 +143,15 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     index = SourceFile(path)
-    if index.size > _MOST_INDEX_BYTES:
-        raise FileFormatError(f"an index of {index.size} bytes is too large; at most {_MOST_INDEX_BYTES} are read")
+    if index.size > _MAX_INDEX_BYTES:
+        raise FileFormatError(f"the index has {index.size} bytes, more than {_MAX_INDEX_BYTES}")
     found = parse_json(index.read(0, index.size), "the index of a bank image")
     image = BankImage(spec_from_json(found.get("spec") if isinstance(found, dict) else None))
     data = SourceFile(index.path.with_name(index.path.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
     try:
         size = image.nbytes
     except MemoryConfigError as problem:
-        raise FileFormatError(f"the index describes no image: {problem}") from None
+        raise FileFormatError(f"invalid index: {problem}") from None
     if data.size != size:
-        raise FileFormatError(f"{data.path} has {data.size} bytes, and the image of {image.spec} has {size}")
+        raise FileFormatError(f"{data.path} has {data.size} bytes, but the image of {image.spec} takes {size}")
     return StoredTensor.paged(name, image.spec.dtype.name, image.spec, data, 0, image)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect`: what a file or directory holds, from its headers alone; and one tile of it, decoded."""
+"""`inspect`: the tensors of a file or directory, from its headers alone; and single tiles and elements, decoded."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from ..errors import LayoutError
 from ..memory import PageLayout, TensorSpec
 from ..memory.explanation import format_steps
 from ..showing import Shown
-from .element_reading import ElementReading, read_element
 from .mesh import Mesh
 from .spec_json import spec_to_json
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
-from .tile_reading import TileReading, read_tile
+from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
-    """One tensor of a file: its name, shape and format, how it is placed, where its bytes are, what is padding.
+    """One tensor of a file: its name, shape, format, placement, byte range and padding.
 
-    Where a `mesh` of devices shares the tensor, `shape` is that of the whole, and `spec` that of each device's part.
+    On a `mesh` of devices, `shape` is that of the entire tensor, and `spec` that of each device's part.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528
@@ -52,7 +51,7 @@ class TensorFacts:
 
     @property
     def placed(self) -> str:
-        """Return how the tensor is laid out, in words.
+        """Return a description of the layout.
 
         >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).placed
         'rows'
@@ -68,7 +67,7 @@ class TensorFacts:
         lines = [
             ("tensor", self.name),
             ("shape", shape),
-            ("format", self.format or f"none here; the file calls it {self.kind}"),
+            ("format", self.format or f"unknown ({self.kind})"),
             ("layout", self.placed),
             ("file", self.path),
             ("bytes", f"{self.nbytes}, from {self.byte_range[0]} to {self.byte_range[1]}"),
@@ -93,7 +92,7 @@ class TensorFacts:
 
 
 class Inspection(Shown):
-    """What a file or directory holds: its kind, its files, the text in its headers, and the facts of each tensor.
+    """The content of a file or directory: its kind, its files, the metadata of its headers, and a summary per tensor.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +104,7 @@ class Inspection(Shown):
 
     def __init__(self, found: TensorFile) -> None:
         self.file = found
-        self.tensors = tuple([_facts(each) for each in found.values()])
+        self.tensors = tuple([_summarize(each) for each in found.values()])
 
     @property
     def path(self) -> str:
@@ -114,12 +113,12 @@ class Inspection(Shown):
 
     @property
     def kind(self) -> str:
-        """Return what kind of file it is."""
+        """Return the kind of file."""
         return self.file.kind
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Return the free text of the headers."""
+        """Return the metadata of the headers."""
         return dict(self.file.metadata)
 
     @property
@@ -127,8 +126,8 @@ class Inspection(Shown):
         """Return the bytes of all tensors."""
         return sum([each.nbytes for each in self.tensors])
 
-    def tile(self, name: str, row: int, column: int) -> TileReading:
-        """Return one tile of a tensor, decoded: its row and column in the matrix that the tensor folds to.
+    def tile(self, name: str, row: int, column: int) -> DecodedTile:
+        """Return one decoded tile of tensor `name`, by its `row` and `column` in the tensor folded to a matrix.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -136,10 +135,10 @@ class Inspection(Shown):
         ...     inspect(folder).tile("x", 3, 1).start
         (96, 32)
         """
-        return read_tile(self._named(name), row, column)
+        return read_tile(self._read_with_path(name), row, column)
 
-    def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> ElementReading:
-        """Return one element of a tensor: its value, its bytes in the file, and its way on a chip.
+    def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> StoredElement:
+        """Return the element of tensor `name` at `coordinate`: its value, its file offset, and its location on `chip`.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -147,10 +146,10 @@ class Inspection(Shown):
         ...     inspect(folder).element("x", (1, 2)).offset
         138
         """
-        return read_element(self._named(name), coordinate, chip)
+        return read_element(self._read_with_path(name), coordinate, chip)
 
     def facts(self, name: str) -> TensorFacts:
-        """Return the facts of one tensor.
+        """Return the summary of tensor `name`.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -158,9 +157,9 @@ class Inspection(Shown):
         ...     inspect(folder).facts("x").placed
         'rows'
         """
-        return _facts(self._named(name))
+        return _summarize(self._read_with_path(name))
 
-    def _named(self, name: str) -> StoredTensor:
+    def _read_with_path(self, name: str) -> StoredTensor:
         try:
             return self.file[name]
         except KeyError as problem:
@@ -182,9 +181,9 @@ class Inspection(Shown):
     def __str__(self) -> str:
         files = self.file.files
         size = sum([path.stat().st_size for path in files])
-        counts = f"{_counted(len(self.tensors), 'tensor')}, {size} bytes in {_counted(len(files), 'file')}"
+        counts = f"{_count_text(len(self.tensors), 'tensor')}, {size} bytes in {_count_text(len(files), 'file')}"
         lines = [f"{self.path}: {self.kind}, {counts}"]
-        lines += [f"  {key}: {_short(value)}" for key, value in sorted(self.metadata.items())]
+        lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
         lines.append(f"{'tensor':<34}{'shape':<16}{'format':<11}{'bytes':>11} padding")
         for each in self.tensors:
             name = each.name if len(each.name) < 34 else f"...{each.name[-30:]}"
@@ -192,16 +191,18 @@ class Inspection(Shown):
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
             lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
         placed = Counter([each.placed for each in self.tensors])
-        return "\n".join([*lines, *(f"{_counted(count, 'tensor')} in {how}" for how, count in placed.most_common(5))])
+        return "\n".join(
+            [*lines, *(f"{_count_text(count, 'tensor')} in {how}" for how, count in placed.most_common(5))]
+        )
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
 
 
 def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Inspection:
-    """Return what a file or directory holds: tensors, formats, specs, sizes, padding. Only headers are read.
+    """Return the content of a file or directory: tensors, formats, specs, sizes, padding. Only headers are read.
 
-    Links that lead out of a directory are refused unless `follow_symlinks`.
+    `path` is anything that `open_tensors` takes; `follow_symlinks` allows links that point outside of a directory.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -212,12 +213,12 @@ def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Insp
     return Inspection(open_tensors(path, follow_symlinks))
 
 
-def _facts(tensor: StoredTensor) -> TensorFacts:
+def _summarize(tensor: StoredTensor) -> TensorFacts:
     spec = tensor.spec
     padding = 0
     if spec is not None:
-        held = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
-        padding = held - tensor.size * spec.page_bytes // spec.page_elements
+        stored = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
+        padding = stored - tensor.size * spec.page_bytes // spec.page_elements
     return TensorFacts(
         tensor.name,
         tensor.shape,
@@ -231,10 +232,10 @@ def _facts(tensor: StoredTensor) -> TensorFacts:
     )
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _count_text(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     one_line = " ".join(value.split())
     return one_line if len(one_line) <= 60 else f"{one_line[:57]}..."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Topology`: how a tensor is spread over a mesh of devices, dimension by dimension; `Mesh`: a tensor so spread."""
+"""`Topology`: how a tensor is distributed over a mesh of devices; `Mesh`: the devices of a stored tensor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Coordinate = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """For each dimension of a distribution, the dimension of the tensor that it cuts, None where it replicates.
+    """How devices share a tensor: per dimension of the distribution, the tensor dimension it cuts; None replicates.
 
     `coordinates` are the devices, in the order of the distribution, its last dimension fastest.
 
-    >>> Topology((2,), (0,), ((0, 0), (0, 1))).shape_of_whole((32, 64))
+    >>> Topology((2,), (0,), ((0, 0), (0, 1))).global_shape((32, 64))
     (64, 64)
     """
 
@@ -29,7 +29,7 @@ class Topology:
 
     @classmethod
     def replicated(cls, coordinates: Iterable[Coordinate]) -> Topology:
-        """Return the topology in which every device holds the whole tensor.
+        """Return the topology in which every device holds the entire tensor.
 
         >>> Topology.replicated([(0, 0)])
         Topology(distribution=(1,), placements=(None,), coordinates=((0, 0),))
@@ -37,21 +37,21 @@ class Topology:
         found = tuple(coordinates)
         return cls((len(found),), (None,), found)
 
-    def shape_of_whole(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of the whole tensor, of which each device holds this shape.
+    def global_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the entire tensor if each device holds `shape`.
 
-        >>> Topology((2, 3), (None, -1), ()).shape_of_whole((32, 64))
+        >>> Topology((2, 3), (None, -1), ()).global_shape((32, 64))
         (32, 192)
         """
         whole = list(shape)
         for count, cut in zip(self.distribution, self.placements, strict=True):
             if cut is not None:
-                self._check(cut, len(shape))
+                self._validate_cut(cut, len(shape))
                 whole[cut] *= count
         return tuple(whole)
 
     def window(self, index: int, shape: tuple[int, ...]) -> tuple[slice, ...]:
-        """Return the part of the whole tensor that the device of this index holds.
+        """Return the part of the entire tensor that device number `index` holds, of extents `shape`.
 
         >>> Topology((2,), (0,), ((0, 0), (0, 1))).window(1, (32, 64))
         (slice(32, 64, None), slice(0, 64, None))
@@ -61,30 +61,30 @@ class Topology:
         for count, cut in zip(reversed(self.distribution), reversed(self.placements), strict=True):
             index, digit = divmod(index, count)
             if cut is not None:
-                self._check(cut, len(shape))
+                self._validate_cut(cut, len(shape))
                 start[cut] += digit * step[cut]
                 step[cut] *= count
         return tuple([slice(at, at + n) for at, n in zip(start, shape, strict=True)])
 
-    def check_complete(self) -> None:
-        """Raise unless there is one device for every place of the distribution.
+    def validate_complete(self) -> None:
+        """Raise unless there is one device per part of the distribution.
 
-        >>> Topology.replicated([(0, 0)]).check_complete()
+        >>> Topology.replicated([(0, 0)]).validate_complete()
         """
         if len(self.coordinates) != prod(self.distribution):
             raise LayoutError(
-                f"a distribution of {list(self.distribution)} has {prod(self.distribution)} parts, and"
-                f" {len(self.coordinates)} devices are named; read the devices one by one"
+                f"distribution {list(self.distribution)} has {prod(self.distribution)} parts, but there are"
+                f" {len(self.coordinates)} devices; read the devices one by one"
             )
 
-    def _check(self, cut: int, rank: int) -> None:
+    def _validate_cut(self, cut: int, rank: int) -> None:
         if not -rank <= cut < rank:
-            raise LayoutError(f"the mesh cuts dimension {cut}, which a tensor of rank {rank} does not have")
+            raise LayoutError(f"the mesh cuts dimension {cut}, but the tensor has rank {rank}")
 
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """The devices that share a tensor: their mesh, what each holds, and the shape of what it holds.
+    """The devices that share a tensor: the shape of their mesh, the topology, and the shape of each part.
 
     >>> print(Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)))
     1 x 2 devices, 2 along dimension 0; each holds 32 x 64
@@ -95,7 +95,7 @@ class Mesh:
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold an element of the whole tensor, and where it is in their parts.
+        """Return the devices that hold an element of the entire tensor, and its coordinate in their parts.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))
@@ -109,13 +109,13 @@ class Mesh:
             if all(each.start <= c < each.stop for c, each in zip(at, window, strict=True))
         ]
         if not holders:
-            whole = self.topology.shape_of_whole(self.part_shape)
+            whole = self.topology.global_shape(self.part_shape)
             raise CoordinateError(f"coordinate {at} is outside shape {list(whole)}")
         inside = tuple([c - each.start for c, each in zip(at, holders[0][1], strict=True)])
         return tuple([device for device, _ in holders]), inside
 
     def to_json(self) -> dict[str, Any]:
-        """Return the same for programs.
+        """Return plain data.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).to_json()["placements"]
         [0]

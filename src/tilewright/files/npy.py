@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy files: `.npy` and `.npz`. Nothing is unpickled; members that are not compressed are mapped where they lie."""
+"""NumPy files: `.npy` and `.npz`. Nothing is unpickled; uncompressed members are memory-mapped."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, format_of
 from .source_file import SourceFile
 from .stored_tensor import StoredTensor
-from .strict_json import whole_number
+from .strict_json import expect_integer
 
 _MAGIC = b"\x93NUMPY"
-_MOST_HEADER_BYTES = 65_535
+_MAX_HEADER_BYTES = 65_535
 _LOCAL_HEADER_BYTES = 30  # of a member of a zip file, before its name
 _CHUNK = 1 << 20
 
 
 def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
-    """Return what the header at the start of an `.npy` file says, and where the elements begin.
+    """Return the header at the start of an `.npy` file, and the offset of the elements.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -40,44 +40,45 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
     ({'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}, 128)
     """
     if start[: len(_MAGIC)] != _MAGIC or len(start) < 10:
-        raise FileFormatError("it does not start as an .npy file does")
+        raise FileFormatError("not an .npy file: wrong magic bytes")
     major = start[6]
     if major not in (1, 2, 3):
-        raise FileFormatError(f"version {major} of the .npy format is not known; 1, 2 and 3 are")
+        raise FileFormatError(f"unknown .npy version {major}; expected 1, 2 or 3")
     wide = 2 if major == 1 else 4
     size = int.from_bytes(start[8 : 8 + wide], "little")
     end = 8 + wide + size
-    if size > _MOST_HEADER_BYTES or end > len(start):
-        raise FileFormatError(f"the header's size is {size}, and {len(start) - 8 - wide} bytes are there")
+    if size > _MAX_HEADER_BYTES or end > len(start):
+        raise FileFormatError(f"the header size is {size}, but only {len(start) - 8 - wide} bytes follow")
     try:
         found = ast.literal_eval(str(start[8 + wide : end], "utf-8" if major == 3 else "latin-1").strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as problem:
-        raise FileFormatError(f"the header is no dictionary: {problem}") from None
+        raise FileFormatError(f"the header is not a dictionary: {problem}") from None
     if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
-        raise FileFormatError("the header must have descr, fortran_order and shape, and nothing else")
+        raise FileFormatError("the header must have exactly the keys descr, fortran_order and shape")
     if not isinstance(found["fortran_order"], bool) or not isinstance(found["shape"], tuple):
         raise FileFormatError(
-            f"fortran_order {found['fortran_order']!r} or shape {found['shape']!r} is of a wrong type"
+            "expected a bool as fortran_order and a tuple as shape, got"
+            f" {found['fortran_order']!r} and {found['shape']!r}"
         )
     for n in found["shape"]:
-        whole_number(n, "an extent")
+        expect_integer(n, "an extent")
     if len(found["shape"]) > 64:
-        raise FileFormatError(f"a shape of {len(found['shape'])} dimensions is too much; 64 are possible")
+        raise FileFormatError(f"expected at most 64 dimensions, got {len(found['shape'])}")
     return found, end
 
 
-def _element(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
-    """Return the dtype of an array and our format for it."""
+def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
+    """Return the dtype of a header's descr, and its number format if there is one."""
     if not isinstance(descr, str):
-        raise FileFormatError(f"elements of {repr(descr)[:40]} are records; only plain numbers can be read")
+        raise FileFormatError(f"elements of type {repr(descr)[:40]} are records; only numbers can be read")
     try:
         dtype = np.dtype(descr)
     except (TypeError, ValueError, SyntaxError):
-        raise FileFormatError(f"{descr[:40]!r} is no type of NumPy") from None
+        raise FileFormatError(f"{descr[:40]!r} is not a NumPy type") from None
     if dtype.hasobject:
-        raise FileFormatError("the elements are Python objects, which would have to be unpickled; that is not done")
+        raise FileFormatError("the elements are pickled Python objects, which are never loaded")
     if not dtype.itemsize:
-        raise FileFormatError(f"elements of {descr!r} have no bytes")
+        raise FileFormatError(f"elements of type {descr!r} have 0 bytes")
     try:
         element = format_of(dtype)
     except FormatError:
@@ -86,7 +87,7 @@ def _element(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
 
 
 def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: int) -> StoredTensor:
-    """Return the tensor of an `.npy` file, or of a member of an `.npz`, that begins at `begin` and has `nbytes` bytes.
+    """Return the tensor of an `.npy` file, or `.npz` member, of `nbytes` bytes at `begin`; `start` is its first bytes.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -96,8 +97,8 @@ def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: in
     ...     npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
     (2, 3)
     """
-    layout = _npy_layout(start, nbytes)
-    _, element = _element(layout.dtype.str)
+    layout = _parse_npy_layout(start, nbytes)
+    _, element = _parse_descr(layout.dtype.str)
     return StoredTensor.dense(
         name,
         layout.dtype.str,
@@ -112,7 +113,7 @@ def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: in
 
 
 class NpyLayout(NamedTuple):
-    """Where and how the elements of an `.npy` file lie, as its header says.
+    """The dtype, shape, byte offset and order of the elements of an `.npy` file.
 
     >>> NpyLayout(np.dtype("<f4"), (2, 3), 128, False).nbytes
     24
@@ -129,20 +130,20 @@ class NpyLayout(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def _npy_layout(start: bytes, nbytes: int) -> NpyLayout:
-    """Return what the header at the start of `nbytes` bytes says, if the elements are exactly the rest of them."""
+def _parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
+    """Return the layout of an `.npy` file of `nbytes` bytes; raise unless the elements fill the rest of it."""
     header, offset = parse_npy_header(start)
-    dtype, _ = _element(header["descr"])
+    dtype, _ = _parse_descr(header["descr"])
     found = NpyLayout(dtype, header["shape"], offset, header["fortran_order"])
     if offset + found.nbytes != nbytes:
         raise FileFormatError(
-            f"shape {list(found.shape)} of {dtype} takes {found.nbytes} bytes, and {nbytes - offset} follow the header"
+            f"shape {list(found.shape)} of {dtype} takes {found.nbytes} bytes, but {nbytes - offset} follow the header"
         )
     return found
 
 
 def read_npy_layout(path: Any) -> NpyLayout:
-    """Return where and how the elements of the `.npy` file at `path` lie; nothing but the header is read.
+    """Return the layout of the `.npy` file at `path`; only the header is read.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -153,7 +154,7 @@ def read_npy_layout(path: Any) -> NpyLayout:
     """
     file = SourceFile(path)
     try:
-        return _npy_layout(file.read(0, min(file.size, _MOST_HEADER_BYTES + 12)), file.size)
+        return _parse_npy_layout(file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
 
@@ -169,7 +170,7 @@ def read_npy(path: Any, name: str) -> StoredTensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     file = SourceFile(path)
-    return npy_tensor(name, file, 0, file.read(0, min(file.size, _MOST_HEADER_BYTES + 12)), file.size)
+    return npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
 
 
 def read_npz(path: Any) -> list[StoredTensor]:
@@ -179,26 +180,26 @@ def read_npz(path: Any) -> list[StoredTensor]:
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(Path(folder, "x.npz"), a=np.zeros(3), b=np.ones((2, 2)))
-    ...     [(each.name, each.shape) for each in read_npz(Path(folder, "x.npz"))]
+    ...     [(tensor.name, tensor.shape) for tensor in read_npz(Path(folder, "x.npz"))]
     [('a', (3,)), ('b', (2, 2))]
     """
     file = SourceFile(path)
     try:
         with zipfile.ZipFile(file.path) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
-            found = [_member(archive, info, file) for info in members]
-            taken = sorted([_bytes_of(info, file) for info in members])
+            found = [_open_member(archive, info, file) for info in members]
+            taken = sorted([_member_range(info, file) for info in members])
     except FileFormatError:
         raise
-    except _READING_PROBLEMS as problem:
-        raise FileFormatError(f"it is no zip file that can be read: {problem}") from None
-    for (_, end), (start, _) in pairwise(taken):  # compressed ones too: that is how a small file unpacks to terabytes
+    except _ZIP_READ_ERRORS as problem:
+        raise FileFormatError(f"cannot read the zip file: {problem}") from None
+    for (_, end), (start, _) in pairwise(taken):  # overlapping members are how a small file unpacks to terabytes
         if start < end:
-            raise FileFormatError(f"two members share the bytes from {start} to {end}")
+            raise FileFormatError(f"two members overlap in bytes {start} to {end}")
     return found
 
 
-_ZIP_PROBLEMS: tuple[type[Exception], ...] = (
+_ZIP_ERRORS: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -212,34 +213,34 @@ _ZIP_PROBLEMS: tuple[type[Exception], ...] = (
 with suppress(ImportError):  # a Python may be built without it
     from lzma import LZMAError
 
-    _ZIP_PROBLEMS += (LZMAError,)
-_READING_PROBLEMS: tuple[type[Exception], ...] = (*_ZIP_PROBLEMS, OSError)
+    _ZIP_ERRORS += (LZMAError,)
+_ZIP_READ_ERRORS: tuple[type[Exception], ...] = (*_ZIP_ERRORS, OSError)
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
+def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
     if info.flag_bits & 1:
         raise FileFormatError(f"member {info.filename!r} is encrypted")
     if not info.filename.endswith(".npy"):
-        raise FileFormatError(f"member {info.filename!r} is no .npy file")
+        raise FileFormatError(f"member {info.filename!r} is not an .npy file")
     name = info.filename[: -len(".npy")]
     with archive.open(info) as member:
-        start = member.read(min(info.file_size, _MOST_HEADER_BYTES + 12))
+        start = member.read(min(info.file_size, _MAX_HEADER_BYTES + 12))
     if info.compress_type != zipfile.ZIP_STORED:
-        return npy_tensor(name, _Unpacked(file.path, info), 0, start, info.file_size)
-    begin, end = _bytes_of(info, file)
+        return npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
+    begin, end = _member_range(info, file)
     if info.compress_size != info.file_size or end > file.size:
-        raise FileFormatError(f"member {info.filename!r} reaches beyond the end of the file")
+        raise FileFormatError(f"member {info.filename!r} extends beyond the end of the file")
     return npy_tensor(name, file, begin, start, info.file_size)
 
 
-def _bytes_of(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:
-    """Return where the bytes of a member of a zip file begin and end, as they are stored."""
+def _member_range(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:
+    """Return (start, end) of a member's stored bytes in its zip file."""
     local = file.read(info.header_offset, _LOCAL_HEADER_BYTES)
     begin = info.header_offset + _LOCAL_HEADER_BYTES + sum(struct.unpack_from("<HH", local, 26))
     return begin, begin + info.compress_size
 
 
-class _Unpacked(SourceFile):
+class _UnpackedMember(SourceFile):
     """A compressed member of a zip file, unpacked to a nameless temporary file on first use."""
 
     __slots__ = ("__weakref__", "_handle", "_info", "_once")
@@ -251,9 +252,9 @@ class _Unpacked(SourceFile):
         self.size = info.file_size
 
     def __reduce__(self) -> Any:
-        return _Unpacked, (self.path.absolute(), self._info)
+        return _UnpackedMember, (self.path.absolute(), self._info)
 
-    def _opened_again(self) -> int:
+    def _reopen(self) -> int:
         with self._once:
             if self._handle is None:
                 self._handle = self._unpack()
@@ -277,13 +278,13 @@ class _Unpacked(SourceFile):
                 while chunk := member.read(min(_CHUNK, left + 1)):
                     left -= len(chunk)
                     if left < 0:
-                        raise FileFormatError(f"{self.path}: {self._info.filename!r} is longer than it says")
+                        raise FileFormatError(f"{self.path}: {self._info.filename!r} is longer than its header says")
                     handle.write(chunk)
         except FileFormatError:
             raise
-        except _READING_PROBLEMS as problem:
+        except _ZIP_READ_ERRORS as problem:
             if isinstance(problem, OSError) and problem.errno is not None:
-                raise  # of the disk; bzip2 has no exception of its own for data that are damaged
-            raise FileFormatError(f"{self.path}: {self._info.filename!r} cannot be unpacked: {problem}") from None
+                raise  # a disk error; bzip2 raises OSError without errno for damaged data
+            raise FileFormatError(f"{self.path}: cannot unpack {self._info.filename!r}: {problem}") from None
         if left:
-            raise FileFormatError(f"{self.path}: {self._info.filename!r} is {left} bytes shorter than it says")
+            raise FileFormatError(f"{self.path}: {self._info.filename!r} is {left} bytes shorter than its header says")

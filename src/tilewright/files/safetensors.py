@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safetensors files: a header that is checked in every respect before anything is believed, and mapped data.
+"""Safetensors files: a header that is validated completely before it is used, and mapped data.
 
 8 bytes    size of the header, little-endian
 header     JSON: for each name the element type, the shape, and where the bytes are; free text in __metadata__
@@ -9,23 +9,28 @@ data       the elements, little-endian, rows first, without gaps
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from ..atomic import replace_file
 from ..errors import FileFormatError
-from ..formats import SCALAR_FORMATS, ScalarFormat
+from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
+from .file_names import validate_tensor_name
 from .source_file import SourceFile
 from .spec_json import spec_from_json
 from .stored_tensor import StoredTensor
-from .strict_json import parse_json, text_of, whole_number, whole_numbers
+from .strict_json import expect_integer, expect_integers, expect_string, parse_json
 
-MOST_HEADER_BYTES = 100_000_000  # what the format allows
+MAX_HEADER_BYTES = 100_000_000  # what the format allows
 SIZE_BYTES = 8
 METADATA = "__metadata__"
-OURS = "tilewright"  # the key of the metadata under which specs are kept
+METADATA_KEY = "tilewright"  # the key of the metadata that holds our specs
 
-# The bits of an element, and our format for it. Some types have no format here; their bytes can still be had.
+# The bits of an element, and its number format. Types without a format can only be read as bytes.
 KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
     **{
         kind: (SCALAR_FORMATS[name].bits, SCALAR_FORMATS[name])
@@ -58,10 +63,10 @@ KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What a header says about one tensor; start and end count from the first byte of data.
+class SafetensorsEntry:
+    """One tensor of a header; start and end count from the first byte of data.
 
-    >>> Entry("x", "F32", (2, 3), 0, 24).shape
+    >>> SafetensorsEntry("x", "F32", (2, 3), 0, 24).shape
     (2, 3)
     """
 
@@ -72,61 +77,63 @@ class Entry:
     end: int
 
 
-def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Entry], dict[str, str]]:
-    """Return the tensors of a header in the order of their bytes, and its metadata; data_bytes follow the header.
+def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[SafetensorsEntry], dict[str, str]]:
+    """Return the tensors of a header in the order of their bytes, and its metadata; `data_bytes` follow the header.
 
     >>> parse_header(b'{"x": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}}', 3)
-    ([Entry(name='x', kind='U8', shape=(3,), start=0, end=3)], {})
+    ([SafetensorsEntry(name='x', kind='U8', shape=(3,), start=0, end=3)], {})
     """
     if bytes(data[:1]) != b"{":
         raise FileFormatError("the header does not start with '{'")
     found = parse_json(data, "the header")
     metadata = found.pop(METADATA, {})
     if not isinstance(metadata, dict):
-        raise FileFormatError(f"{METADATA} is {repr(metadata)[:40]}; it must map text to text")
-    metadata = {text_of(k, "a key of the metadata"): text_of(v, f"metadata {k!r}") for k, v in metadata.items()}
-    entries = sorted([_entry(*item) for item in found.items()], key=lambda each: (each.start, each.end))
+        raise FileFormatError(f"expected an object as {METADATA}, got {repr(metadata)[:40]}")
+    metadata = {
+        expect_string(k, "a key of the metadata"): expect_string(v, f"metadata {k!r}") for k, v in metadata.items()
+    }
+    entries = sorted([_parse_entry(*item) for item in found.items()], key=lambda each: (each.start, each.end))
     reached = 0
     for entry in entries:
         if entry.start != reached:
-            what = "overlaps what is before it" if entry.start < reached else f"leaves a hole from {reached} on"
-            raise FileFormatError(f"{entry.name!r} is at bytes {entry.start} to {entry.end} and {what}")
+            problem = "overlaps the tensor before it" if entry.start < reached else f"leaves a gap from byte {reached}"
+            raise FileFormatError(f"{entry.name!r} at bytes {entry.start} to {entry.end} {problem}")
         reached = entry.end
     if reached != data_bytes:
-        raise FileFormatError(f"the tensors take {reached} bytes, and {data_bytes} follow the header")
+        raise FileFormatError(f"the tensors take {reached} bytes, but {data_bytes} follow the header")
     return entries, metadata
 
 
-def _entry(name: Any, fields: Any) -> Entry:
-    name = text_of(name, "a tensor's name")
+def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
+    name = expect_string(name, "a tensor's name")
     if not isinstance(fields, dict):
-        raise FileFormatError(f"{name!r} is described by {repr(fields)[:40]}; it must be an object")
+        raise FileFormatError(f"expected an object for {name!r}, got {repr(fields)[:40]}")
     missing = {"dtype", "shape", "data_offsets"} - set(fields)
     if missing:
         raise FileFormatError(f"{name!r} has no {', '.join(sorted(missing))}")
-    kind = text_of(fields["dtype"], f"the dtype of {name!r}")
+    kind = expect_string(fields["dtype"], f"the dtype of {name!r}")
     if kind not in KINDS:
-        raise FileFormatError(f"{name!r} has the dtype {kind[:40]!r}; known are {', '.join(KINDS)}")
-    shape = whole_numbers(fields["shape"], f"the shape of {name!r}")
-    start, end = _offsets(fields["data_offsets"], name)
+        raise FileFormatError(f"{name!r} has unknown dtype {kind[:40]!r}; known dtypes: {', '.join(KINDS)}")
+    shape = expect_integers(fields["shape"], f"the shape of {name!r}")
+    start, end = _parse_offsets(fields["data_offsets"], name)
     bits = prod(shape) * KINDS[kind][0]
     if bits % 8 or end - start != bits // 8:
         raise FileFormatError(
-            f"{name!r} of shape {list(shape)} and dtype {kind} takes {bits / 8:g} bytes, and {end - start} are given"
-            f" to it"
+            f"{name!r} of shape {list(shape)} and dtype {kind} takes {bits / 8:g} bytes, but its data_offsets span"
+            f" {end - start}"
         )
-    return Entry(name, kind, shape, start, end)
+    return SafetensorsEntry(name, kind, shape, start, end)
 
 
-def _offsets(value: Any, name: str) -> tuple[int, int]:
+def _parse_offsets(value: Any, name: str) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
-        raise FileFormatError(f"the data_offsets of {name!r} are {repr(value)[:40]}; they must be [start, end]")
-    start, end = [whole_number(n, f"a data offset of {name!r}") for n in value]
+        raise FileFormatError(f"expected [start, end] as data_offsets of {name!r}, got {repr(value)[:40]}")
+    start, end = [expect_integer(n, f"a data offset of {name!r}") for n in value]
     return start, end
 
 
 def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
-    """Return the tensors of a safetensors file, and its metadata; tensors that we tiled have their spec.
+    """Return the tensors of a safetensors file, and its metadata; tensors that `convert` wrote have their spec.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -139,32 +146,32 @@ def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
     """
     file = SourceFile(path)
     if file.size < SIZE_BYTES:
-        raise FileFormatError(f"{file.size} bytes are no safetensors file: it starts with the 8 bytes of a size")
+        raise FileFormatError(f"not a safetensors file: {file.size} bytes are too few for the 8-byte header size")
     size = int.from_bytes(file.read(0, SIZE_BYTES), "little")
-    room = file.size - SIZE_BYTES
-    if size > min(MOST_HEADER_BYTES, room):
-        raise FileFormatError(f"the header's size is {size}; at most {min(MOST_HEADER_BYTES, room)} are possible")
-    entries, metadata = parse_header(file.read(SIZE_BYTES, size), room - size)
+    available = file.size - SIZE_BYTES
+    if size > min(MAX_HEADER_BYTES, available):
+        raise FileFormatError(f"the header size is {size}, expected at most {min(MAX_HEADER_BYTES, available)}")
+    entries, metadata = parse_header(file.read(SIZE_BYTES, size), available - size)
     start = SIZE_BYTES + size
-    specs = _our_specs(metadata)
+    specs = _parse_own_metadata(metadata)
     missing = specs.keys() - {entry.name for entry in entries}
     if missing:
-        raise FileFormatError(f"the metadata describe {sorted(missing)[0]!r}, which is not in the file")
+        raise FileFormatError(f"the metadata describes {sorted(missing)[0]!r}, which is not in the file")
     return [_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
 
 
-def _our_specs(metadata: dict[str, str]) -> dict[str, Any]:
-    """Return what our own metadata say about each tensor."""
-    if OURS not in metadata:
+def _parse_own_metadata(metadata: dict[str, str]) -> dict[str, Any]:
+    """Return the entry of each tensor in tilewright's own metadata."""
+    if METADATA_KEY not in metadata:
         return {}
-    ours = parse_json(metadata[OURS], f"the metadata {OURS!r}")
+    ours = parse_json(metadata[METADATA_KEY], f"the metadata {METADATA_KEY!r}")
     tensors = ours.get("tensors") if isinstance(ours, dict) else None
     if not isinstance(tensors, dict) or not all(isinstance(each, dict) for each in tensors.values()):
-        raise FileFormatError(f"the metadata {OURS!r} list no tensors")
+        raise FileFormatError(f"the metadata {METADATA_KEY!r} lists no tensors")
     return tensors
 
 
-def _tensor(entry: Entry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
+def _tensor(entry: SafetensorsEntry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
     if ours is None:
         element = KINDS[entry.kind][1]
         nbytes = entry.end - entry.start
@@ -172,16 +179,16 @@ def _tensor(entry: Entry, file: SourceFile, data: int, ours: dict[str, Any] | No
     spec = spec_from_json(ours.get("spec"))
     if entry.kind != "U8" or entry.shape != (spec.nbytes,):
         raise FileFormatError(
-            f"{entry.name!r} is {entry.kind} of shape {list(entry.shape)}, and the {spec.nbytes} bytes of {spec} are"
-            " kept as U8"
+            f"expected U8 of shape [{spec.nbytes}] for {entry.name!r} ({spec}), got {entry.kind} of shape"
+            f" {list(entry.shape)}"
         )
     return StoredTensor.paged(entry.name, entry.kind, spec, file, data + entry.start)
 
 
-def encode_header(entries: list[Entry], metadata: dict[str, str]) -> bytes:
-    """Return the bytes before the data of a safetensors file: the size of the header and the header, padded to 64.
+def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:
+    """Return the bytes before the data of a safetensors file: header size and header, padded to 64.
 
-    >>> len(encode_header([Entry("x", "U8", (3,), 0, 3)], {"made": "here"})) % 64
+    >>> len(encode_header([SafetensorsEntry("x", "U8", (3,), 0, 3)], {"made": "here"})) % 64
     0
     """
     listed: dict[str, Any] = {METADATA: metadata} if metadata else {}
@@ -190,3 +197,33 @@ def encode_header(entries: list[Entry], metadata: dict[str, str]) -> bytes:
     header = json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode()
     header += b" " * (-(SIZE_BYTES + len(header)) % 64)
     return len(header).to_bytes(SIZE_BYTES, "little") + header
+
+
+_TYPE_OF_FORMAT = {format_.name: kind for kind, (_, format_) in KINDS.items() if format_ is not None}
+
+
+def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
+    """Write arrays by name to a safetensors file at `path`, atomically; `metadata` is free text.
+
+    >>> import tempfile
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_safetensors(f"{folder}/x.safetensors", {"a": np.arange(3, dtype=np.int16)})
+    ...     open_tensors(folder)["a"].read().tolist()
+    [0, 1, 2]
+    """
+    entries, values, reached = [], [], 0
+    for name, array in arrays.items():
+        if validate_tensor_name(name) == METADATA:
+            raise FileFormatError(f"a tensor cannot be named {METADATA!r}, which the format reserves")
+        found = np.asarray(array)
+        found = np.ascontiguousarray(found).reshape(found.shape)  # the former makes vectors of scalars
+        plain = found.astype(found.dtype.newbyteorder("<"), copy=False)
+        end = reached + plain.nbytes
+        entries.append(SafetensorsEntry(name, _TYPE_OF_FORMAT[format_of(plain).name], plain.shape, reached, end))
+        values.append(plain)
+        reached = end
+    with replace_file(path) as file:
+        file.write(encode_header(entries, dict(metadata or {})))
+        for each in values:
+            file.write(each.reshape(-1).view(np.uint8).data)

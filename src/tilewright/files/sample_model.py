@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`write_sample_model`: a small checkpoint to try things on, the same one everywhere."""
+"""`write_sample_model`: a small checkpoint for examples, the same everywhere."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .safetensors_writer import write_safetensors
+from .safetensors import write_safetensors
 
 Array = np.ndarray[Any, Any]
-WORDS, WIDTH, HIDDEN = 1000, 192, 768  # 1000 is no multiple of a tile: padding is part of the matter
+WORDS, WIDTH, HIDDEN = 1000, 192, 768  # 1000 is not a multiple of a tile, so there is padding
 
 
 def sample_model(layers: int = 2) -> dict[str, Array]:
     """Return the weights of a small transformer by name: float32 matrices, bfloat16 norms, an integer table.
 
-    They are drawn from fixed seeds, spread as real weights are: matrices by their width, and some columns with a few
-    outliers, which is what block formats find hard.
+    They are drawn from fixed seeds and distributed like real weights: scaled by the matrix width, with a column of
+    outliers, which are hard for block formats.
 
     >>> model = sample_model()
     >>> len(model), model["layers.0.mlp.up.weight"].shape, round(sum(each.nbytes for each in model.values()) / 1e6, 1)
@@ -26,27 +26,27 @@ def sample_model(layers: int = 2) -> dict[str, Array]:
     """
     found: dict[str, Array] = {
         "embed.positions": np.arange(512, dtype=np.int32),
-        "embed.weight": _matrix(WORDS, WIDTH, 0),
+        "embed.weight": _weight_matrix(WORDS, WIDTH, 0),
     }
     for layer in range(layers):
         base, seed = f"layers.{layer}", 100 * (layer + 1)
         for k, name in enumerate("qkvo"):
-            found[f"{base}.attention.{name}.weight"] = _matrix(WIDTH, WIDTH, seed + k)
-        found[f"{base}.mlp.up.weight"] = _matrix(HIDDEN, WIDTH, seed + 10)
-        found[f"{base}.mlp.down.weight"] = _matrix(WIDTH, HIDDEN, seed + 11)
+            found[f"{base}.attention.{name}.weight"] = _weight_matrix(WIDTH, WIDTH, seed + k)
+        found[f"{base}.mlp.up.weight"] = _weight_matrix(HIDDEN, WIDTH, seed + 10)
+        found[f"{base}.mlp.down.weight"] = _weight_matrix(WIDTH, HIDDEN, seed + 11)
         found[f"{base}.norm.weight"] = np.linspace(0.5, 1.5, WIDTH, dtype=np.float32).astype(ml_dtypes.bfloat16)
         found[f"{base}.norm.bias"] = np.zeros(WIDTH, ml_dtypes.bfloat16)
     return found
 
 
-def _matrix(rows: int, columns: int, seed: int) -> Array:
-    values = _bell(rows * columns, seed).reshape(rows, columns) / np.float32(np.sqrt(columns))
+def _weight_matrix(rows: int, columns: int, seed: int) -> Array:
+    values = _normal_values(rows * columns, seed).reshape(rows, columns) / np.float32(np.sqrt(columns))
     values[:, seed % columns] *= 12
     return values
 
 
-def _bell(count: int, seed: int) -> Array:
-    """Return numbers of mean 0 and variance 1, nearly normal, the same with every release of NumPy."""
+def _normal_values(count: int, seed: int) -> Array:
+    """Return nearly normal numbers of mean 0 and variance 1, the same in every release of NumPy."""
     bits = np.arange(count, dtype=np.uint64) + np.uint64(seed << 32)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the mixing of SplitMix64
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SHA-256 of two streams at once, where the processor can: one stream alone leaves half of it idle.
+"""SHA-256 of two streams at once, on processors that can: one stream alone leaves half of the unit idle.
 
-Everywhere else `hashlib` does it, one after the other, with the same result.
+Elsewhere `hashlib` hashes them one after the other, with the same result.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _START = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C
 
 
 class Hash(Protocol):
-    """What hashes have in common.
+    """The interface of hashlib's hashes.
 
     >>> isinstance(new_hash().hexdigest(), str)
     True
     """
 
     def update(self, data: Any, /) -> None:
-        """Take in more bytes."""
+        """Add bytes."""
 
     def hexdigest(self) -> str:
         """Return the hash of all bytes so far."""
 
 
 def new_hash() -> Hash:
-    """Return a SHA-256 that has seen nothing.
+    """Return a new SHA-256.
 
     >>> one = new_hash()
     >>> one.update(b"abc")
@@ -51,16 +51,16 @@ def _is_native() -> bool:
     return library is not None and library.tw_sha256_pair(address, None, 0, address, None, 0) == 0
 
 
-def update_both(one: Hash, first: Any, other: Hash, second: Any) -> None:
-    """Take bytes into two hashes, in little more time than the longer of the two takes.
+def update_pair(one: Hash, first: Any, other: Hash, second: Any) -> None:
+    """Update two hashes, in little more time than the longer update takes.
 
     >>> one, other = new_hash(), new_hash()
-    >>> update_both(one, b"a" * 1000, other, b"b" * 70)
+    >>> update_pair(one, b"a" * 1000, other, b"b" * 70)
     >>> other.hexdigest() == hashlib.sha256(b"b" * 70).hexdigest()
     True
     """
     if isinstance(one, PairedHash) and isinstance(other, PairedHash):
-        a, b = one.whole_blocks(first), other.whole_blocks(second)
+        a, b = one.complete_blocks(first), other.complete_blocks(second)
         _compress(one, a, other, b)
     else:
         one.update(_buffer(first))
@@ -68,7 +68,7 @@ def update_both(one: Hash, first: Any, other: Hash, second: Any) -> None:
 
 
 class PairedHash:
-    """A SHA-256 whose state is at hand, so that two of them can go on together.
+    """A SHA-256 with an accessible state, so that two of them can be updated together.
 
     >>> if _is_native():
     ...     hashed = PairedHash()
@@ -82,8 +82,8 @@ class PairedHash:
         self.state = np.array(_START, np.uint32)
         self._tail, self._count = b"", 0
 
-    def whole_blocks(self, data: Any) -> Any:
-        """Return the whole blocks of more bytes, as an array; what is left over waits for the next bytes."""
+    def complete_blocks(self, data: Any) -> Any:
+        """Return the complete blocks of more bytes as an array; the remainder is kept for the next bytes."""
         rest = np.frombuffer(_buffer(data), np.uint8)
         self._count += len(rest)
         if self._tail:
@@ -98,8 +98,8 @@ class PairedHash:
         return rest[:whole]
 
     def update(self, data: Any, /) -> None:
-        """Take in more bytes."""
-        blocks = self.whole_blocks(data)
+        """Add bytes."""
+        blocks = self.complete_blocks(data)
         _compress(self, blocks, self, blocks[:0])
 
     def hexdigest(self) -> str:

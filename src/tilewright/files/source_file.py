@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`SourceFile`: a file that is read in pieces, from several threads, and must not change meanwhile."""
+"""`SourceFile`: a file that several threads read in pieces, and that must not change meanwhile."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import numpy as np
 
 from ..errors import FileFormatError
 
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class SourceFile:
-    """A regular file: its size, its bytes as a map, and reads of any ranges into memory of one's own.
+    """A regular file: its size, a map of its bytes, and reads of ranges into given memory.
 
-    No descriptor is kept, so that thousands of files can be held. What was there when the file was first seen is what
-    every read must find: a file of another size or time raises.
+    No descriptor stays open, so thousands of files can be used. A read raises if the size or the modification time of
+    the file has changed since it was first opened.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -37,20 +37,20 @@ class SourceFile:
 
     def __init__(self, path: Any) -> None:
         self.path = Path(path)
-        self._map: Bytes | None = None
-        handle, found = self._opened()
+        self._map: ByteArray | None = None
+        handle, found = self._open_checked()
         os.close(handle)
         self.size, self.time = found.st_size, found.st_mtime_ns
 
     def __getstate__(self) -> tuple[Path, int, int]:
-        # the map stays here, and whoever gets this may be in another directory
+        # the map is not sent, and the receiver may be in another directory
         return self.path.absolute(), self.size, self.time
 
     def __setstate__(self, state: tuple[Path, int, int]) -> None:
         self.path, self.size, self.time = state
         self._map = None
 
-    def _opened(self) -> tuple[int, os.stat_result]:
+    def _open_checked(self) -> tuple[int, os.stat_result]:
         # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
         handle = os.open(self.path, _READ_FLAGS)
         found = os.fstat(handle)
@@ -59,15 +59,15 @@ class SourceFile:
             raise FileFormatError(f"{self.path} is not a regular file")
         return handle, found
 
-    def _opened_again(self) -> int:
-        handle, found = self._opened()
+    def _reopen(self) -> int:
+        handle, found = self._open_checked()
         if (found.st_size, found.st_mtime_ns) != (self.size, self.time):
             os.close(handle)
-            raise FileFormatError(f"{self.path} has changed since it was opened; start again")
+            raise FileFormatError(f"{self.path} has changed since it was opened; open it again")
         return handle
 
-    def map(self) -> Bytes:
-        """Return all bytes as a read-only array that is read when it is touched.
+    def map(self) -> ByteArray:
+        """Return all bytes as a read-only memory map.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ class SourceFile:
         [97, 98]
         """
         if self._map is None:
-            handle = self._opened_again()
+            handle = self._reopen()
             try:
                 mapped: Any = mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if self.size else b""
             finally:
@@ -85,8 +85,8 @@ class SourceFile:
             self._map = np.frombuffer(mapped, np.uint8)
         return self._map
 
-    def read_runs(self, runs: Iterable[tuple[int, int]], out: Bytes) -> None:
-        """Read ranges, given as (offset, size), one after the other into out.
+    def read_runs(self, runs: Iterable[tuple[int, int]], out: ByteArray) -> None:
+        """Read ranges (offset, size) one after the other into `out`.
 
         >>> import tempfile
         >>> out = np.zeros(3, np.uint8)
@@ -98,26 +98,26 @@ class SourceFile:
         b'890'
         """
         view, at = out.data, 0
-        handle = self._opened_again()
+        handle = self._reopen()
         try:
             for offset, size in runs:
-                self._fill(handle, offset, view[at : at + size])
+                self._read_into(handle, offset, view[at : at + size])
                 at += size
         finally:
             os.close(handle)
 
-    def _fill(self, handle: int, offset: int, part: memoryview) -> None:
+    def _read_into(self, handle: int, offset: int, part: memoryview) -> None:
         while len(part):
             try:
                 count = _read_at(handle, offset, part)
             except OSError as problem:
                 raise type(problem)(problem.errno, problem.strerror, str(self.path)) from None
             if not count:
-                raise FileFormatError(f"{self.path} ends at byte {offset}, before the {len(part)} bytes that follow it")
+                raise FileFormatError(f"{self.path} ends at byte {offset}, but {len(part)} more bytes were expected")
             part, offset = part[count:], offset + count
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return a few bytes.
+        """Return `size` bytes at `offset`.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +127,7 @@ class SourceFile:
         b'45'
         """
         if offset + size > self.size:
-            raise FileFormatError(f"{size} bytes at {offset} are outside the {self.size} bytes of the file")
+            raise FileFormatError(f"cannot read {size} bytes at {offset}: the file has {self.size}")
         out = np.empty(size, np.uint8)
         self.read_runs([(offset, size)], out)
         return out.tobytes()
@@ -139,7 +139,7 @@ class SourceFile:
 def _read_at(handle: int, offset: int, part: memoryview) -> int:
     if hasattr(os, "preadv"):
         return os.preadv(handle, [part], offset)
-    os.lseek(handle, offset, os.SEEK_SET)  # the handle is this call's own, so nobody else moves it
+    os.lseek(handle, offset, os.SEEK_SET)  # the handle belongs to this call
     found = os.read(handle, len(part))
     part[: len(found)] = found
     return len(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor specs as JSON and back: all that decides where the elements of a tensor are, as plain data."""
+"""Tensor specs as JSON and back: everything that decides where the elements of a tensor are, as plain data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..memory import (
     Tile,
     chip_names,
 )
-from .strict_json import whole_numbers
+from .strict_json import expect_integers
 
 Json = dict[str, Any]
-_MOST_RANGES, _MOST_CORES_ALONG = 1024, 1024  # a damaged file must not cost more than its size
+_MAX_CORE_RANGES, _MAX_GRID_EXTENT = 1024, 1024  # so that a damaged file costs no more than its size
 
 
 def spec_to_json(spec: TensorSpec) -> Json:
-    """Return a tensor spec as plain data, which `spec_from_json` takes back; what is usual is left out.
+    """Return a tensor spec as plain data for `spec_from_json`; defaults are omitted.
 
     >>> spec_to_json(TensorSpec((60, 90), "bfloat8_b"))
     {'shape': [60, 90], 'dtype': 'bfloat8_b', 'layout': 'tile', 'tile': [32, 32], 'memory': {'buffer': 'dram'}}
@@ -76,46 +76,46 @@ def _as_tuples(value: Any) -> Any:
 
 
 def spec_from_json(data: Any) -> TensorSpec:
-    """Return the tensor spec that plain data describe, or raise a `FileFormatError`.
+    """Return the tensor spec of plain data, or raise a `FileFormatError`.
 
     >>> spec_from_json({"shape": [60, 90], "dtype": "bfloat8_b", "layout": "tile"})
     TensorSpec((60, 90), 'bfloat8_b', 'tile')
     """
     try:
         known = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
-        _check_keys(data, known, "a tensor spec")
+        _validate_keys(data, known, "a tensor spec")
         tile = Tile(data.get("tile", (32, 32)), bool(data.get("transpose_tile", False)))
         memory = _memory_from_json(data.get("memory", {}))
         chip = _chip_from_json(data.get("chip"))
-        shape = whole_numbers(data["shape"], "the shape")
+        shape = expect_integers(data["shape"], "the shape")
         return TensorSpec(shape, data["dtype"], data["layout"], tile, memory, chip, data.get("alignment"))
     except FileFormatError:
         raise
     except KeyError as problem:
         raise FileFormatError(f"a tensor spec has no {problem.args[0]!r}") from None
     except (TilewrightError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-        raise FileFormatError(f"{repr(data)[:120]} describes no tensor: {problem}") from None
+        raise FileFormatError(f"invalid tensor spec {repr(data)[:120]}: {problem}") from None
 
 
-def _check_keys(data: Any, known: set[str], what: str) -> None:
+def _validate_keys(data: Any, known: set[str], name: str) -> None:
     if not isinstance(data, dict):
-        raise FileFormatError(f"{what} must be an object, got {repr(data)[:40]}")
+        raise FileFormatError(f"expected an object as {name}, got {repr(data)[:40]}")
     unknown = sorted(map(repr, set(data) - known))
     if unknown:
-        raise FileFormatError(f"{what} has the unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        raise FileFormatError(f"{name} has unknown keys {', '.join(unknown)}; known keys: {', '.join(sorted(known))}")
 
 
 def _memory_from_json(data: Any) -> MemoryConfig:
-    _check_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
+    _validate_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
     buffer = data.get("buffer", "dram")
     if "shard" not in data:
         return MemoryConfig("interleaved", buffer)
     corners = data["cores"]
-    if not isinstance(corners, list) or len(corners) > _MOST_RANGES:
-        raise FileFormatError(f"{repr(corners)[:40]} are no cores; give at most {_MOST_RANGES} ranges of them")
+    if not isinstance(corners, list) or len(corners) > _MAX_CORE_RANGES:
+        raise FileFormatError(f"expected a list of at most {_MAX_CORE_RANGES} core ranges, got {repr(corners)[:40]}")
     for x0, y0, x1, y1 in corners:
-        if not all(0 <= c < _MOST_CORES_ALONG for c in (x0, y0, x1, y1)):
-            raise FileFormatError(f"core range {[x0, y0, x1, y1]} is on no chip")
+        if not all(0 <= c < _MAX_GRID_EXTENT for c in (x0, y0, x1, y1)):
+            raise FileFormatError(f"core range {[x0, y0, x1, y1]} is out of range")
     cores = CoreRangeSet([CoreRange((x0, y0), (x1, y1)) for x0, y0, x1, y1 in corners])
     if "distribution" in data:
         general = NdShardSpec(data["shard"], cores, data["orientation"], data["distribution"])
@@ -127,12 +127,10 @@ def _chip_from_json(data: Any) -> Chip | None:
     if data is None or isinstance(data, str):
         return None if data is None else Chip.named(data)
     if not isinstance(data, dict):
-        raise FileFormatError(f"a chip is a name or a description, not {repr(data)[:40]}")
+        raise FileFormatError(f"expected a chip name or an object, got {repr(data)[:40]}")
     if set(data) == {"name", "dispatch", "harvested"}:
         return Chip.named(**data)
     chip = Chip(**{name: _as_tuples(value) for name, value in data.items()})
-    if max(*chip.grid, chip.dram_banks, chip.storage_banks) > _MOST_CORES_ALONG:
-        raise FileFormatError(
-            f"{chip.name} has {chip.grid} cores and {chip.dram_banks} DRAM banks: no such chip exists"
-        )
+    if max(*chip.grid, chip.dram_banks, chip.storage_banks) > _MAX_GRID_EXTENT:
+        raise FileFormatError(f"chip {chip.name} is implausible: {chip.grid} cores and {chip.dram_banks} DRAM banks")
     return chip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`StoredTensor`: one tensor of a file, whatever the file; what it is, where its bytes are, and its values."""
+"""`StoredTensor`: one tensor in a file of any format: its spec, its bytes and its values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..layout.boxes import Box
 from ..memory import PageLayout, TensorSpec, from_bytes
-from .boxes import PagedBoxes, Runs, box_of
 from .mesh import Mesh
-from .source_file import Bytes, SourceFile
+from .paged_boxes import PagedBoxes, Runs, as_box
+from .source_file import ByteArray, SourceFile
 
 Array = np.ndarray[Any, Any]
 
 
 class ScatteredPages(Protocol):
-    """Pages that do not follow each other in the file: where the runs of the host are there.
+    """Pages that are scattered over a file, such as a bank image.
 
     >>> ScatteredPages.__name__
     'ScatteredPages'
@@ -33,17 +33,17 @@ class ScatteredPages(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all pages as they are scattered."""
+        """Return the bytes of the file that the pages span."""
 
     def runs(self, runs: Runs) -> Runs:
-        """Return where runs of whole pages are."""
+        """Return the runs of the file that hold runs of entire pages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A box of a tensor whose pages are in one place of a file.
+class StoredPart:
+    """A box of a tensor, and the file offset of its pages.
 
-    >>> Part(Box((0, 0), (4, 8)), 128).offset
+    >>> StoredPart(Box((0, 0), (4, 8)), 128).offset
     128
     """
 
@@ -55,11 +55,10 @@ class Part:
 class StoredTensor:
     """A tensor in a file: `name`, `shape`, number `format`, and `spec` where its bytes are tiled or placed.
 
-    `kind` is the file's own word for the element type. `format` is None where we have none for it (then the bytes can
-    be had, but no values). `byte_range` is (start, end) in the file at `path`, and `raw` those bytes, mapped. `host`
-    says how the bytes lie: as the pages of this spec, with dimensions in the order that `order` undoes; big-endian
-    elements are `swapped`. Where a `mesh` of devices shares the tensor, `shape` is that of the whole, and `spec` and
-    `host` are those of each device's part.
+    `kind` is the file's name of the element type. `format` is None for types without a number format, which can only be
+    read as bytes. `byte_range` is (start, end) in the file at `path`, and `raw` those bytes, mapped. The bytes are the
+    pages of the spec `host`, with dimensions in the order that `order` undoes; `swapped` elements are big-endian. On a
+    `mesh` of devices, `shape` is that of the entire tensor, and `spec` and `host` are those of each device's part.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors
@@ -78,7 +77,7 @@ class StoredTensor:
     byte_range: tuple[int, int]
     file: SourceFile
     host: TensorSpec | None
-    parts: tuple[Part, ...]
+    parts: tuple[StoredPart, ...]
     order: tuple[int, ...]
     swapped: bool = False
     image: ScatteredPages | None = None
@@ -97,7 +96,7 @@ class StoredTensor:
         fortran: bool = False,
         swapped: bool = False,
     ) -> StoredTensor:
-        """Return a tensor whose elements lie one after the other, rows first, or columns first if `fortran`.
+        """Return a tensor of contiguous elements, row-major, or column-major if `fortran`.
 
         >>> from tilewright import format_of
         >>> StoredTensor.dense("x", "F32", (2, 3), format_of("float32"), SourceFile(__file__), 64, 24).byte_range
@@ -106,22 +105,22 @@ class StoredTensor:
         extents = tuple(shape)
         rank = len(extents)
         order = tuple(reversed(range(rank))) if fortran else tuple(range(rank))
-        laid = extents[::-1] if fortran else extents
-        host = None if element is None else TensorSpec(laid, element, "row_major")
-        part = Part(Box((0,) * rank, laid), start)
+        stored_shape = extents[::-1] if fortran else extents
+        host = None if element is None else TensorSpec(stored_shape, element, "row_major")
+        part = StoredPart(Box((0,) * rank, stored_shape), start)
         return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, (part,), order, swapped)
 
     @classmethod
     def paged(
         cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, image: ScatteredPages | None = None
     ) -> StoredTensor:
-        """Return a tensor whose bytes are the pages of a spec, one after the other, or scattered as in an image.
+        """Return a tensor that is stored as the pages of a spec, contiguous or scattered by an `image`.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "bfloat8_b"), SourceFile(__file__), 64).nbytes
         1088
         """
         shape = spec.shape.logical
-        part = Part(Box((0,) * len(shape), shape), start)
+        part = StoredPart(Box((0,) * len(shape), shape), start)
         reach = (start, start + (spec.nbytes if image is None else image.nbytes))
         order = tuple(range(len(shape)))
         return cls(name, kind, shape, spec.dtype, spec, reach, file, spec, (part,), order, image=image)
@@ -158,8 +157,8 @@ class StoredTensor:
         return prod(self.shape)
 
     @property
-    def raw(self) -> Bytes:
-        """Return the bytes of the tensor in its file, mapped: they are read when they are touched.
+    def raw(self) -> ByteArray:
+        """Return the bytes of the tensor in its file, memory-mapped.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0).raw.tobytes()
         b'# S'
@@ -169,15 +168,15 @@ class StoredTensor:
 
     @cached_property
     def pages(self) -> PagedBoxes:
-        """Return the boxes of whole pages of a part, in the order of dimensions in which it is stored.
+        """Return the paged boxes of a part, with dimensions as stored.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).pages.units
         (32, 32)
         """
         if self.host is None:
             raise FormatError(
-                f"{self.name} has elements of type {self.kind}, for which there is no number format here; its bytes"
-                " are in raw"
+                f"{self.name} has elements of type {self.kind}, which has no number format in tilewright; use raw for"
+                " its bytes"
             )
         return PagedBoxes(self.host)
 
@@ -192,9 +191,9 @@ class StoredTensor:
         return np.dtype(np.float32) if isinstance(element, BlockFormat) else element.dtype
 
     def read(self, box: Any = None) -> Array:
-        """Return the values in a box, given as slices, or all of them, as a new array; block formats become float32.
+        """Return the values in `box` (slices; by default all) as a new array; block formats become float32.
 
-        Only the pages that hold the box are read, so that a large tensor can be taken piece by piece.
+        Only the pages of the box are read, so that a large tensor can be read piece by piece.
 
         >>> import tempfile
         >>> from tilewright.files import open_tensors
@@ -203,35 +202,34 @@ class StoredTensor:
         ...     open_tensors(Path(folder, "x.npy"))["x"].read(slice(2, 3)).tolist()
         [[6, 7, 8]]
         """
-        asked = box_of(box, self.shape)
-        laid = asked.turned(_inverse(self.order))
+        stored_box = as_box(box, self.shape).turned(inverse_order(self.order))
         found: Array | None = None
-        for part, common in self._touched(laid):
+        for part, common in self._parts_in(stored_box):
             values = self._read_part(part, common)
-            if common == laid:
+            if common == stored_box:
                 found = values
                 break
-            found = np.empty(laid.shape, values.dtype) if found is None else found
-            found[common.relative_to(laid.offset).slices] = values
+            found = np.empty(stored_box.shape, values.dtype) if found is None else found
+            found[common.relative_to(stored_box.offset).slices] = values
         if found is None:
-            found = np.empty(laid.shape, self.dtype)
+            found = np.empty(stored_box.shape, self.dtype)
         return found.transpose(self.order)
 
-    def _touched(self, box: Box) -> Iterator[tuple[Part, Box]]:
-        """Yield the parts that hold something of a box, each with what it holds of it."""
+    def _parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
+        """Yield the parts that intersect a box, with the intersections."""
         for part in self.parts:
             common = box.meeting(part.box)
             if not common.empty:
                 yield part, common
 
-    def _read_part(self, part: Part, box: Box) -> Array:
+    def _read_part(self, part: StoredPart, box: Box) -> Array:
         inside = box.relative_to(part.box.offset)
         around = self.pages.around(inside)
-        data: Bytes = self.read_pages(around, part)
+        data: ByteArray = self.read_pages(around, part)
         return self.decode(data, self.pages.spec_of(around))[inside.relative_to(around.offset).slices]
 
-    def runs(self, box: Box, part: Part | None = None) -> Runs:
-        """Return the ranges of the file, as (offset, size), that hold a box of whole pages, in the order of the pages.
+    def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
+        """Return the runs (offset, size) of the file that hold a box of entire pages, in the order of the pages.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
         >>> x.runs(Box((32, 0), (32, 32)))
@@ -242,8 +240,8 @@ class StoredTensor:
         runs = runs if self.image is None else self.image.runs(runs)
         return [(part.offset + at, size) for at, size in runs]
 
-    def read_pages(self, box: Box, part: Part | None = None, out: Bytes | None = None) -> Bytes:
-        """Return the pages of a box of whole pages, read into the start of out where it is given.
+    def read_pages(self, box: Box, part: StoredPart | None = None, out: ByteArray | None = None) -> ByteArray:
+        """Return the bytes of a box of entire pages, read into the start of `out` if given.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.read_pages(Box((0, 0), (1, 3))).tobytes()
@@ -251,12 +249,12 @@ class StoredTensor:
         """
         runs = self.runs(box, part)
         size = sum([size for _, size in runs])
-        data: Bytes = aligned_empty(size, np.uint8) if out is None else out[:size]
+        data: ByteArray = aligned_empty(size, np.uint8) if out is None else out[:size]
         self.file.read_runs(runs, data)
         return data
 
-    def decode(self, data: Bytes, spec: TensorSpec) -> Array:
-        """Return the values of pages that were read from this tensor, in the order of dimensions that they have there.
+    def decode(self, data: ByteArray, spec: TensorSpec) -> Array:
+        """Return the values of pages of this tensor, with dimensions as stored.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0)
         >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()
@@ -273,5 +271,10 @@ class StoredTensor:
         return f"<StoredTensor {self.name!r}: {shape} {self.format or self.kind}, {self.nbytes} bytes>"
 
 
-def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the order of dimensions that undoes another.
+
+    >>> inverse_order((2, 0, 1))
+    (1, 2, 0)
+    """
     return tuple(sorted(range(len(order)), key=order.__getitem__))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON from files of others: text that could be read in two ways, or that costs more than its size, is refused."""
+"""Strict JSON for untrusted files: ambiguous or overly expensive text is rejected."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, NoReturn
 from ..errors import FileFormatError
 
 
-def parse_json(data: bytes | memoryview | str, what: str) -> Any:
-    """Return what a JSON text says, or raise a `FileFormatError`: for bad UTF-8, repeated keys, NaN, deep nesting.
+def parse_json(data: bytes | memoryview | str, name: str) -> Any:
+    """Return a parsed JSON text; raise a `FileFormatError` for bad UTF-8, repeated keys, NaN or deep nesting.
+
+    `name` is what messages call the text.
 
     >>> parse_json(b'{"a": [1, 2]}', "the header")
     {'a': [1, 2]}
@@ -18,68 +20,67 @@ def parse_json(data: bytes | memoryview | str, what: str) -> Any:
     ...     parse_json(b'{"a": 1, "a": 2}', "the header")
     ... except FileFormatError as problem:
     ...     print(problem)
-    the header names 'a' twice
+    the header has key 'a' twice
     """
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+    def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
             seen: set[str] = set()
             for key, _ in pairs:
                 if key in seen:
-                    raise FileFormatError(f"{what} names {key!r} twice")
+                    raise FileFormatError(f"{name} has key {key!r} twice")
                 seen.add(key)
-        return found
+        return result
 
-    def no_constant(name: str) -> NoReturn:
-        raise FileFormatError(f"{what} holds {name}, which is no JSON")
+    def reject_constant(constant: str) -> NoReturn:
+        raise FileFormatError(f"{name} contains {constant}, which is not JSON")
 
     try:
         text = data if isinstance(data, str) else str(data, "utf-8")
-        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
+        return json.loads(text, object_pairs_hook=reject_repeated_keys, parse_constant=reject_constant)
     except FileFormatError:
         raise
     except UnicodeDecodeError as problem:
-        raise FileFormatError(f"{what} is not UTF-8: {problem.reason} at byte {problem.start}") from None
+        raise FileFormatError(f"{name} is not UTF-8: {problem.reason} at byte {problem.start}") from None
     except RecursionError:
-        raise FileFormatError(f"{what} is nested too deeply") from None
+        raise FileFormatError(f"{name} is nested too deeply") from None
     except ValueError as problem:  # also numbers with thousands of digits
-        raise FileFormatError(f"{what} is not JSON: {problem}") from None
+        raise FileFormatError(f"{name} is not JSON: {problem}") from None
 
 
-def whole_number(value: Any, what: str, most: int = 2**63 - 1) -> int:
-    """Return a JSON value that is an integer from 0 to `most`; true is not 1 here, and 1.0 not either.
+def expect_integer(value: Any, name: str, maximum: int = 2**63 - 1) -> int:
+    """Return a JSON value if it is an integer from 0 to `maximum`, otherwise raise; True and 1.0 are not integers.
 
-    >>> whole_number(7, "an extent")
+    >>> expect_integer(7, "an extent")
     7
     """
-    if type(value) is not int or not 0 <= value <= most:
-        shown = repr(value)
-        raise FileFormatError(f"{what} is {shown[:40]}; it must be a whole number from 0 to {most}")
+    if type(value) is not int or not 0 <= value <= maximum:
+        raise FileFormatError(f"expected an integer from 0 to {maximum} as {name}, got {repr(value)[:40]}")
     return value
 
 
-def whole_numbers(value: Any, what: str, most: int = 64) -> tuple[int, ...]:
-    """Return a JSON list of integers from 0, at most `most` of them, as a tuple.
+def expect_integers(value: Any, name: str, max_count: int = 64) -> tuple[int, ...]:
+    """Return a JSON list of at most `max_count` integers from 0 as a tuple, otherwise raise.
 
-    >>> whole_numbers([2, 3], "the shape")
+    >>> expect_integers([2, 3], "the shape")
     (2, 3)
     """
-    if not isinstance(value, list) or len(value) > most:
-        raise FileFormatError(f"{what} is {repr(value)[:40]}; it must be a list of at most {most} whole numbers")
-    return tuple([whole_number(n, f"an entry of {what}") for n in value])
+    if not isinstance(value, list) or len(value) > max_count:
+        raise FileFormatError(f"expected a list of at most {max_count} integers as {name}, got {repr(value)[:40]}")
+    return tuple([expect_integer(n, f"an entry of {name}") for n in value])
 
 
-def text_of(value: Any, what: str) -> str:
-    """Return a JSON value that is a string of whole characters: one that could be written again.
+def expect_string(value: Any, name: str) -> str:
+    """Return a JSON value if it is a string without lone surrogates, otherwise raise.
 
-    >>> text_of("encoder.weight", "a name")
+    >>> expect_string("encoder.weight", "a name")
     'encoder.weight'
     """
     if not isinstance(value, str):
-        raise FileFormatError(f"{what} is {repr(value)[:40]}; it must be a string")
+        raise FileFormatError(f"expected a string as {name}, got {repr(value)[:40]}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise FileFormatError(f"{what} is {value[:40]!r}, which holds half a character (a lone surrogate)") from None
+        raise FileFormatError(f"{name} {value[:40]!r} contains a lone surrogate") from None
     return value

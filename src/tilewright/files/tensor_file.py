@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`open_tensors`: the tensors of a file or directory, whatever the format, by name."""
+"""`open_tensors`: the tensors of a file or directory of any format, by name."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 
 from ..errors import FileFormatError
 from .bank_image import INDEX_SUFFIX, read_bank_image
-from .converted import read_converted, read_manifest
-from .hub import checkpoint_folder
-from .manifest import MANIFEST
-from .names import check_tensor_name, path_inside, tensor_name
+from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
+from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .npy import read_npy, read_npz
 from .safetensors import read_safetensors
 from .source_file import SourceFile
 from .stored_tensor import StoredTensor
-from .strict_json import parse_json, text_of
-from .tensorbin_tensor import read_tensorbin_tensor
+from .strict_json import expect_string, parse_json
+from .tensorbin import read_tensorbin_tensor
 
 INDEX = ".safetensors.index.json"
 SUFFIXES = (".safetensors", ".npy", ".npz", ".tensorbin")
-_MOST_INDEX_BYTES = 100_000_000
+_MAX_INDEX_BYTES = 100_000_000
 
 
 class TensorFile(Mapping[str, StoredTensor]):
@@ -47,10 +45,10 @@ class TensorFile(Mapping[str, StoredTensor]):
         self.path, self.kind, self.metadata = path, kind, dict(metadata or {})
         self._tensors: dict[str, StoredTensor] = {}
         for each in tensors:
-            check_tensor_name(each.name)
+            validate_tensor_name(each.name)
             if each.name in self._tensors:
                 places = sorted({str(self._tensors[each.name].path), str(each.path)})
-                raise FileFormatError(f"the tensor {each.name!r} is there twice, in {' and '.join(places)}")
+                raise FileFormatError(f"tensor {each.name!r} exists twice, in {' and '.join(places)}")
             self._tensors[each.name] = each
 
     def __getitem__(self, name: str) -> StoredTensor:
@@ -58,7 +56,7 @@ class TensorFile(Mapping[str, StoredTensor]):
             return self._tensors[name]
         except KeyError:
             near = get_close_matches(str(name), list(self._tensors), 1)
-            hint = f"; do you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
             raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
 
     def __iter__(self) -> Iterator[str]:
@@ -96,11 +94,11 @@ class TensorFile(Mapping[str, StoredTensor]):
 
 
 def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
-    """Return the tensors of a file or directory; headers are read and checked, the data wait until they are asked for.
+    """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
-    `.safetensors` (also sharded, by its index), `.npy`, `.npz`, `.tensorbin`, our bank images by their index, or a
-    directory of these, such as a model of the Hugging Face hub or one of its snapshots. Links that lead out of a
-    directory (or of the hub's model) are refused unless `follow_symlinks`. What is damaged raises a `FileFormatError`.
+    `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank
+    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots. `follow_symlinks`
+    allows links that point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -109,22 +107,22 @@ def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
     ...     {name: each.shape for name, each in open_tensors(folder).items()}
     {'x': (3,), 'y': (2,)}
     """
-    given = Path(path)
-    if given.is_dir():
-        return _read_directory(checkpoint_folder(given), follow_symlinks)
-    if given.name.endswith(INDEX_SUFFIX):
-        return _named(given, lambda: TensorFile(given, "bank image", [_read_image(given)]))
-    if given.name.endswith(INDEX):
-        return _named(given, lambda: _read_sharded(given, follow_symlinks))
-    if given.suffix not in SUFFIXES:
-        given.stat()  # a file that is not there is that, and not one of an unknown kind
+    file = Path(path)
+    if file.is_dir():
+        return _read_directory(find_checkpoint_folder(file), follow_symlinks)
+    if file.name.endswith(INDEX_SUFFIX):
+        return _read_with_path(file, lambda: TensorFile(file, "bank image", [_read_image(file)]))
+    if file.name.endswith(INDEX):
+        return _read_with_path(file, lambda: _read_sharded(file, follow_symlinks))
+    if file.suffix not in SUFFIXES:
+        file.stat()  # a missing file raises FileNotFoundError
         known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
-        raise FileFormatError(f"{given} has the suffix {given.suffix!r}; known are {known}")
-    return _named(given, lambda: _read_file(given))
+        raise FileFormatError(f"{file} has unknown suffix {file.suffix!r}; known suffixes: {known}")
+    return _read_with_path(file, lambda: _read_file(file))
 
 
-def _named(path: Path, read: Callable[[], TensorFile]) -> TensorFile:
-    """Return what is read, and let errors name the file."""
+def _read_with_path(path: Path, read: Callable[[], TensorFile]) -> TensorFile:
+    """Return the result of `read`; errors name the file."""
     try:
         return read()
     except FileFormatError as problem:
@@ -141,34 +139,36 @@ def _read_file(path: Path) -> TensorFile:
     if path.suffix == ".npz":
         return TensorFile(path, "npz", read_npz(path))
     read = read_npy if path.suffix == ".npy" else read_tensorbin_tensor
-    return TensorFile(path, path.suffix[1:], [read(path, tensor_name(path.stem))])
+    return TensorFile(path, path.suffix[1:], [read(path, decode_file_name(path.stem))])
 
 
 def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
-    """Return the tensors that the index of a sharded checkpoint lists, each from the file it names."""
+    """Return the tensors that the index of a sharded checkpoint lists."""
     file = SourceFile(index)
-    if file.size > _MOST_INDEX_BYTES:
-        raise FileFormatError(f"an index of {file.size} bytes is too large; at most {_MOST_INDEX_BYTES} are read")
+    if file.size > _MAX_INDEX_BYTES:
+        raise FileFormatError(f"the index has {file.size} bytes, more than {_MAX_INDEX_BYTES}")
     found = parse_json(file.read(0, file.size), "the index")
     listed = found.get("weight_map") if isinstance(found, dict) else None
     if not isinstance(listed, dict):
-        raise FileFormatError("the index has no weight_map that maps names to files")
-    homes = {text_of(name, "a name"): text_of(home, f"the file of {name!r}") for name, home in listed.items()}
+        raise FileFormatError("the index has no weight_map")
+    homes = {
+        expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
+    }
     shards: dict[str, dict[str, StoredTensor]] = {}
     metadata: dict[str, str] = {}
     for home in dict.fromkeys(homes.values()):
-        path = path_inside(index.parent, home, follow_symlinks)
+        path = resolve_inside(index.parent, home, follow_symlinks)
         if path.suffix != ".safetensors":
-            raise FileFormatError(f"the index names {home!r}, which is no .safetensors file")
+            raise FileFormatError(f"the index names {home!r}, which is not a .safetensors file")
         try:
-            shard = _named(path, lambda path=path: _read_file(path))  # type: ignore[misc]
+            shard = _read_with_path(path, lambda path=path: _read_file(path))  # type: ignore[misc]
         except FileNotFoundError:
-            raise FileFormatError(f"the index names {home!r}, which is not there") from None
+            raise FileFormatError(f"the index names {home!r}, which does not exist") from None
         shards[home] = dict(shard)
         metadata |= shard.metadata
     for name, home in homes.items():
         if name not in shards[home]:
-            raise FileFormatError(f"the index says that {name!r} is in {home!r}, and it is not")
+            raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
     return TensorFile(index, "sharded safetensors", tensors, metadata)
 
@@ -177,26 +177,26 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
     indices = [name for name in names if name.endswith(INDEX)]
     if len(indices) > 1:
-        raise FileFormatError(f"{folder} has the indices {', '.join(indices)}; name one of them")
+        raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
-        index = path_inside(folder, indices[0], follow_symlinks)
-        return _named(index, lambda: _read_sharded(folder / indices[0], follow_symlinks))
-    if MANIFEST in names:
-        path = path_inside(folder, MANIFEST, follow_symlinks)
-        return _named(path, lambda: _read_converted(path, follow_symlinks))
+        index = resolve_inside(folder, indices[0], follow_symlinks)
+        return _read_with_path(index, lambda: _read_sharded(folder / indices[0], follow_symlinks))
+    if MANIFEST_NAME in names:
+        path = resolve_inside(folder, MANIFEST_NAME, follow_symlinks)
+        return _read_with_path(path, lambda: _read_converted(path, follow_symlinks))
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
-    files = [path_inside(folder, name, follow_symlinks) for name in known]
+    files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
-        raise FileFormatError(f"{folder} has no files of a known kind: {', '.join(SUFFIXES)}")
-    found = [_named(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
+        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)})")
+    found = [_read_with_path(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
     metadata = {key: value for each in found for key, value in each.metadata.items()}
     return TensorFile(folder, "directory", [each for file in found for each in file.values()], metadata)
 
 
 def _read_image(index: Path) -> StoredTensor:
-    return read_bank_image(index, tensor_name(index.name[: -len(INDEX_SUFFIX)]))
+    return read_bank_image(index, decode_file_name(index.name[: -len(INDEX_SUFFIX)]))
 
 
 def _read_converted(manifest: Path, follow_symlinks: bool) -> TensorFile:
-    found = read_converted(manifest.parent, read_manifest(manifest), follow_symlinks)
+    found = open_converted_tensors(manifest.parent, read_manifest(manifest), follow_symlinks)
     return TensorFile(manifest.parent, "converted", found)

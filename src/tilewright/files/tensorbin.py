@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensorbin files, read by memory map and written whole: a tensor's pages, for one device or a mesh of them.
+"""Tensorbin files, memory-mapped to read and written whole: the pages of a tensor, for one device or a mesh of them.
 
 8 bytes    size of the header, little-endian
 header     a flatbuffer (see tensorbin_header), zeros at its end up to a multiple of 64 from the start of the file
@@ -20,27 +20,33 @@ from ..atomic import replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout import round_up
+from ..layout.boxes import Box
 from ..memory import TensorSpec, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
-from .mesh import Coordinate, Topology
-from .tensorbin_header import Extent, Header, decode_header, dtype_code, encode_header
+from .mesh import Coordinate, Mesh, Topology
+from .source_file import SourceFile
+from .stored_tensor import StoredPart, StoredTensor
+from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
 
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 SIZE_BYTES = 8
 _ALIGNMENT = 64
 
 
 class Tensorbin:
-    """What a tensorbin file holds: a tensor spec, and for each device of a mesh the bytes of its pages.
+    """The content of a tensorbin file: a tensor spec, and the pages of each device of a mesh.
 
-    `shards` maps mesh coordinates to bytes; those of a file are read-only views of it, read when they are touched.
-    One array of bytes is short for one device. Without a topology, all devices hold the same.
+    Args:
+        spec: the spec of each device's part.
+        shards: bytes by mesh coordinate; one array of bytes stands for one device. Those of a file are lazy views.
+        mesh_shape: the shape of the mesh.
+        topology: how the parts make one tensor; by default all devices hold the same.
 
     >>> from tilewright.memory import to_bytes
     >>> spec = TensorSpec((2, 3), "float32", "tile")
-    >>> held = Tensorbin(spec, to_bytes([[1, 2, 3], [4, 5, 6]], spec))
-    >>> held.mesh_shape, held.pages().nbytes, held.array().tolist()
+    >>> tensorbin = Tensorbin(spec, to_bytes([[1, 2, 3], [4, 5, 6]], spec))
+    >>> tensorbin.mesh_shape, tensorbin.pages().nbytes, tensorbin.array().tolist()
     ((1, 1), 4096, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     """
 
@@ -50,53 +56,55 @@ class Tensorbin:
         self.spec = spec
         self.mesh_shape = tuple([int(n) for n in mesh_shape])
         parts = shards if isinstance(shards, Mapping) else {(0,) * len(self.mesh_shape): shards}
-        self.shards: dict[Coordinate, Bytes] = {tuple(at): self._checked(at, part) for at, part in parts.items()}
-        self.topology = self._replicated() if topology is None else topology
+        self.shards: dict[Coordinate, ByteArray] = {
+            tuple(at): self._validate_part(at, part) for at, part in parts.items()
+        }
+        self.topology = self._replicated_topology() if topology is None else topology
 
-    def _replicated(self) -> Topology:
-        """Return the topology of devices that all hold the same, or raise if they do not."""
+    def _replicated_topology(self) -> Topology:
+        """Return the topology of identical devices; raise if they differ."""
         first = next(iter(self.shards), None)
         for at, part in self.shards.items():
-            if first is not None and not _same_bytes(part, self.shards[first]):
+            if first is not None and not _are_equal_bytes(part, self.shards[first]):
                 raise LayoutError(
-                    f"devices {first} and {at} hold different bytes; give the topology that makes one tensor of them,"
-                    " such as Topology((2,), (0,), ((0, 0), (0, 1))) for two along dimension 0"
+                    f"devices {first} and {at} hold different bytes; give a topology, such as"
+                    " Topology((2,), (0,), ((0, 0), (0, 1))) for two devices along dimension 0"
                 )
         return Topology.replicated(self.shards)
 
-    def _checked(self, at: Any, part: Any) -> Bytes:
+    def _validate_part(self, at: Any, part: Any) -> ByteArray:
         if len(at) != len(self.mesh_shape) or not all(0 <= c < n for c, n in zip(at, self.mesh_shape, strict=True)):
             raise LayoutError(f"device {tuple(at)} is outside the mesh {list(self.mesh_shape)}")
-        data: Bytes = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
+        data: ByteArray = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
         if not data.flags.c_contiguous or data.nbytes != self.spec.nbytes:
             raise LayoutError(
-                f"the part of device {tuple(at)} has {data.nbytes} bytes with strides {data.strides}, and the pages of"
-                f" {self.spec} are {self.spec.nbytes} contiguous bytes"
+                f"expected {self.spec.nbytes} contiguous bytes for device {tuple(at)} ({self.spec}), got {data.nbytes}"
+                f" bytes with strides {data.strides}"
             )
         return data.reshape(-1).view(np.uint8)
 
-    def pages(self, device: Any = None) -> Bytes:
-        """Return the bytes of a device's pages, without a copy; device is needed where they differ.
+    def pages(self, device: Any = None) -> ByteArray:
+        """Return the bytes of a device's pages, without a copy; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").pages((0, 0)).tolist()
         [97, 98, 99, 100]
         """
-        if device is None and self._all_alike:
+        if device is None and self._is_replicated:
             return next(iter(self.shards.values()))
         at = None if device is None else tuple(device)
         if at is None or at not in self.shards:
-            asked = "the devices hold different parts" if at is None else f"there is no part for device {at}"
+            problem = "the devices hold different parts" if at is None else f"device {at} holds no part"
             parts = ", ".join(map(str, self.shards)) or "none"
-            raise LayoutError(f"{asked}; name one of {parts}, or gather all of them with array()")
+            raise LayoutError(f"{problem}; choose one of {parts}, or gather all with array()")
         return self.shards[at]
 
     @property
-    def _all_alike(self) -> bool:
+    def _is_replicated(self) -> bool:
         whole = all(cut is None for cut in self.topology.placements)
         return len(self.shards) == 1 or (bool(self.shards) and whole)
 
     def tensor(self, device: Any = None) -> Tensor:
-        """Return a device's part as a tensor that borrows its bytes; device is needed where they differ.
+        """Return a device's part as a tensor that borrows its bytes; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").tensor().storage_type.name
         'BORROWED_HOST'
@@ -104,21 +112,21 @@ class Tensorbin:
         return Tensor.from_pages(self.pages(device), self.spec)
 
     def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return the values of a device's part, or of the whole tensor; block formats become float32.
+        """Return the values of a device's part, or of the entire tensor; block formats become float32.
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
         >>> topology = Topology((2,), (0,), ((0, 0), (0, 1)))
-        >>> held = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
-        >>> held.array((0, 1)).tolist(), held.array().tolist()
+        >>> tensorbin = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
+        >>> tensorbin.array((0, 1)).tolist(), tensorbin.array().tolist()
         ([99, 100], [97, 98, 99, 100])
         """
-        if device is not None or self._all_alike:
+        if device is not None or self._is_replicated:
             return from_bytes(self.pages(device), self.spec, dtype)
-        self.topology.check_complete()
+        self.topology.validate_complete()
         shape = self.spec.shape.logical
         parts = (from_bytes(self.pages(at), self.spec, dtype) for at in self.topology.coordinates)
         first = next(parts)
-        whole = np.empty(self.topology.shape_of_whole(shape), first.dtype)
+        whole = np.empty(self.topology.global_shape(shape), first.dtype)
         for index, part in enumerate(chain([first], parts)):
             copy(part, whole[self.topology.window(index, shape)])
         return whole
@@ -156,55 +164,54 @@ def parse_tensorbin(data: Any) -> Tensorbin:
     TensorSpec((4,), 'uint8', 'row_major')
     """
     view = memoryview(data)
-    header, start = parse_start(view, len(view))
-    parts: Bytes = np.frombuffer(view[start:], np.uint8)
+    header, start = parse_file_start(view, len(view))
+    parts: ByteArray = np.frombuffer(view[start:], np.uint8)
     found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
     return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
 
 
-def parse_start(data: bytes | memoryview, size: int) -> tuple[Header, int]:
-    """Return the checked header of a tensorbin file of so many bytes, of which data are the first, and where it ends.
+def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHeader, int]:
+    """Return the validated header of a tensorbin file of `size` bytes that starts with `data`, and the header's end.
 
     >>> import io
     >>> file = io.BytesIO()
     >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
-    >>> parse_start(file.getvalue(), len(file.getvalue()))[0].extents
-    {(0, 0): Extent(offset=0, size=4)}
+    >>> parse_file_start(file.getvalue(), len(file.getvalue()))[0].extents
+    {(0, 0): ByteExtent(offset=0, size=4)}
     """
     view = memoryview(data)
     if len(view) < SIZE_BYTES:
         raise FileFormatError(
-            f"{len(view)} bytes are no tensorbin file: it starts with the {SIZE_BYTES} bytes of its header's size"
+            f"not a tensorbin file: {len(view)} bytes are too few for the {SIZE_BYTES}-byte header size"
         )
     header_size = int.from_bytes(view[:SIZE_BYTES], "little")
     if header_size % SIZE_BYTES or header_size > size - SIZE_BYTES:
         raise FileFormatError(
-            f"the header's size is {header_size}; it must be a multiple of {SIZE_BYTES} and at most"
-            f" {size - SIZE_BYTES}, which is what follows"
+            f"the header size is {header_size}, expected a multiple of {SIZE_BYTES} of at most {size - SIZE_BYTES}"
         )
     start = SIZE_BYTES + header_size
     try:
         header = decode_header(view[SIZE_BYTES:start])
     except FileFormatError:
         raise
-    except TilewrightError as problem:  # a shape, tile or sharding that cannot be
-        raise FileFormatError(f"the header describes no tensor: {problem}") from None
+    except TilewrightError as problem:  # an impossible shape, tile or sharding
+        raise FileFormatError(f"invalid tensor spec in the header: {problem}") from None
     if not header.spec.nbytes:
-        raise FileFormatError(f"the header describes {header.spec}, which has no bytes; no such file is written")
+        raise FileFormatError(f"the header describes {header.spec}, which is empty")
     for at, (offset, length) in header.extents.items():
         if length != header.spec.nbytes:
             raise FileFormatError(
-                f"the shard of device {at} has {length} bytes, and the pages of {header.spec} have {header.spec.nbytes}"
+                f"the shard of device {at} has {length} bytes, but {header.spec} takes {header.spec.nbytes}"
             )
         if offset + length > size - start:
             raise FileFormatError(
-                f"the shard of device {at} is {length} bytes at {offset}, and there are {size - start} bytes of data"
+                f"the shard of device {at} ends at byte {offset + length}, but there are {size - start} bytes of data"
             )
     return header, start
 
 
-def write_tensorbin(path: Any, held: Tensorbin) -> None:
-    """Write a tensorbin file; what is at path is replaced when all is written, and stays if anything fails.
+def write_tensorbin(path: Any, tensorbin: Tensorbin) -> None:
+    """Write a tensorbin file at `path`, atomically: an existing file is replaced only on success.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -213,11 +220,11 @@ def write_tensorbin(path: Any, held: Tensorbin) -> None:
     4
     """
     with replace_file(path) as file:
-        write_to(file, held)
+        write_to(file, tensorbin)
 
 
-def write_to(file: IO[bytes], held: Tensorbin) -> None:
-    """Write a tensorbin file to an open one.
+def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
+    """Write a tensorbin file to an open file.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -225,16 +232,16 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
     >>> file.getvalue()[-4:]
     b'abcd'
     """
-    dtype_code(held.spec.dtype)
-    validate_placement(held.spec)
-    if not held.spec.nbytes or not held.shards:
+    dtype_code(tensorbin.spec.dtype)
+    validate_placement(tensorbin.spec)
+    if not tensorbin.spec.nbytes or not tensorbin.shards:
         raise LayoutError(
-            f"a tensorbin file cannot be empty, and {held.spec} on {len(held.shards)} devices has no bytes"
+            f"cannot write {tensorbin.spec} on {len(tensorbin.shards)} devices to a tensorbin file: it is empty"
         )
     extents, parts, end = {}, [], 0
-    placed: dict[Any, int] = {}  # devices that share memory, or are replicas, share a place in the file
-    replicas = _replicas(held)
-    for at, part in held.shards.items():
+    placed: dict[Any, int] = {}  # offsets of parts that several devices share
+    replicas = _replicas(tensorbin)
+    for at, part in tensorbin.shards.items():
         keys = (part.ctypes.data, replicas.get(at, at))
         start = next((placed[key] for key in keys if key in placed), None)
         if start is None:
@@ -242,50 +249,106 @@ def write_to(file: IO[bytes], held: Tensorbin) -> None:
             parts.append((start - end, part))
             end = start + part.nbytes
         placed.update(dict.fromkeys(keys, start))
-        extents[at] = Extent(start, part.nbytes)
-    file.write(_start_of_file(Header(held.spec, held.mesh_shape, extents, held.topology)))
+        extents[at] = ByteExtent(start, part.nbytes)
+    file.write(_encode_header_block(TensorbinHeader(tensorbin.spec, tensorbin.mesh_shape, extents, tensorbin.topology)))
     for gap, part in parts:
         file.write(bytes(gap))
         file.write(part.data)
 
 
-def _replicas(held: Tensorbin) -> dict[Coordinate, Coordinate]:
-    """Return for each device the first one that holds the same part of the tensor; they must hold the same bytes."""
-    topology, shape = held.topology, held.spec.shape.logical
+def _replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
+    """Return, per device, the first device with the same part; raise if their bytes differ."""
+    topology, shape = tensorbin.topology, tensorbin.spec.shape.logical
     first: dict[Any, Coordinate] = {}
     found = {}
     for index, at in enumerate(topology.coordinates):
-        if at not in held.shards:
+        if at not in tensorbin.shards:
             continue
         window = tuple([(each.start, each.stop) for each in topology.window(index, shape)])
         found[at] = first.setdefault(window, at)
-        if not _same_bytes(held.shards[at], held.shards[found[at]]):
+        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[found[at]]):
             raise LayoutError(
-                f"devices {found[at]} and {at} are replicas of one part, and hold different bytes; give both the same,"
-                " or another topology"
+                f"devices {found[at]} and {at} are replicas but hold different bytes; give both the same, or another"
+                " topology"
             )
     return found
 
 
-def _same_bytes(one: Bytes, other: Bytes) -> bool:
+def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
     return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
 
 
-def start_of_file(spec: TensorSpec) -> bytes:
-    """Return all that comes before the pages of a tensor in a tensorbin file for one device.
+def encode_file_start(spec: TensorSpec) -> bytes:
+    """Return the bytes before the pages in a tensorbin file for one device.
 
-    >>> len(start_of_file(TensorSpec((60, 90), "bfloat8_b"))) % 64
+    >>> len(encode_file_start(TensorSpec((60, 90), "bfloat8_b"))) % 64
     0
     """
     dtype_code(spec.dtype)
     validate_placement(spec)
     if not spec.nbytes:
-        raise LayoutError(f"a tensorbin file cannot be empty, and {spec} has no bytes")
-    devices: dict[Coordinate, Extent] = {(0, 0): Extent(0, spec.nbytes)}
-    return _start_of_file(Header(spec, (1, 1), devices, Topology.replicated(devices)))
+        raise LayoutError(f"cannot write {spec} to a tensorbin file: it is empty")
+    devices: dict[Coordinate, ByteExtent] = {(0, 0): ByteExtent(0, spec.nbytes)}
+    return _encode_header_block(TensorbinHeader(spec, (1, 1), devices, Topology.replicated(devices)))
 
 
-def _start_of_file(header: Header) -> bytes:
+def _encode_header_block(header: TensorbinHeader) -> bytes:
     fields = encode_header(header)
     fields += bytes(-(SIZE_BYTES + len(fields)) % _ALIGNMENT)
     return len(fields).to_bytes(SIZE_BYTES, "little") + fields
+
+
+_MAX_HEADER_READ = 1 << 26  # for the header of one tensor
+
+
+def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
+    """Return the tensor of a tensorbin file; the parts of a mesh of devices make one tensor.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tilewright.files import Tensorbin, write_tensorbin
+    >>> from tilewright.memory import TensorSpec
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    ...     read_tensorbin_tensor(Path(folder, "x.tensorbin"), "x").read().tolist()
+    [97, 98, 99, 100]
+    """
+    file = SourceFile(path)
+    header, start = parse_file_start(_read_header_bytes(file), file.size)
+    try:
+        shape, parts = _device_parts(header, start)
+    except FileFormatError:
+        raise
+    except TilewrightError as problem:
+        raise FileFormatError(f"the parts of the mesh do not make a tensor: {problem}") from None
+    spec = header.spec
+    offsets = [start + each.offset for each in header.extents.values()]
+    reach = (min(offsets), max(offsets) + spec.nbytes)
+    order = tuple(range(len(shape)))
+    mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical) if len(header.extents) > 1 else None
+    return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, reach, file, spec, parts, order, mesh=mesh)
+
+
+def _read_header_bytes(file: SourceFile) -> bytes:
+    """Return the bytes up to the end of the header, no more: a directory may have hundreds of large files."""
+    size = int.from_bytes(file.read(0, min(file.size, SIZE_BYTES)), "little")
+    return file.read(0, min(file.size, SIZE_BYTES + size, _MAX_HEADER_READ))
+
+
+def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...], tuple[StoredPart, ...]]:
+    """Return the shape of the entire tensor, and its distinct parts."""
+    shape, topology, extents = header.spec.shape.logical, header.topology, header.extents
+    if not extents:
+        raise FileFormatError("the file has no shards")
+    if len(extents) == 1 or all(cut is None for cut in topology.placements):
+        first = next(iter(extents.values()))
+        return shape, (StoredPart(Box((0,) * len(shape), shape), start + first.offset),)
+    topology.validate_complete()
+    parts: dict[Box, StoredPart] = {}  # replicas are the same box again
+    for index, at in enumerate(topology.coordinates):
+        if at not in extents:
+            raise FileFormatError(f"the shard of device {at} is missing")
+        window = topology.window(index, shape)
+        box = Box.between(tuple([each.start for each in window]), tuple([each.stop for each in window]))
+        parts.setdefault(box, StoredPart(box, start + extents[at].offset))
+    return topology.global_shape(shape), tuple(parts.values())

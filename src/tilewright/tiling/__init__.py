@@ -2,14 +2,13 @@
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
 from ..layout.boxes import Box
-from .array_stream import stream
-from .compute_step import CancelledError, Step
+from .array_stream import TileSuggestion, stream, suggest_tile
 from .operands import Input, Output
 from .pipeline import Pipeline
 from .schedule import Schedule
+from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
-from .tile_size import TileSuggestion, suggest_tile
 from .tiler import Tiler
 from .trace import RunReport, Trace
 from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout

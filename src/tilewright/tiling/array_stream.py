@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stream`: an array of any size through a compute, tile by tile, with bounded memory."""
+"""`stream`: an array of any size through a compute, tile by tile, with bounded memory; `suggest_tile` for the tile."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import TransferError
-from ..files.arrays import new_array, open_array
-from .compute_step import CancelFlag, ProgressCallback
+from ..files.array_file import create_array, open_array
 from .operands import (
     Input,
     Output,
@@ -26,10 +27,166 @@ from .operands import (
 )
 from .pipeline import Pipeline
 from .store_location import shared_targets_error
-from .tile_size import DEFAULT_LIMIT, suggest_tile
-from .tiler import Extents, Margins, Tiler, as_margins
+from .tile_compute import CancelFlag, ProgressCallback
+from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 from .trace import RunReport, Trace
 from .transfers import TransferQueue
+
+DEFAULT_LIMIT = 8 << 20
+"""Bytes of buffers by default: tiles then stay near the caches of one core."""
+
+CACHED_TILE = 1 << 20
+"""Bytes up to which a tile stays in the caches between its import, its compute and its export."""
+
+SHORT_ROW = 4096
+"""Bytes of a row below which starting the row costs more than copying it."""
+
+_SCHEME_BUFFERS = {"duplex": 1, "double": 2, "simplex": 3}
+
+
+ElementSizes = tuple[list[int], list[int]]
+"""Bytes of an element of each input, and of each output."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileSuggestion:
+    """A tile and a depth, the bytes of buffers they take, and the reason.
+
+    >>> TileSuggestion((256, 256), 2, 1 << 20, "because").tile
+    (256, 256)
+    """
+
+    tile: tuple[int, ...]
+    depth: int
+    buffer_bytes: int
+    why: str
+
+
+def suggest_tile(
+    space: Extents,
+    inputs: Sequence[Any] = ("float32",),
+    outputs: Sequence[Any] = ("float32",),
+    memory_limit: int = DEFAULT_LIMIT,
+    halo: Margins = 0,
+    scheme: str = "double",
+    depth: int | None = None,
+) -> TileSuggestion:
+    """Return the output tile that fits a memory limit at the lowest cost, and the reason.
+
+    The cost counts halos, which are read twice, short rows, and tiles that exceed the caches.
+
+    Args:
+        space: the extents to cut.
+        inputs: the dtypes of the inputs.
+        outputs: the dtypes of the outputs.
+        memory_limit: the most bytes that buffers may take.
+        halo: how far an input tile extends beyond its output tile, as an augmentation of `Tiler`.
+        scheme: the buffering scheme of the pipeline.
+        depth: the depth of "buffered" and "direct".
+
+    >>> suggest_tile((4096, 4096), memory_limit=2 << 20).tile
+    (32, 4096)
+    >>> print(suggest_tile((4096, 4096), memory_limit=2 << 20, halo=8).why)
+    118 x 1024 tiles: 2081536 of 2097152 bytes for double buffering, halos add 15 % to the reads, rows of 4096 bytes
+    """
+    extents = as_extents(space, "space")
+    halos = tuple([before + after for before, after in as_margins(halo, "halo", len(extents))])
+    sizes = [np.dtype(kind).itemsize for kind in inputs], [np.dtype(kind).itemsize for kind in outputs]
+    buffers = _SCHEME_BUFFERS.get(scheme) or depth or 3
+    best: tuple[float, tuple[int, ...]] | None = None
+    for tile in _candidate_tiles(extents, halos, sizes, scheme, buffers, memory_limit):
+        cost = _transfer_cost(tile, halos, sizes)
+        if best is None or cost < best[0]:
+            best = (cost, tile)
+    if best is None:
+        least = _buffer_bytes((1,) * len(extents), halos, sizes, scheme, buffers)
+        raise TransferError(
+            f"tiles of one element with this halo take {least} bytes with {scheme} buffering, the limit is"
+            f" {memory_limit}; raise the limit, or use a scheme with fewer buffers"
+        )
+    tile = best[1]
+    nbytes = _buffer_bytes(tile, halos, sizes, scheme, buffers)
+    extra = prod((t + n) / t for t, n in zip(tile, halos, strict=True)) - 1
+    halo_text = f", halos add {extra:.0%} to the reads".replace("%", " %") if extra else ""
+    row = tile[-1] * max(*sizes[0], *sizes[1], 1)
+    why = (
+        f"{' x '.join(map(str, tile))} tiles: {nbytes} of {memory_limit} bytes for {scheme} buffering{halo_text},"
+        f" rows of {row} bytes"
+    )
+    return TileSuggestion(tile, buffers if scheme in ("buffered", "direct") else 2, nbytes, why)
+
+
+def _buffer_bytes(tile: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, buffers: int) -> int:
+    """Return the bytes of buffers that a tile takes, each rounded up to a cache line."""
+    into = [_round_to_cache_line(prod(t + n for t, n in zip(tile, halos, strict=True)) * size) for size in sizes[0]]
+    out = [_round_to_cache_line(prod(tile) * size) for size in sizes[1]]
+    if scheme in ("simplex", "direct"):
+        count = max(len(into), len(out))
+        return buffers * sum([max((*into[k : k + 1], *out[k : k + 1])) for k in range(count)])
+    return buffers * (sum(into) + sum(out))
+
+
+def _round_to_cache_line(nbytes: int) -> int:
+    return -(-nbytes // 64) * 64
+
+
+def _candidate_tiles(
+    space: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, buffers: int, limit: int
+) -> Iterator[tuple[int, ...]]:
+    """Yield, for each row width and each power-of-two share of the limit, the largest tile that fits."""
+    for width in _row_widths(space[-1]):
+        budget = limit
+        while budget:
+
+            def fits(tile: tuple[int, ...], budget: int = budget) -> bool:
+                return _buffer_bytes(tile, halos, sizes, scheme, buffers) <= budget
+
+            tile = _grow_tile(space, width, fits)
+            if tile is None:
+                break
+            yield tile
+            budget //= 2
+
+
+def _grow_tile(space: tuple[int, ...], width: int, fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...] | None:
+    """Return the largest tile of a width that fits, grown from the inner axes outwards; None if no row fits."""
+    tile = [1] * len(space)
+    tile[-1] = width
+    if not fits(tuple(tile)):
+        return None
+    for axis in reversed(range(len(space) - 1)):
+        low, high = 1, max(1, space[axis])
+        while low < high:
+            tile[axis] = (low + high + 1) // 2
+            if fits(tuple(tile)):
+                low = tile[axis]
+            else:
+                high = tile[axis] - 1
+        tiles = -(-space[axis] // low)
+        tile[axis] = max(1, -(-space[axis] // max(1, tiles)))  # the same number of tiles, without a thin last one
+    return tuple(tile)
+
+
+def _row_widths(space: int) -> Iterator[int]:
+    """Yield the full row and its halves, quarters and so on: widths that leave no thin last tile."""
+    width = max(1, space)
+    while True:
+        yield width
+        if width == 1:
+            return
+        width = -(-width // 2)
+
+
+def _transfer_cost(tile: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes) -> float:
+    """Return the relative cost per element: halos, short rows, and tiles that are small or exceed the caches."""
+    size = max(*sizes[0], *sizes[1], 1)
+    nbytes = prod(tile) * size
+    read = prod((t + n) / t for t, n in zip(tile, halos, strict=True))
+    rows = 1 + SHORT_ROW / 16 / (tile[-1] * size)
+    handling = 1 + (64 << 10) / nbytes
+    memory = 1 if nbytes <= CACHED_TILE else 1.3
+    return float(read * rows * handling * memory)
+
 
 Array = np.ndarray[Any, Any]
 
@@ -96,7 +253,7 @@ def stream(
         target_dtype = np.dtype(sources[0].dtype if dtype is None else dtype)
         function = _as_array_function(compute)
         targets = [
-            files.enter_context(new_array(item, shape, target_dtype)) if isinstance(item, (str, Path)) else item
+            files.enter_context(create_array(item, shape, target_dtype)) if isinstance(item, (str, Path)) else item
             for item in as_list(target)
         ]
         if compute is not None:

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ..errors import TransferError
-from .compute_step import CancelFlag, CancelledError, ProgressCallback, WriteGate
 from .executors import count_workers, submit_unique
 from .plan_task import (
     BatchOrigin,
     PlanEndpoints,
     SourceChangedError,
     TaskFailure,
+    TaskManifest,
     TaskOutcome,
     is_on_this_machine,
     run_batch,
     this_process,
 )
-from .task_manifest import TaskManifest
+from .tile_compute import CancelFlag, CancelledError, ProgressCallback, WriteGate
 
 if TYPE_CHECKING:
     from .tile_plan import Task, TilePlan

@@ -15,9 +15,8 @@ from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, format_of
 from ..layout.boxes import Box
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
-from .kernel_compute import COMPUTE_UNITS, compute_statements
 from .kernel_operand import MAX_LISTED_TILES, KernelOperand
-from .kernel_program import KernelProgram
+from .kernel_program import COMPUTE_UNITS, KernelProgram, compute_statements
 from .pipeline_spec import PipelineSpec
 from .tile_padding import validate_fill
 from .tiler import Tiler

@@ -20,14 +20,22 @@ import numpy as np  # noqa: F401  (for the examples)
 from ..errors import LayoutError, TransferError
 from ..layout.boxes import Box
 from ..showing import Shown
-from .array_reference import ArrayReference, ObjectReference, make_reference, validate_sendable
-from .compute_step import CancelFlag, ProgressCallback
 from .endpoints import Endpoint, chunk_shape
 from .fingerprint import UnidentifiedError, fingerprint_compute, name_compute
-from .operands import as_list, tiler_with_halo, validate_equal_shapes, validate_operand
+from .operands import (
+    ArrayReference,
+    ObjectReference,
+    as_list,
+    make_reference,
+    tiler_with_halo,
+    validate_equal_shapes,
+    validate_operand,
+    validate_sendable,
+)
 from .plan_runner import PlanRunner
+from .plan_task import TaskManifest
 from .store_location import share_bytes, validate_separate_targets
-from .task_manifest import TaskManifest
+from .tile_compute import CancelFlag, ProgressCallback
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 
 

@@ -23,11 +23,11 @@ import numpy as np
 
 from ..copying import native_library
 from ..errors import TransferError
-from .compute_step import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
 from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import TransferKind
+from .tile_compute import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
 from .trace import Trace, TraceSpan
 from .transfer_table import NO_COPIES, BufferedOperand, NativeCopies, TransferTable
 from .transfers import Transfer, raise_failures

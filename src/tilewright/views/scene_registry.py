@@ -10,7 +10,7 @@ from typing import Any
 from ..compare import Comparison, TensorComparison
 from ..copying import Plan
 from ..errors import LayoutError
-from ..files import ElementReading, Inspection, TileReading
+from ..files import DecodedTile, Inspection, StoredElement
 from ..formats import QuantizationReport
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..memory import Allocator, Device, Explanation, TensorSpec
@@ -57,7 +57,7 @@ scene_of.register(Tiler, tiler_scene)
 scene_of.register(Comparison, comparisons_scene)
 scene_of.register(TensorComparison, comparison_scene)
 scene_of.register(Inspection, inspection_scene)
-scene_of.register(TileReading, tile_scene)
+scene_of.register(DecodedTile, tile_scene)
 
 
 def _ignore_side(scene: Callable[..., Scene]) -> Callable[..., Scene]:
@@ -86,7 +86,7 @@ def _explanation_scene(subject: Explanation, **options: Any) -> Scene:
 
 
 @scene_of.register
-def _element_scene(subject: ElementReading, **options: Any) -> Scene:
+def _element_scene(subject: StoredElement, **options: Any) -> Scene:
     return _explanation_scene(subject.explanation, **options)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import LayoutError
-from ...files import Inspection, TileReading
+from ...files import DecodedTile, Inspection
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene, Span, Tracks
 
@@ -50,10 +50,10 @@ def inspection_scene(found: Inspection, *, side: int = MAX_SIDE, title: str = ""
     return Scene(title or Path(found.path).name, panels, facts)
 
 
-def tile_scene(found: TileReading, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+def tile_scene(found: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the values of one tile, its faces outlined, and the exponents of its blocks.
 
-    >>> reading = TileReading("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
+    >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
     >>> tile_scene(reading).panels[0].field("value").values
     (1.0,)
     """

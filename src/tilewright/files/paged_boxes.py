@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of a tensor in the bytes of its pages: which runs of bytes hold a box, and what spec these bytes have.
+"""Boxes of a paged tensor: which runs of bytes hold a box, and which spec those bytes have.
 
-The bytes of a box, its runs one after the other, are themselves the pages of a smaller tensor. So a box is read,
-converted and written by the same moves as a whole tensor.
+The runs of a box, one after the other, are themselves the pages of a smaller tensor. So a box is read, converted and
+written by the same copies as an entire tensor.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from ..memory import PageLayout, TensorSpec, alignment_of, padded_extents
 Runs = list[tuple[int, int]]
 
 
-def box_of(ranges: Any, shape: tuple[int, ...]) -> Box:
-    """Return the box that slices cut out of a shape; None is all of it, and dimensions left out are whole.
+def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
+    """Return slices of a shape as a box; None is the entire shape, and missing dimensions are entire.
 
-    >>> box_of((slice(2, 5),), (8, 10)), box_of(slice(3, None), (8, 10)).shape
+    >>> as_box((slice(2, 5),), (8, 10)), as_box(slice(3, None), (8, 10)).shape
     (Box(offset=(2, 0), shape=(3, 10)), (5, 10))
     """
     if isinstance(ranges, Box):
         return ranges
-    given = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
-    if len(given) > len(shape):
-        raise LayoutError(f"{len(given)} ranges are too many for the shape {list(shape)}")
+    slices = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
+    if len(slices) > len(shape):
+        raise LayoutError(f"expected at most {len(shape)} slices for shape {list(shape)}, got {len(slices)}")
     start, stop = [0] * len(shape), list(shape)
-    for d, each in enumerate(given):
-        if not isinstance(each, slice) or each.step not in (None, 1):
-            raise LayoutError(f"a box takes slices without a step, one a dimension, not {each!r}")
-        start[d], stop[d], _ = each.indices(shape[d])
+    for d, part in enumerate(slices):
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise LayoutError(f"expected slices without a step, one per dimension, got {part!r}")
+        start[d], stop[d], _ = part.indices(shape[d])
     return Box.between(tuple(start), tuple(stop))
 
 
 @dataclass(frozen=True)
 class PagedBoxes:
-    """The boxes of a tensor that are whole pages: tiles in both directions, or elements of rows.
+    """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
 
     >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
     >>> box = boxes.around(Box((40, 33), (10, 1)))
@@ -82,7 +82,7 @@ class PagedBoxes:
         return self.spec.page_bytes if tiled else int(getattr(self.spec.dtype, "itemsize", 0))
 
     def around(self, box: Box) -> Box:
-        """Return the smallest box of whole pages that holds a box.
+        """Return the smallest box of entire pages that contains a box.
 
         >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).around(Box((0, 65), (33, 5)))
         Box(offset=(0, 64), shape=(64, 6))
@@ -91,25 +91,25 @@ class PagedBoxes:
         ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
         return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
 
-    def _in_units(self, box: Box) -> tuple[list[int], list[int]]:
-        """Return where a box of whole pages starts in the grid of units, and how many it has, as stored."""
+    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
+        """Return the start and extents of a box of entire pages, in units as stored."""
         lead = len(self._grid) - len(box.offset)
         start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
         ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
         for a, b, unit, n, units in ends:
             if a % unit or (b % unit and b != n):
-                raise LayoutError(f"{box} is no box of whole pages of {self.spec}; use around(box)")
+                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use around(box)")
             start.append(a // unit)
             count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
         return start, count
 
     def runs(self, box: Box) -> Runs:
-        """Return the runs of bytes, as (offset, size), that hold a box of whole pages, in the order of its own pages.
+        """Return the runs of bytes (offset, size) of a box of entire pages, in the order of its pages.
 
         >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
         [(20, 4), (36, 4)]
         """
-        start, count = self._in_units(box)
+        start, count = self._unit_range(box)
         if not all(count):
             return []
         inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
@@ -124,13 +124,13 @@ class PagedBoxes:
         return [(int(at), size) for at in offsets.reshape(-1)]
 
     def spec_of(self, box: Box) -> TensorSpec:
-        """Return the spec of the bytes of a box of whole pages.
+        """Return the spec of the bytes of a box of entire pages.
 
         >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).spec_of(Box((96, 0), (4, 70)))
         TensorSpec((4, 70), 'bfloat8_b', 'tile')
         """
         whole = self.spec
-        _, count = self._in_units(box)
+        _, count = self._unit_range(box)
         padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
         usual = whole.tile.shape if whole.page_layout is PageLayout.TILE else (1,)
         own = padded_extents(box.shape, usual) == padded or 0 in padded

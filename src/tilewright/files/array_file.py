@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in files, opened to be sliced and never read whole: `.npy`, `.zarr`, and raw bytes of a stated shape."""
+"""Arrays in files, opened for slicing: `.npy`, `.zarr`, and raw bytes of a given shape."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ SUFFIXES = (".npy", ".zarr", *RAW_SUFFIXES)
 
 
 def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = None) -> Any:
-    """Return the array that a file holds, to be sliced; raw files need a shape and a type.
+    """Return the array of a file, to be sliced.
 
-    A type given for an `.npy` file is what its bytes mean: NumPy forgets the name of bfloat16.
+    Raw files need a `shape` and a `dtype`. A `dtype` for an `.npy` file reinterprets its elements: NumPy does not store
+    the name of bfloat16.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,70 +37,70 @@ def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = Non
     [3, 4, 5]
     """
     file = Path(path)
-    kind = None if dtype is None else scalar_dtype(dtype)
+    kind = None if dtype is None else as_scalar_dtype(dtype)
     if file.suffix == ".zarr":
-        return _zarr(file).open_array(str(file), mode="r")
+        return _import_zarr(file).open_array(str(file), mode="r")
     if not file.exists():
         raise FileNotFoundError(2, "No such file or directory", str(file))
     if file.suffix == ".npy":
         return _open_npy(file, kind)
     if file.suffix not in RAW_SUFFIXES:
-        raise FileFormatError(f"{file}: arrays end in one of {', '.join(SUFFIXES)}; give it such a name")
+        raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
     if shape is None or kind is None:
-        raise FileFormatError(f"{file}: raw bytes do not say what they are; give a shape and a dtype")
-    wanted, size = prod(shape) * kind.itemsize, SourceFile(file).size
-    if size != wanted:
-        raise FileFormatError(f"{file}: {list(shape)} of {kind} takes {wanted} bytes, but the file has {size}")
-    return _mapped(file, kind, shape)
+        raise FileFormatError(f"{file} holds raw bytes; give a shape and a dtype")
+    expected, size = prod(shape) * kind.itemsize, SourceFile(file).size
+    if size != expected:
+        raise FileFormatError(f"{file}: shape {list(shape)} of {kind} takes {expected} bytes, but the file has {size}")
+    return _map_array(file, kind, shape)
 
 
 @contextmanager
-def new_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any = None) -> Iterator[Any]:
-    """Yield an array to write into, in a file that takes its name when all went well, and is gone if not.
+def create_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any = None) -> Iterator[Any]:
+    """Yield an array to write into; the file appears when the context ends without an error, and not otherwise.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with new_array(Path(folder, "a.npy"), (2, 3), "int32") as array:
+    ...     with create_array(Path(folder, "a.npy"), (2, 3), "int32") as array:
     ...         array[...] = 7
     ...     sorted(os.listdir(folder)), int(np.load(Path(folder, "a.npy")).sum())
     (['a.npy'], 42)
     """
-    file, extents, kind = Path(path), tuple([int(n) for n in shape]), scalar_dtype(dtype)
+    file, extents, kind = Path(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
     if file.suffix not in SUFFIXES:
-        raise FileFormatError(f"{file}: arrays end in one of {', '.join(SUFFIXES)}; give it such a name")
+        raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
     if file.suffix == ".zarr":
         with replace_folder(file) as folder:
             # zarr would write chunks that are all zero as nothing, which reads the same
-            yield _zarr(file).open_array(
+            yield _import_zarr(file).open_array(
                 str(folder), mode="w", shape=extents, dtype=kind, chunks=tuple(chunks or extents)
             )
         return
     with replace_file(file) as draft:
-        array = _map_new(Path(draft.name), file.suffix, extents, kind)
+        array = _map_new_array(Path(draft.name), file.suffix, extents, kind)
         yield array
         if isinstance(array, np.memmap):
             array.flush()
 
 
-def scalar_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the NumPy type of a scalar format, or any NumPy type of plain numbers; blocks have none.
+def as_scalar_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the NumPy type of a scalar format or NumPy type; block formats have none.
 
-    >>> scalar_dtype("bf16").itemsize
+    >>> as_scalar_dtype("bf16").itemsize
     2
     """
     if isinstance(dtype, np.dtype):
         if dtype.hasobject:
-            raise FileFormatError(f"elements of type {dtype} are Python objects; an array file takes numbers")
+            raise FileFormatError(f"expected a numeric type for an array file, got {dtype}, which holds Python objects")
         return dtype
     found = format_of(dtype)
     if isinstance(found, BlockFormat):
-        raise FileFormatError(f"{found} stores blocks, not elements; an array file takes a scalar format")
+        raise FileFormatError(f"expected a scalar format for an array file, got block format {found}")
     kind: np.dtype[Any] = np.dtype(found.dtype)
     return kind
 
 
-def _map_new(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
-    """Return an array over a draft, which is empty so far."""
+def _map_new_array(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+    """Return an array mapped over a new draft file."""
     if suffix == ".npy":
         return np.lib.format.open_memmap(draft, mode="w+", dtype=kind, shape=shape)
     if prod(shape):
@@ -111,11 +112,13 @@ def _open_npy(file: Path, kind: np.dtype[Any] | None) -> Any:
     layout = read_npy_layout(file)
     dtype = layout.dtype if kind is None else kind
     if dtype.itemsize != layout.dtype.itemsize:
-        raise FileFormatError(f"{file}: its elements are {layout.dtype}, which cannot be taken for {kind}")
-    return _mapped(file, dtype, layout.shape, layout.offset, layout.fortran_order)
+        raise FileFormatError(
+            f"{file}: cannot reinterpret elements of {layout.dtype} as {kind}, which has another size"
+        )
+    return _map_array(file, dtype, layout.shape, layout.offset, layout.fortran_order)
 
 
-def _mapped(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortran_order: bool = False) -> Any:
+def _map_array(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortran_order: bool = False) -> Any:
     array, handle = map_file(str(file), dtype, tuple(shape), offset, fortran_order, writing=False)
     if handle >= 0:
         os.close(handle)
@@ -125,7 +128,7 @@ def _mapped(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortr
 def map_file(
     path: str, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, fortran_order: bool, writing: bool
 ) -> tuple[np.ndarray[Any, Any], int]:
-    """Return the array of a regular file, mapped, and a descriptor of that file; -1 if there is nothing to map.
+    """Return the mapped array of a regular file, and a descriptor of the file; -1 if the array is empty.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -145,8 +148,8 @@ def map_file(
             raise FileFormatError(f"{path} is not a regular file")
         if status.st_size < needed:
             raise FileFormatError(
-                f"{path} has {status.st_size} bytes, and {list(shape)} of {dtype} from byte {offset} on take"
-                f" {needed - offset}: it was truncated; write it again"
+                f"{path} was truncated: {list(shape)} of {dtype} needs {needed - offset} bytes from byte {offset}, but"
+                f" the file has {status.st_size}; write it again"
             )
         if needed == offset:
             return np.empty(shape, dtype, order), -1
@@ -154,7 +157,7 @@ def map_file(
         return array, os.dup(file.fileno())
 
 
-def _zarr(file: Path) -> Any:
+def _import_zarr(file: Path) -> Any:
     try:
         return import_module("zarr")
     except ModuleNotFoundError:

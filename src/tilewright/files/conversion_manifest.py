@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of converted files: each tensor's source, spec, output and hashes; and the tensors it lists.
+
+It depends only on the content: converting the same sources in the same way gives the same manifest, byte for byte,
+wherever and whenever that is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileFormatError
+from ..formats import Format
+from ..memory import TensorSpec
+from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
+from .file_names import resolve_inside
+from .npy import read_npy
+from .source_file import SourceFile
+from .spec_json import spec_from_json, spec_to_json
+from .stored_tensor import StoredTensor
+from .strict_json import expect_integer, expect_integers, expect_string, parse_json
+from .tensorbin import read_tensorbin_tensor
+
+MANIFEST_NAME = "tilewright.json"
+_VERSION = 1
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """A byte range of a file and its SHA-256; `file` has no directories.
+
+    >>> ByteRange("model.safetensors", 64, 88, "00" * 32).size
+    24
+    """
+
+    file: str
+    start: int
+    end: int
+    sha256: str
+
+    @property
+    def size(self) -> int:
+        """Return the number of bytes.
+
+        >>> ByteRange("x", 10, 12, "").size
+        2
+        """
+        return self.end - self.start
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the range as plain data.
+
+        >>> ByteRange("x", 10, 12, "").to_json()
+        {'file': 'x', 'range': [10, 12], 'sha256': ''}
+        """
+        return {"file": self.file, "range": [self.start, self.end], "sha256": self.sha256}
+
+    @classmethod
+    def from_json(cls, data: Any) -> ByteRange:
+        """Return the range of plain data.
+
+        >>> ByteRange.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32}).end
+        2
+        """
+        if not isinstance(data, dict):
+            raise FileFormatError(f"expected an object as byte range, got {repr(data)[:40]}")
+        ends = expect_integers(data.get("range"), "byte range")
+        digest = expect_string(data.get("sha256"), "a SHA-256")
+        if len(ends) != 2 or ends[0] > ends[1]:
+            raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")
+        if len(digest) != 64 or not set(digest) <= _HEX:
+            raise FileFormatError(f"expected 64 hexadecimal digits as SHA-256, got {digest[:80]!r}")
+        return cls(expect_string(data.get("file"), "a file name"), *ends, digest)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One tensor: its source, element type, spec, output, dimension order and padding value.
+
+    >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
+    >>> entry = ManifestEntry("x", ByteRange("m.npz", 64, 88, "00" * 32), "F32", TensorSpec((2, 3), "uint8"), made)
+    >>> ManifestEntry.from_json("x", entry.to_json()) == entry
+    True
+    """
+
+    name: str
+    source: ByteRange
+    kind: str
+    spec: TensorSpec
+    output: ByteRange
+    order: tuple[int, ...] | None = None
+    pad_value: float = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as plain data.
+
+        >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
+        >>> entry = ManifestEntry("x", ByteRange("m.npz", 64, 88, "00" * 32), "F32", TensorSpec((2, 3)), made)
+        >>> sorted(entry.to_json())
+        ['output', 'source', 'spec']
+        """
+        found: dict[str, Any] = {
+            "source": {**self.source.to_json(), "dtype": self.kind},
+            "spec": spec_to_json(self.spec),
+            "output": self.output.to_json(),
+        }
+        if self.order is not None:
+            found["order"] = list(self.order)
+        if self.pad_value:
+            found["pad_value"] = self.pad_value
+        return found
+
+    @classmethod
+    def from_json(cls, name: str, data: Any) -> ManifestEntry:
+        """Return the entry of plain data, or raise a `FileFormatError`.
+
+        >>> try:
+        ...     ManifestEntry.from_json("x", {"source": {}})
+        ... except FileFormatError as problem:
+        ...     print(problem)
+        entry 'x': expected a list of at most 64 integers as byte range, got None
+        """
+        try:
+            if not isinstance(data, dict):
+                raise FileFormatError(f"expected an object, got {repr(data)[:40]}")
+            source, order, pad_value = data.get("source"), data.get("order"), data.get("pad_value", 0)
+            if type(pad_value) not in (int, float):
+                raise FileFormatError(f"expected a number as pad_value, got {repr(pad_value)[:40]}")
+            return cls(
+                name,
+                ByteRange.from_json(source),
+                expect_string(source.get("dtype"), "the dtype of the source"),  # type: ignore[union-attr]
+                spec_from_json(data.get("spec")),
+                ByteRange.from_json(data.get("output")),
+                None if order is None else expect_integers(order, "the order"),
+                pad_value,
+            )
+        except FileFormatError as problem:
+            raise FileFormatError(f"entry {name!r}: {problem}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionManifest:
+    """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
+
+    >>> ConversionManifest("tensorbin", "0.0.1").to_bytes()[:40]
+    b'{"manifest": 1,\\n "tilewright": "0.0.1",\\n'
+    """
+
+    to: str
+    version: str
+    entries: Mapping[str, ManifestEntry] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Return the manifest as JSON, one line per tensor, in the order of the entries.
+
+        >>> ConversionManifest.from_bytes(ConversionManifest("npy", "0.0.1").to_bytes()) == ConversionManifest(
+        ...     "npy", "0.0.1"
+        ... )
+        True
+        """
+        lines = [f"  {json.dumps(name)}: {json.dumps(entry.to_json())}" for name, entry in self.entries.items()]
+        tensors = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
+        head = f'{{"manifest": {_VERSION},\n "tilewright": {json.dumps(self.version)},\n "to": {json.dumps(self.to)},\n'
+        return f'{head} "tensors": {tensors}}}\n'.encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes | str) -> ConversionManifest:
+        """Return the manifest of a JSON text, or raise a `FileFormatError`.
+
+        >>> try:
+        ...     ConversionManifest.from_bytes(b"{}")
+        ... except FileFormatError as problem:
+        ...     print(problem)
+        expected an integer from 0 to 1 as manifest version, got None
+        """
+        found = parse_json(data, "the manifest")
+        if not isinstance(found, dict):
+            raise FileFormatError(f"expected an object as manifest, got {repr(found)[:40]}")
+        expect_integer(found.get("manifest"), "manifest version", _VERSION)
+        tensors = found.get("tensors")
+        if not isinstance(tensors, dict):
+            raise FileFormatError("the manifest lists no tensors")
+        entries = {expect_string(name, "a name"): ManifestEntry.from_json(name, data) for name, data in tensors.items()}
+        to, version = (
+            expect_string(found.get("to"), "the kind of files"),
+            expect_string(found.get("tilewright"), "the version"),
+        )
+        return cls(to, version, entries)
+
+
+_MAX_BYTES = 100_000_000  # of a manifest
+
+
+def read_manifest(path: Any) -> ConversionManifest:
+    """Return the manifest at a path.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tilewright.json")
+    ...     _ = path.write_bytes(ConversionManifest("npy", "0.0.1").to_bytes())
+    ...     read_manifest(path).to
+    'npy'
+    """
+    file = SourceFile(path)
+    if file.size > _MAX_BYTES:
+        raise FileFormatError(f"the manifest has {file.size} bytes, more than {_MAX_BYTES}")
+    return ConversionManifest.from_bytes(file.read(0, file.size))
+
+
+def open_converted_tensors(
+    folder: Path, manifest: ConversionManifest, follow_symlinks: bool = False
+) -> list[StoredTensor]:
+    """Return the tensors that a manifest lists, from their files.
+
+    >>> open_converted_tensors(Path("nowhere"), ConversionManifest("npy", "0.0.1"))
+    []
+    """
+    found = []
+    for name, entry in manifest.entries.items():
+        path = resolve_inside(folder, entry.output.file, follow_symlinks)
+        try:
+            found.append(open_converted_tensor(path, name, entry, manifest.to))
+        except FileNotFoundError:
+            raise FileFormatError(f"the manifest lists {entry.output.file!r}, which does not exist") from None
+        except FileFormatError as problem:
+            raise FileFormatError(f"{path}: {problem}") from None
+    return found
+
+
+def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) -> StoredTensor:
+    """Return a converted tensor from its file; raise unless the file matches its manifest entry.
+
+    >>> try:
+    ...     open_converted_tensor(Path("x.zip"), "x", None, "zip")
+    ... except FileFormatError as problem:
+    ...     print(problem)
+    unknown kind of files 'zip' in the manifest; expected tensorbin, npy or banks
+    """
+    if to == "tensorbin":
+        made = read_tensorbin_tensor(path, name)
+        kept = (made.host, made.shape) == (drop_chip(entry.spec), entry.spec.shape.logical)
+    elif to == "npy":
+        made = reinterpret_format(read_npy(path, name), entry.spec.dtype)
+        kept = made.shape == entry.spec.shape.logical
+    elif to == "banks":
+        made = read_bank_image(path.with_name(path.name[: -len(IMAGE_SUFFIX)] + INDEX_SUFFIX), name)
+        kept = made.host == entry.spec
+    else:
+        raise FileFormatError(f"unknown kind of files {to!r} in the manifest; expected tensorbin, npy or banks")
+    if not kept:
+        raise FileFormatError(f"the file holds {made.host}, but the manifest says {entry.spec}")
+    return made
+
+
+def drop_chip(spec: TensorSpec) -> TensorSpec:
+    """Return a spec without its chip, which tensorbin files do not store.
+
+    >>> drop_chip(TensorSpec((4, 4), chip="n150"))
+    TensorSpec((4, 4), 'bfloat16', 'row_major')
+    """
+    return spec if spec.chip is None else spec.with_chip(None)
+
+
+def reinterpret_format(tensor: StoredTensor, element: Format) -> StoredTensor:
+    """Return a dense tensor with its elements reinterpreted as a format of the same size, such as bfloat16 for uint16.
+
+    >>> import tempfile, numpy
+    >>> from tilewright import format_of
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(Path(folder, "x.npy"), numpy.array([0x3F80], numpy.uint16))
+    ...     reinterpret_format(read_npy(Path(folder, "x.npy"), "x"), format_of("bfloat16")).read().astype(
+    ...         float
+    ...     ).tolist()
+    [1.0]
+    """
+    if tensor.format == element or tensor.host is None:
+        return tensor
+    if getattr(element, "itemsize", 0) != tensor.dtype.itemsize:
+        raise FileFormatError(f"cannot reinterpret elements of {tensor.kind} as {element}")
+    return replace(tensor, format=element, host=TensorSpec(tensor.host.shape.logical, element, "row_major"))

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoded values of a stored tensor: one tile, one element with its location, and the scales of blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, LayoutError
+from ..formats import BlockFormat
+from ..formats.packed_tiles import PackedTiles, split_tiles
+from ..memory import Explanation, PageLayout, TensorSpec, explain, from_bytes
+from ..memory.explanation import format_steps, scale_name
+from ..memory.where import validate_coordinate
+from ..showing import Shown
+from .mesh import Coordinate, Mesh
+from .stored_tensor import StoredTensor
+
+Array = np.ndarray[Any, Any]
+
+
+def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
+    """Return the scale factor of the block of every element in `box`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tilewright import to_bytes
+    >>> from tilewright.files import Tensorbin, open_tensors, write_tensorbin
+    >>> spec = TensorSpec((1, 32), "bfloat8_b")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     values = np.repeat(np.float32([3.0, 0.25]), 16).reshape(1, 32)
+    ...     write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(spec, to_bytes(values, spec)))
+    ...     read_block_scales(open_tensors(folder)["x"])[0, 15:17].tolist()
+    [2.0, 0.25]
+    """
+    return _ScaleReader(**_fields(tensor)).read(box)
+
+
+def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
+    """Return the distance to the next representable number for every element in `box`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tilewright import to_bytes
+    >>> from tilewright.files import Tensorbin, open_tensors, write_tensorbin
+    >>> spec = TensorSpec((1, 32), "bfloat8_b")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(spec, to_bytes(np.ones((1, 32), np.float32), spec)))
+    ...     float(read_step_sizes(open_tensors(folder)["x"])[0, 0])
+    0.015625
+    """
+    return _StepReader(**_fields(tensor)).read(box)
+
+
+def _fields(tensor: StoredTensor) -> dict[str, Any]:
+    return {each.name: getattr(tensor, each.name) for each in fields(tensor)}
+
+
+class _BlockPartReader(StoredTensor):
+    """A stored tensor that decodes a part of its blocks in place of values."""
+
+    def decode(self, data: Any, spec: TensorSpec) -> Array:
+        """Return a number per element of some pages, in logical order."""
+        found = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
+        plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
+        return from_bytes(found.astype(np.float32).reshape(-1).view(np.uint8), plain)
+
+    def numbers(self, parts: PackedTiles) -> Array:
+        """Return a number per element, [tiles, elements]."""
+        raise NotImplementedError
+
+
+class _ScaleReader(_BlockPartReader):
+    def numbers(self, parts: PackedTiles) -> Array:
+        return np.repeat(parts.factors(), parts.format.block, axis=1)
+
+
+class _StepReader(_BlockPartReader):
+    def numbers(self, parts: PackedTiles) -> Array:
+        return parts.steps()
+
+
+_CELL = 9  # characters per number
+_WINDOW = (32, 32)  # shown of a tensor without tiles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodedTile(Shown):
+    """One decoded tile of a tensor: its values, and for block formats the exponent of the scale of each element.
+
+    Padding elements are NaN in `values` and False in `valid`.
+
+    >>> import tempfile
+    >>> from tilewright.files import inspect
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.arange(6.0).reshape(2, 3))
+    ...     inspect(folder).tile("x", 0, 0).values[:2, :3].tolist()
+    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    """
+
+    name: str
+    format: str
+    tile: tuple[int, int]
+    start: tuple[int, ...]
+    face: tuple[int, int]
+    values: NDArray[np.float64]
+    valid: NDArray[np.bool_]
+    exponents: NDArray[np.int64] | None = None
+    transposed: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data; padding is None.
+
+        >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
+        >>> reading.to_json()["values"]
+        [[1.0]]
+        """
+        rows = zip(self.values.tolist(), self.valid.tolist(), strict=True)
+        values = [[v if ok else None for v, ok in zip(*row, strict=True)] for row in rows]
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**found, "values": values, "valid": None, "exponents": self._exponents()}
+
+    def _exponents(self) -> list[list[int]] | None:
+        return None if self.exponents is None else self.exponents.tolist()
+
+    def text(self, width: int = 80) -> str:
+        """Return the tile as text of at most `width` columns, face by face: row number, shared exponent, values.
+
+        >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 2), np.ones((1, 2)), np.ones((1, 2), bool))
+        >>> print(reading.text())
+        x: tile (0, 0) of int8, from element (0, 0)
+        <BLANKLINE>
+        face 0: rows 0 to 0, columns 0 to 1
+         0        1        1
+        """
+        at = ", ".join(map(str, self.start))
+        lines = [f"{self.name}: tile {self.tile} of {self.format}, from element ({at})"]
+        if self.exponents is not None:
+            lines.append("each line: row, shared exponent of the block, values")
+        (rows, columns), (high, wide) = self.values.shape, self.face
+        for top in range(0, rows, high):
+            for left in range(0, columns, wide):
+                number = self._face_number(top // high, left // wide)
+                lines.append(f"\nface {number}: rows {top} to {top + high - 1}, columns {left} to {left + wide - 1}")
+                lines += self._face_lines(slice(top, top + high), slice(left, left + wide), width)
+        return "\n".join(lines)
+
+    def _face_number(self, down: int, across: int) -> int:
+        """Return the index of a face in storage order."""
+        rows, columns = (int(n) for n in self.values.shape)
+        return across * (rows // self.face[0]) + down if self.transposed else down * (columns // self.face[1]) + across
+
+    def _face_lines(self, down: slice, across: slice, width: int) -> list[str]:
+        scales = None if self.exponents is None else self.exponents[down, across]
+        along_rows = scales is not None and bool((scales == scales[:, :1]).all())
+        lines = []
+        if scales is not None and not along_rows:  # blocks run down the columns
+            lines += _wrap_cells(f"{'exp':>8}", [str(each) for each in scales[0]], width)
+        for row in range(down.start, down.stop):
+            front = f"{row:>2}"
+            if self.exponents is not None:
+                front += f" {self.exponents[row, across.start] if along_rows else '':>5}"
+            valid = self.valid[row, across]
+            shown = zip(self.values[row, across], valid, strict=True)
+            cells = [_format_number(value) if ok else "." for value, ok in shown]
+            lines += _wrap_cells(front, cells, width) if valid.any() else [f"{row:>2} padding"]
+        return lines
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<DecodedTile {self.name!r}, tile {self.tile}, {self.format}>"
+
+
+def _format_number(value: float) -> str:
+    """Return a number in eight characters at most."""
+    text = f"{value:.3g}"
+    return text if len(text) < _CELL else f"{value:.1e}"
+
+
+def _wrap_cells(front: str, cells: list[str], width: int) -> list[str]:
+    """Return cells in as many lines as they need, the first one after a prefix."""
+    per_line = 16 if width >= len(front) + 16 * _CELL else 8
+    aligned = [f"{cell:>{_CELL}}" for cell in cells]
+    pieces = ["".join(aligned[k : k + per_line]) for k in range(0, len(aligned), per_line)]
+    return [front + pieces[0], *(" " * len(front) + piece for piece in pieces[1:])]
+
+
+def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
+    """Return the decoded tile at (row, column) of a tensor; a tensor without tiles is cut into 32 x 32 windows.
+
+    >>> import tempfile
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.arange(6.0).reshape(2, 3))
+    ...     int(read_tile(open_tensors(folder)["x"], 0, 0).valid.sum())
+    6
+    """
+    tiled = tensor.spec is not None and tensor.spec.page_layout is PageLayout.TILE
+    high, wide = tensor.spec.tile.shape if tensor.spec is not None and tiled else _WINDOW
+    face = tensor.spec.tile.face_shape if tensor.spec is not None and tiled else (high, 16)
+    shape = tensor.shape if len(tensor.shape) > 1 else (1, *(tensor.shape or (1,)))
+    *outer, rows, columns = shape
+    down, across = -(-rows // high), -(-columns // wide)
+    if not (0 <= row < down * prod(outer) and 0 <= column < across):
+        raise LayoutError(
+            f"tile ({row}, {column}) does not exist: {tensor.name!r} has {down * prod(outer)} x {across} tiles of"
+            f" {high} x {wide}"
+        )
+    matrix, row_in_matrix = divmod(row, down)
+    leading = [int(k) for k in np.unravel_index(matrix, outer)] if outer else []
+    top, left = row_in_matrix * high, column * wide
+    start = (*leading, top, left)
+    box = (
+        *[slice(k, k + 1) for k in leading],
+        slice(top, min(top + high, rows)),
+        slice(left, min(left + wide, columns)),
+    )[len(shape) - len(tensor.shape) :]
+    found = tensor.read(box).astype(np.float64)
+    found = found.reshape(min(high, rows - top), min(wide, columns - left))
+    values, valid = np.full((high, wide), np.nan), np.zeros((high, wide), np.bool_)
+    inside = (slice(0, found.shape[0]), slice(0, found.shape[1]))
+    values[inside], valid[inside] = found, True
+    exponents = None
+    if isinstance(tensor.format, BlockFormat):
+        factors = np.ones((high, wide))
+        factors[inside] = read_block_scales(tensor, box).reshape(found.shape)
+        exponents = np.frexp(factors)[1].astype(np.int64) - 1
+    return DecodedTile(
+        tensor.name,
+        tensor.kind if tensor.format is None else tensor.format.name,
+        (row, column),
+        start[len(shape) - len(tensor.shape) :],
+        face,
+        values,
+        valid,
+        exponents,
+        tiled and tensor.spec is not None and tensor.spec.tile.transpose,
+    )
+
+
+_MAX_NAMED_DEVICES = 8  # that are named
+
+
+@dataclass(frozen=True, slots=True)
+class StoredElement(Shown):
+    """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
+
+    On a mesh of devices, the explanation is for the part of `devices`, which all hold the element.
+
+    >>> import tempfile, numpy
+    >>> from tilewright.files import inspect
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.arange(6.0).reshape(2, 3))
+    ...     found = inspect(folder).element("x", (1, 2))
+    >>> found.value, found.offset
+    (5.0, 168)
+    """
+
+    name: str
+    path: str
+    value: float
+    offset: int
+    scale_offset: int | None
+    explanation: Explanation
+    devices: tuple[Coordinate, ...] = ()
+    mesh: Mesh | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
+        if self.mesh is not None:
+            stored |= {"mesh": self.mesh.to_json(), "devices": [list(each) for each in self.devices]}
+        return {**stored, "offset": self.offset, "scale_offset": self.scale_offset, **self.explanation.to_json()}
+
+    def steps(self) -> list[tuple[str, str]]:
+        """Return the steps from value and file offset to the location on the chip."""
+        also = scale_name(self.explanation.spec)
+        shared = "" if self.scale_offset is None else f", its {also} at byte {self.scale_offset}"
+        stored = [("value", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
+        if self.mesh is not None:
+            holders = ", ".join(map(str, self.devices[:_MAX_NAMED_DEVICES]))
+            more = (
+                f" and {len(self.devices) - _MAX_NAMED_DEVICES} others"
+                if len(self.devices) > _MAX_NAMED_DEVICES
+                else ""
+            )
+            stored.append(("device", f"{holders}{more} of a mesh of {self.mesh}"))
+        return [*stored, *self.explanation.steps()]
+
+    def __str__(self) -> str:
+        return format_steps(self.steps())
+
+
+def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | None = None) -> StoredElement:
+    """Return the element of a stored tensor at `coordinate`; `chip` is used if the tensor names none.
+
+    >>> import tempfile, numpy
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.arange(6, dtype=numpy.int16))
+    ...     print(read_element(open_tensors(folder)["x"], (5,), "wormhole_n150").explanation.where.bank)
+    0
+    """
+    placed = spec_on_chip(tensor, chip)
+    at = tuple([int(c) for c in coordinate])
+    validate_coordinate(at, tensor.shape)
+    devices, inside = ((), at) if tensor.mesh is None else tensor.mesh.locate(at)
+    too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
+    found = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip
+    value = tensor.read(tuple([slice(c, c + 1) for c in at])).reshape(-1)[0].item()
+    offset, scale_offset = _file_offsets(tensor, at)
+    return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, found, devices, tensor.mesh)
+
+
+def spec_on_chip(tensor: StoredTensor, chip: Any) -> TensorSpec:
+    """Return the spec of a stored tensor, on `chip` if it names none; row-major if the file has no spec.
+
+    >>> import tempfile, numpy
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.arange(6, dtype=numpy.int16))
+    ...     print(spec_on_chip(open_tensors(folder)["x"], "n150"))
+    [6] int16 in rows, interleaved in DRAM, wormhole_n150
+    """
+    if tensor.format is None:
+        raise FormatError(f"{tensor.name} has elements of type {tensor.kind}, which has no number format in tilewright")
+    spec = tensor.spec or TensorSpec(tensor.shape, tensor.format)
+    return spec if spec.chip is not None else spec.with_chip(chip)
+
+
+def _file_offsets(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int | None]:
+    """Return the file offsets of an element's value and of its block's scale (None for scalar formats)."""
+    host = tensor.pages.spec
+    laid = tuple([at[d] for d in tensor.order])
+    part = next(
+        each
+        for each in tensor.parts
+        if all(a <= c < b for a, c, b in zip(each.box.offset, laid, each.box.end, strict=True))
+    )
+    inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
+    page, element = divmod(host.host(*inside), host.page_elements)
+    start = page * host.page_bytes
+    if tensor.image is not None:
+        ((start, _),) = tensor.image.runs([(start, host.page_bytes)])
+    start += part.offset
+    if not isinstance(host.dtype, BlockFormat):
+        return start + element * host.dtype.itemsize, None
+    data = host.dtype.sections(host.page_elements).data_offset
+    return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block
