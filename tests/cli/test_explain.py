@@ -44,28 +44,28 @@ def test_the_way_back(run):
     ("options", "spec"),
     [
         ([], {}),
-        (["--layout", "tile", "--tile", "16x32"], {"layout": "tile", "tile": (16, 32)}),
+        (["--layout", "tile", "--tile", "16x32"], {"page_layout": "tile", "tile": (16, 32)}),
         (
             ["--dtype", "float32", "--buffer", "l1", "--chip", "p150"],
             {"dtype": "float32", "memory": "l1", "chip": "p150"},
         ),
         (
             ["--shard", "nd", "--shard-shape", "1x64x32", "--grid", "4x2", "--layout", "tile"],
-            {"layout": "tile", "memory": tw.nd_sharded((1, 64, 32), (4, 2))},
+            {"page_layout": "tile", "memory": tw.nd_sharded((1, 64, 32), (4, 2))},
         ),
         (
             ["--shard", "dims", "--shard-dims", "0", "--grid", "4x1", "--layout", "tile"],
-            {"layout": "tile", "memory": tw.sharded_across_dims([0], (4, 1))},
+            {"page_layout": "tile", "memory": tw.sharded_across_dims([0], (4, 1))},
         ),
         (
             ["--shard", "width", "--orientation", "col_major", "--layout", "tile"],
-            {"layout": "tile", "memory": tw.width_sharded((8, 8), orientation="col_major")},
+            {"page_layout": "tile", "memory": tw.width_sharded((8, 8), orientation="col_major")},
         ),
         (
             ["--shard", "height", "--grid", "0,0-3,1+5,0-5,1", "--layout", "tile"],
-            {"layout": "tile", "memory": tw.height_sharded([((0, 0), (3, 1)), ((5, 0), (5, 1))])},
+            {"page_layout": "tile", "memory": tw.height_sharded([((0, 0), (3, 1)), ((5, 0), (5, 1))])},
         ),
-        (["--transpose-tile", "--base", "4096"], {"layout": "tile", "tile": tw.Tile((32, 32), transpose=True)}),
+        (["--transpose-tile", "--base", "4096"], {"page_layout": "tile", "tile": tw.Tile((32, 32), transpose=True)}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -120,7 +120,7 @@ class StoredTensor(Shown):
     def shape(self) -> Shape:
         """Return the extents, with the padded ones beside them.
 
-        >>> StoredTensor.of(np.zeros((5, 7)), layout="tile").shape
+        >>> StoredTensor.of(np.zeros((5, 7)), page_layout="tile").shape
         Shape([5, 7], [32, 32])
         """
         return self.spec.shape
@@ -129,7 +129,7 @@ class StoredTensor(Shown):
     def padded_shape(self) -> tuple[int, ...]:
         """Return the extents with padding.
 
-        >>> StoredTensor.of(np.zeros((5, 7)), layout="tile").padded_shape
+        >>> StoredTensor.of(np.zeros((5, 7)), page_layout="tile").padded_shape
         (32, 32)
         """
         return self.spec.padded_shape
@@ -156,7 +156,7 @@ class StoredTensor(Shown):
     def tile(self) -> Tile:
         """Return the tile; the usual one where pages are rows.
 
-        >>> StoredTensor.of(np.zeros((5, 7)), layout="tile", tile=(16, 32)).tile
+        >>> StoredTensor.of(np.zeros((5, 7)), page_layout="tile", tile=(16, 32)).tile
         Tile((16, 32))
         """
         return self.spec.tile

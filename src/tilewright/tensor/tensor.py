@@ -27,12 +27,12 @@ class Tensor(StoredTensor):
     an untilize; `tilewright.memory` says the same beforehand, from specs alone. NumPy and DLPack see the logical
     values; `raw` are the bytes of the pages.
 
-    >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", layout="tile")
+    >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", page_layout="tile")
     >>> x.shape, x.padded_shape, x.nbytes
     (Shape([2, 3], [32, 32]), (32, 32), 2048)
     >>> y = x.reshape((3, 2))
     >>> print(y.made_by)
-    UNTILIZE: [3[32], 2[32]]: elements leave their tiles
+    UNTILIZE: [3[32], 2[32]]: elements are taken out of their tiles
     >>> np.asarray(y).astype(int).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """

@@ -13,6 +13,7 @@ from ..memory.cores import CoreLike, CoresLike, grid_extents
 def corerange_to_cores(cores: CoresLike, max_cores: int | None = None, row_wise: bool = False) -> list[CoreCoord]:
     """Return the cores of a set, row by row (`row_wise`) or column by column in each range; at most `max_cores`.
 
+    >>> from tilewright import CoreRange
     >>> [tuple(core) for core in corerange_to_cores(CoreRange((0, 0), (1, 1)), row_wise=True)]
     [(0, 0), (1, 0), (0, 1), (1, 1)]
     """

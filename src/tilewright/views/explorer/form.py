@@ -155,7 +155,7 @@ def spec_arguments(words: FormFields) -> dict[str, Any]:
     found: dict[str, Any] = {
         "shape": shape,
         "dtype": _attribute_errors("dtype", lambda: format_of(words.get("dtype") or "bfloat16")),
-        "layout": _attribute_errors("layout", lambda: PageLayout.of(words.get("layout") or "tile")),
+        "page_layout": _attribute_errors("layout", lambda: PageLayout.of(words.get("layout") or "tile")),
         "chip": chip,
         "memory": _parse_memory(words, chip),
     }

@@ -100,7 +100,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Sc
     Values of tensors larger than a million elements are omitted.
 
     >>> from tilewright import Tensor
-    >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", layout="tile"))
+    >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", page_layout="tile"))
     >>> scene.panels[0].field("value").values
     (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     """
