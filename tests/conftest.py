@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis profiles, chosen with HYPOTHESIS_PROFILE: "ci" (the default), "thorough", or "matrix"; what is tested."""
+"""Hypothesis profiles, chosen with HYPOTHESIS_PROFILE: "ci" (the default), "thorough" or "matrix"; and `--quick`."""
 
 import os
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -12,34 +13,60 @@ import tilewright
 # Almost every test brings a plan of its own, and compiling it takes longer than running it: workers share kernels.
 os.environ.setdefault("TILEWRIGHT_CACHE", str(Path(__file__).parents[1] / "build" / "test-kernels"))
 
-# No deadlines and no slowness check: a busy machine is not a bug.
-settings.register_profile(
-    "ci",
-    max_examples=200,
-    deadline=None,
-    derandomize=True,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "thorough",
-    max_examples=5000,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-# Every environment of `make test-matrix` runs all the tests, some of them without the native library.
-settings.register_profile(
-    "matrix",
-    max_examples=10,
-    deadline=None,
-    derandomize=True,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# Examples per law. No deadlines and no slowness check: a busy machine is not a bug.
+PROFILES = {
+    "ci": 200,
+    "thorough": 5000,
+    "matrix": 10,  # every environment of `make test-matrix` runs all tests, some without the native library
+    "quick": 20,
+}
+for name, examples in PROFILES.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        derandomize=name != "thorough",
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # There the package has to come from the environment that it was installed into, in every process that runs tests.
 INSTALLED_IN = os.environ.get("TILEWRIGHT_TESTS_OF")
 if INSTALLED_IN and not Path(tilewright.__file__).resolve().is_relative_to(Path(INSTALLED_IN).resolve()):
     raise pytest.UsageError(f"these are to be the tests of {INSTALLED_IN}, but tilewright is {tilewright.__file__}")
+
+# What `make check` leaves to `make test`: builds, browsers, clusters, kills, notebooks and scripts.
+SLOW = (
+    "cli/test_process.py", "conversion/test_executors.py", "conversion/test_real_weights.py",
+    "conversion/test_resume.py",
+    "docs/test_cluster_guide.py", "docs/test_notebooks.py", "native/test_transposes.py", "test_distribution.py",
+    "test_example_scripts.py", "test_packaging.py", "tiling/test_plan_on_dask.py", "views/test_browser.py",
+    "views/test_explorer_page.py",
+)  # fmt: skip
+CASES = 3  # of each parametrised test
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="a few cases and examples of each test, without slow files")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --quick, keep the first, middle and last case of each test."""
+    if not config.getoption("--quick"):
+        return
+    root = Path(__file__).parent
+    wanted = [item for item in items if item.path.relative_to(root).as_posix() not in SLOW]
+    chosen = []
+    for _, group in groupby(wanted, key=lambda item: item.nodeid.partition("[")[0]):
+        cases = list(group)
+        step = max(1, -(-len(cases) // CASES))
+        chosen += cases[::step]
+    deselected = set(items) - set(chosen)
+    config.hook.pytest_deselected(items=list(deselected))
+    items[:] = chosen

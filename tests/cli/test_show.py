@@ -103,7 +103,7 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
         (("4x8", "8x8"), 2, "--memory l1"),
         (("(4,8):(8,1)", "--tiles", "2x2"), 2, "expected the shape of a tensor"),
         (("4x8", "--error"), 2, "--error needs values"),
-        (("4x8", "--tiles", "2x2", "--overlap", "2"), 2, "never advances"),
+        (("4x8", "--tiles", "2x2", "--overlap", "2"), 2, "must be larger than overlap"),
         (("4x8", "--tiles", "2x2", "--pipeline", "double", "--times", "1,2"), 2, "three positive integers"),
         (("4x8:colour=red",), 2, "not a setting of a tensor"),
         (("4x8", "--at", "9,9"), 2, "outside shape"),

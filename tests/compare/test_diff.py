@@ -108,7 +108,7 @@ def test_tensors_are_matched_by_name():
     assert (found.only_a, found.only_b, found.same) == (("b",), ("c",), False)
     assert [each.name for each in found] == ["a", "x"]
     assert tw.diff({"a": np.ones(3), "b": np.ones(2)}, {"a": np.ones(3), "b": np.zeros(2)}, tensors="a*").same
-    with pytest.raises(tw.LayoutError, match="no tensor is called 'z'"):
+    with pytest.raises(tw.LayoutError, match="no tensor matches 'z'"):
         tw.diff({"a": np.ones(3)}, {"a": np.ones(3)}, tensors=["z"])
     with pytest.raises(KeyError, match="no comparison of 'z'"):
         found["z"]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.compare import moments as subject
-from tilewright.compare.moments import Moments
+from tilewright.compare import error_statistics as subject
+from tilewright.compare.error_statistics import Moments
 from tilewright.copying import native_library
 
 
@@ -73,7 +73,7 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
 )
 def test_native_sums_are_those_of_numpy(pairs):
     a, b = np.array(pairs).T.copy()
-    low, sums = subject._sums_in_bins(a, b)
-    expected_low, expected = subject._sums_in_numpy(a, b)
+    low, sums = subject._sum_bins(a, b)
+    expected_low, expected = subject._sum_bins_with_numpy(a, b)
     assert low == expected_low
     np.testing.assert_array_equal(sums, np.array(expected))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slabs and pieces cover everything once, in order, and stay within their bounds."""
+"""Slabs and row_pieces cover everything once, in order, and stay within their bounds."""
 
 from itertools import pairwise
 from math import prod
@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.compare.error_map import ErrorMap
-from tilewright.compare.slabs import pieces, slabs
+from tilewright.compare.error_statistics import ErrorMap
+from tilewright.compare.tensor_diff import row_major_slabs, row_pieces
 
 shapes = st.lists(st.integers(1, 70), max_size=4).filter(lambda shape: prod(shape) < 20_000).map(tuple)
 
@@ -17,19 +17,19 @@ shapes = st.lists(st.integers(1, 70), max_size=4).filter(lambda shape: prod(shap
 @given(shapes, st.integers(20, 5000))
 def test_slabs_are_runs_that_cover_the_shape_in_order(shape, most):
     numbers = np.arange(prod(shape)).reshape(shape)
-    seen = [numbers[box.slices].reshape(-1) for box in slabs(shape, most)]
+    seen = [numbers[box.slices].reshape(-1) for box in row_major_slabs(shape, most)]
     assert np.array_equal(np.concatenate(seen), np.arange(prod(shape)))
     assert max(map(len, seen)) <= most
 
 
 def test_an_empty_shape_has_no_slabs():
-    assert list(slabs((3, 0, 4), 10)) == []
+    assert list(row_major_slabs((3, 0, 4), 10)) == []
 
 
 @given(st.integers(0, 50), st.integers(1, 40), st.integers(1, 30), st.integers(1, 100))
 def test_pieces_are_whole_rows_or_parts_of_one(first_row, rows, width, most):
     start, count = first_row * width, rows * width
-    found = list(pieces(start, count, width, most))
+    found = list(row_pieces(start, count, width, most))
     assert found[0].start == 0
     assert found[-1].stop == count
     assert all(a.stop == b.start for a, b in pairwise(found))
@@ -43,9 +43,9 @@ def test_pieces_are_whole_rows_or_parts_of_one(first_row, rows, width, most):
 def test_the_error_map_has_the_largest_error_of_every_block(shape, most, tile):
     errors = np.random.default_rng(0).random(prod(shape))
     found = ErrorMap(shape, tile)
-    for box in slabs(shape, most, tile):
+    for box in row_major_slabs(shape, most, tile):
         start = int(np.ravel_multi_index(box.offset, shape))
-        for part in pieces(start, prod(box.shape), shape[-1]):
+        for part in row_pieces(start, prod(box.shape), shape[-1]):
             found.add(start + part.start, errors[start : start + prod(box.shape)][part])
     matrix = errors.reshape(-1, shape[-1])
     high, wide = found.block

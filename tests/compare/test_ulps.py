@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.compare.ulps import coarser, ulps_apart
+from tilewright.compare.error_statistics import coarser_format, ulp_distance
 from tilewright.formats import format_of
 
 
@@ -15,7 +15,7 @@ def test_steps_are_those_of_nextafter(value, count, kind):
     after = kind(value)
     for _ in range(count):
         after = np.nextafter(after, kind(np.inf))
-    assert ulps_apart(np.array([value], kind), np.array([after]), format_of(kind))[0] == count
+    assert ulp_distance(np.array([value], kind), np.array([after]), format_of(kind))[0] == count
 
 
 @pytest.mark.parametrize(
@@ -32,22 +32,22 @@ def test_steps_are_those_of_nextafter(value, count, kind):
     ],
 )
 def test_the_coarser_format_counts(a, b, expected):
-    assert coarser(format_of(a), format_of(b)).name == expected
+    assert coarser_format(format_of(a), format_of(b)).name == expected
 
 
 def test_values_that_are_no_numbers():
     values = np.array([np.nan, np.nan, np.inf, np.inf, 0.0])
     others = np.array([np.nan, 1.0, np.inf, -np.inf, -0.0])
-    found = ulps_apart(values, others, format_of("float64"))
+    found = ulp_distance(values, others, format_of("float64"))
     assert found[[0, 2, 4]].tolist() == [0, 0, 0]
     assert found[1] == np.inf
     assert found[3] > 1e18
-    assert ulps_apart(values, others, format_of("bfloat8_b"), np.full(5, 0.5)).tolist() == [0, np.inf, 0, np.inf, 0]
+    assert ulp_distance(values, others, format_of("bfloat8_b"), np.full(5, 0.5)).tolist() == [0, np.inf, 0, np.inf, 0]
 
 
 def test_rounding_to_the_coarser_format_hides_less_than_half_a_step():
-    assert ulps_apart(np.float32([1.001]), np.float32([1.0]), format_of("bfloat16"))[0] == 0
+    assert ulp_distance(np.float32([1.001]), np.float32([1.0]), format_of("bfloat16"))[0] == 0
 
 
 def test_integers_count_themselves():
-    assert ulps_apart(np.array([3, -4]), np.array([5, 4]), format_of("int32")).tolist() == [2, 8]
+    assert ulp_distance(np.array([3, -4]), np.array([5, 4]), format_of("int32")).tolist() == [2, 8]

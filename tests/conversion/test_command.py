@@ -88,14 +88,14 @@ def test_rules_and_what_they_miss(tmp_path, source, run):
     rules.write_text('"*" = {dtype = "bfloat8_b"}\n"norm*" = {dtype = "float32"}\n"*.wieght" = {skip = true}\n')
     code, _, err = run("convert", source, tmp_path / "out", "--rules", rules)
     assert code == 0
-    assert "note: no tensor fits the pattern '*.wieght'" in err
+    assert "note: no tensor matches the pattern '*.wieght'" in err
     made = tw.open_tensors(tmp_path / "out")
     assert made["norm.bias"].format.name == "float32"
     assert made["layer.0.weight"].format.name == "bfloat8_b"
     rules.write_text('"*" = {dtpye = "bfloat8_b"}\n')
     code, _, err = run("convert", source, tmp_path / "other", "--rules", rules)
     assert code == 2
-    assert "do you mean 'dtype'" in err
+    assert "did you mean 'dtype'" in err
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_rules_and_what_they_miss(tmp_path, source, run):
         (["SOURCE", "OUT", "--part", "x"], 2, "is not a part"),
         (["SOURCE", "OUT", "--to", "zip"], 2, "zip"),
         (["SOURCE", "OUT", "--dtype", "bfloat17"], 2, "bfloat17"),
-        (["SOURCE", "OUT", "--memory", "1KiB"], 2, "too few"),
+        (["SOURCE", "OUT", "--memory", "1KiB"], 2, "expected at least"),
         (["SOURCE", "OUT", "--memory", "much"], 2, "much"),
         (["SOURCE", "OUT", "--alignment", "32x32"], 2, "padded"),
         (["SOURCE", "OUT", "--shard", "nd", "--grid", "2x2"], 2, "shard_shape"),
         (["gone.safetensors", "OUT"], 3, "gone.safetensors: no such file"),
         (["BROKEN", "OUT"], 3, "BROKEN"),
         (["SOURCE", "OUT", "--rules", "gone.toml"], 3, "gone.toml"),
-        (["SOURCE", "FULL"], 4, "other files are there"),
+        (["SOURCE", "FULL"], 4, "contains other files"),
     ],
 )
 def test_errors_are_one_line_with_a_status(tmp_path, source, run, arguments, code, message):

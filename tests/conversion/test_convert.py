@@ -164,7 +164,7 @@ def test_scalars_and_empty_tensors(tmp_path):
     write_safetensors(tmp_path / "x.safetensors", held)
     check(tmp_path, tmp_path / "o.safetensors", tmp_path / "x.safetensors", dtype="bfloat16")
     check(tmp_path, tmp_path / "npy", tmp_path / "x.safetensors", to="npy")
-    with pytest.raises(tw.LayoutError, match="e: it has no elements"):
+    with pytest.raises(tw.LayoutError, match="e: the tensor is empty"):
         plan_conversion(tmp_path / "x.safetensors", tmp_path / "out")
     check(tmp_path, tmp_path / "out", tmp_path / "x.safetensors", rules={"e": {"skip": True}})
 
@@ -182,7 +182,7 @@ def test_integers_stay_what_they_are(tmp_path):
 
 def test_integers_that_do_not_fit_are_refused(tmp_path):
     write_safetensors(tmp_path / "x.safetensors", {"ids": np.array([1, 2**40]), "w": np.ones((4, 4), np.float32)})
-    with pytest.raises(tw.FormatError, match=f"ids holds {2**40}"):
+    with pytest.raises(tw.FormatError, match=f"ids contains {2**40}"):
         tw.convert(tmp_path / "x.safetensors", tmp_path / "out")
     assert not (tmp_path / "out" / "tilewright.json").exists()
 
@@ -252,19 +252,19 @@ def test_several_sources(tmp_path):
 def test_what_cannot_be_planned(tmp_path):
     write_safetensors(tmp_path / "x.safetensors", {f"w{k}": np.ones((40, 40), np.float32) for k in range(8)})
     source, out = tmp_path / "x.safetensors", tmp_path / "out"
-    with pytest.raises(tw.FormatError, match="no kind of output"):
+    with pytest.raises(tw.FormatError, match="unknown kind of output"):
         plan_conversion(source, out, to="zip")
-    with pytest.raises(tw.FormatError, match=r"end in \.safetensors"):
+    with pytest.raises(tw.FormatError, match=r"ends in \.safetensors"):
         plan_conversion(source, out, to="safetensors")
     with pytest.raises(tw.MemoryConfigError, match=r"(?s)8 tensors cannot be converted.*w0.*and 3 more"):
         plan_conversion(source, out, shard="height", grid=[4, 1], shard_shape=[25, 40], dtype="bfloat16")
-    with pytest.raises(tw.FormatError, match="all of them are skipped"):
+    with pytest.raises(tw.FormatError, match="tensors are skipped"):
         plan_conversion(source, out, skip=True)
     with pytest.raises(tw.MemoryConfigError, match="chip"):
         plan_conversion(source, out, to="banks")
     with pytest.raises(tw.FormatError, match="float16"):
         plan_conversion(source, out, dtype="float16")
-    with pytest.raises(tw.FormatError, match="one by one"):
+    with pytest.raises(tw.FormatError, match="cannot store"):
         plan_conversion(source, out, to="npy", dtype="bfloat8_b")
     with pytest.raises(tw.LayoutError, match="transpose"):
         plan_conversion(source, out, transpose=[0, 1, 2])
@@ -277,7 +277,7 @@ def test_the_smallest_slab_must_fit(tmp_path):
         tw.convert(
             tmp_path / "x.safetensors", tmp_path / "out", "banks", layout="row_major", chip="n150", memory=LITTLE
         )
-    with pytest.raises(tw.MemoryConfigError, match="too few"):
+    with pytest.raises(tw.MemoryConfigError, match="expected at least"):
         tw.convert(tmp_path / "x.safetensors", tmp_path / "out", memory=1000)
     assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
 

@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import plan_conversion, run_plan
-from tilewright.conversion.workplace import Workplace
+from tilewright.conversion.work_folder import WorkFolder
 
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, contents, converted, started
@@ -121,7 +121,7 @@ def test_parts_of_a_file_that_was_lost(tmp_path, source, expected):
     out = tmp_path / "out.safetensors"
     plan = plan_conversion(source, out, dtype="bfloat8_b")
     run_plan(plan, part=(0, 2))
-    (Workplace(out, single=True).parts / "payload").unlink()
+    (WorkFolder(out, single=True).drafts / "payload").unlink()
     assert not run_plan(plan, part=(1, 2)).complete
     assert run_plan(plan, part=(0, 2)).complete
     assert contents(out) == expected["safetensors"]

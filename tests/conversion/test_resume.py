@@ -14,7 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright.atomic import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
-from tilewright.conversion.workplace import Workplace
+from tilewright.conversion.work_folder import WorkFolder
 
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, contents, converted, started
@@ -31,7 +31,7 @@ def options(to):
 
 def finished_tensors(out, to):
     """Return how many tensors the journal of a conversion says are done, or -1 where there is none."""
-    folder = Workplace(out, to == "safetensors").folder
+    folder = WorkFolder(out, to == "safetensors").path
     try:
         return sum(each.read_bytes().count(b"\n") for each in folder.glob("done*.jsonl")) if folder.exists() else -1
     except FileNotFoundError:  # it was there a moment ago
@@ -106,7 +106,7 @@ def test_killed_before_the_first_line_of_the_journal(tmp_path):
     whole = tmp_path / "whole" / "out"
     whole.parent.mkdir()
     tw.convert(source, whole, dtype="bfloat8_b")
-    Workplace(out, single=False).folder.mkdir(parents=True)
+    WorkFolder(out, single=False).path.mkdir(parents=True)
     first = min(whole.glob("*.tensorbin"))
     (out / first.name).write_bytes(first.read_bytes())
     tw.convert(source, out, dtype="bfloat8_b", resume=True)
@@ -168,7 +168,7 @@ def test_only_what_is_missing_is_done(tmp_path, to):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / OUTS[to]
     plan = plan_conversion(source, out, to)
     seen = interrupted(plan, 4)
-    assert not tw.conversion.previous.Previous(plan, Workplace(out, plan.single)).is_finished
+    assert not tw.conversion.existing_output.ExistingOutput(plan, WorkFolder(out, plan.single)).is_finished
     with pytest.raises(FileExistsError, match="unfinished"):
         run_plan(plan)
     if out.is_dir():
@@ -273,7 +273,7 @@ def test_a_file_of_others_is_not_resumed(tmp_path):
     before = contents(mine), contents(damaged)
     for out in (mine, damaged):
         for resume in (False, True):
-            with pytest.raises(FileExistsError, match="no conversion made"):
+            with pytest.raises(FileExistsError, match="not made by convert"):
                 tw.convert(source, out, resume=resume)
     assert (contents(mine), contents(damaged)) == before
 
@@ -283,14 +283,14 @@ def test_a_payload_that_was_harmed_is_made_again(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "o.safetensors"
     plan = plan_conversion(source, out)
     interrupted(plan, 8)
-    payload = Workplace(out, single=True).parts / "payload"
+    payload = WorkFolder(out, single=True).drafts / "payload"
     with payload.open("r+b") as file:
         file.seek(plan.items[2].slot.start + 100)
         file.write(bytes(5))
     assert run_plan(plan, resume=True).kept == 7
     assert bool(tw.verify(out, source))
     interrupted(plan_conversion(source, tmp_path / "p.safetensors"), 8)
-    os.truncate(Workplace(tmp_path / "p.safetensors", single=True).parts / "payload", 100)
+    os.truncate(WorkFolder(tmp_path / "p.safetensors", single=True).drafts / "payload", 100)
     assert tw.convert(source, tmp_path / "p.safetensors", resume=True).kept == 0
 
 
@@ -314,7 +314,7 @@ def test_nothing_is_overwritten_without_force(tmp_path):
     report = tw.verify(out, source)
     assert bool(report)
     assert report.notes == ("mine.txt is not in the manifest", "the source also has norm.bias")
-    with pytest.raises(FileExistsError, match="no directory"):
+    with pytest.raises(FileExistsError, match="not a directory"):
         tw.convert(source, out / "mine.txt", force=True)
     single = tmp_path / "x.safetensors"
     single.mkdir()
@@ -373,15 +373,15 @@ def test_a_journal_that_was_cut_off_or_spoilt(tmp_path):
     interrupted(plan_conversion(source, tmp_path / "other"), 6)
     journal = tmp_path / "other" / ".tilewright" / "done.jsonl"
     journal.write_bytes(b"zebra\n")
-    with pytest.raises(tw.FileFormatError, match="no journal"):
+    with pytest.raises(tw.FileFormatError, match="not a conversion journal"):
         tw.convert(source, tmp_path / "other", resume=True)
     assert tw.convert(source, tmp_path / "other", force=True).complete
 
 
 def test_two_processes_do_not_share_an_output(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors", tensors=3), tmp_path / "out"
-    place = Workplace(out, single=False)
-    with place.locked():
+    place = WorkFolder(out, single=False)
+    with place.lock():
         ended = converted(source, out)
         assert ended.returncode == 4
         assert "another process is converting" in ended.stderr
@@ -404,6 +404,6 @@ def test_the_journal_holds_no_stale_hash(tmp_path):
     write_safetensors(source, {"w": np.ones((64, 64), np.float32), "v": np.zeros(3, np.float32)})
     report = tw.verify(out, source)
     assert [each.name for each in report.problems] == ["w"]
-    assert "another one" in report.problems[0].problem
+    assert "has changed" in report.problems[0].problem
     assert tw.convert(source, out, resume=True).converted == 1
     assert bool(tw.verify(out, source))

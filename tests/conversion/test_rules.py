@@ -58,16 +58,16 @@ def test_toml(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("a = ", tw.FileFormatError, "no TOML"),
-        ('"*" = "bfloat16"', tw.FileFormatError, "write a pattern"),
-        ('"*" = {dtyp = "bfloat16"}', tw.FormatError, "do you mean 'dtype'"),
-        ('"*" = {zebra = 1}', tw.FormatError, "known are dtype"),
+        ("a = ", tw.FileFormatError, "not TOML"),
+        ('"*" = "bfloat16"', tw.FileFormatError, "expected settings for the pattern"),
+        ('"*" = {dtyp = "bfloat16"}', tw.FormatError, "did you mean 'dtype'"),
+        ('"*" = {zebra = 1}', tw.FormatError, "known keys: dtype"),
         ('"*" = {dtype = "bfloat17"}', tw.FormatError, "rule '\\*'.*bfloat17"),
         ('"*" = {dtype = 3}', tw.FormatError, "rule"),
         ('"*" = {layout = "diagonal"}', tw.FormatError, "rule"),
         ('"*" = {tile = [31, 32]}', tw.FormatError, "tile shape"),
         ('"*" = {skip = "no"}', tw.FormatError, "true or false"),
-        ('"*" = {shard = "diagonal"}', tw.FormatError, "shard is one of"),
+        ('"*" = {shard = "diagonal"}', tw.FormatError, "as shard, got"),
         ('"*" = {transpose = "yes"}', tw.FormatError, "transpose"),
         ('"*" = {pad_value = "x"}', tw.FormatError, "pad_value"),
         ('"*" = {chip = "abacus"}', tw.FormatError, "abacus"),
@@ -82,13 +82,13 @@ def test_wrong_rules_are_told(tmp_path, text, error, message):
 @pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "{b = " * 50_000, '"*" = {}\n' * (1 << 18)])
 def test_rules_that_cost_more_than_they_say(tmp_path, text):
     (tmp_path / "rules.toml").write_text(text)
-    with pytest.raises(tw.FileFormatError, match=r"nested too deeply|no TOML|at most"):
+    with pytest.raises(tw.FileFormatError, match=r"nested too deeply|not TOML|more than"):
         Rules.of(tmp_path / "rules.toml")
 
 
 def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "rules.toml").write_bytes(b'"\xff" = {}')
-    with pytest.raises(tw.FileFormatError, match="no TOML"):
+    with pytest.raises(tw.FileFormatError, match="not TOML"):
         Rules.of(tmp_path / "rules.toml")
 
 
@@ -97,5 +97,5 @@ def test_bytes_that_are_no_text(tmp_path):
     [("memory_layout", "shard"), ("memory_config", "shard"), ("buffer_type", "buffer"), ("core_grid", "grid")],
 )
 def test_names_of_ttnn_lead_to_ours(key, meant):
-    with pytest.raises(tw.FormatError, match=f"unknown key '{key}'; do you mean '{meant}'"):
+    with pytest.raises(tw.FormatError, match=f"unknown key '{key}' in .*; did you mean '{meant}'"):
         Rules.of(None, **{key: "height_sharded"})

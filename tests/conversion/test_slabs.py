@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slabs: they cover a tensor once, respect pages and memory, and read the source from front to back."""
+"""SlabCutter: they cover a tensor once, respect pages and memory, and read the source from front to back."""
 
 import tempfile
 from pathlib import Path
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.conversion.slabs import Slabs
-from tilewright.conversion.targets import Target
+from tilewright.conversion.conversion_slabs import SlabCutter
+from tilewright.conversion.targets import ConversionTarget
 from tilewright.files.paged_boxes import PagedBoxes
 from tilewright.memory import TensorSpec
 
@@ -25,7 +25,7 @@ def cuts(draw):
     dtype, layout = draw(st.sampled_from([("bfloat8_b", "tile"), ("uint8", "tile"), ("float32", "row_major")]))
     tile = (draw(st.sampled_from([32, 16, 1])), draw(st.sampled_from([32, 16])))
     spec = TensorSpec(tuple(shape[d] for d in order), dtype, layout, tile if layout == "tile" else None)
-    return shape, Target(spec, order), draw(st.integers(3000, 200_000)), draw(st.booleans())
+    return shape, ConversionTarget(spec, order), draw(st.integers(3000, 200_000)), draw(st.booleans())
 
 
 @settings(max_examples=60)
@@ -36,7 +36,7 @@ def test_slabs_cover_a_tensor_once(cut):
         values = np.zeros(shape, np.float16)
         np.save(Path(folder, "x.npy"), np.asfortranarray(values) if fortran else values)
         source = tw.open_tensors(Path(folder, "x.npy"))["x"]
-        slabs = Slabs(source, target, most)
+        slabs = SlabCutter(source, target, most)
         try:
             boxes = list(slabs)
         except tw.OutOfMemory:
@@ -67,7 +67,7 @@ def test_slabs_cover_a_tensor_once(cut):
 def test_wide_rows_are_cut_too(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((32, 100_000), np.float32))
     source = tw.open_tensors(tmp_path)["x"]
-    slabs = Slabs(source, Target(TensorSpec((32, 100_000), "bfloat8_b"), (0, 1)), 1 << 20)
+    slabs = SlabCutter(source, ConversionTarget(TensorSpec((32, 100_000), "bfloat8_b"), (0, 1)), 1 << 20)
     assert len(slabs) > 10
     assert all(box.shape[0] == 32 for box in slabs)
 
@@ -75,7 +75,7 @@ def test_wide_rows_are_cut_too(tmp_path):
 def test_the_smallest_slab_is_a_tile(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((64, 64), np.float32))
     source = tw.open_tensors(tmp_path)["x"]
-    target = Target(TensorSpec((64, 64), "bfloat8_b"), (0, 1))
-    assert {box.shape for box in Slabs(source, target, 32 * 32 * 4 + 1088)} == {(32, 32)}
+    target = ConversionTarget(TensorSpec((64, 64), "bfloat8_b"), (0, 1))
+    assert {box.shape for box in SlabCutter(source, target, 32 * 32 * 4 + 1088)} == {(32, 32)}
     with pytest.raises(tw.OutOfMemory, match="32 x 32"):
-        list(Slabs(source, target, 32 * 32 * 4 + 1087))
+        list(SlabCutter(source, target, 32 * 32 * 4 + 1087))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the moves should give, said in plain NumPy, and arrays whose every bit matters."""
 
+import os
 from functools import partial
 from math import prod
 
@@ -92,3 +93,9 @@ def require(engine, element):
         driver = {"native": native_engine, "opencl": opencl_engine, "cuda": cuda_engine}[name]
         if not driver.can_run(plan):
             pytest.skip(f"the {name} engine does not know {element}")
+
+
+def opencl_step(fixtures):
+    """Return of how many cases one is run: on OpenCL every case compiles a kernel, and `make test-opencl` runs all."""
+    sampled = fixtures["engine"]["engine"] == "opencl" and os.environ.get("TILEWRIGHT_TEST_OPENCL") != "all"
+    return 20 if sampled else 1

@@ -22,7 +22,19 @@ from tilewright.copying import (
 from tilewright.formats import cast, format_of
 from tilewright.layout import Layout, Swizzle, col_major, compose, row_major
 
-from .models import POISON, SCALARS, any_bits, assert_same_bits, numbers, poisoned, ragged_plan, tilized, untilized
+from ..cases import all_cases
+from .models import (
+    POISON,
+    SCALARS,
+    any_bits,
+    assert_same_bits,
+    numbers,
+    opencl_step,
+    poisoned,
+    ragged_plan,
+    tilized,
+    untilized,
+)
 
 
 def same_order(count, element="int8"):
@@ -32,16 +44,18 @@ def same_order(count, element="int8"):
 # Memory that is shared, read-only or too small.
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [
-        (slice(0, 8), slice(0, 8)),
-        (slice(0, 8), slice(7, 15)),
-        (slice(7, 15), slice(0, 8)),
-        (slice(7, None, -1), slice(7, 15)),
-        (slice(0, 16, 2), slice(3, 11)),
-    ],
-    ids=["the same", "the last byte", "the first byte", "backwards", "with steps"],
+@all_cases(
+    (
+        "source, target",
+        [
+            (slice(0, 8), slice(0, 8)),
+            (slice(0, 8), slice(7, 15)),
+            (slice(7, 15), slice(0, 8)),
+            (slice(7, None, -1), slice(7, 15)),
+            (slice(0, 16, 2), slice(3, 11)),
+        ],
+    ),
+    step=opencl_step,
 )
 def test_source_and_target_must_not_overlap(engine, source, target):
     memory = np.arange(16, dtype=np.int8)
@@ -80,8 +94,8 @@ def test_a_broadcast_array_is_not_a_target(engine):
     assert not one.any()
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "who"), [(7, 8, "source has 7"), (8, 7, "target has 7"), (0, 8, "source")]
+@all_cases(
+    ("source, target, who", [(7, 8, "source has 7"), (8, 7, "target has 7"), (0, 8, "source")]), step=opencl_step
 )
 def test_memory_must_be_as_large_as_the_placements(engine, source, target, who):
     after = np.zeros(target, dtype=np.int8)
@@ -185,7 +199,7 @@ def test_a_negative_number_of_threads_is_refused(calls):
     assert not calls
 
 
-@pytest.mark.parametrize("by_variable", [False, True])
+@all_cases(("by_variable", [False, True]))
 def test_an_unknown_engine_is_refused_and_the_known_ones_are_named(calls, monkeypatch, by_variable):
     if by_variable:
         monkeypatch.setenv("TILEWRIGHT_ENGINE", "abacus")
@@ -208,7 +222,7 @@ def test_asking_the_native_engine_for_a_format_it_lacks_names_the_format(monkeyp
         tilize(np.ones((32, 32), dtype=np.float32), dtype="mxfp4", engine="native")
 
 
-@pytest.mark.parametrize("name", ["mxfp4", "nvfp4", "mxfp8_e5m2"])
+@all_cases(("name", ["mxfp4", "nvfp4", "mxfp8_e5m2"]))
 def test_every_format_has_an_engine(name):
     array = numbers(np.random.default_rng(1), (40, 40))
     assert_same_bits(tilize(array, dtype=name), tilize(array, dtype=name, engine="reference"))
@@ -217,7 +231,7 @@ def test_every_format_has_an_engine(name):
 # Addresses.
 
 
-@pytest.mark.parametrize("element", SCALARS)
+@all_cases(("element", SCALARS), step=opencl_step)
 def test_memory_may_start_at_any_byte(engine, element):
     values = any_bits(np.random.default_rng(2), (33, 47), element)
     size = format_of(element).itemsize
@@ -236,8 +250,7 @@ def test_memory_may_start_at_any_byte(engine, element):
         assert_same_bits(back.copy(), values)
 
 
-@pytest.mark.parametrize("name", ["bfloat8_b", "bfloat4_b", "bfloat2_a"])
-@pytest.mark.parametrize("shift", [1, 2, 5, 63])
+@all_cases(("shift", [1, 2, 5, 63]), ("name", ["bfloat8_b", "bfloat4_b", "bfloat2_a"]), step=opencl_step)
 def test_blocks_may_start_at_any_byte(engine, name, shift):
     values = numbers(np.random.default_rng(3), (70, 40))
     wanted = tilize(values, dtype=name, engine="reference")
@@ -289,8 +302,11 @@ def test_places_beyond_64_bits_are_refused():
             )
 
 
-@pytest.mark.parametrize("element", [None, "float64", "bfloat8_b"])
-@pytest.mark.parametrize("shape", [(2**31, 2**31), (2**61, 1), (1, 2**62), (3, 2**30, 2**30)])
+@all_cases(
+    ("shape", [(2**31, 2**31), (2**61, 1), (1, 2**62), (3, 2**30, 2**30)]),
+    ("element", [None, "float64", "bfloat8_b"]),
+    step=opencl_step,
+)
 def test_results_that_no_memory_can_hold_are_refused(engine, shape, element):
     array = np.broadcast_to(np.int8(1), shape)
     with pytest.raises((MemoryError, ValueError, TransferError)):
@@ -319,8 +335,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("shape", [(1024, 1024), (1000, 1037), (37, 50021)])
+@all_cases(("shape", [(1024, 1024), (1000, 1037), (37, 50021)]), ("move", MOVES))
 def test_large_moves_are_the_same_on_every_engine(fast_engine, move, shape):
     if move == "swizzle" and shape != (1024, 1024):
         shape = (shape[0], 1024)
@@ -328,15 +343,14 @@ def test_large_moves_are_the_same_on_every_engine(fast_engine, move, shape):
     assert_same_bits(MOVES[move](array, **fast_engine), MOVES[move](array, engine="reference"))
 
 
-@pytest.mark.parametrize("name", ["float32", "bfloat16", "bfloat8_b", "bfloat4_b"])
-@pytest.mark.parametrize("shape", [(1024, 1024), (1000, 1037)])
+@all_cases(("shape", [(1024, 1024), (1000, 1037)]), ("name", ["float32", "bfloat16", "bfloat8_b", "bfloat4_b"]))
 def test_large_tensors_come_back_the_same_on_every_engine(fast_engine, name, shape):
     data = tilize(numbers(np.random.default_rng(7), shape), dtype=name, engine="reference")
     wanted = untilize(data, shape, dtype=name, engine="reference")
     assert_same_bits(untilize(data, shape, dtype=name, **fast_engine), wanted)
 
 
-@pytest.mark.parametrize("threads", [0, 1, 2, 3, 7, 64])
+@all_cases(("threads", [0, 1, 2, 3, 7, 64]))
 def test_any_number_of_threads_gives_the_same_bytes(threads):
     array = numbers(np.random.default_rng(8), (500, 700))
     assert_same_bits(tilize(array, threads=threads), tilized(array))

@@ -11,6 +11,7 @@ from tilewright.errors import FormatError, TransferError
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of
 from tilewright.layout import Layout
 
+from ..cases import all_cases
 from .models import poisoned
 
 
@@ -38,7 +39,7 @@ def moved(data, source, target, engine):
 PAIRS = grouped(casts.NAMED, lambda case: (case["src"], case["dst"]))
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=named)
+@all_cases(("pair", PAIRS), groups=2, name=named)
 def test_casts_are_those_of_ttnn(pair, engine):
     source, target = map(format_of, pair)
     inputs = [casts.ARRAYS[f"{case['id']}_in"].astype(source.dtype).reshape(-1) for case in PAIRS[pair]]
@@ -48,7 +49,7 @@ def test_casts_are_those_of_ttnn(pair, engine):
     assert made.tobytes() == b"".join([values.tobytes() for values in outputs])
 
 
-@pytest.mark.parametrize(("name", "into"), [("f32_to_bf16", "bfloat16"), ("f32_to_fp8", "float8_e4m3")])
+@all_cases(("name, into", [("f32_to_bf16", "bfloat16"), ("f32_to_fp8", "float8_e4m3")]), groups=2)
 def test_float32_is_rounded_as_in_ttnn(name, into, engine):
     arrays = {key: casts.ARRAYS[key] for key in casts.ARRAYS if key.startswith(name)}
     source = next(values for key, values in arrays.items() if "_in" in key).view(np.float32).reshape(-1)
@@ -66,7 +67,7 @@ KINDS = grouped(blocks.CASES, block_key)
 PACKED = grouped(blocks.CASES, lambda case: block_key(case)[:2])
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=named)
+@all_cases(("kind", KINDS), groups=2, name=named)
 def test_blocks_are_packed_as_in_ttnn(kind, engine):
     name, elements, source = kind
     values = np.concatenate([blocks.physical(case).reshape(-1) for case in KINDS[kind]])
@@ -76,7 +77,7 @@ def test_blocks_are_packed_as_in_ttnn(kind, engine):
     np.testing.assert_array_equal(made, wanted)
 
 
-@pytest.mark.parametrize("kind", PACKED, ids=named)
+@all_cases(("kind", PACKED), groups=2, name=named)
 def test_blocks_are_unpacked_as_in_ttnn(kind, engine):
     name, elements = kind
     packed = [blocks.ARRAYS[f"{case['id']}_packed"] for case in PACKED[kind]]
@@ -100,7 +101,7 @@ def test_every_recorded_case_is_replayed():
 OTHERS = [name for name in BLOCK_FORMATS if not name.startswith("bfloat")]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@all_cases(("name", OTHERS), groups=2)
 def test_blocks_that_devices_have_no_code_for_are_refused_by_name(name):
     element = format_of(name)
     assert isinstance(element, BlockFormat)

@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tilewright import row_major, within
 from tilewright.copying import Placement, copy, execute, plan_copy, relayout, tilize, untilize
 from tilewright.formats import BlockFormat, cast, format_of
 from tilewright.layout import Layout
 
+from ..cases import all_cases
 from .models import as_bytes, assert_same_bits, poisoned
 
 FOLDER = Path(__file__).parent.parent / "golden" / "ttnn"
@@ -38,7 +38,7 @@ def case_name(case):
 
 
 def for_each(cases):
-    return pytest.mark.parametrize("case", cases, ids=case_name)
+    return all_cases(("case", cases), groups=8, name=case_name)
 
 
 # Tensors made from arrays.

@@ -14,7 +14,8 @@ from tilewright.errors import LayoutError, TransferError
 from tilewright.formats import cast, format_of
 from tilewright.layout import Layout, Swizzle, col_major, compose, make_ordered_layout, row_major, within
 
-from .models import POISON, SCALARS, any_bits, as_bytes, assert_same_bits, poisoned
+from ..cases import all_cases
+from .models import POISON, SCALARS, any_bits, as_bytes, assert_same_bits, opencl_step, poisoned
 from .strategies import TARGETS, layouts, strided
 
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
@@ -71,7 +72,7 @@ def test_relayout_pads_and_crops(engine, shape, more, element, seed):
     assert_same_bits(cropped.reshape(shape), array)
 
 
-@pytest.mark.parametrize("banks", [2, 7, 8, 12])
+@all_cases(("banks", [2, 7, 8, 12]), step=opencl_step)
 def test_pages_go_round_the_banks(engine, banks):
     page, count = 16, 100
     rounds = -(-count // banks)
@@ -84,7 +85,7 @@ def test_pages_go_round_the_banks(engine, banks):
         assert out[at : at + page].tolist() == array[number].tolist()
 
 
-@pytest.mark.parametrize("base", [0, 2, 4])
+@all_cases(("base", [0, 2, 4]), step=opencl_step)
 def test_a_swizzle_exchanges_what_its_bits_say(engine, base):
     swizzle = Swizzle(3, base, 3)
     array = any_bits(np.random.default_rng(2), (64, 32), "float32")
@@ -111,8 +112,11 @@ def test_relayout_refuses_an_out_of_another_size_or_type(engine):
 # Transposes and permutations.
 
 
-@pytest.mark.parametrize("element", ["uint8", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (8, 8), (64, 64), (100, 37), (129, 255), (3, 4000)])
+@all_cases(
+    ("shape", [(1, 1), (1, 50), (50, 1), (8, 8), (64, 64), (100, 37), (129, 255), (3, 4000)]),
+    ("element", ["uint8", "bfloat16", "float32", "float64"]),
+    step=opencl_step,
+)
 def test_a_transpose_is_that_of_numpy(engine, shape, element):
     array = any_bits(np.random.default_rng(3), shape, element)
     out = poisoned(array.size, array.dtype).reshape(shape[::-1])
@@ -122,8 +126,11 @@ def test_a_transpose_is_that_of_numpy(engine, shape, element):
     assert_same_bits(flat, out.reshape(-1))
 
 
-@pytest.mark.parametrize("order", list(permutations(range(4))), ids=lambda order: "".join(map(str, order)))
-@pytest.mark.parametrize(("shape", "element"), [((3, 17, 10, 33), "float32"), ((2, 16, 5, 64), "bfloat16")])
+@all_cases(
+    ("shape, element", [((3, 17, 10, 33), "float32"), ((2, 16, 5, 64), "bfloat16")]),
+    ("order", list(permutations(range(4)))),
+    step=opencl_step,
+)
 def test_a_permutation_of_four_dimensions_is_that_of_numpy(engine, order, shape, element):
     array = any_bits(np.random.default_rng(4), shape, element)
     wanted = np.ascontiguousarray(np.transpose(array, order))
@@ -158,8 +165,7 @@ def test_copy_converts_like_cast(engine, shape, elements, seed):
     assert_same_bits(target, cast(array, elements[1]))
 
 
-@pytest.mark.parametrize("target", SCALARS)
-@pytest.mark.parametrize("source", SCALARS)
+@all_cases(("source", SCALARS), ("target", SCALARS), step=opencl_step)
 def test_every_pair_of_formats_converts_runs_of_any_length_like_cast(engine, source, target):
     array = any_bits(np.random.default_rng(5), (1000,), source)
     wanted = cast(array, target)
@@ -170,7 +176,9 @@ def test_every_pair_of_formats_converts_runs_of_any_length_like_cast(engine, sou
         assert_same_bits(out[count:], poisoned(1000 - count, wanted.dtype))
 
 
-@pytest.mark.parametrize("target", ["float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8", "uint16", "int32"])
+@all_cases(
+    ("target", ["float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8", "uint16", "int32"]), step=opencl_step
+)
 def test_numbers_near_every_edge_convert_like_cast(engine, target):
     edges = np.float32([0, 0.5, 1, 1.5, 2.5, 127.5, 240, 448, 464, 65504, 65520, 2**31, 2**32, 1e38, np.inf, np.nan])
     edges = np.concatenate([edges, np.exp2(np.arange(-149, 128, dtype=np.float32))])
@@ -180,8 +188,11 @@ def test_numbers_near_every_edge_convert_like_cast(engine, target):
     assert_same_bits(copy(array, out, **engine), cast(array, target))
 
 
-@pytest.mark.parametrize("target", [name for name in SCALARS if format_of(name).kind in ("float", "bool")])
-@pytest.mark.parametrize("source", [name for name in SCALARS if format_of(name).kind == "float"])
+@all_cases(
+    ("source", [name for name in SCALARS if format_of(name).kind == "float"]),
+    ("target", [name for name in SCALARS if format_of(name).kind in ("float", "bool")]),
+    step=opencl_step,
+)
 def test_every_nan_and_every_tiny_number_converts_like_cast(engine, source, target):
     array = any_bits(np.random.default_rng(10), (40_000,), source)
     wanted = cast(array, target)
@@ -223,7 +234,7 @@ def test_sliding_windows_may_overlap_in_the_source(engine):
     assert_same_bits(copy(windows, out, **engine), windows.copy())
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (0, 3), (1,), (1, 1, 1)])
+@all_cases(("shape", [(), (0,), (3, 0), (0, 3), (1,), (1, 1, 1)]), step=opencl_step)
 def test_small_and_empty_arrays_are_copied_too(engine, shape):
     array = any_bits(np.random.default_rng(7), shape, "int16")
     out = poisoned(prod(shape), "int16").reshape(shape)

@@ -13,12 +13,14 @@ from tilewright.copying import tiled_layout, tilize, untilize
 from tilewright.errors import FormatError, LayoutError, TransferError
 from tilewright.formats import BLOCK_FORMATS, SCALAR_FORMATS, bfloat8_b, cast, format_of
 
+from ..cases import all_cases
 from .models import (
     SCALARS,
     any_bits,
     as_bytes,
     assert_same_bits,
     numbers,
+    opencl_step,
     padded_shape,
     padding,
     poisoned,
@@ -140,8 +142,7 @@ def test_elements_are_converted_on_the_way_out(engine, data, shape, tiling, elem
     assert_same_bits(untilize(flat, shape, **tiling, out_dtype=elements[1], **engine), wanted)
 
 
-@pytest.mark.parametrize("element", SCALARS)
-@pytest.mark.parametrize("transpose", [False, True])
+@all_cases(("transpose", [False, True]), ("element", SCALARS), step=opencl_step)
 def test_every_scalar_format_is_tilized_in_the_standard_tiles(engine, element, transpose):
     rng = np.random.default_rng(3)
     array = any_bits(rng, (2, 70, 90), element)
@@ -183,7 +184,7 @@ def test_the_tiled_layout_says_where_tilize_puts_each_element(engine, shape, til
         assert flat[layout(*index)] == counted[index]
 
 
-@pytest.mark.parametrize("outer", [(), (3,), (2, 1, 4)])
+@all_cases(("outer", [(), (3,), (2, 1, 4)]), step=opencl_step)
 def test_outer_dimensions_fold_into_one_matrix_after_the_other(engine, outer):
     array = any_bits(np.random.default_rng(5), (*outer, 17, 40), "uint16")
     one_by_one = [tilize(matrix, **engine) for matrix in array.reshape(-1, 17, 40)]
@@ -203,7 +204,7 @@ def test_the_four_by_eight_example_holds_to_the_byte(engine):
         assert data[offset : offset + 2].tolist() == row
 
 
-@pytest.mark.parametrize(("row", "column"), [(0, 0), (1, 17), (15, 31), (16, 0), (31, 15), (20, 25)])
+@all_cases(("row, column", [(0, 0), (1, 17), (15, 31), (16, 0), (31, 15), (20, 25)]), step=opencl_step)
 def test_the_place_in_a_tile_of_32_is_face_then_row_then_column(engine, row, column):
     array = np.zeros((32, 32), dtype=np.int32)
     array[row, column] = 7
@@ -226,8 +227,7 @@ BLOCK_TILES = [
 ]
 
 
-@pytest.mark.parametrize(("tiling", "shape"), BLOCK_TILES)
-@pytest.mark.parametrize("name", BLOCK_FORMATS)
+@all_cases(("name", BLOCK_FORMATS), ("tiling, shape", BLOCK_TILES), step=opencl_step)
 def test_blocks_are_packed_from_the_padded_physical_order(engine, name, tiling, shape):
     require(engine, name)
     element = BLOCK_FORMATS[name]
@@ -236,8 +236,7 @@ def test_blocks_are_packed_from_the_padded_physical_order(engine, name, tiling, 
     assert_same_bits(tilize(array, **tiling, dtype=element, pad_value=0.75, **engine), wanted)
 
 
-@pytest.mark.parametrize(("tiling", "shape"), BLOCK_TILES)
-@pytest.mark.parametrize("name", BLOCK_FORMATS)
+@all_cases(("name", BLOCK_FORMATS), ("tiling, shape", BLOCK_TILES), step=opencl_step)
 def test_blocks_are_unpacked_to_logical_order(engine, name, tiling, shape):
     require(engine, name)
     element, elements = BLOCK_FORMATS[name], prod(tiling["tile"])
@@ -248,7 +247,7 @@ def test_blocks_are_unpacked_to_logical_order(engine, name, tiling, shape):
     assert_same_bits(untilize(data, shape, **tiling, dtype=element, **engine), wanted)
 
 
-@pytest.mark.parametrize("name", [name for name in BLOCK_FORMATS if name.startswith("bfloat")])
+@all_cases(("name", [name for name in BLOCK_FORMATS if name.startswith("bfloat")]), step=opencl_step)
 def test_any_bytes_can_be_unpacked(engine, name):
     require(engine, name)
     element = BLOCK_FORMATS[name]
@@ -291,7 +290,7 @@ def test_padding_belongs_to_its_block(engine):
     assert untilize(clean, 7, dtype="bfloat8_b", **engine).tolist() == array.tolist()
 
 
-@pytest.mark.parametrize("rows", range(1, 18))
+@all_cases(("rows", range(1, 18)), step=opencl_step)
 def test_a_block_that_is_partly_padding_takes_the_pad_value(engine, rows):
     array = np.full((rows, 16), 3.0, dtype=np.float32)
     data = tilize(array, tile=(32, 16), transpose=True, dtype="bfloat8_b", pad_value=5, **engine)
@@ -330,7 +329,7 @@ def test_out_may_have_any_shape_of_the_right_size(engine):
     assert_same_bits(out.reshape(-1), tilized(array))
 
 
-@pytest.mark.parametrize("element", ["float32", "bfloat16", "bfloat8_b"])
+@all_cases(("element", ["float32", "bfloat16", "bfloat8_b"]), step=opencl_step)
 def test_out_may_be_a_memory_map(engine, tmp_path, element):
     array = numbers(np.random.default_rng(2), (100, 200))
     wanted = tilize(array, dtype=element, engine="reference")
@@ -358,7 +357,7 @@ def test_untilize_writes_into_any_view_of_the_right_shape(engine):
     assert (memory == poisoned(1, "int32")).sum() == memory.size - array.size
 
 
-@pytest.mark.parametrize("element", ["float32", "bfloat8_b"])
+@all_cases(("element", ["float32", "bfloat8_b"]), step=opencl_step)
 def test_a_read_only_array_is_a_good_source(engine, element):
     array = numbers(np.random.default_rng(7), (40, 50))
     wanted = tilize(array, dtype=element, **engine)
@@ -371,16 +370,19 @@ def test_a_read_only_array_is_a_good_source(engine, element):
 # What is refused.
 
 
-@pytest.mark.parametrize(
-    "out",
-    [
-        np.zeros(1023, dtype=np.float32),
-        np.zeros(1025, dtype=np.float32),
-        np.zeros(1024, dtype=np.int32),
-        np.zeros(1024, dtype=">f4"),
-        np.zeros(2048, dtype=np.float32)[::2],
-    ],
-    ids=["too small", "too large", "other type", "other byte order", "not contiguous"],
+@all_cases(
+    (
+        "out",
+        [
+            np.zeros(1023, dtype=np.float32),
+            np.zeros(1025, dtype=np.float32),
+            np.zeros(1024, dtype=np.int32),
+            np.zeros(1024, dtype=">f4"),
+            np.zeros(2048, dtype=np.float32)[::2],
+        ],
+    ),
+    name=["too small", "too large", "other type", "other byte order", "not contiguous"],
+    step=opencl_step,
 )
 def test_a_wrong_out_is_refused_and_left_alone(engine, out):
     with pytest.raises(LayoutError, match="1024 x float32"):
@@ -423,27 +425,29 @@ def test_a_logical_array_holds_no_blocks(engine):
         untilize(np.zeros(1024, dtype=np.float32), (4, 3), out_dtype="bfloat8_b", **engine)
 
 
-@pytest.mark.parametrize(
-    "dtype", [[("a", "<i4"), ("b", "<f4")], np.complex64, "M8[s]", "S4", object], ids=lambda dtype: str(dtype)[:12]
+@all_cases(
+    ("dtype", [[("a", "<i4"), ("b", "<f4")], np.complex64, "M8[s]", "S4", object]),
+    name=lambda dtype: str(dtype)[:12],
+    step=opencl_step,
 )
 def test_what_is_not_a_number_of_ours_is_refused_by_name(engine, dtype):
     with pytest.raises(FormatError, match="expected a scalar format"):
         tilize(np.zeros((4, 4), dtype=dtype), **engine)
 
 
-@pytest.mark.parametrize("tile", [32, (32,), (32, 32, 1), (0, 32), (32, -1), "32"])
+@all_cases(("tile", [32, (32,), (32, 32, 1), (0, 32), (32, -1), "32"]), step=opencl_step)
 def test_a_tile_has_a_height_and_a_width(engine, tile):
     with pytest.raises(LayoutError, match="tile"):
         tilize(np.ones((4, 4)), tile=tile, **engine)
 
 
-@pytest.mark.parametrize(("tile", "face"), [((32, 32), (5, 16)), ((32, 32), (16, 12)), ((24, 32), (16, 16))])
+@all_cases(("tile, face", [((32, 32), (5, 16)), ((32, 32), (16, 12)), ((24, 32), (16, 16))]), step=opencl_step)
 def test_faces_divide_their_tile(engine, tile, face):
     with pytest.raises(LayoutError, match="do not divide"):
         tilize(np.ones((4, 4)), tile=tile, face=face, **engine)
 
 
-@pytest.mark.parametrize("tile", [(3, 5), (1, 8), (5, 5)])
+@all_cases(("tile", [(3, 5), (1, 8), (5, 5)]), step=opencl_step)
 def test_a_tile_of_blocks_is_a_whole_number_of_blocks(engine, tile):
     with pytest.raises(LayoutError, match="16"):
         tilize(np.ones((4, 4)), tile=tile, face=None, dtype="bfloat8_b", **engine)
@@ -457,7 +461,7 @@ def test_an_unknown_format_is_refused(engine):
 # Memory.
 
 
-@pytest.mark.parametrize("element", ["float32", "bfloat16", "bfloat8_b", "bfloat4_b"])
+@all_cases(("element", ["float32", "bfloat16", "bfloat8_b", "bfloat4_b"]), step=opencl_step)
 def test_a_large_move_needs_no_large_temporary(engine, element):
     array = np.zeros((4096, 4096), dtype=np.float32)
     assert array.nbytes == 64 * MIB

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ..cases import all_cases
 from .abi import BLOCKS, COPY, F32, LIBRARY, PACK, SCALARS, UNPACK, nest, run
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ttnn"
@@ -23,7 +24,7 @@ def vectors():
     return {name: np.load(GOLDEN / f"{name}.npz", allow_pickle=False) for name in ("bfp", "cast")}
 
 
-@pytest.mark.parametrize("item", [i for i in items("bfp") if "shape" not in i], ids=lambda i: i["id"])
+@all_cases(("item", [i for i in items("bfp") if "shape" not in i]), groups=4, name=lambda i: i["id"])
 def test_block_floats(item, vectors):
     kind = next(k for k, v in BLOCKS.items() if v == (item["bits"], item["exp"]))
     values = vectors["bfp"][item["input"]].astype(np.float32).reshape(-1)
@@ -51,7 +52,7 @@ def test_casts_to_bfloat16_and_float8(vectors):
         assert np.array_equal(got, expected.reshape(-1).view(got.dtype))
 
 
-@pytest.mark.parametrize("item", [i for i in items("cast") if "src" in i], ids=lambda i: i["id"])
+@all_cases(("item", [i for i in items("cast") if "src" in i]), groups=4, name=lambda i: i["id"])
 def test_casts(item, vectors):
     names = {d.name: i for i, d in enumerate(SCALARS)}
     src, dst = names[item["src"]], names[item["dst"]]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ..cases import all_cases
 from . import models
 from .abi import (
     BLOCKS,
@@ -280,8 +281,7 @@ def test_unpack(data):
     assert np.array_equal(got, expected)
 
 
-@pytest.mark.parametrize("src_type", range(len(SCALARS)))
-@pytest.mark.parametrize("dst_type", range(len(SCALARS)))
+@all_cases(("dst_type", range(len(SCALARS))), ("src_type", range(len(SCALARS))), groups=4)
 def test_every_conversion(src_type, dst_type):
     a, b = SCALARS[src_type], SCALARS[dst_type]
     rng = np.random.default_rng(src_type * 100 + dst_type)
@@ -310,10 +310,9 @@ def tilized(height, width, size, itemsize_to=None, to_tiles=True):
     return modes
 
 
-@pytest.mark.parametrize("past", [0, 16, 40, 3])
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
-@pytest.mark.parametrize("to_tiles", [True, False])
-@pytest.mark.parametrize("large", [False, True])
+@all_cases(
+    ("large", [False, True]), ("to_tiles", [True, False]), ("size", [1, 2, 4, 8]), ("past", [0, 16, 40, 3]), groups=4
+)
 def test_tiles(past, size, to_tiles, large):
     height, width = (96, 160) if not large else (1056, 2112 * 4 // size)
     kind = {1: 10, 2: 11, 4: 12, 8: 13}[size]
@@ -334,10 +333,13 @@ def tiles_of(data, height, width, size, to_tiles):
     return data.reshape(height // 32, width // 32, 2, 2, 16, 16, size).transpose(0, 2, 4, 1, 3, 5, 6)
 
 
-@pytest.mark.parametrize("past", [0, 16, 3])
-@pytest.mark.parametrize("to_tiles", [True, False])
-@pytest.mark.parametrize("pair", [(1, 3), (3, 1), (1, 2), (2, 1), (0, 1), (8, 4)])
-@pytest.mark.parametrize("large", [False, True])
+@all_cases(
+    ("large", [False, True]),
+    ("pair", [(1, 3), (3, 1), (1, 2), (2, 1), (0, 1), (8, 4)]),
+    ("to_tiles", [True, False]),
+    ("past", [0, 16, 3]),
+    groups=4,
+)
 def test_converting_tiles(past, to_tiles, pair, large):
     a, b = SCALARS[pair[0]], SCALARS[pair[1]]
     height, width = (64, 96) if not large else (2112, 4160 // b.itemsize // 32 * 32)
@@ -354,9 +356,12 @@ def test_converting_tiles(past, to_tiles, pair, large):
 
 
 # Larger than the threshold for streaming stores, so that heads, tails and ragged boxes of that path are seen.
-@pytest.mark.parametrize("dtype", [6, 7, 8, 9])
-@pytest.mark.parametrize("shape", [(1500, 1501), (37, 60021), (3, 700001), (60021, 37), (700001, 3), (1536, 1448)])
-@pytest.mark.parametrize("past", [0, 16, 3])
+@all_cases(
+    ("past", [0, 16, 3]),
+    ("shape", [(1500, 1501), (37, 60021), (3, 700001), (60021, 37), (700001, 3), (1536, 1448)]),
+    ("dtype", [6, 7, 8, 9]),
+    groups=4,
+)
 def test_large_transposes(dtype, shape, past):
     size = SCALARS[dtype].itemsize
     n, m = (shape[0] * 4 // size, shape[1]) if shape[0] > 100 else (shape[0], shape[1] * 4 // size)
@@ -369,10 +374,13 @@ def test_large_transposes(dtype, shape, past):
     assert (got[-GUARD:] == POISON).all()
 
 
-@pytest.mark.parametrize("axes", [(0, 2, 1, 3), (3, 2, 1, 0), (2, 0, 3, 1), (0, 3, 1, 2), (1, 0, 2, 3), (0, 2, 3, 1)])
-@pytest.mark.parametrize("shape", [(7, 61, 83, 65), (16, 128, 32, 48), (3, 5, 50021, 3)])
-@pytest.mark.parametrize("pair", [(8, 8), (1, 3), (3, 1)])
-@pytest.mark.parametrize("past", [0, 16])
+@all_cases(
+    ("past", [0, 16]),
+    ("pair", [(8, 8), (1, 3), (3, 1)]),
+    ("shape", [(7, 61, 83, 65), (16, 128, 32, 48), (3, 5, 50021, 3)]),
+    ("axes", [(0, 2, 1, 3), (3, 2, 1, 0), (2, 0, 3, 1), (0, 3, 1, 2), (1, 0, 2, 3), (0, 2, 3, 1)]),
+    groups=4,
+)
 def test_large_permutations(axes, shape, pair, past):
     a, b = SCALARS[pair[0]], SCALARS[pair[1]]
     rng = np.random.default_rng(2)
@@ -384,8 +392,7 @@ def test_large_permutations(axes, shape, pair, past):
     assert np.array_equal(result.view(np.uint8), np.ascontiguousarray(source.transpose(axes).astype(b)).view(np.uint8))
 
 
-@pytest.mark.parametrize("past", [0, 16])
-@pytest.mark.parametrize("kind", list(BLOCKS))
+@all_cases(("kind", list(BLOCKS)), ("past", [0, 16]), groups=4)
 def test_large_packing_and_back(kind, past):
     bits, _ = BLOCKS[kind]
     height, width = 2048, 4608 * 8 // bits

@@ -8,6 +8,7 @@ import pytest
 from tilewright.formats import BLOCK_FORMATS, cast
 from tilewright.formats.element_encoding import pack_codes
 
+from ..cases import all_cases
 from .abi import F32, LIBRARY, PACK, SCALARS, SCALED, UNPACK, memory, nest
 from .levels import LEVELS, at_level, run_at
 
@@ -131,7 +132,7 @@ def test_packing_out_of_order(run, kind, wanted):
     np.testing.assert_array_equal(made[0], pack_codes(codes, element.bits))
 
 
-@pytest.mark.parametrize("scalar", [BF16, F16])
+@all_cases(("scalar", [BF16, F16]), groups=4)
 def test_packing_every_number_of_sixteen_bits(run, kind, scalar):
     element = BLOCK_FORMATS[SCALED[kind]]
     every = np.arange(1 << 16, dtype=np.uint16)
@@ -143,8 +144,7 @@ def test_packing_every_number_of_sixteen_bits(run, kind, scalar):
     np.testing.assert_array_equal(made[0], pack_codes(codes, element.bits))
 
 
-@pytest.mark.parametrize("scalar", [F32, BF16, F16])
-@pytest.mark.parametrize("turned", [False, True])
+@all_cases(("turned", [False, True]), ("scalar", [F32, BF16, F16]), groups=4)
 def test_unpacking_every_code_under_every_scale(run, kind, scalar, turned):
     element, dtype = BLOCK_FORMATS[SCALED[kind]], SCALARS[scalar]
     block, size = element.block, element.block * element.bits // 8
@@ -165,8 +165,7 @@ def test_unpacking_every_code_under_every_scale(run, kind, scalar, turned):
     assert (out[-GUARD:] == POISON).all()
 
 
-@pytest.mark.parametrize("scalar", [F32, BF16, F16])
-@pytest.mark.parametrize(("past", "extra"), [(0, 0), (16, 0), (34, 9)])
+@all_cases(("past, extra", [(0, 0), (16, 0), (34, 9)]), ("scalar", [F32, BF16, F16]), groups=4)
 def test_tiles_of_faces_and_back(run, kind, scalar, past, extra):
     """Blocks of 32 are two rows of a face: halves that lie a row of the matrix apart."""
     element, dtype = BLOCK_FORMATS[SCALED[kind]], SCALARS[scalar]

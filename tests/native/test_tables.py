@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..cases import all_cases
 from . import models
 from .abi import COPY, LIBRARY, SCALARS, memory, nest
 from .levels import LEVELS, at_level, run_at
@@ -39,15 +40,13 @@ def check(tw_run, size, run, outer, order, past, gap, threads):
     assert np.array_equal(dst, expected)
 
 
-@pytest.mark.parametrize("past", [0, 4, 16, 63])
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
-@pytest.mark.parametrize("run", [1, 2, 3, 4, 8, 16, 40, 64])
+@all_cases(("run", [1, 2, 3, 4, 8, 16, 40, 64]), ("size", [1, 2, 4, 8]), ("past", [0, 4, 16, 63]), groups=4)
 def test_pieces_of_every_length(tw_run, size, run, past):
     order = np.random.default_rng(run).permutation(64)
     check(tw_run, size, run, 5, order, past, 0, 1)
 
 
-@pytest.mark.parametrize(("size", "run"), [(1, 1), (2, 8), (4, 4), (4, 16), (8, 2)])
+@all_cases(("size, run", [(1, 1), (2, 8), (4, 4), (4, 16), (8, 2)]), groups=4)
 def test_large_targets_on_several_threads(tw_run, size, run):
     order = np.random.default_rng(run).permutation(64)
     outer = (9 << 20) // (64 * run * size)  # enough to be streamed

@@ -3,22 +3,21 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
+from functools import lru_cache
 
 import numpy as np
 import pytest
 
-from .abi import COPY, LIBRARY, memory, nest, run
+from ..cases import all_cases
+from .abi import COPY, LIBRARY, memory, nest
+from .levels import LEVELS, at_level, run_at
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
 
 POISON = 0xA5
 GUARD = 131  # bytes before and after what is moved
 TYPES = {1: 10, 2: 11, 4: 12, 8: 13}
-LARGE = 9 << 20  # bytes: more than what is kept in the caches
-LEVEL = "TILEWRIGHT_CPU"
+LARGE = 9 << 20  # bytes: more than the caches hold
 
 
 def dense(shape, size, gap=0):
@@ -33,12 +32,12 @@ def dense(shape, size, gap=0):
 
 
 def check(size, modes, past=(0, 0), threads=(1, 2), tables=None):
-    """Move elements through the modes, whose strides are positive, and compare every byte of the target."""
+    """Copy elements through the modes, whose strides are positive, at every level, and compare all target bytes."""
     shape = [m[0] for m in modes]
     ends = [sum((m[0] - 1) * m[k] for m in modes) + size for k in (1, 2)]
     starts = list(zip(*tables, strict=True)) if tables else [(0, 0)]
     src = memory(ends[0] + max(s for s, _ in starts) + 2 * GUARD, past[0] - GUARD)
-    src[...] = np.random.default_rng(size).integers(0, 256, len(src), np.uint8)
+    src[...] = random_bytes(len(src))
     expected = memory(ends[1] + max(d for _, d in starts) + 2 * GUARD, past[1] - GUARD, POISON)
 
     def view(data, k, start):
@@ -46,12 +45,23 @@ def check(size, modes, past=(0, 0), threads=(1, 2), tables=None):
 
     for s, d in starts:
         view(expected, 2, int(d))[...] = view(src, 1, int(s))
-    for count in threads:
-        got = memory(len(expected), past[1] - GUARD, POISON)
-        assert (
-            run([nest(COPY, modes, TYPES[size], TYPES[size], (GUARD, GUARD, 0), tables=tables)], src, got, count) == 0
-        )
-        assert np.array_equal(got, expected)
+    copying = [nest(COPY, modes, TYPES[size], TYPES[size], (GUARD, GUARD, 0), tables=tables)]
+    got = memory(len(expected), past[1] - GUARD, POISON)
+    for level in LEVELS:
+        for count in threads:
+            got[...] = POISON
+            assert run_at(library_at(level), copying, src, got, count) == 0
+            assert np.array_equal(got, expected), f"{level}, {count} threads"
+
+
+@lru_cache(maxsize=4)
+def random_bytes(count):
+    return np.frombuffer(np.random.default_rng(count).bytes(count), np.uint8)
+
+
+@lru_cache(maxsize=len(LEVELS))
+def library_at(level):
+    return at_level(level)
 
 
 def permuted(shape, axes, size, gaps=(0, 0)):
@@ -61,48 +71,48 @@ def permuted(shape, axes, size, gaps=(0, 0)):
     return [(shape[a], source[a], t) for a, t in zip(axes, target, strict=True)]
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize("gaps", [(0, 0), (0, 1), (3, 0), (5, 7)])
-@pytest.mark.parametrize("past", [(0, 0), (16, 16), (3, 5), (0, 48)])
+@all_cases(
+    ("past", [(0, 0), (16, 16), (3, 5), (0, 48)]), ("gaps", [(0, 0), (0, 1), (3, 0), (5, 7)]), ("size", TYPES), groups=4
+)
 def test_large_matrices(size, gaps, past):
     rows = 1472 if gaps[1] == 0 else 1499
     check(size, permuted((rows, LARGE // rows // size), (1, 0), size, gaps), past)
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize(
-    "shape", [(1, 1), (9, 5), (16, 16), (64, 64), (65, 63), (300, 17), (17, 300), (128, 1), (513, 520)]
+@all_cases(
+    ("past", [(0, 0), (16, 16), (3, 5)]),
+    ("shape", [(1, 1), (9, 5), (16, 16), (64, 64), (65, 63), (300, 17), (17, 300), (128, 1), (513, 520)]),
+    ("size", TYPES),
+    groups=4,
 )
-@pytest.mark.parametrize("past", [(0, 0), (16, 16), (3, 5)])
 def test_small_matrices(size, shape, past):
     for gaps in ((0, 0), (2, 9)):
         check(size, permuted(shape, (1, 0), size, gaps), past)
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize("pitch", [4096, 8192 + 64])
+@all_cases(("pitch", [4096, 8192 + 64]), ("size", TYPES), groups=4)
 def test_rows_that_share_their_place_in_the_cache(size, pitch):
     n = pitch // size
     check(size, [(n - 7, size, pitch), (n - 3, pitch, size)], (16, 0), threads=(1,))
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize("axes", list(itertools.permutations(range(4))))
+@all_cases(("axes", list(itertools.permutations(range(4)))), ("size", TYPES), groups=4)
 def test_permutations(size, axes):
     check(size, permuted((20, 12, 9, 24), axes, size), (16, 0))
     check(size, permuted((5, 33, 6, 70), axes, size, (1, 0)), (0, 16))
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize("axes", [(3, 2, 1, 0), (1, 3, 0, 2), (1, 2, 3, 0), (0, 3, 1, 2), (2, 0, 3, 1)])
-@pytest.mark.parametrize("past", [0, 16, 24])
+@all_cases(
+    ("past", [0, 16, 24]),
+    ("axes", [(3, 2, 1, 0), (1, 3, 0, 2), (1, 2, 3, 0), (0, 3, 1, 2), (2, 0, 3, 1)]),
+    ("size", TYPES),
+    groups=4,
+)
 def test_large_permutations(size, axes, past):
     check(size, permuted((20, 48, LARGE // 20 // 48 // 96 // size, 96), axes, size), (16, past))
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize("channels", range(2, 10))
-@pytest.mark.parametrize("past", [(0, 0), (16, 24), (3, 5)])
+@all_cases(("past", [(0, 0), (16, 24), (3, 5)]), ("channels", range(2, 10)), ("size", TYPES), groups=4)
 def test_channels(size, channels, past):
     large = LARGE // 2 // channels // size + 3
     for pixels in (1, 127, 1000, large):
@@ -114,24 +124,13 @@ def test_channels(size, channels, past):
             check(size, [(n, d, s) for n, s, d in modes], past)
 
 
-@pytest.mark.parametrize("size", TYPES)
-@pytest.mark.parametrize("modes", [[(70, 1, 80), (80, 70, 1)], [(3, 1, 500), (500, 3, 1)], [(3, 500, 1), (500, 1, 3)]])
+@all_cases(
+    ("modes", [[(70, 1, 80), (80, 70, 1)], [(3, 1, 500), (500, 3, 1)], [(3, 500, 1), (500, 1, 3)]]),
+    ("size", TYPES),
+    groups=4,
+)
 def test_tables(size, modes):
     modes = [(n, s * size, d * size) for n, s, d in modes]
     bytes_each = math.prod(m[0] for m in modes) * size
     places = np.arange(5, dtype=np.int64) * (bytes_each + 8)
     check(size, modes, (0, 16), tables=(places[::-1].copy(), places))
-
-
-@pytest.mark.skipif(LEVEL in os.environ, reason="this is a run at one level")
-@pytest.mark.parametrize("level", ["avx2", "portable"])
-def test_every_instruction_set(level):
-    environment = os.environ | {LEVEL: level}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-
-
-@pytest.mark.skipif(LEVEL not in os.environ, reason="no level is asked for")
-def test_the_level_that_is_asked_for():
-    assert "avx512" not in LIBRARY.tw_cpu_features().decode()

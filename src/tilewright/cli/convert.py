@@ -22,7 +22,7 @@ from .progress import Progress
 from .spec_options import SpecOptions, spec_options
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan, ConversionReport, Event
+    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MOST_LINES = 40  # of the plan's table
@@ -190,7 +190,7 @@ def _output_errors(plan: ConversionPlan) -> Iterator[None]:
         raise CommandError(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
 
 
-def _report_progress(event: Event, bar: Progress, console: Console) -> None:
+def _report_progress(event: ProgressEvent, bar: Progress, console: Console) -> None:
     if event.kind != "bytes":
         console.print_event(event.kind, **{name: value for name, value in event.to_json().items() if name != "kind"})
     bar.update(event.bytes_done, event.bytes_total, f"{event.tensors_done}/{event.tensors_total} tensors")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How two tensors differ, whatever their formats and layouts; and what a correlation would not tell."""
 
-from .comparing import diff
-from .findings import Finding
-from .result import Comparison, Difference, TensorComparison, Tolerance
+from .comparison import Comparison, Difference, Finding, TensorComparison, Tolerance
+from .tensor_diff import diff
 
 __all__ = ["Comparison", "Difference", "Finding", "TensorComparison", "Tolerance", "diff"]

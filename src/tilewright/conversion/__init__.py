@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole checkpoints converted to tiled files: planned, in bounded memory, resumable and verifiable."""
+"""Checkpoints converted to tiled files: planned, in bounded memory, resumable and verifiable."""
 
-from .plan import ConversionPlan, plan_conversion
+from .conversion_plan import ConversionPlan, plan_conversion
+from .conversion_run import ConversionReport, ProgressEvent, convert, run_plan
 from .rules import Rules, Settings
-from .running import ConversionReport, Event, convert, run_plan
-from .verifying import Verdict, VerifyReport, verify
+from .verification import Verdict, VerifyReport, verify
 
 __all__ = [
     "ConversionPlan",
     "ConversionReport",
-    "Event",
+    "ProgressEvent",
     "Rules",
     "Settings",
     "Verdict",

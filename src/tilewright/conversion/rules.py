@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules: which tensor becomes what. Patterns with settings, in order; of each setting the last one that fits wins."""
+"""Rules: how each tensor is converted. Patterns with settings, in order; the last match of each setting wins."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_MOST_BYTES = 1 << 20
-SHARDS = ("height", "width", "block", "nd", "dims")
-_OTHER_NAMES = {  # of other libraries and functions; `memory` is near to some, and means something else to `convert`
+_MAX_BYTES = 1 << 20
+SHARD_KINDS = ("height", "width", "block", "nd", "dims")
+_FOREIGN_KEYS = {  # keys of other libraries, where the closest match would be wrong
     "memory_layout": "shard",
     "memory_config": "shard",
     "strategy": "shard",
@@ -33,12 +33,12 @@ _OTHER_NAMES = {  # of other libraries and functions; `memory` is near to some, 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a tensor is to become; what is None is not said here.
+    """How a tensor is converted; None means not set.
 
-    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` are those of the pages. `transpose` exchanges the last
-    two dimensions (true), or puts all of them in another order (a list). `shard` is "height", "width", "block", "nd"
-    or "dims", over the cores of `grid`; `buffer` is "dram" or "l1"; `memory` gives the whole config at once, in Python.
-    `skip` leaves the tensor out.
+    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` are those of the pages. `transpose` swaps the last two
+    dimensions (true), or permutes all of them (a list). `shard` is "height", "width", "block", "nd" or "dims", over the
+    cores of `grid`; `buffer` is "dram" or "l1"; `memory` is a memory config, in Python. `skip` leaves the tensor
+    out.
 
     >>> Settings(dtype="bfloat8_b", tile=(16, 32)).over(Settings(dtype="float32", skip=True))
     Settings(dtype='bfloat8_b', tile=(16, 32), skip=True)
@@ -63,28 +63,28 @@ class Settings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Settings:
-        """Return checked settings; an unknown or wrong one raises, and the message says where.
+        """Return validated settings; raise for an unknown or invalid one, with `where` in the message.
 
         >>> try:
         ...     Settings.of({"dtyp": "bfloat16"}, "rule '*'")
         ... except FormatError as problem:
         ...     print(problem)
-        rule '*' has the unknown key 'dtyp'; do you mean 'dtype'?
+        unknown key 'dtyp' in rule '*'; did you mean 'dtype'?
         """
         known = [each.name for each in fields(cls)]
         for key in given:
             if key not in known:
-                near = [_OTHER_NAMES[key]] if key in _OTHER_NAMES else get_close_matches(str(key), known, 1)
-                hint = f"do you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-                raise FormatError(f"{where} has the unknown key {key!r}; {hint}")
+                near = [_FOREIGN_KEYS[key]] if key in _FOREIGN_KEYS else get_close_matches(str(key), known, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+                raise FormatError(f"unknown key {key!r} in {where}; {hint}")
         found = cls(**given)
         try:
-            found._check()
-        except (ValueError, TypeError) as problem:  # our own errors are ValueErrors, too
+            found._validate()
+        except (ValueError, TypeError) as problem:  # including our own errors
             raise FormatError(f"{where}: {problem}") from None
         return found
 
-    def _check(self) -> None:
+    def _validate(self) -> None:
         if self.dtype is not None:
             format_of(self.dtype)
         if self.layout is not None:
@@ -95,16 +95,18 @@ class Settings:
             Chip.of(self.chip)
         for name in ("transpose_tile", "skip"):
             if not isinstance(getattr(self, name), (bool, type(None))):
-                raise FormatError(f"{name} is true or false, not {getattr(self, name)!r}")
-        if self.shard is not None and self.shard not in SHARDS:
-            raise FormatError(f"shard is one of {', '.join(SHARDS)}, not {self.shard!r}")
+                raise FormatError(f"expected true or false as {name}, got {getattr(self, name)!r}")
+        if self.shard is not None and self.shard not in SHARD_KINDS:
+            raise FormatError(f"expected one of {', '.join(SHARD_KINDS)} as shard, got {self.shard!r}")
         if not (self.transpose is None or isinstance(self.transpose, bool) or _is_order(self.transpose)):
-            raise FormatError(f"transpose is true, false, or an order such as [1, 0, 2], not {self.transpose!r}")
+            raise FormatError(
+                f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
+            )
         if self.pad_value is not None and (isinstance(self.pad_value, bool) or not _is_number(self.pad_value)):
-            raise FormatError(f"pad_value is a number, not {self.pad_value!r}")
+            raise FormatError(f"expected a number as pad_value, got {self.pad_value!r}")
 
     def over(self, others: Settings) -> Settings:
-        """Return these settings where they say something, and the others where they do not.
+        """Return these settings, with `others` where they are not set.
 
         >>> Settings(layout="tile").over(Settings(layout="row_major", dtype="int32")).layout
         'tile'
@@ -127,11 +129,11 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Patterns with settings, in order, over the settings that hold for all tensors.
+    """Patterns with settings, in order, on top of the settings for all tensors.
 
-    Patterns are those of the shell: `*`, `?` and `[...]` stand for any text (dots included), one character, and one
-    of several. Settings for all tensors have one exception: a number format for all is for floating-point tensors,
-    and leaves integers as they are unless a pattern says otherwise.
+    Patterns are those of the shell: `*`, `?` and `[...]` match any text (dots included), one character, and one of
+    several. A dtype for all tensors applies to floating-point tensors only; integers keep theirs unless a pattern
+    matches.
 
     >>> rules = Rules.of({"*norm*": {"dtype": "bfloat16"}, "*.bias": {"skip": True}}, dtype="bfloat8_b")
     >>> rules.settings("encoder.norm.bias")
@@ -143,7 +145,7 @@ class Rules:
 
     @classmethod
     def of(cls, lines: Any = None, **for_all: Any) -> Rules:
-        """Return rules from a TOML file's path, a mapping or pairs of patterns and settings, and settings for all.
+        """Return rules from a TOML file, a mapping or pairs of patterns and settings, and settings for all tensors.
 
         >>> Rules.of([("*", {"layout": "tile"})]).lines
         (('*', Settings(layout='tile')),)
@@ -158,7 +160,7 @@ class Rules:
         return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
 
     def settings(self, name: str) -> Settings:
-        """Return what the patterns say about a tensor, without what holds for all.
+        """Return the settings of the matching patterns for a tensor, without those for all tensors.
 
         >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
         'bfloat16'
@@ -170,7 +172,7 @@ class Rules:
         return found
 
     def unused(self, names: Iterable[str]) -> list[str]:
-        """Return the patterns that fit none of these names.
+        """Return the patterns that match none of these names.
 
         >>> Rules.of({"a*": {}, "*.wieght": {}}).unused(["a.weight", "b.weight"])
         ['*.wieght']
@@ -181,18 +183,18 @@ class Rules:
 
 def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
     size = Path(path).stat().st_size
-    if size > _MOST_BYTES:
-        raise FileFormatError(f"{path} has {size} bytes; rules are at most {_MOST_BYTES}")
+    if size > _MAX_BYTES:
+        raise FileFormatError(f"{path} has {size} bytes, more than {_MAX_BYTES} for rules")
     try:
         found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise FileFormatError(f"{path} is no TOML: {problem}") from None
+        raise FileFormatError(f"{path} is not TOML: {problem}") from None
     except RecursionError:
-        raise FileFormatError(f"{path} is nested too deeply; rules are patterns and their settings") from None
+        raise FileFormatError(f"{path} is nested too deeply for rules") from None
     for pattern, settings in found.items():
         if not isinstance(settings, dict):
             raise FileFormatError(
-                f'{path}: {pattern!r} is {settings!r}; write a pattern and its settings, as "*norm*" = {{dtype = '
+                f'{path}: expected settings for the pattern {pattern!r}, got {settings!r}; write "*norm*" = {{dtype = '
                 f'"bfloat16"}}'
             )
     return list(found.items())

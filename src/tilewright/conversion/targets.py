@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor becomes: from its source and its settings to a spec, an order of dimensions and a pad value."""
+"""Targets: the spec, dimension order and padding value of each converted tensor, from its source and settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..memory import Chip, PageLayout, TensorSpec, Tile
 from ..memory.placement_rules import validate_placement
 from .rules import Rules, Settings
 
-KINDS = ("tensorbin", "safetensors", "banks", "npy")
+OUTPUT_KINDS = ("tensorbin", "safetensors", "banks", "npy")
 
-# What a tensorbin file takes in place of what it cannot hold: the next format that holds all values, where there is
-# one; the values of 64-bit integers are checked as they are converted.
-_NEAREST = {
+# Replacements for formats that tensorbin files cannot store: the next format that holds all values, where there is
+# one; values of 64-bit integers are checked during conversion.
+_NEAREST_FORMAT = {
     "float64": "float32",
     "float16": "float32",
     "float8_e4m3": "bfloat16",
@@ -31,16 +31,16 @@ _NEAREST = {
 }
 
 
-_WITHOUT_TILES = ("float8_e4m3",)
+_UNTILED_FORMATS = ("float8_e4m3",)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What one tensor becomes, and what there is to say about it.
+class ConversionTarget:
+    """The target of one tensor: its spec, dimension order, padding value, and a note for the user.
 
-    `order` puts the dimensions of the source in the order of the spec, as `numpy.transpose` does.
+    `order` permutes the dimensions of the source, as `numpy.transpose` does.
 
-    >>> Target(TensorSpec((3, 2), "bfloat8_b"), (1, 0)).order
+    >>> ConversionTarget(TensorSpec((3, 2), "bfloat8_b"), (1, 0)).order
     (1, 0)
     """
 
@@ -50,15 +50,17 @@ class Target:
     note: str | None = None
 
 
-def target_of(source: StoredTensor, rules: Rules, to: str) -> Target | None:
-    """Return what a tensor becomes by the rules in files of a kind, None if it is left out.
+def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarget | None:
+    """Return the target of a tensor by the rules, for files of kind `to`; None if it is skipped.
 
     >>> import tempfile, numpy
     >>> from tilewright import open_tensors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((2, 3)))
-    ...     target_of(open_tensors(folder)["x"], Rules.of({"x": {"transpose": True}}, dtype="bfloat8_b"), "tensorbin")
-    Target(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), order=(1, 0), pad_value=0, note=None)
+    ...     choose_target(
+    ...         open_tensors(folder)["x"], Rules.of({"x": {"transpose": True}}, dtype="bfloat8_b"), "tensorbin"
+    ...     )
+    ConversionTarget(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), order=(1, 0), pad_value=0, note=None)
     """
     own = rules.settings(source.name)
     both = own.over(rules.for_all)
@@ -66,25 +68,25 @@ def target_of(source: StoredTensor, rules: Rules, to: str) -> Target | None:
         return None
     if source.format is None:
         raise FormatError(
-            f"its elements are {source.kind}, for which there is no number format here; leave it out with skip = true"
+            f"elements of type {source.kind} have no number format in tilewright; leave the tensor out with skip = true"
         )
-    dtype, note = _format(source.format, own, rules.for_all, to)
-    order = _order(len(source.shape), both.transpose)
+    dtype, note = _choose_format(source.format, own, rules.for_all, to)
+    order = _dimension_order(len(source.shape), both.transpose)
     shape = tuple([source.shape[d] for d in order])
-    layout = PageLayout.of(_layout(both, dtype, to))
-    tile = _tile(both) if layout is PageLayout.TILE else None  # of tensors in rows, what is said of tiles is not meant
-    spec = TensorSpec(shape, dtype, layout, tile, _memory(both, to), _chip(both))
+    layout = PageLayout.of(_choose_layout(both, dtype, to))
+    tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
+    spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, to), _choose_chip(both))
     if to == "tensorbin" and not spec.nbytes:
-        raise LayoutError("it has no elements, and a tensorbin file cannot be empty; leave it out with skip = true")
+        raise LayoutError("the tensor is empty, which tensorbin files cannot store; leave it out with skip = true")
     if to == "banks":
         _ = spec.known_chip
-    if to != "npy":  # which says nothing about places
+    if to != "npy":  # .npy files have no placement
         validate_placement(spec)
-    return Target(spec, order, 0 if both.pad_value is None else both.pad_value, note)
+    return ConversionTarget(spec, order, 0 if both.pad_value is None else both.pad_value, note)
 
 
-def _format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:
-    """Return the format of a tensor, and a note if it is not the one that was asked for or the source's."""
+def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:
+    """Return the format of a tensor, and a note if it is neither the requested one nor the source's."""
     if own.dtype is not None:
         wanted, reason = format_of(own.dtype), None
     elif for_all.dtype is not None and _is_float(source):
@@ -92,20 +94,24 @@ def _format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[
     else:
         wanted = source
         skipped = for_all.dtype is not None and format_of(for_all.dtype) != source
-        reason = f"integers stay {source}; a pattern would change them" if skipped else None
+        reason = f"integers stay {source}; use a pattern to change them" if skipped else None
     if to == "npy" and isinstance(wanted, BlockFormat):
         if own.dtype is not None or (for_all.dtype is not None and _is_float(source)):
-            raise FormatError(f".npy files hold numbers one by one, not {wanted}; choose float32, or another output")
+            raise FormatError(f".npy files cannot store {wanted} blocks; choose float32, or another kind of output")
         return format_of("float32"), f"{wanted} is unpacked to float32"
     if to != "tensorbin":
         return wanted, reason
     try:
         dtype_code(wanted)
     except FormatError:
-        if own.dtype is not None or (for_all.dtype is not None and wanted != source) or wanted.name not in _NEAREST:
+        if (
+            own.dtype is not None
+            or (for_all.dtype is not None and wanted != source)
+            or wanted.name not in _NEAREST_FORMAT
+        ):
             raise
-        nearest = format_of(_NEAREST[wanted.name])
-        return nearest, f"{wanted} becomes {nearest}, since tensorbin files hold no {wanted}"
+        nearest = format_of(_NEAREST_FORMAT[wanted.name])
+        return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}"
     return wanted, reason
 
 
@@ -113,10 +119,13 @@ def _is_float(element: Format) -> bool:
     return isinstance(element, BlockFormat) or element.kind == "float"
 
 
-def is_checked(source: Format, target: Format) -> bool:
-    """Return whether values of one format may not fit the other, both integers, and are looked at as they pass.
+def needs_range_check(source: Format, target: Format) -> bool:
+    """Return whether integers of one format may not fit the other, so that values have to be checked.
 
-    >>> is_checked(format_of("int64"), format_of("int32")), is_checked(format_of("uint8"), format_of("int32"))
+    >>> (
+    ...     needs_range_check(format_of("int64"), format_of("int32")),
+    ...     needs_range_check(format_of("uint8"), format_of("int32")),
+    ... )
     (True, False)
     """
     if not (isinstance(source, ScalarFormat) and isinstance(target, ScalarFormat)):
@@ -127,51 +136,51 @@ def is_checked(source: Format, target: Format) -> bool:
     return inner.lowest < outer.lowest or inner.highest > outer.highest
 
 
-def _order(rank: int, transpose: Any) -> tuple[int, ...]:
+def _dimension_order(rank: int, transpose: Any) -> tuple[int, ...]:
     plain = tuple(range(rank))
     if not isinstance(transpose, (list, tuple)):
         return (*plain[:-2], rank - 1, rank - 2) if transpose and rank > 1 else plain
     order = tuple([d % rank if -rank <= d < rank else d for d in transpose])
     if sorted(order) != list(plain):
-        raise LayoutError(f"transpose = {list(transpose)} is no order of its {rank} dimensions; name each once")
+        raise LayoutError(f"transpose = {list(transpose)} is not a permutation of the {rank} dimensions")
     return order
 
 
-def _layout(settings: Settings, dtype: Format, to: str) -> Any:
+def _choose_layout(settings: Settings, dtype: Format, to: str) -> Any:
     if to == "npy":
         return "row_major"
-    usual = "row_major" if dtype.name in _WITHOUT_TILES else "tile"
-    return usual if settings.layout is None else settings.layout
+    default = "row_major" if dtype.name in _UNTILED_FORMATS else "tile"
+    return default if settings.layout is None else settings.layout
 
 
-def _tile(settings: Settings) -> Tile:
+def _choose_tile(settings: Settings) -> Tile:
     shape = settings.tile
     if isinstance(shape, Tile):
         return shape
     return Tile((32, 32) if shape is None else tuple(shape), bool(settings.transpose_tile))
 
 
-def _chip(settings: Settings) -> Chip | None:
+def _choose_chip(settings: Settings) -> Chip | None:
     return None if settings.chip is None else Chip.of(settings.chip)
 
 
-def _memory(settings: Settings, to: str) -> Any:
-    """Return the memory config, or the sharding that becomes one when the shape is known."""
+def _choose_memory(settings: Settings, to: str) -> Any:
+    """Return the memory config, or a sharding that becomes one when the shape is known."""
     if to == "npy":
         return None
     if settings.memory is not None:
         return settings.memory
-    given = {name: getattr(settings, name) for name in ("grid", "shard_shape", "shard_dims")}
+    options = {name: getattr(settings, name) for name in ("grid", "shard_shape", "shard_dims")}
     if settings.shard is None:
-        for name, value in given.items():
+        for name, value in options.items():
             if value is not None:
                 raise MemoryConfigError(f"{name} = {value} needs shard, such as shard = 'height'")
         return placements.interleaved("dram" if settings.buffer is None else settings.buffer)
     cores, buffer = settings.grid, settings.buffer or "l1"
     if cores is None:
-        chip = _chip(settings)
+        chip = _choose_chip(settings)
         if chip is None:
-            raise MemoryConfigError("shards need cores; give a grid such as [8, 8], or a chip, whose cores are taken")
+            raise MemoryConfigError("sharding needs cores; give a grid such as [8, 8], or a chip")
         cores = tuple(chip.shard_grid(buffer))
     cores = _as_tuples(cores)
     orientation = settings.orientation or "row_major"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slabs: the boxes that a tensor is converted in, one at a time, none larger than the memory it is given.
+"""`SlabCutter`: cuts a tensor into the slabs in which it is converted, each within a memory limit.
 
-Slabs are cut from the source's outermost dimension inwards, so that the source is read from front to back. Their edges
-are edges of pages on both sides.
+Slabs are cut from the outermost dimension of the source inwards, so that the source is read from front to back. Their
+edges are page edges on both sides.
 """
 
 from __future__ import annotations
@@ -16,44 +16,49 @@ from math import lcm, prod
 from ..errors import OutOfMemory
 from ..files import StoredTensor
 from ..files.paged_boxes import PagedBoxes
+from ..files.stored_tensor import inverse_order
 from ..formats import BlockFormat
 from ..layout import round_up
 from ..layout.boxes import Box
 from ..memory import PageLayout
-from .targets import Target
+from .targets import ConversionTarget
 
 
 @dataclass(frozen=True)
-class Slabs:
-    """The cut of one tensor: boxes of the source, in the order of its dimensions as stored, and their bytes.
+class SlabCutter:
+    """The slabs of one tensor: boxes of the source, with dimensions as stored, of at most `max_bytes` each.
+
+    `whole_rows` cuts row-major targets between rows, for bank images.
 
     >>> import tempfile, numpy
     >>> from tilewright import TensorSpec, open_tensors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((100, 64), numpy.float32))
-    ...     cut = Slabs(open_tensors(folder)["x"], Target(TensorSpec((100, 64), "bfloat8_b"), (0, 1)), 24_000)
-    >>> [box.shape for box in cut]
+    ...     slabs = SlabCutter(
+    ...         open_tensors(folder)["x"], ConversionTarget(TensorSpec((100, 64), "bfloat8_b"), (0, 1)), 24_000
+    ...     )
+    >>> [slab.shape for slab in slabs]
     [(64, 64), (36, 64)]
     """
 
     source: StoredTensor
-    target: Target
-    most_bytes: int
+    target: ConversionTarget
+    max_bytes: int
     whole_rows: bool = False
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Return the order that puts the dimensions of the source as stored in that of the target."""
+        """Return the order of the source's stored dimensions in the target."""
         return tuple([self.source.order[d] for d in self.target.order])
 
     @cached_property
     def _shape(self) -> tuple[int, ...]:
-        return tuple([self.source.shape[d] for d in inverse(self.source.order)])
+        return tuple([self.source.shape[d] for d in inverse_order(self.source.order)])
 
     @cached_property
     def _units(self) -> list[int]:
-        """Return what the extents of slabs are multiples of, so that slabs are whole pages on both sides."""
-        back = inverse(self.order)
+        """Return the units of slab extents, so that slabs are entire pages on both sides."""
+        back = inverse_order(self.order)
         out = PagedBoxes(self.target.spec).units
         rows = self.target.spec.page_layout is PageLayout.ROW_MAJOR
         if self.whole_rows and rows and out:  # the pages of rows
@@ -61,8 +66,8 @@ class Slabs:
         into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._shape)
         return [lcm(unit, out[back[d]]) for d, unit in enumerate(into)]
 
-    def bytes_of(self, extents: list[int]) -> int:
-        """Return the memory that a slab of these extents takes: as it is read, as values, and as it is written."""
+    def slab_bytes(self, extents: list[int]) -> int:
+        """Return the memory of a slab of these extents: as stored, as values, and as written."""
         spec, host = self.target.spec, self.source.pages.spec
         count = prod(extents)
         padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
@@ -81,21 +86,21 @@ class Slabs:
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
-        """Return the extents of a slab inside the tensor; those at its edges may be smaller."""
+        """Return the extents of a slab; slabs at the edges may be smaller."""
         extents = [max(1, n) for n in self._shape]
         for d, unit in enumerate(self._units):
-            if self.bytes_of(extents) <= self.most_bytes:
+            if self.slab_bytes(extents) <= self.max_bytes:
                 break
-            low, high = 1, -(-extents[d] // unit)  # in units: the largest count that fits, at least one
+            low, high = 1, -(-extents[d] // unit)  # in units: find the largest count that fits, at least one
             while low < high:
                 middle = (low + high + 1) // 2
-                fits = self.bytes_of([*extents[:d], middle * unit, *extents[d + 1 :]]) <= self.most_bytes
+                fits = self.slab_bytes([*extents[:d], middle * unit, *extents[d + 1 :]]) <= self.max_bytes
                 low, high = (middle, high) if fits else (low, middle - 1)
             extents[d] = min(low * unit, extents[d])
-        if self.bytes_of(extents) > self.most_bytes:
+        if self.slab_bytes(extents) > self.max_bytes:
             raise OutOfMemory(
                 f"{self.source.name}: the smallest slab, {' x '.join(map(str, extents))}, takes"
-                f" {self.bytes_of(extents)} bytes, and each of the jobs has {self.most_bytes}; give more memory"
+                f" {self.slab_bytes(extents)} bytes, but each job has {self.max_bytes}; give more memory or fewer jobs"
             )
         return tuple(extents)
 
@@ -107,12 +112,3 @@ class Slabs:
         for start in product(*starts):
             ends = zip(start, self.extents, self._shape, strict=True)
             yield Box(start, tuple([min(step, n - at) for at, step, n in ends]))
-
-
-def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the order of dimensions that undoes another.
-
-    >>> inverse((2, 0, 1))
-    (1, 2, 0)
-    """
-    return tuple(sorted(range(len(order)), key=order.__getitem__))

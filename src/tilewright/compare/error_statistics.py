@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over two arrays that are read piece by piece: means, variances and squared errors, apart for each magnitude.
-
-Elements are counted in bins by the larger of the two magnitudes, one bin for each power of two. What the largest
-elements contribute can then be told from the rest without a second look at the data.
-"""
+"""Statistics of errors, in one pass: sums by magnitude, the largest error of every block, and distances in ULPs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..copying import native_library
+from ..formats import BlockFormat, Format, ScalarFormat, cast
+from ..layout import ceil_div
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +27,7 @@ def _zeros() -> Floats:
 
 @dataclass(slots=True)
 class Moments:
-    """Counts, means and central second moments of pairs of numbers, in bins of magnitude; they can be added to.
+    """Counts, means and central second moments of pairs of numbers, in bins by magnitude.
 
     >>> moments = Moments()
     >>> moments.add(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
@@ -45,7 +44,7 @@ class Moments:
     squared_error: Floats = field(default_factory=_zeros)
 
     def add(self, a: Floats, b: Floats) -> None:
-        """Take in more pairs of finite numbers.
+        """Add pairs of finite numbers.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0, 3.0]), np.array([1.0, 3.0]))
@@ -56,7 +55,7 @@ class Moments:
             self._add(a[start : start + _CHUNK], b[start : start + _CHUNK])
 
     def _add(self, a: Floats, b: Floats) -> None:
-        low, sums = _sums_in_bins(a, b)
+        low, sums = _sum_bins(a, b)
         count, mean_a, mean_b, aa, bb, ab, squared_error = sums
         part = slice(low, low + count.size)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double have infinite squares
@@ -73,7 +72,7 @@ class Moments:
             self.squared_error[part] += squared_error
 
     def total(self, below: int = _BINS) -> Totals:
-        """Return the sums over all bins, or over those below one.
+        """Return the sums over all bins, or over those below bin `below`.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0, 1000.0]), np.array([1.0, 1000.0]))
@@ -99,7 +98,7 @@ class Moments:
             )
 
     def top(self) -> int:
-        """Return the highest bin that holds anything.
+        """Return the highest bin that is not empty.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0]), np.array([1.0]))
@@ -112,7 +111,7 @@ class Moments:
         return int(used[-1]) if used.size else 0
 
     def largest(self, share: float) -> int:
-        """Return the lowest bin such that it and those above hold at most a share of the elements, and at least one.
+        """Return the lowest bin so that it and those above hold at most `share` of the elements, and at least one.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0] * 99 + [1000.0]), np.array([1.0] * 99 + [1000.0]))
@@ -124,10 +123,10 @@ class Moments:
         return int(few[0]) if few.size else self.top() + 1
 
 
-def _sums_in_bins(a: Floats, b: Floats) -> tuple[int, Any]:
-    """Return the lowest bin in use, and for each from there on: count, means, central second moments, squared error."""
+def _sum_bins(a: Floats, b: Floats) -> tuple[int, Any]:
+    """Return the lowest bin in use, and per bin from there: count, means, central second moments, squared error."""
     if not native_library.is_available():
-        return _sums_in_numpy(a, b)
+        return _sum_bins_with_numpy(a, b)
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     sums, bins = np.empty((7, _BINS)), np.empty(2, np.int64)
     native_library.load_library().tw_pair_sums(a.ctypes.data, b.ctypes.data, a.size, sums.ctypes.data, bins.ctypes.data)
@@ -135,8 +134,8 @@ def _sums_in_bins(a: Floats, b: Floats) -> tuple[int, Any]:
     return low, sums[:, low:high]
 
 
-def _sums_in_numpy(a: Floats, b: Floats) -> tuple[int, Any]:
-    """Return the same, bit for bit: the fallback and the oracle."""
+def _sum_bins_with_numpy(a: Floats, b: Floats) -> tuple[int, Any]:
+    """Return the same sums with NumPy, bit for bit: the fallback and the oracle."""
     magnitude = np.maximum(np.abs(a), np.abs(b))
     bins = np.frexp(magnitude)[1] - _LOWEST
     if not magnitude.min():
@@ -174,7 +173,7 @@ class Totals:
 
     @property
     def pcc(self) -> float | None:
-        """Return Pearson's correlation coefficient, None where one side does not vary.
+        """Return Pearson's correlation coefficient, None if one side is constant.
 
         >>> Totals(2, 0.0, 0.0, 1.0, 4.0, 2.0, 1.0).pcc, Totals(2, 1.0, 0.0, 0.0, 4.0, 0.0, 1.0).pcc
         (1.0, None)
@@ -187,7 +186,7 @@ class Totals:
 
     @property
     def slope(self) -> float | None:
-        """Return the factor of the straight line b = factor x a + offset that fits best.
+        """Return the factor of the best fit b = factor x a + offset.
 
         >>> Totals(2, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0).slope is None
         True
@@ -196,7 +195,7 @@ class Totals:
 
     @property
     def offset(self) -> float | None:
-        """Return the offset of the straight line that fits best.
+        """Return the offset of the best fit.
 
         >>> Totals(2, 1.0, 5.0, 1.0, 4.0, 2.0, 1.0).offset
         3.0
@@ -205,7 +204,7 @@ class Totals:
         return None if slope is None else self.mean_b - slope * self.mean_a
 
     def error_parts(self) -> dict[str, float]:
-        """Return the mean squared error in three parts: an offset, a factor, and the scatter, which is all PCC sees.
+        """Return the mean squared error in three parts: offset, factor, and noise, which is all that PCC sees.
 
         >>> Totals(2, 0.0, 0.0, 1.0, 4.0, 2.0, 1.0).error_parts()
         {'offset': 0.0, 'factor': 1.0, 'scatter': 0.0}
@@ -227,3 +226,121 @@ class Totals:
             "variance_a": self.variance_a,
             "variance_b": self.variance_b,
         }
+
+
+MAX_MAP_SIDE = 64  # rows and columns of a map at most
+
+
+class ErrorMap:
+    """The largest error of every block of a shape folded to a matrix; blocks are multiples of tiles.
+
+    >>> errors = ErrorMap((100, 70), (32, 32))
+    >>> errors.add(0, np.arange(7000.0))
+    >>> errors.block, errors.cells.shape, float(errors.cells[0, 0])
+    ((32, 32), (4, 3), 2201.0)
+    """
+
+    def __init__(self, shape: tuple[int, ...], tile: tuple[int, int]) -> None:
+        self.width = shape[-1] if shape else 1
+        height = prod(shape[:-1])
+        high, wide = (
+            side * max(1, ceil_div(ceil_div(n, side), MAX_MAP_SIDE))
+            for n, side in zip((height, self.width), tile, strict=True)
+        )
+        self.block = (high, wide)
+        self.cells: NDArray[np.float64] = np.zeros((max(1, ceil_div(height, high)), max(1, ceil_div(self.width, wide))))
+
+    def add(self, start: int, errors: NDArray[np.float64]) -> None:
+        """Add the errors of a run of elements from element `start` on: entire rows, or part of one.
+
+        >>> errors = ErrorMap((1, 70), (32, 32))
+        >>> errors.add(60, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+        >>> errors.cells.tolist()
+        [[0.0, 4.0, 5.0]]
+        """
+        row, column = divmod(start, self.width)
+        whole = not column and errors.size % self.width == 0
+        block = errors.reshape(-1, self.width) if whole else errors.reshape(1, -1)
+        (high, wide), (rows, columns) = self.block, block.shape
+        down, across = _block_starts(row, rows, high), _block_starts(column, columns, wide)
+        largest = np.maximum.reduceat(np.maximum.reduceat(block, across, axis=1), down, axis=0)
+        top, left = row // high, column // wide
+        part = self.cells[top : top + len(down), left : left + len(across)]
+        np.maximum(part, largest, out=part)
+
+
+def _block_starts(first: int, count: int, step: int) -> NDArray[np.int64]:
+    """Return the starts of the blocks of `step` rows in `count` rows from row `first` on."""
+    borders = np.arange(first // step, (first + count - 1) // step + 1, dtype=np.int64) * step
+    found: NDArray[np.int64] = np.maximum(borders - first, 0)
+    return found
+
+
+_PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
+
+
+def coarser_format(a: Format, b: Format) -> Format:
+    """Return the coarser of two formats, in whose ULPs two tensors are compared.
+
+    >>> from tilewright import format_of
+    >>> (
+    ...     coarser_format(format_of("float32"), format_of("bfloat16")),
+    ...     coarser_format(format_of("int32"), format_of("float32")),
+    ... )
+    (format_of('bfloat16'), format_of('float32'))
+    """
+    for each in (a, b):
+        if isinstance(each, BlockFormat):
+            other = b if each is a else a
+            return other if isinstance(other, BlockFormat) and other.bits < each.bits else each
+    floats = [each for each in (a, b) if each.name in _PRECISION]
+    return min(floats, key=lambda each: _PRECISION[each.name]) if floats else b
+
+
+def ulp_distance(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool = False) -> Floats:
+    """Return the distance between values in ULPs of the format `unit`; block formats need the `steps` of each element.
+
+    Values are rounded to a scalar format first. NaN is 0 ULPs from NaN, and infinitely many from anything else;
+    `finite` skips that check.
+
+    >>> from tilewright import format_of
+    >>> ulp_distance(np.float32([1.0, 1.0]), np.float32([1.01, -1.0]), format_of("bfloat16")).tolist()
+    [1.0, 32512.0]
+    >>> ulp_distance(np.float32([1.0]), np.float32([1.25]), format_of("bfloat8_b"), np.float32([0.5])).tolist()
+    [0.5]
+    """
+    if isinstance(unit, ScalarFormat) and unit.name in _PRECISION:
+        one, other = (_number_ranks(np.asarray(each), unit) for each in (a, b))
+        distance = np.maximum(one, other) - np.minimum(
+            one, other
+        )  # may wrap around, and is right as an unsigned number
+        apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
+    else:
+        with np.errstate(all="ignore"):
+            apart = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
+            if steps is not None:
+                apart = np.where(apart == 0.0, 0.0, apart / steps)
+    return apart if finite else settle_non_finite(apart, a, b)
+
+
+def settle_non_finite(apart: Floats, a: Any, b: Any) -> Floats:
+    """Return distances with 0 for equal values, NaN and infinity included, and infinity for a single NaN.
+
+    >>> settle_non_finite(np.array([np.nan, np.nan]), np.array([np.nan, 1]), np.array([np.nan, np.nan])).tolist()
+    [0.0, inf]
+    """
+    one_nan, other_nan = np.isnan(a), np.isnan(b)
+    same = (np.asarray(a) == np.asarray(b)) | (one_nan & other_nan)
+    far = (one_nan != other_nan) | np.isnan(apart)
+    found: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
+    return found
+
+
+def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:
+    """Return the rank of each value among all numbers of a format; both zeros are 0."""
+    rounded = values if values.dtype == unit.dtype else cast(values, unit)
+    bits = np.ascontiguousarray(rounded).view(f"i{unit.itemsize}")
+    sign = bits >> (unit.bits - 1)  # -1 or 0
+    magnitude = bits & np.iinfo(bits.dtype).max
+    ranks: NDArray[Any] = (magnitude ^ sign) - sign
+    return ranks

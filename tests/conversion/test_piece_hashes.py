@@ -7,7 +7,7 @@ import threading
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.conversion.rolling_hash import RollingHash
+from tilewright.conversion.output_file import PieceHashes
 
 
 def in_threads(rolling, pieces, order):
@@ -37,7 +37,7 @@ def in_threads(rolling, pieces, order):
 def test_the_order_of_threads_does_not_matter(pieces, rng):
     order = list(range(len(pieces)))
     rng.shuffle(order)
-    rolling = RollingHash(0, 50)
+    rolling = PieceHashes(0, 50)
     in_threads(rolling, pieces, order)
     assert rolling.in_order == [True, True]
     for stream in (0, 1):
@@ -46,7 +46,7 @@ def test_the_order_of_threads_does_not_matter(pieces, rng):
 
 
 def test_a_range_out_of_order_does_not_spoil_the_other():
-    rolling = RollingHash(0, 0)
+    rolling = PieceHashes(0, 0)
     rolling.add(0, (0, b"ab"), (0, b"x"))
     rolling.add(1, (2, b"c"), (7, b"y"))
     rolling.add(2, (3, b""), (None, b"z"))
@@ -55,8 +55,8 @@ def test_a_range_out_of_order_does_not_spoil_the_other():
 
 
 def test_nobody_waits_for_what_is_out_of_order_or_never_comes():
-    for end in (lambda rolling: rolling.add(1, (99, b""), (99, b"")), lambda rolling: rolling.give_up()):
-        rolling = RollingHash(0, 0)
+    for end in (lambda rolling: rolling.add(1, (99, b""), (99, b"")), lambda rolling: rolling.abandon()):
+        rolling = PieceHashes(0, 0)
         waiting = [
             threading.Thread(target=rolling.add, args=(k, (10 * k, bytes(10)), (10 * k, bytes(10)))) for k in (2, 3)
         ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ConversionPlan`: what a conversion would do, before it does it: tensors, bytes in and out, padding, time."""
+"""`ConversionPlan`: what a conversion will do: tensors, bytes in and out, padding, time."""
 
 from __future__ import annotations
 
@@ -18,21 +18,28 @@ from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..layout.boxes import Box
-from .items import Done, Item
+from .conversion_item import (
+    ConversionItem,
+    ItemRecord,
+    OutputSlot,
+    assign_file_slots,
+    assign_shared_slots,
+    encode_safetensors_head,
+    lay_end_to_end,
+)
+from .conversion_slabs import SlabCutter
 from .rules import Rules
-from .slabs import Slabs
-from .slots import Slot, laid_end_to_end, own_slots, safetensors_start, shared_slots
-from .targets import KINDS, Target, target_of
-from .work import pack
+from .targets import OUTPUT_KINDS, ConversionTarget, choose_target
+from .tensor_job import pack_pages
 
 _SAMPLE_BYTES = 8 << 20
-_SECONDS_PER_FILE = 0.005  # until a small file is on the disk
-_MOST_PROBLEMS = 5  # that one message names
+_SECONDS_PER_FILE = 0.005  # to flush a small file to disk
+_MAX_LISTED_PROBLEMS = 5  # per message
 
 
 @dataclass(frozen=True)
 class ConversionPlan:
-    """The work of a conversion, as a list of independent items, and what there is to say about it.
+    """A conversion as a list of independent items, with notes and the names of skipped tensors.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +51,7 @@ class ConversionPlan:
 
     out: Path
     to: str
-    items: tuple[Item, ...]
+    items: tuple[ConversionItem, ...]
     notes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
 
@@ -64,23 +71,23 @@ class ConversionPlan:
 
     @property
     def bytes_out(self) -> int:
-        """Return the bytes of all results, their headers included."""
+        """Return the bytes of all outputs, headers included."""
         head = self.items[0].slot.start if self.single else 0
         return head + sum([item.bytes_out for item in self.items])
 
     @property
     def padding_bytes(self) -> int:
-        """Return the bytes of the results that hold padding."""
+        """Return the padding bytes of all outputs."""
         return sum([item.target.spec.padding_bytes for item in self.items])
 
-    def part(self, i: int, n: int) -> list[Item]:
+    def part(self, i: int, n: int) -> list[ConversionItem]:
         """Return the items of the i-th of n parts, which have about the same number of bytes.
 
         >>> ConversionPlan(Path("o"), "npy", ()).part(0, 4)
         []
         """
         if not 0 <= i < n:
-            raise MemoryConfigError(f"part {i} of {n} does not exist; parts are counted from 0 to {n - 1}")
+            raise MemoryConfigError(f"part {i} of {n} does not exist; use 0 to {n - 1}")
         loads = [0] * n
         mine = []
         largest_first = sorted(self.items, key=lambda item: (-item.bytes_in, item.name))
@@ -92,8 +99,8 @@ class ConversionPlan:
         position = {item.name: k for k, item in enumerate(self.items)}
         return sorted(mine, key=lambda item: position[item.name])
 
-    def manifest(self, done: dict[str, Done]) -> ConversionManifest:
-        """Return the manifest of the finished conversion, from the record of each item by its key."""
+    def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
+        """Return the manifest of the finished conversion, from the records of all items by key."""
         begin = self.items[0].slot.start if self.single else 0
         entries = {}
         for item in self.items:
@@ -102,32 +109,32 @@ class ConversionPlan:
         return ConversionManifest(self.to, __version__, entries)
 
     def head(self, manifest: ConversionManifest) -> bytes:
-        """Return what comes before the data of a single file."""
-        return safetensors_start(list(manifest.entries.values()), __version__)
+        """Return the bytes before the data of a single file."""
+        return encode_safetensors_head(list(manifest.entries.values()), __version__)
 
     def seconds(self, jobs: int | None = None) -> float:
-        """Return an estimate of the time it takes, from a sample of the largest tensor that is converted and hashed.
+        """Return the estimated seconds with `jobs` threads, from converting and hashing a sample of the largest tensor.
 
-        It knows nothing of the disk that is written to.
+        The speed of the disk is not included.
         """
         if not self.items:
             return 0.0
         largest = max(self.items, key=lambda item: item.bytes_in)
-        slabs = Slabs(largest.source, largest.target, _SAMPLE_BYTES)
+        slabs = SlabCutter(largest.source, largest.target, _SAMPLE_BYTES)
         try:
             box: Box = next(iter(slabs))
-        except TilewrightError:  # even the smallest slab is larger than the sample
+        except TilewrightError:  # the smallest slab is larger than the sample
             return float("nan")
         started = perf_counter()
         source = largest.source
         values = source.read(box.turned(source.order))
         turned = values.transpose(largest.target.order)
         spec = largest.target.spec
-        small = Target(type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order)
+        small = ConversionTarget(type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order)
         out = np.empty(small.spec.nbytes, np.uint8)
         if small.spec.nbytes:
-            pack(turned, small.spec, 0, out, 1)
-        _hash(values), _hash(out)
+            pack_pages(turned, small.spec, 0, out, 1)
+        _hash_array(values), _hash_array(out)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
         files = 1 if self.single else len(self.items)
@@ -163,7 +170,7 @@ class ConversionPlan:
         }
 
 
-def _hash(array: Any) -> str:
+def _hash_array(array: Any) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
@@ -172,41 +179,46 @@ def plan_conversion(
 ) -> ConversionPlan:
     """Return the plan that converts the tensors of files, or of an opened `TensorFile`, to files at `out`.
 
-    `to` is "tensorbin" (a directory with a file for each tensor), "safetensors" (one file), "banks" (images of the
-    banks of a chip) or "npy"; left out, it is told from the suffix of `out`. `rules` are a TOML file, or patterns and
-    their settings; further arguments are settings for all tensors: see `Settings`.
+    Args:
+        sources: a path, an opened `TensorFile`, or a list of them.
+        out: the output directory or file.
+        to: "tensorbin" (a directory with a file per tensor), "safetensors" (one file), "banks" (bank images of a chip)
+            or "npy"; by default chosen by the suffix of `out`.
+        rules: a TOML file, or patterns and their settings.
+        follow_symlinks: allow links that point outside of a directory.
+        for_all: settings for all tensors; see `Settings`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/x.npy", np.zeros((60, 90), np.float32))
     ...     plan_conversion(f"{folder}/x.npy", f"{folder}/o.safetensors", rules={"y*": {"dtype": "float32"}}).notes
-    ("no tensor fits the pattern 'y*'",)
+    ("no tensor matches the pattern 'y*'",)
     """
     path = Path(out)
     kind = ("safetensors" if path.suffix == ".safetensors" else "tensorbin") if to is None else to
-    if kind not in KINDS:
-        raise FormatError(f"{kind!r} is no kind of output; choose one of {', '.join(KINDS)}")
+    if kind not in OUTPUT_KINDS:
+        raise FormatError(f"unknown kind of output {kind!r}; choose one of {', '.join(OUTPUT_KINDS)}")
     if kind == "safetensors" and path.suffix != ".safetensors":
-        raise FormatError(f"{path} is to be a safetensors file; let its name end in .safetensors")
-    ruled = Rules.of(rules, **for_all)
-    tensors = opened_sources(sources, follow_symlinks)
-    targets, skipped, notes = _targets(tensors.values(), ruled, kind)
-    notes = [f"no tensor fits the pattern {pattern!r}" for pattern in ruled.unused(tensors)] + notes
+        raise FormatError(f"expected an output that ends in .safetensors, got {path}")
+    all_rules = Rules.of(rules, **for_all)
+    tensors = open_sources(sources, follow_symlinks)
+    targets, skipped, notes = _choose_targets(tensors.values(), all_rules, kind)
+    notes = [f"no tensor matches the pattern {pattern!r}" for pattern in all_rules.unused(tensors)] + notes
     if not targets:
-        raise FormatError(f"no tensor is left to convert: {len(tensors)} are there, and all of them are skipped")
+        raise FormatError(f"nothing to convert: all {len(tensors)} tensors are skipped")
     kept = [tensors[name] for name in targets]
-    slots = _slots(kept, targets, path, kind)
+    slots = _assign_slots(kept, targets, path, kind)
     items = [
-        Item(source, targets[source.name], slot, source.path.name, __version__, kind)
+        ConversionItem(source, targets[source.name], slot, source.path.name, __version__, kind)
         for source, slot in zip(kept, slots, strict=True)
     ]
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
 
 
-def opened_sources(sources: Any, follow_symlinks: bool = False) -> dict[str, StoredTensor]:
-    """Return all tensors of one or several sources by name; a name that is there twice is an error.
+def open_sources(sources: Any, follow_symlinks: bool = False) -> dict[str, StoredTensor]:
+    """Return all tensors of one or several sources by name; raise if a name exists twice.
 
-    >>> opened_sources([])
+    >>> open_sources([])
     {}
     """
     given = [sources] if isinstance(sources, (str, Path, TensorFile)) else list(sources)
@@ -215,13 +227,15 @@ def opened_sources(sources: Any, follow_symlinks: bool = False) -> dict[str, Sto
     return dict(whole)
 
 
-def _targets(tensors: Iterable[StoredTensor], rules: Rules, to: str) -> tuple[dict[str, Target], list[str], list[str]]:
-    """Return what each tensor becomes, the names left out, and notes; all that cannot be is told at once."""
-    found: dict[str, Target] = {}
+def _choose_targets(
+    tensors: Iterable[StoredTensor], rules: Rules, to: str
+) -> tuple[dict[str, ConversionTarget], list[str], list[str]]:
+    """Return the target of each tensor, the skipped names, and notes; raise one error for all problems."""
+    found: dict[str, ConversionTarget] = {}
     skipped, notes, problems = [], [], []
     for source in tensors:
         try:
-            target = target_of(source, rules, to)
+            target = choose_target(source, rules, to)
         except TilewrightError as problem:
             problems.append((source.name, problem))
             continue
@@ -233,16 +247,20 @@ def _targets(tensors: Iterable[StoredTensor], rules: Rules, to: str) -> tuple[di
             notes.append(f"{source.name}: {target.note}")
     if problems:
         first = type(problems[0][1])
-        lines = [f"{name}: {problem}" for name, problem in problems[:_MOST_PROBLEMS]]
-        more = [f"and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
+        lines = [f"{name}: {problem}" for name, problem in problems[:_MAX_LISTED_PROBLEMS]]
+        more = [f"and {len(problems) - _MAX_LISTED_PROBLEMS} more"] if len(problems) > _MAX_LISTED_PROBLEMS else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
         raise first(count + "\n".join(lines + more))
     return found, skipped, notes
 
 
-def _slots(kept: list[StoredTensor], targets: dict[str, Target], out: Path, to: str) -> list[Slot]:
+def _assign_slots(
+    kept: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
+) -> list[OutputSlot]:
     if to != "safetensors":
-        return own_slots([each.name for each in kept], [targets[each.name].spec for each in kept], to)
-    nowhere = Slot(out.name, 0, 0)
-    entries = [Item(each, targets[each.name], nowhere, each.path.name, __version__, to).entry() for each in kept]
-    return shared_slots(out.name, laid_end_to_end(entries), __version__)
+        return assign_file_slots([each.name for each in kept], [targets[each.name].spec for each in kept], to)
+    nowhere = OutputSlot(out.name, 0, 0)
+    entries = [
+        ConversionItem(each, targets[each.name], nowhere, each.path.name, __version__, to).entry() for each in kept
+    ]
+    return assign_shared_slots(out.name, lay_end_to_end(entries), __version__)

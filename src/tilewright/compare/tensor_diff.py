@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`diff`: two tensors, files or directories compared in logical space, a slab at a time, in bounded memory."""
+"""`diff`: two tensors, files or directories compared in logical space, one slab at a time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,21 +14,67 @@ from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
 from ..formats import BlockFormat
+from ..layout import round_up
 from ..layout.boxes import Box
 from ..memory import PageLayout, TensorSpec
-from .error_map import ErrorMap
-from .findings import Counts, findings, in_short
-from .moments import Moments
-from .operands import Operand, matched, operands_of
-from .result import Comparison, Difference, TensorComparison, Tolerance
-from .slabs import pieces, slabs
-from .ulps import coarser, settled, ulps_apart
+from .compared_tensors import ComparedTensor, collect_tensors, match_shape
+from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc
+from .error_statistics import ErrorMap, Moments, coarser_format, settle_non_finite, ulp_distance
+
+
+def row_major_slabs(shape: tuple[int, ...], max_elements: int, tile: tuple[int, int] = (32, 32)) -> Iterator[Box]:
+    """Yield boxes of at most `max_elements` that cover a shape in row-major order, each one run of elements.
+
+    Runs of rows, and parts of one row, are multiples of `tile` where that fits.
+
+    >>> [box.slices for box in row_major_slabs((2, 100), 100)]
+    [(slice(0, 1, None), slice(0, 100, None)), (slice(1, 2, None), slice(0, 100, None))]
+    >>> sum(prod(box.shape) for box in row_major_slabs((3, 70, 50), 1000))
+    10500
+    """
+    if not prod(shape):
+        return
+    axis = len(shape)
+    while axis and prod(shape[axis - 1 :]) <= max_elements:
+        axis -= 1
+    if not axis:
+        yield Box((0,) * len(shape), tuple(shape))
+        return
+    axis -= 1  # the dimension that is cut; inner dimensions are entire, outer ones have extent 1
+    from_end = len(shape) - axis
+    unit = tile[-from_end] if from_end <= len(tile) else 1
+    step = max(1, max_elements // prod(shape[axis + 1 :]))
+    step = round_up(step - unit + 1, unit) if step >= unit else step
+    for outer in np.ndindex(*shape[:axis]):
+        for start in range(0, shape[axis], step):
+            rows = min(step, shape[axis] - start)
+            yield Box((*outer, start, *[0] * (from_end - 1)), (*[1] * axis, rows, *shape[axis + 1 :]))
+
+
+def row_pieces(start: int, count: int, width: int, max_elements: int = 1 << 14) -> Iterator[slice]:
+    """Yield slices of `count` elements from element `start` on: some entire rows, or part of one.
+
+    They are short enough to stay in the caches.
+
+    >>> list(row_pieces(0, 10, 4, max_elements=9)), list(row_pieces(2, 6, 100, max_elements=4))
+    ([slice(0, 8, None), slice(8, 10, None)], [slice(0, 4, None), slice(4, 6, None)])
+    """
+    at, stop = start, start + count
+    while at < stop:
+        end = (
+            at + max_elements // width * width
+            if width <= max_elements
+            else min(at + max_elements, at - at % width + width)
+        )
+        yield slice(at - start, min(end, stop) - start)
+        at = end
+
 
 Floats = NDArray[np.float64]
 DEFAULT_MEMORY = 64 << 20
-_BYTES_PER_ELEMENT = 128  # of all that is held of a slab at once
+_BYTES_PER_ELEMENT = 128  # of a slab, with all temporaries
 _TILE = (32, 32)
-_CHIP = "wormhole_n150"  # which core holds a shard does not depend on the chip; some chip has to be asked
+_CHIP = "wormhole_n150"  # for specs without a chip: the core of a shard does not depend on it
 
 
 def diff(
@@ -44,11 +90,18 @@ def diff(
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Return how two files, directories, arrays or mappings of arrays differ, in logical space.
+    """Return how two files, directories, arrays or mappings of arrays differ.
 
-    Number formats and layouts may differ: values are compared. `atol`, `rtol`, `ulp` and `pcc` say what is still the
-    same. `tensors` are names or patterns to compare. `transpose` says that B has its last two dimensions swapped.
-    `memory` bounds what is held at once; `progress` is told (elements done, elements in all).
+    Values are compared at their logical coordinates; number formats and layouts may differ.
+
+    Args:
+        a, b: paths, arrays, tensors, or mappings of names to them.
+        atol, rtol, ulp, pcc: the tolerance: elements are the same within atol + rtol x |a|, or within `ulp` ULPs; `pcc`
+            is the least correlation.
+        tensors: names or patterns of the tensors to compare; by default all.
+        transpose: B has its last two dimensions swapped.
+        memory: the most bytes of memory to use.
+        progress: called with the number of compared elements, and the number of all elements.
 
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     >>> found = diff(x, 2 * x)
@@ -58,24 +111,24 @@ def diff(
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
     tolerance = Tolerance(atol, rtol, ulp, pcc)
-    ones, others = operands_of(a), operands_of(b)
-    if len(ones) == len(others) == 1:  # what they are called does not matter
+    ones, others = collect_tensors(a), collect_tensors(b)
+    if len(ones) == len(others) == 1:  # names do not matter
         others = {next(iter(ones)): next(iter(others.values()))}
-    wanted = _chosen(list(dict.fromkeys([*ones, *others])), tensors)
+    wanted = _select_names(list(dict.fromkeys([*ones, *others])), tensors)
     both = [name for name in wanted if name in ones and name in others]
     total = sum([prod(ones[name].shape) for name in both])
     done = 0
     found = []
     for name in both:
-        work = _Work(name, ones[name], others[name], tolerance, transpose, memory)
+        work = _TensorDiff(name, ones[name], others[name], tolerance, transpose, memory)
         for step in work.run():
             done += step
             if progress is not None:
                 progress(done, total)
         found.append(work.result())
     return Comparison(
-        _called(a, "A"),
-        _called(b, "B"),
+        _display_name(a, "A"),
+        _display_name(b, "B"),
         tolerance,
         tuple(found),
         tuple([name for name in wanted if name not in others]),
@@ -83,11 +136,11 @@ def diff(
     )
 
 
-def _called(thing: Any, otherwise: str) -> str:
+def _display_name(thing: Any, otherwise: str) -> str:
     return os.fspath(thing) if isinstance(thing, (str, os.PathLike)) else otherwise
 
 
-def _chosen(names: list[str], patterns: Any) -> list[str]:
+def _select_names(names: list[str], patterns: Any) -> list[str]:
     if patterns is None:
         return names
     asked = [patterns] if isinstance(patterns, str) else list(patterns)
@@ -95,13 +148,13 @@ def _chosen(names: list[str], patterns: Any) -> list[str]:
     for pattern in asked:
         hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         if not hits:
-            raise LayoutError(f"no tensor is called {pattern!r}; there are {len(names)}, such as {names[0]!r}")
+            raise LayoutError(f"no tensor matches {pattern!r}; there are {len(names)}, such as {names[0]!r}")
         found += hits
     return list(dict.fromkeys(found))
 
 
-class _Piece(NamedTuple):
-    """A piece of both sides: as read, as doubles, how far apart, which are not equal, and whether all are finite."""
+class _ElementPair(NamedTuple):
+    """Some elements of both sides: as read, as doubles, their distance, which differ, and whether all are finite."""
 
     a: Any
     b: Any
@@ -109,13 +162,15 @@ class _Piece(NamedTuple):
     other: Floats
     apart: Floats
     unequal: NDArray[np.bool_]
-    usual: bool
+    all_finite: bool
 
 
-class _Work:
+class _TensorDiff:
     """The comparison of one pair of tensors, slab by slab."""
 
-    def __init__(self, name: str, a: Operand, b: Operand, tolerance: Tolerance, transpose: bool, memory: int) -> None:
+    def __init__(
+        self, name: str, a: ComparedTensor, b: ComparedTensor, tolerance: Tolerance, transpose: bool, memory: int
+    ) -> None:
         self.name, self.a, self.b, self.tolerance, self.memory = name, a, b, tolerance, memory
         self.count = prod(a.shape)
         self.problem = ""
@@ -125,10 +180,10 @@ class _Work:
         self.first: tuple[int, float, float] | None = None
         self.worst: tuple[int, float, float] | None = None
         try:
-            self.b = matched(a, b, transpose)
+            self.b = match_shape(a, b, transpose)
             if a.format is None or b.format is None:
-                raise LayoutError("one of them has elements of a type without a number format here")
-            self.unit = coarser(a.format, b.format)
+                raise LayoutError("one tensor has an element type without a number format in tilewright")
+            self.unit = coarser_format(a.format, b.format)
         except TilewrightError as problem:
             self.problem = str(problem)
         self.map = ErrorMap(a.shape, self._tile())
@@ -140,50 +195,50 @@ class _Work:
         return _TILE
 
     def run(self) -> Iterator[int]:
-        """Yield the elements of every slab, after comparing them."""
+        """Compare slab by slab, and yield the number of elements of each."""
         if self.problem:
             yield self.count
             return
-        most = max(1, self.memory // _BYTES_PER_ELEMENT)
-        for box in slabs(self.a.shape, most, self._tile()):
-            self._compare(box)
+        max_elements = max(1, self.memory // _BYTES_PER_ELEMENT)
+        for box in row_major_slabs(self.a.shape, max_elements, self._tile()):
+            self._compare_slab(box)
             yield prod(box.shape)
 
-    def _compare(self, box: Box) -> None:
+    def _compare_slab(self, box: Box) -> None:
         start = int(np.ravel_multi_index(box.offset, self.a.shape)) if box.offset else 0
         a, b = self.a.read(box).reshape(-1), self.b.read(box).reshape(-1)
         steps: Floats | None = None
-        for part in pieces(start, a.size, self.map.width):
-            piece = self._take_in(a[part], b[part])
+        for part in row_pieces(start, a.size, self.map.width):
+            piece = self._add_to_sums(a[part], b[part])
             if not piece.unequal.any():
                 continue
             if steps is None and isinstance(self.unit, BlockFormat):
-                steps = self._steps(box)
-            self._look_at(start + part.start, piece, None if steps is None else steps[part])
+                steps = self._step_sizes(box)
+            self._add_differences(start + part.start, piece, None if steps is None else steps[part])
             self.map.add(start + part.start, piece.apart)
 
-    def _take_in(self, a: Any, b: Any) -> _Piece:
-        """Return a piece of both sides with what is known about it, after adding it to the sums."""
+    def _add_to_sums(self, a: Any, b: Any) -> _ElementPair:
+        """Add some elements of both sides to the sums, and return them with their distances."""
         one, other = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):
             apart = np.abs(one - other)
-        finite = np.isfinite(apart)  # nor is the distance of two infinities
-        usual = bool(finite.all())
-        if not usual:
+        finite = np.isfinite(apart)  # neither is the distance of two infinities
+        all_finite = bool(finite.all())
+        if not all_finite:
             finite = np.isfinite(one) & np.isfinite(other)
-            apart = settled(apart, one, other)
+            apart = settle_non_finite(apart, one, other)
         whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
-        unequal = (a != b) if whole else apart != 0.0  # integers may be too long for a double
-        self.moments.add(one if usual else one[finite], other if usual else other[finite])
+        unequal = (a != b) if whole else apart != 0.0  # integers may exceed a double
+        self.moments.add(one if all_finite else one[finite], other if all_finite else other[finite])
         self.nonzero += int(np.count_nonzero(one))
-        if not usual:
+        if not all_finite:
             self.not_finite += int(np.count_nonzero(~finite & unequal))
-        return _Piece(a, b, one, other, apart, unequal, usual)
+        return _ElementPair(a, b, one, other, apart, unequal, all_finite)
 
-    def _look_at(self, start: int, piece: _Piece, steps: Floats | None) -> None:
-        """Take in a piece that has unequal elements, of which the first is number `start`."""
+    def _add_differences(self, start: int, piece: _ElementPair, steps: Floats | None) -> None:
+        """Add some elements, not all equal, from element `start` on to the counts and maxima."""
         one, other, apart, unequal = piece.one, piece.other, piece.apart, piece.unequal
-        ulps = ulps_apart(piece.a, piece.b, self.unit, steps, piece.usual)
+        ulps = ulp_distance(piece.a, piece.b, self.unit, steps, piece.all_finite)
         with np.errstate(all="ignore"):
             relative = apart / np.abs(one)
             relative[one == 0.0] = 0.0
@@ -196,20 +251,20 @@ class _Work:
         worst = int(np.argmax(apart)) if apart.any() else int(np.argmax(unequal))
         if self.worst is None or apart[worst] > self.max_abs:
             self.max_abs = float(apart[worst])
-            self.worst = (start + worst, _number(piece.a[worst]), _number(piece.b[worst]))
-        beyond = self._beyond(one, apart, ulps) & unequal
+            self.worst = (start + worst, _to_python_number(piece.a[worst]), _to_python_number(piece.b[worst]))
+        beyond = self._exceeds_tolerance(one, apart, ulps) & unequal
         hits = int(np.count_nonzero(beyond))
         self.different += hits
         if self.first is None and hits:
             k = int(np.argmax(beyond))
-            self.first = (start + k, _number(piece.a[k]), _number(piece.b[k]))
+            self.first = (start + k, _to_python_number(piece.a[k]), _to_python_number(piece.b[k]))
 
-    def _steps(self, box: Box) -> Floats | None:
-        found = [each.steps(box) for each in (self.a, self.b)]
+    def _step_sizes(self, box: Box) -> Floats | None:
+        found = [side.steps(box) for side in (self.a, self.b)]
         known = [each.reshape(-1) for each in found if each is not None]
         return None if not known else known[0] if len(known) == 1 else np.maximum(known[0], known[1])
 
-    def _beyond(self, one: Floats, apart: Floats, ulps: Floats) -> NDArray[np.bool_]:
+    def _exceeds_tolerance(self, one: Floats, apart: Floats, ulps: Floats) -> NDArray[np.bool_]:
         limit = self.tolerance
         found: NDArray[np.bool_] = np.ones(apart.shape, np.bool_)
         if limit.atol or limit.rtol:
@@ -220,14 +275,14 @@ class _Work:
         return found
 
     def result(self) -> TensorComparison:
-        """Return what was found."""
+        """Return the result."""
         a, b = self.a, self.b
         format_a, format_b = (str(each.format) if each.format is not None else "unknown" for each in (a, b))
         if self.problem:
             return TensorComparison(self.name, a.shape, format_a, format_b, same=False, problem=self.problem)
         total = self.moments.total()
         counts = Counts(self.count, self.nonzero, self.zeroed, self.flipped, self.not_finite, self.max_abs)
-        found = findings(self.moments, counts) if self.unequal else []
+        found = find_hidden_errors(self.moments, counts) if self.unequal else []
         rms_a = sqrt(total.variance_a + total.mean_a**2)
         rms = sqrt(total.squared_error)
         relative = (rms / rms_a if rms_a else inf) if rms else 0.0
@@ -250,7 +305,7 @@ class _Work:
             pcc=total.pcc,
             factor=total.slope,
             offset=total.offset,
-            pcc_in_words=in_short(total.pcc, relative, found) if self.unequal else "",
+            pcc_in_words=summarize_pcc(total.pcc, relative, found) if self.unequal else "",
             findings=tuple(found),
             first=self._difference(self.first),
             worst=self._difference(self.worst),
@@ -265,20 +320,22 @@ class _Work:
         coordinate = tuple([int(c) for c in np.unravel_index(at, self.a.shape)]) if self.a.shape else ()
         for each in (self.b, self.a):
             if each.spec is not None:
-                return Difference(coordinate, one, other, *_lives(each.spec, coordinate))
+                return Difference(coordinate, one, other, *_locate_element(each.spec, coordinate))
         return Difference(coordinate, one, other)
 
 
-def _number(value: Any) -> float:
-    """Return an element as a Python number: an int if it is one, since it may be too long for a float."""
+def _to_python_number(value: Any) -> float:
+    """Return an element as a Python number: integers as int, since they may exceed a float."""
     return int(value) if value.dtype.kind in "iu" else float(value)
 
 
-def _lives(spec: TensorSpec, coordinate: tuple[int, ...]) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Return the tile and the core of an element; no core for interleaved pages of a chip that is not known."""
+def _locate_element(
+    spec: TensorSpec, coordinate: tuple[int, ...]
+) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return the tile and the core of an element; no core for interleaved pages on an unknown chip."""
     try:
         where = (spec if spec.chip is not None else spec.with_chip(_CHIP)).where(*coordinate, base=0)
-    except TilewrightError:  # a grid that no chip has
+    except TilewrightError:  # an impossible grid
         return None, None
     shown = spec.memory.is_sharded or (spec.chip is not None and spec.memory.buffer_type.is_l1)
     return where.tile, (where.core.x, where.core.y) if shown else None

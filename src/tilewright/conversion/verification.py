@@ -24,23 +24,24 @@ from ..files.conversion_manifest import (
 from ..files.file_names import resolve_inside
 from ..files.paged_boxes import PagedBoxes, as_box
 from ..files.safetensors import METADATA_KEY, read_safetensors
+from ..files.stored_tensor import inverse_order
 from ..memory.placement_rules import placement_violations
+from .conversion_plan import open_sources
+from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .conversion_slabs import SlabCutter
+from .existing_output import output_names
 from .output_file import hash_range
-from .plan import opened_sources
-from .previous import files_of
-from .running import DEFAULT_MEMORY, LEAST_SLAB, budget
-from .slabs import Slabs, inverse
-from .targets import Target
-from .work import pack
-from .workplace import Workplace
+from .targets import ConversionTarget
+from .tensor_job import pack_pages
+from .work_folder import WorkFolder
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found out about one tensor: `problem` is None if all is well.
+    """The result for one tensor: `problem` is None if it is correct.
 
-    `largest_error` is the largest distance between a value and its source, and `largest_value` the largest magnitude
-    in the source; both are None where no source was given.
+    `largest_error` is the largest difference between a value and its source, and `largest_value` the largest magnitude
+    in the source; both are None without a source.
 
     >>> Verdict("x", 1088, None).is_good
     True
@@ -54,7 +55,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Return whether nothing is wrong.
+        """Return whether there is no problem.
 
         >>> Verdict("x", 1088, "its bytes have changed").is_good
         False
@@ -64,7 +65,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What was found out about a conversion: a verdict for each tensor, and notes.
+    """The result for a conversion: a verdict per tensor, and notes.
 
     >>> bool(VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)))
     True
@@ -78,7 +79,7 @@ class VerifyReport:
 
     @property
     def problems(self) -> list[Verdict]:
-        """Return the verdicts of what is wrong.
+        """Return the verdicts with a problem.
 
         >>> VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)).problems
         []
@@ -106,11 +107,16 @@ def verify(
     progress: Callable[[int, int], None] | None = None,
     follow_symlinks: bool = False,
 ) -> VerifyReport:
-    """Return whether converted files are what their manifest says; with a source, also that they are made from it.
+    """Verify converted files against their manifest, and against their source if it is given; return a report.
 
-    Every file is hashed and decoded. With `source` (paths, as for `convert`) its bytes are hashed too, every tensor is
-    converted again and compared byte for byte, and the distance between values is measured. `progress` is called with
-    the tensors done and their number. Links that lead out of a directory are refused unless `follow_symlinks`.
+    Args:
+        out: the output of `convert`. Every file is hashed and decoded.
+        source: paths as for `convert`. Their bytes are hashed too, every tensor is converted again and compared byte
+            for byte, and the error of the values is measured.
+        memory: the most bytes of memory to use.
+        jobs: the number of threads.
+        progress: called with the number of verified tensors, and the number of all tensors.
+        follow_symlinks: allow links that point outside of a directory.
 
     >>> import tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -120,12 +126,14 @@ def verify(
     True
     """
     path = Path(out)
-    manifest, tensors, notes = _made(path, follow_symlinks)
-    sources = None if source is None else opened_sources(source, follow_symlinks)
-    threads, slab = budget(memory, jobs)
+    manifest, tensors, notes = _open_outputs(path, follow_symlinks)
+    sources = None if source is None else open_sources(source, follow_symlinks)
+    threads, slab = plan_memory(memory, jobs)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(threads) as pool:
-        tasks = [pool.submit(_verdict, entry, tensors[name], sources, slab) for name, entry in manifest.entries.items()]
+        tasks = [
+            pool.submit(_verify_tensor, entry, tensors[name], sources, slab) for name, entry in manifest.entries.items()
+        ]
         try:
             for task in tasks:
                 verdicts.append(task.result())
@@ -141,29 +149,30 @@ def verify(
     return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))
 
 
-Made = Callable[[], tuple[StoredTensor, Path, int]]  # a tensor, its file, and where its places count from
+OutputOpener = Callable[[], tuple[StoredTensor, Path, int]]
+"""Opens a converted tensor: the tensor, its file, and the offset that its byte range counts from."""
 
 
-def _made(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, dict[str, Made], list[str]]:
-    """Return the manifest, how to open each tensor that it lists, and notes about other files."""
+def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, dict[str, OutputOpener], list[str]]:
+    """Return the manifest, an opener per tensor that it lists, and notes about other files."""
     if not out.exists():
         out.stat()  # raises what a missing file raises
     if not out.is_dir():
-        return _made_in_one_file(out)
+        return _open_single_file(out)
     if not (out / MANIFEST_NAME).exists():
-        unfinished = Workplace(out, single=False).folder.exists()
-        said = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST_NAME}"
-        raise FileFormatError(f"{out} {said}")
+        unfinished = WorkFolder(out, single=False).path.exists()
+        problem = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST_NAME}"
+        raise FileFormatError(f"{out} {problem}")
     try:
         manifest = read_manifest(out / MANIFEST_NAME)
     except FileFormatError as problem:
         raise FileFormatError(f"{out / MANIFEST_NAME}: {problem}") from None
-    files = files_of(manifest.entries.values())
+    files = output_names(manifest.entries.values())
     others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST_NAME})
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
 
-    def opener(name: str, entry: ManifestEntry) -> Made:
+    def opener(name: str, entry: ManifestEntry) -> OutputOpener:
         def opened() -> tuple[StoredTensor, Path, int]:
             path = resolve_inside(out, entry.output.file, follow_symlinks)
             return open_converted_tensor(path, name, entry, manifest.to), path, 0
@@ -173,11 +182,11 @@ def _made(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, dict[st
     return manifest, {name: opener(name, entry) for name, entry in manifest.entries.items()}, notes
 
 
-def _made_in_one_file(out: Path) -> tuple[ConversionManifest, dict[str, Made], list[str]]:
+def _open_single_file(out: Path) -> tuple[ConversionManifest, dict[str, OutputOpener], list[str]]:
     try:
         tensors, metadata = read_safetensors(out)
         if METADATA_KEY not in metadata:
-            raise FileFormatError("it has no manifest: it was not made by convert")
+            raise FileFormatError("no manifest: the file was not made by convert")
         manifest = ConversionManifest.from_bytes(metadata[METADATA_KEY])
     except FileFormatError as problem:
         raise FileFormatError(f"{out}: {problem}") from None
@@ -187,81 +196,94 @@ def _made_in_one_file(out: Path) -> tuple[ConversionManifest, dict[str, Made], l
     if missing:
         raise FileFormatError(f"{out}: the manifest lists {missing[0]!r}, which is not in the file")
 
-    def opener(tensor: StoredTensor) -> Made:
+    def opener(tensor: StoredTensor) -> OutputOpener:
         return lambda: (tensor, out, begin)
 
     return manifest, {name: opener(found[name]) for name in manifest.entries}, []
 
 
-def _verdict(entry: ManifestEntry, made: Made, sources: dict[str, StoredTensor] | None, slab: int) -> Verdict:
+def _verify_tensor(
+    entry: ManifestEntry, made: OutputOpener, sources: dict[str, StoredTensor] | None, slab: int
+) -> Verdict:
     size = entry.output.size
     try:
         tensor, path, begin = made()
         if tensor.host != entry.spec and (tensor.host is None or tensor.host.nbytes != entry.spec.nbytes):
-            return Verdict(entry.name, size, f"it holds {tensor.host}, and the manifest says {entry.spec}")
+            return Verdict(entry.name, size, f"the file holds {tensor.host}, but the manifest says {entry.spec}")
         for broken in placement_violations(entry.spec):  # an earlier release may have written it
-            return Verdict(entry.name, size, f"it cannot be placed as it says: {broken}; convert it again")
+            return Verdict(entry.name, size, f"invalid placement: {broken}; convert it again")
         found = hash_range(path, begin + entry.output.start, begin + entry.output.end)
         if found != entry.output.sha256:
-            return Verdict(entry.name, size, f"its bytes have changed: SHA-256 {found}, was {entry.output.sha256}")
+            return Verdict(
+                entry.name, size, f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {found}"
+            )
         if path.stat().st_size < begin + entry.output.end:
             return Verdict(entry.name, size, "its file is too short")
         if sources is None:
-            _decode(tensor, slab)
+            _decode_all(tensor, slab)
             return Verdict(entry.name, size, None)
-        return _compared(entry, tensor, sources, slab)
+        return _compare_with_source(entry, tensor, sources, slab)
     except FileNotFoundError as problem:
         return Verdict(entry.name, size, f"{problem.filename or entry.output.file} is missing")
-    except OutOfMemory:  # which is no fault of the tensor
+    except OutOfMemory:  # not a fault of the tensor
         raise
     except TilewrightError as problem:
         return Verdict(entry.name, size, str(problem))
 
 
-def _decode(tensor: StoredTensor, slab: int) -> None:
-    """Read all values, slab by slab: what cannot be decoded raises."""
-    whole = Target(PagedBoxes(tensor.pages.spec).spec_of(as_box(None, tensor.shape)), tuple(range(len(tensor.shape))))
-    for box in Slabs(tensor, whole, slab):
+def _decode_all(tensor: StoredTensor, slab: int) -> None:
+    """Read all values, slab by slab; raise if they cannot be decoded."""
+    whole = ConversionTarget(
+        PagedBoxes(tensor.pages.spec).spec_of(as_box(None, tensor.shape)), tuple(range(len(tensor.shape)))
+    )
+    for box in SlabCutter(tensor, whole, slab):
         tensor.read(box)
 
 
-def _compared(entry: ManifestEntry, made: StoredTensor, sources: dict[str, StoredTensor], slab: int) -> Verdict:
-    """Return the verdict on a tensor after it was converted again from its source and compared."""
+def _compare_with_source(
+    entry: ManifestEntry, made: StoredTensor, sources: dict[str, StoredTensor], slab: int
+) -> Verdict:
+    """Convert a tensor again from its source, compare it, and return the verdict."""
     name, size = entry.name, entry.output.size
     if name not in sources:
         return Verdict(name, size, "the source has no tensor of that name")
     source = sources[name]
     order = tuple(range(len(source.shape))) if entry.order is None else entry.order
     if sorted(order) != list(range(len(source.shape))):
-        return Verdict(name, size, f"the source has {len(source.shape)} dimensions, and the manifest orders {order}")
+        return Verdict(
+            name, size, f"the source has {len(source.shape)} dimensions, but the manifest has the order {order}"
+        )
     shape = tuple([source.shape[d] for d in order])
     if shape != entry.spec.shape.logical:
-        return Verdict(name, size, f"the source has the shape {shape}, and the manifest says {entry.spec.shape}")
+        return Verdict(name, size, f"the source has shape {shape}, but the manifest says {entry.spec.shape}")
     found = hash_range(source.path, *source.byte_range, source.file)
     if found != entry.source.sha256:
-        return Verdict(name, size, f"the source is another one: SHA-256 {found}, was {entry.source.sha256}")
-    target = Target(entry.spec, order, entry.pad_value)
-    # besides the slab itself there are the expected pages, the decoded values, and both as float64
-    slabs, boxes = Slabs(source, target, max(slab // 8, LEAST_SLAB), made.image is not None), PagedBoxes(entry.spec)
+        return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {found}")
+    target = ConversionTarget(entry.spec, order, entry.pad_value)
+    # in memory: the slab, the expected pages, the decoded values, and both as float64
+    slabs, boxes = (
+        SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), made.image is not None),
+        PagedBoxes(entry.spec),
+    )
     error = largest = 0.0
     for box in slabs:
-        values = source.read(box.turned(source.order)).transpose(inverse(source.order)).transpose(slabs.order)
+        values = source.read(box.turned(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
         turned = box.turned(slabs.order)
         spec = boxes.spec_of(turned)
         expected = aligned_empty(spec.nbytes, np.uint8)
         if spec.nbytes:
-            pack(values, spec, entry.pad_value, expected, 1)
+            pack_pages(values, spec, entry.pad_value, expected, 1)
         stored = made.read_pages(turned)
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
-            return Verdict(name, size, f"converting the source gives other bytes, from byte {at} of {turned} on")
-        away, most = _distance(values, made.decode(stored, spec))
+            return Verdict(name, size, f"converting the source gives different bytes, first at byte {at} of {turned}")
+        away, most = _largest_difference(values, made.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest)
 
 
-def _distance(values: Any, decoded: Any) -> tuple[float, float]:
-    """Return the largest distance between values, and the largest magnitude; what is not finite does not count."""
+def _largest_difference(values: Any, decoded: Any) -> tuple[float, float]:
+    """Return the largest difference between values, and the largest magnitude; non-finite values are ignored."""
     if not values.size:
         return 0.0, 0.0
     a, b = values.astype(np.float64), decoded.astype(np.float64)

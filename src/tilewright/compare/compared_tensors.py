@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be compared: tensors of files, arrays, tensors in memory; all are read box by box, in logical space."""
+"""The two sides of a comparison: tensors of files, arrays, tensors in memory; all are read box by box."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ..memory import TensorSpec
 Array = np.ndarray[Any, Any]
 
 
-class Operand(Protocol):
-    """One side of a comparison: its shape and format, its placement if it has one, and its values box by box.
+class ComparedTensor(Protocol):
+    """One side of a comparison: its shape, format and spec, and its values box by box.
 
-    >>> operands_of(np.zeros((2, 3)))[""].shape
+    >>> collect_tensors(np.zeros((2, 3)))[""].shape
     (2, 3)
     """
 
@@ -35,24 +35,24 @@ class Operand(Protocol):
 
     @property
     def format(self) -> Format | None:
-        """Return the number format; None where the file has a type that is not known."""
+        """Return the number format; None for element types without one."""
 
     @property
     def spec(self) -> TensorSpec | None:
-        """Return the placement, where there is one."""
+        """Return the spec, if there is one."""
 
     def read(self, box: Any = None) -> Array:
         """Return the values in a box."""
 
     def steps(self, box: Any) -> Array | None:
-        """Return how far apart neighbouring numbers are in a box, for block formats."""
+        """Return the distance to the next representable number in a box, for block formats."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrayOperand:
+class ComparedArray:
     """An array in memory.
 
-    >>> ArrayOperand(np.zeros((2, 3), np.float32)).format
+    >>> ComparedArray(np.zeros((2, 3), np.float32)).format
     format_of('float32')
     """
 
@@ -79,8 +79,8 @@ class ArrayOperand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoredOperand:
-    """A tensor of a file."""
+class ComparedStoredTensor:
+    """A tensor in a file."""
 
     tensor: StoredTensor
 
@@ -96,7 +96,7 @@ class StoredOperand:
 
     @property
     def spec(self) -> TensorSpec | None:
-        """Return the placement, where there is one; a mesh has one for each device, and other coordinates there."""
+        """Return the spec, if there is one for the entire tensor; a mesh has one per device."""
         return self.tensor.spec if self.tensor.mesh is None else None
 
     def read(self, box: Any = None) -> Array:
@@ -104,19 +104,19 @@ class StoredOperand:
         return self.tensor.read(box)
 
     def steps(self, box: Any) -> Array | None:
-        """Return how far apart neighbouring numbers are in a box, for block formats."""
+        """Return the distance to the next representable number in a box, for block formats."""
         return read_step_sizes(self.tensor, box) if isinstance(self.format, BlockFormat) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rearranged:
-    """An operand seen with its dimensions in another order, and with dimensions of one left out or put in.
+class ReshapedTensor:
+    """A tensor with its last two dimensions swapped, or with dimensions of extent 1 added or removed.
 
-    >>> Rearranged(ArrayOperand(np.zeros((1, 2, 3))), (2, 3)).read((slice(0, 1), slice(0, 2))).shape
+    >>> ReshapedTensor(ComparedArray(np.zeros((1, 2, 3))), (2, 3)).read((slice(0, 1), slice(0, 2))).shape
     (1, 2)
     """
 
-    inner: Operand
+    inner: ComparedTensor
     shape: tuple[int, ...]
     transposed: bool = False
 
@@ -127,62 +127,62 @@ class Rearranged:
 
     @property
     def spec(self) -> TensorSpec | None:
-        """Return None: coordinates are not those of the placement."""
+        """Return None: its coordinates differ from those of the spec."""
         return None
 
     def read(self, box: Any = None) -> Array:
         """Return the values in a box."""
-        return self._seen(box, self.inner.read)
+        return self._read_through(box, self.inner.read)
 
     def steps(self, box: Any) -> Array | None:
-        """Return how far apart neighbouring numbers are in a box, for block formats."""
-        return None if not isinstance(self.format, BlockFormat) else self._seen(box, self.inner.steps)
+        """Return the distance to the next representable number in a box, for block formats."""
+        return None if not isinstance(self.format, BlockFormat) else self._read_through(box, self.inner.steps)
 
-    def _seen(self, box: Any, read: Any) -> Array:
-        asked = as_box(box, self.shape)
+    def _read_through(self, box: Any, read: Any) -> Array:
+        requested = as_box(box, self.shape)
         if self.transposed:
             order = (*range(len(self.shape) - 2), len(self.shape) - 1, len(self.shape) - 2)
-            found: Array = read(asked.turned(order))
+            found: Array = read(requested.turned(order))
             return found.transpose(order)
-        kept = iter([each for each, n in zip(asked.slices, self.shape, strict=True) if n != 1])
+        kept = iter([each for each, n in zip(requested.slices, self.shape, strict=True) if n != 1])
         found = read(tuple([slice(0, 1) if n == 1 else next(kept) for n in self.inner.shape]))
-        return found.reshape(asked.shape)
+        return found.reshape(requested.shape)
 
 
-def operands_of(thing: Any) -> dict[str, Operand]:
-    """Return the operands of a path, an array, a tensor, or a mapping of names to these.
+def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
+    """Return the tensors of a path, an array, a tensor, or a mapping of names to these.
 
-    >>> sorted(operands_of({"a": np.zeros(3), "b": np.ones(2)}))
+    >>> sorted(collect_tensors({"a": np.zeros(3), "b": np.ones(2)}))
     ['a', 'b']
     """
-    if isinstance(thing, (str, os.PathLike)):
-        return {name: StoredOperand(tensor) for name, tensor in open_tensors(thing).items()}
-    if isinstance(thing, Mapping):
-        return {str(name): _operand(value) for name, value in thing.items()}
-    return {"": _operand(thing)}
+    if isinstance(value, (str, os.PathLike)):
+        return {name: ComparedStoredTensor(tensor) for name, tensor in open_tensors(value).items()}
+    if isinstance(value, Mapping):
+        return {str(name): _as_compared_tensor(value) for name, value in value.items()}
+    return {"": _as_compared_tensor(value)}
 
 
-def _operand(thing: Any) -> Operand:
-    if isinstance(thing, StoredTensor):
-        return StoredOperand(thing)
-    spec = getattr(thing, "spec", None)
+def _as_compared_tensor(value: Any) -> ComparedTensor:
+    if isinstance(value, StoredTensor):
+        return ComparedStoredTensor(value)
+    spec = getattr(value, "spec", None)
     if isinstance(spec, TensorSpec):
-        return ArrayOperand(np.asarray(thing), spec)
-    return ArrayOperand(as_host_array(thing))
+        return ComparedArray(np.asarray(value), spec)
+    return ComparedArray(as_host_array(value))
 
 
-def matched(a: Operand, b: Operand, transpose: bool = False) -> Operand:
-    """Return b with the shape of a: dimensions of one may be there or not; the last two are swapped if asked.
+def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool = False) -> ComparedTensor:
+    """Return b with the shape of a: dimensions of extent 1 are added or removed, `transpose` swaps the last two.
 
-    >>> matched(ArrayOperand(np.zeros((2, 3))), ArrayOperand(np.zeros((1, 2, 3)))).shape
+    >>> match_shape(ComparedArray(np.zeros((2, 3))), ComparedArray(np.zeros((1, 2, 3)))).shape
     (2, 3)
     """
     swapped = (*b.shape[:-2], *b.shape[:-3:-1])
     if transpose and len(b.shape) > 1 and swapped == a.shape:
-        return Rearranged(b, a.shape, transposed=True)
+        return ReshapedTensor(b, a.shape, transposed=True)
     if a.shape == b.shape:
         return b
     if [n for n in a.shape if n != 1] == [n for n in b.shape if n != 1]:
-        return Rearranged(b, a.shape)
-    hint = "; if B is A transposed, say so (transpose=True)" if swapped == a.shape else ""
-    raise LayoutError(f"the shapes {list(a.shape)} and {list(b.shape)} differ{hint}")
+        return ReshapedTensor(b, a.shape)
+    hint = "; if B is A transposed, use transpose=True" if swapped == a.shape else ""
+    raise LayoutError(f"shapes {list(a.shape)} and {list(b.shape)} differ{hint}")

@@ -1,26 +1,175 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison found: of one tensor, and of all tensors of two files."""
+"""The results of a comparison: figures and differences per tensor, and what a correlation coefficient hides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..showing import Shown
-from .findings import Finding
+from .error_statistics import Moments, Totals
 
-_NAMES = 26  # columns for a tensor's name in a table
+FEW_SHARE = 0.001  # the share of elements that counts as few
+PASSING_PCC = 0.99  # a correlation that passes common tests
+_ROUNDING = 1e-7  # the rounding error of the sums
+_NOTABLE_SHARE = 0.5  # of an error or a variance
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a high correlation hides: its kind, a description, and the number that shows it.
+
+    >>> Finding("factor", "B is 2 x A", 2.0).kind
+    'factor'
+    """
+
+    kind: str
+    text: str
+    value: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts of elements that became zero, changed sign or are finite on one side only; and the worst error.
+
+    >>> Counts(elements=10, nonzero=9, zeroed=3, flipped=0, not_finite=0, worst_error=0.5).zeroed
+    3
+    """
+
+    elements: int
+    nonzero: int
+    zeroed: int
+    flipped: int
+    not_finite: int
+    worst_error: float
+
+
+def find_hidden_errors(moments: Moments, counts: Counts) -> list[Finding]:
+    """Return what the correlation of two tensors hides, from their sums and counts.
+
+    >>> import numpy as np
+    >>> a = np.linspace(-1, 1, 100)
+    >>> moments = Moments()
+    >>> moments.add(a, 2 * a)
+    >>> print(find_hidden_errors(moments, Counts(100, 100, 0, 0, 0, 1.0))[0])
+    B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
+    """
+    total = moments.total()
+    found: list[Finding] = []
+    if total.count and total.pcc is None:
+        side = "A" if not total.variance_a else "B"
+        found.append(Finding("constant", f"{side} is constant, so PCC is undefined", 0.0))
+    found += _find_in_error(total, counts)
+    found += _find_outliers(moments, total)
+    if counts.zeroed:
+        share = counts.zeroed / max(1, counts.nonzero)
+        zeroed = _count_elements(counts.zeroed, "nonzero ")
+        text = f"{zeroed} became zero ({_format_percent(share)}), which hardly changes PCC"
+        found.append(Finding("zeroed", text, share))
+    if counts.flipped:
+        share = counts.flipped / counts.elements
+        found.append(
+            Finding("flipped", f"{_count_elements(counts.flipped)} changed sign ({_format_percent(share)})", share)
+        )
+    if counts.not_finite:
+        share = counts.not_finite / counts.elements
+        text = f"NaN or infinite on one side only: {_count_elements(counts.not_finite)}, which PCC ignores"
+        found.append(Finding("not_finite", text, share))
+    return found
+
+
+def _find_in_error(total: Totals, counts: Counts) -> list[Finding]:
+    """Return the parts of the error that a correlation cannot see."""
+    parts = total.error_parts()
+    whole = sum(parts.values())
+    if not whole or not total.squared_error:
+        return []
+    found = []
+    if parts["factor"] / whole >= _NOTABLE_SHARE and total.slope is not None:
+        text = f"B is {total.slope:.6g} x A, which is {_format_percent(parts['factor'] / whole)} of the squared error"
+        found.append(Finding("factor", f"{text}; PCC is the same for any factor", total.slope))
+    if parts["offset"] / whole >= _NOTABLE_SHARE:
+        shift = total.mean_b - total.mean_a
+        text = (
+            f"B is A {'+' if shift > 0 else '-'} {abs(shift):.6g}, which is {_format_percent(parts['offset'] / whole)}"
+        )
+        found.append(Finding("offset", f"{text} of the squared error; PCC is the same for any offset", shift))
+    share = counts.worst_error**2 / (total.squared_error * total.count)
+    if share >= _NOTABLE_SHARE and total.count > 1 / FEW_SHARE:
+        percent = _format_percent(min(1.0, share))
+        text = f"one element makes {percent} of the squared error; PCC averages it over {total.count}"
+        found.append(Finding("one_error", text, share))
+    return found
+
+
+def _find_outliers(moments: Moments, total: Totals) -> list[Finding]:
+    """Return a finding if a few large elements dominate the correlation."""
+    if total.pcc is None or total.count < 1 / FEW_SHARE:
+        return []
+    lowest, top = moments.largest(FEW_SHARE), moments.top()
+    shares = [_variance_share(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]
+    if not shares or shares[0] < _NOTABLE_SHARE:
+        return []
+    # the fewest elements with nearly the same share
+    chosen = max(k for k, share in enumerate(shares) if share >= 0.95 * shares[0])
+    rest = moments.total(below=lowest + chosen)
+    without = rest.pcc
+    if not rest.count or (without is not None and 1.0 - without <= 2.0 * (1.0 - total.pcc) + 1e-6):
+        return []
+    few = total.count - rest.count
+    alone = "PCC is undefined" if without is None else f"PCC is {without:.6g}"
+    large = f"{_count_elements(few, 'large ')} ({_format_percent(few / total.count)})"
+    text = f"{large} make {_format_percent(shares[chosen])} of the variance"
+    return [Finding("outliers", f"{text}; without them {alone}", 0.0 if without is None else without)]
+
+
+def _variance_share(total: Totals, rest: Totals) -> float:
+    """Return the share of the variance of the elements that are not in the rest."""
+    return 1.0 - rest.count * rest.variance_a / (total.count * total.variance_a)
+
+
+def summarize_pcc(pcc: float | None, relative_rms: float, found: list[Finding]) -> str:
+    """Return one sentence on how far PCC can be trusted for two tensors.
+
+    >>> summarize_pcc(0.99999, 0.004, [])
+    'PCC is reliable here: the error is noise, 0.4 % of the values (rms)'
+    """
+    error = f"{_format_percent(relative_rms)} of the values (rms)"
+    if pcc is None:
+        return f"PCC is undefined; the error is {error}"
+    if not found:
+        return f"PCC is reliable here: the error is noise, {error}"
+    seen = sqrt(max(0.0, 1.0 - pcc * pcc))
+    if pcc >= PASSING_PCC and relative_rms > 2.0 * seen:
+        suggested = "no error" if seen < _ROUNDING else f"an error of {_format_percent(seen)}"
+        return f"PCC {pcc:.6g} would pass and suggests {suggested}, but the error is {error}"
+    return f"PCC agrees with the error of {error}, but hides:"
+
+
+def _count_elements(count: int, kind: str = "") -> str:
+    return f"{count} {kind}element{'' if count == 1 else 's'}"
+
+
+def _format_percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+_NAME_WIDTH = 26  # columns in a table
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far apart elements may be: within atol + rtol x |a|, or within so many ULPs; and the least PCC.
+    """How far apart elements may be: within atol + rtol x |a|, or within `ulp` ULPs; and the least PCC.
 
-    Nothing given means: exactly equal.
+    By default elements must be equal.
 
     >>> Tolerance(atol=1e-3).is_exact, str(Tolerance(ulp=1))
     (False, 'within 1 ULP')
@@ -52,7 +201,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An element in which two tensors differ: its coordinate, both values, and where it lives, if that is known.
+    """An element in which two tensors differ: its coordinate, both values, and its tile and core if known.
 
     >>> print(Difference((1, 2), 0.5, 0.75, (0, 0), (3, 1)))
     (1, 2): 0.5 and 0.75, in tile (0, 0), core (3, 1)
@@ -78,7 +227,7 @@ class TensorComparison(Shown):
 
     `different` counts the elements beyond the tolerance, `unequal` those that are not exactly equal. `max_ulp` is in
     steps of `ulp_format`, the coarser of the two. `error_map` has the largest error of every `map_block` of rows and
-    columns. `problem` says why there is no comparison.
+    columns. `problem` says why they could not be compared.
 
     >>> from tilewright.compare import diff
     >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
@@ -112,7 +261,7 @@ class TensorComparison(Shown):
     error_map: NDArray[np.float64] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures for programs.
+        """Return the figures as plain data.
 
         >>> from tilewright.compare import diff
         >>> diff(np.zeros(3), np.zeros(3)).tensors[0].to_json()["same"]
@@ -121,7 +270,7 @@ class TensorComparison(Shown):
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the figures with their names, for people.
+        """Return the names and texts of all figures.
 
         >>> from tilewright.compare import diff
         >>> diff(np.zeros(3), np.zeros(3)).tensors[0].lines()[-1]
@@ -157,7 +306,7 @@ class TensorComparison(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison(Shown):
-    """How the tensors of two files differ, and which are in one of them only.
+    """How the tensors of two files differ, and which exist in only one of them.
 
     >>> from tilewright.compare import diff
     >>> found = diff({"x": np.zeros(3), "y": np.ones(2)}, {"x": np.zeros(3)})
@@ -184,7 +333,7 @@ class Comparison(Shown):
 
     @property
     def worst(self) -> TensorComparison | None:
-        """Return the tensor that is worth looking at first: one that cannot be compared, or with the largest error.
+        """Return the tensor to look at first: one that cannot be compared, or the one with the largest error.
 
         >>> from tilewright.compare import diff
         >>> diff({"x": np.zeros(3), "y": np.zeros(2)}, {"x": np.zeros(3), "y": np.ones(2)}).worst.name
@@ -196,13 +345,13 @@ class Comparison(Shown):
         for each in self.tensors:
             if each.name == name:
                 return each
-        raise KeyError(f"there is no comparison of {name!r}; there are {len(self.tensors)} others")
+        raise KeyError(f"no comparison of {name!r}; there are {len(self.tensors)} others")
 
     def __iter__(self) -> Iterator[TensorComparison]:
         return iter(self.tensors)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison for programs.
+        """Return the comparison as plain data.
 
         >>> from tilewright.compare import diff
         >>> sorted(diff(np.zeros(3), np.ones(3)).to_json())
@@ -212,31 +361,31 @@ class Comparison(Shown):
         return {**found, "tensors": [each.to_json() for each in self.tensors], "same": self.same}
 
     def table(self) -> str:
-        """Return a line for each tensor.
+        """Return a table with a line per tensor.
 
         >>> from tilewright.compare import diff
         >>> print(diff({"x": np.float32([1, 2])}, {"x": np.float32([1, 3])}).table())
         tensor                         max abs      ULPs  rms error        PCC
         x                                    1  4.19e+06      0.447  1.0000000  DIFFERS
         """
-        lines = [f"{'tensor':<{_NAMES}}{'max abs':>12}{'ULPs':>10}{'rms error':>11}{'PCC':>11}"]
+        lines = [f"{'tensor':<{_NAME_WIDTH}}{'max abs':>12}{'ULPs':>10}{'rms error':>11}{'PCC':>11}"]
         for each in self.tensors:
-            name = each.name if len(each.name) < _NAMES else f"...{each.name[4 - _NAMES :]}"
+            name = each.name if len(each.name) < _NAME_WIDTH else f"...{each.name[4 - _NAME_WIDTH :]}"
             if each.problem:
-                lines.append(f"{name:<{_NAMES}}  {each.problem}")
+                lines.append(f"{name:<{_NAME_WIDTH}}  {each.problem}")
                 continue
             pcc = "none" if each.pcc is None else f"{each.pcc:.7f}"
             figures = f"{each.max_abs:>12.4g}{each.max_ulp:>10.3g}{each.relative_rms:>11.3g}{pcc:>11}"
-            lines.append(f"{name:<{_NAMES}}{figures}{'' if each.same else '  DIFFERS'}")
-        lines += [f"{name:<{_NAMES}}  only in {self.a}" for name in self.only_a]
-        lines += [f"{name:<{_NAMES}}  only in {self.b}" for name in self.only_b]
+            lines.append(f"{name:<{_NAME_WIDTH}}{figures}{'' if each.same else '  DIFFERS'}")
+        lines += [f"{name:<{_NAME_WIDTH}}  only in {self.a}" for name in self.only_a]
+        lines += [f"{name:<{_NAME_WIDTH}}  only in {self.b}" for name in self.only_b]
         return "\n".join(lines)
 
     def __str__(self) -> str:
         same = sum(each.same for each in self.tensors)
         missing = len(self.only_a) + len(self.only_b)
         heading = f"{same} of {len(self.tensors)} tensors are the same ({self.tolerance})"
-        others = f", {missing} in one of the two only" if missing else ""
+        others = f", {missing} in only one of the two" if missing else ""
         worst = self.worst
         detail = "" if worst is None or not (worst.unequal or worst.problem) else f"\n\n{worst}"
         return f"{heading}{others}\n{self.table()}{detail}"
