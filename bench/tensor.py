@@ -38,11 +38,11 @@ def microseconds(task: Callable[[], Any], rounds: int, calls: int = 2000) -> flo
 
 def small_things(rounds: int) -> None:
     """Print what views and elements cost."""
-    flat = tw.TileTensor(np.zeros(SIDE * SIDE, np.float32), tw.row_major[SIDE, SIDE]())
+    flat = tw.TileTensor(np.zeros(SIDE * SIDE, np.float32), tw.row_major(SIDE, SIDE))
     nested = tw.TileTensor(
         np.zeros(SIDE * SIDE, np.float32), tw.blocked_product(tw.row_major(32, 32), tw.row_major(128, 128))
     )
-    tile, vectors, threads = flat.tile[32, 32](1, 2), flat.vectorize[1, 4](), tw.row_major[8, 8]()
+    tile, vectors, threads = flat.tile[32, 32](1, 2), flat.vectorize[1, 4](), tw.row_major(8, 8)
     tasks: dict[str, Callable[[], Any]] = {
         "t[i, j]": lambda: flat[3, 5],
         "t[i, j] = x": lambda: flat.__setitem__((3, 5), 1.0),

@@ -15,6 +15,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import addr, bank
+from tilewright.cute import ceil_div, idx2crd, product_each
 
 ROWS, COLS, TILE, FACE, BANKS, ITEM = 100, 70, 32, 16, 12, 2
 PAGE = TILE * TILE * ITEM
@@ -58,17 +59,17 @@ print(f"  so memory starts with elements {', '.join(map(str, in_memory[:8]))}")
 heading(f"2. The layout of a {ROWS} x {COLS} matrix in {TILE} x {TILE} tiles of {FACE} x {FACE} faces")
 face = tw.row_major(FACE, FACE)
 tile = tw.blocked_product(face, tw.row_major(TILE // FACE, TILE // FACE))
-grid = tw.row_major(tw.ceil_div(ROWS, TILE), tw.ceil_div(COLS, TILE))
+grid = tw.row_major(ceil_div(ROWS, TILE), ceil_div(COLS, TILE))
 stored = tw.blocked_product(tile, grid)
-matrix = tw.within(stored, (ROWS, COLS))  # the same offsets, and it knows what is padding
-padded_shape = tw.product_each(stored.shape)
+matrix = tw.with_logical_shape(stored, (ROWS, COLS))  # the same offsets, and it knows what is padding
+padded_shape = product_each(stored.shape)
 print(f"  face    {face}\n  tile    {tile}\n  stored  {stored}")
 print(f"  padded to {padded_shape}, of which {matrix.logical_shape} is data")
 check(padded_shape == (128, 96) and matrix.logical_shape == (ROWS, COLS), "the padding is known")
 check(matrix.valid(ROWS - 1, COLS - 1) and not matrix.valid(ROWS, 0), "padding starts after the last row")
 
 heading(f"3. Its tiles as pages of {PAGE} bytes over {BANKS} banks")
-deep = tw.ceil_div(grid.size, BANKS)
+deep = ceil_div(grid.size, BANKS)
 pages = tw.Layout((TILE * TILE, (BANKS, deep)), (ITEM @ addr, (1 @ bank, PAGE @ addr)))
 home = tw.compose(pages, stored)
 home_shape, home_stride = str(home).split(":")
@@ -92,10 +93,10 @@ check(place == pages(in_tile, page) == page % BANKS @ bank + (page // BANKS * PA
 
 heading(f"5. What lives in bank {place.bank} at address {place.addr}?")
 back = tw.left_inverse(home, axes=(bank, addr))
-found = tw.idx2crd(back(place.bank, place.addr), padded_shape)
+found = idx2crd(back(place.bank, place.addr), padded_shape)
 print(f"  element {found}; one byte further starts {'an' if back.valid(place.bank, place.addr + 1) else 'no'} element")
 check(found == ELEMENT and not back.valid(place.bank, place.addr + 1), "the inverse leads back")
-last = tw.idx2crd(back(BANKS - 1, PAGE - ITEM), padded_shape)
+last = idx2crd(back(BANKS - 1, PAGE - ITEM), padded_shape)
 print(f"  the end of bank {BANKS - 1} holds {last}, which is {'data' if matrix.valid(*last) else 'padding'}")
 check(last == (127, 95) and not matrix.valid(*last), "the last corner is padding")
 

@@ -12,8 +12,8 @@ it for nothing: it moves the word of row i and column j to bank i ^ j.
 
 import numpy as np
 
-from tilewright import AddressSpace, ComposedLayout, Layout, Swizzle, TileTensor, compose, row_major
-from tilewright.mojo.layout import stack_allocation
+from tilewright import ComposedLayout, Layout, Swizzle, compose, row_major
+from tilewright.mojo.layout import AddressSpace, TileTensor, stack_allocation
 
 TILE = BANKS = WARP = 32
 ROWS, COLUMNS = 100, 75  # no multiple of 32
@@ -37,7 +37,7 @@ def passes(view: TileTensor) -> int:
 
 def transpose(matrix: TileTensor, shared: TileTensor) -> tuple[TileTensor, int, int]:
     """Return the transpose, and how many passes the writes and the reads of shared memory took."""
-    result = stack_allocation[matrix.dtype](row_major(matrix.dim(1), matrix.dim(0)))
+    result = stack_allocation[matrix.dtype](row_major(matrix.shape[1], matrix.shape[0]))
     written = read = 0
     for i, j in matrix.tiles[TILE, TILE]().coordinates():
         source, target = matrix.tile[TILE, TILE](i, j), result.tile[TILE, TILE](j, i)

@@ -12,8 +12,8 @@ of it is real, loads pad with zeros, and stores leave out what is not there.
 import numpy as np
 
 import tilewright as tw
-from tilewright import AddressSpace, Swizzle, TileTensor, compose, row_major
-from tilewright.mojo.layout import stack_allocation
+from tilewright import Swizzle, compose, row_major
+from tilewright.mojo.layout import AddressSpace, TileTensor, stack_allocation
 
 M, N, K = 70, 50, 40
 BLOCK_M, BLOCK_N, BLOCK_K = 32, 32, 16
@@ -58,7 +58,7 @@ def block(a: TileTensor, b: TileTensor, c: TileTensor, i: int, j: int) -> None:
 
 def multiply(a: TileTensor, b: TileTensor) -> TileTensor:
     """Return the product of two matrices, tile by tile: what the grid of blocks does, in any order."""
-    c = stack_allocation[np.float32](row_major(a.dim(0), b.dim(1))).fill(float("nan"))
+    c = stack_allocation[np.float32](row_major(a.shape[0], b.shape[1])).fill(float("nan"))
     for i, j in c.tiles[BLOCK_M, BLOCK_N]().coordinates():
         block(a, b, c, i, j)
     return c

@@ -94,10 +94,10 @@ def mutants_of(path: Path) -> list[Mutant]:
     skipped = [_span(node) for node in _of_no_consequence(tree)]
 
     def concerns(start: tuple[int, int], end: tuple[int, int]) -> bool:
-        def within(spans: list[Any]) -> bool:
+        def with_logical_shape(spans: list[Any]) -> bool:
             return any(first <= start and end <= last for first, last in spans)
 
-        return within(bodies) and not within(skipped)
+        return with_logical_shape(bodies) and not with_logical_shape(skipped)
 
     found = []
     for name in OPERATORS:

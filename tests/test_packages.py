@@ -26,6 +26,7 @@ PACKAGES = (
     "compare",
     "analysis",
     "views",
+    "cute",
     "mojo",
     "ttl",
     "ttnn",
@@ -38,10 +39,7 @@ DEFERRED_IMPORTS = {
     ("copying/device_array.py", "copying.cuda_arrays"),
     ("copying/device_array.py", "copying.opencl_arrays"),  # which imports PyOpenCL
     ("copying/opencl_engine.py", "copying.opencl_arrays"),
-    ("layout/mojo.py", "layout.regrouping"),
-    ("layout/products.py", "layout.padding"),
     ("memory/spec.py", "memory.fit_report"),
-    ("tensor/tile_tensor.py", "tensor.layout_tensor"),
 }
 """Imports inside functions, each because the other file imports this one."""
 

@@ -13,8 +13,8 @@ PACKAGES = (
     *[
         f"tilewright.{room}"
         for room in (
-            "compare", "conversion", "copying", "files", "formats", "layout", "memory", "mojo", "tensor", "tiling",
-            "ttl", "ttnn", "views",
+            "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory", "mojo", "tensor",
+            "tiling", "ttl", "ttnn", "views",
         )
     ],
 )  # fmt: skip

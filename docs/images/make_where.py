@@ -11,15 +11,16 @@ from pathlib import Path
 
 import tilewright as tw
 from tilewright import addr, bank
+from tilewright.layout.tuples import ceil_div
 
 ROWS, COLS = 100, 150  # the matrix
 TILE, FACE = 32, 16
 BANKS, ITEM, PAGE = 12, 2, 2048  # bfloat16: 2 bytes an element, 2048 a tile
 ELEMENT = (70, 118)
 
-HEIGHT_IN_TILES, WIDTH_IN_TILES = tw.ceil_div(ROWS, TILE), tw.ceil_div(COLS, TILE)
+HEIGHT_IN_TILES, WIDTH_IN_TILES = ceil_div(ROWS, TILE), ceil_div(COLS, TILE)
 TILES = HEIGHT_IN_TILES * WIDTH_IN_TILES
-DEEP = tw.ceil_div(TILES, BANKS)  # pages in the fullest bank
+DEEP = ceil_div(TILES, BANKS)  # pages in the fullest bank
 
 INK, SOFT, LINE, MARK, PANEL = "#1f2328", "#57606a", "#8c959f", "#b3261e", "#fdfcf9"
 CELL, ZOOM = 56, 224  # pixels: one tile in the matrix, the tile drawn large
@@ -30,7 +31,7 @@ face = tw.row_major(FACE, FACE)
 faces = tw.row_major(TILE // FACE, TILE // FACE)
 tile = tw.blocked_product(face, faces)
 stored = tw.blocked_product(tile, tw.row_major(HEIGHT_IN_TILES, WIDTH_IN_TILES))
-matrix = tw.within(stored, (ROWS, COLS))
+matrix = tw.with_logical_shape(stored, (ROWS, COLS))
 pages = tw.Layout((TILE * TILE, (BANKS, DEEP)), (ITEM @ addr, (1 @ bank, PAGE @ addr)))
 where = tw.compose(pages, matrix)
 

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         to_bytes,
         width_sharded,
     )
-    from .tensor import AddressSpace, LayoutTensor, StorageType, Tensor, TileTensor
+    from .tensor import StorageType, Tensor, TileTensor
     from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
 __version__ = "0.1.0"
@@ -85,7 +85,7 @@ _LAZY = {
     **dict.fromkeys(("TensorMemoryLayout", "TensorSpec", "Tile", "block_sharded", "fit", "from_bytes"), "memory"),
     **dict.fromkeys(("height_sharded", "interleaved", "nd_sharded", "sharded_across_dims"), "memory"),
     **dict.fromkeys(("explain", "explain_address", "to_bytes", "width_sharded"), "memory"),
-    **dict.fromkeys(("AddressSpace", "LayoutTensor", "StorageType", "Tensor", "TileTensor"), "tensor"),
+    **dict.fromkeys(("StorageType", "Tensor", "TileTensor"), "tensor"),
     **dict.fromkeys(("Pipeline", "TilePlan", "Tiler", "Trace", "plan_tiles", "stream", "suggest_tile"), "tiling"),
     **dict.fromkeys(("StoredTensor", "TensorFile", "Tensorbin", "open_tensors"), "files"),
     **dict.fromkeys(("Inspection", "inspect", "read_tensorbin", "write_tensorbin"), "files"),
@@ -95,7 +95,6 @@ _LAZY = {
 }
 
 __all__ = [
-    "AddressSpace",
     "Allocator",
     "BlockFormat",
     "BufferType",
@@ -114,7 +113,6 @@ __all__ = [
     "FormatError",
     "Inspection",
     "LayoutError",
-    "LayoutTensor",
     "MemoryConfig",
     "MemoryConfigError",
     "NdShardSpec",

@@ -88,8 +88,8 @@ def test_recorded_sectors():
 @settings(max_examples=30)
 @given(layouts(), st.sampled_from([1, 2, 4, 8]))
 def test_a_layout_is_its_offsets(layout, itemsize):
-    lanes = tw.size(tw.mode(layout, 0))
-    rest = tw.size(layout) // lanes
+    lanes = layout.mode(0).size
+    rest = layout.size // lanes
     rows = np.array([[layout(lane + lanes * value) for value in range(rest)] for lane in range(lanes)])
     for ask in (analysis.bank_conflicts, analysis.coalescing):
         assert ask(layout, itemsize) == ask(rows, itemsize)
@@ -106,7 +106,7 @@ def test_known_layouts():
     assert analysis.bank_conflicts(tile.tile[32, 1](0, 3)).ways == 32
     assert analysis.contiguous_runs(tw.col_major(4, 8)).runs == 32
     # padding is not touched
-    assert analysis.coalescing(tw.within(tw.Layout(32, 32), 5)).sectors == 5
+    assert analysis.coalescing(tw.with_logical_shape(tw.Layout(32, 32), 5)).sectors == 5
     # vectors of four
     report = analysis.bank_conflicts(tw.TileTensor(np.zeros(128, np.float32), tw.row_major(32, 4)).vectorize[1, 4]())
     assert (report.instructions, report.wavefronts) == (1, 4)
@@ -189,7 +189,11 @@ def test_runs_end_where_places_jump_or_padding_begins(entries):
 
 
 def test_padding_share_counts_what_valid_says():
-    for layout in (tw.within(tw.row_major(8, 8), (5, 7)), tw.logical_divide(tw.Layout(100), 32), tw.row_major(3, 3)):
+    for layout in (
+        tw.with_logical_shape(tw.row_major(8, 8), (5, 7)),
+        tw.logical_divide(tw.Layout(100), 32),
+        tw.row_major(3, 3),
+    ):
         assert analysis.padding_share(layout) == pytest.approx(
             1 - sum(bool(layout.valid(k)) for k in range(layout.size)) / layout.size
         )

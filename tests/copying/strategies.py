@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tilewright.layout import Layout, Swizzle, compose, pad, within
+from tilewright.layout import Layout, Swizzle, compose, pad, with_logical_shape
 
 PAGED = ("swizzled", "paged", "swizzled pages")
 TARGETS = ("compact", "gaps", "reversed", *PAGED)
@@ -125,7 +125,7 @@ def sides(draw, data, kinds, may_alias=False):
         padded = pad(draw(strided(data, kind if kind not in PAGED else "gaps", nested=False)), extents)
         return Side(padded, extents, data)
     layout = draw(layouts(extents, kind))
-    return Side(within(layout, data) if padding == "within" else layout, extents, data)
+    return Side(with_logical_shape(layout, data) if padding == "within" else layout, extents, data)
 
 
 @st.composite

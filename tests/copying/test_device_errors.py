@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.copying import copy, opencl_engine
 from tilewright.copying import engine as copy_engine
 from tilewright.errors import DeviceError, TransferError
-from tilewright.tensor import DeviceContext
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 needs_opencl = pytest.mark.skipif(
     opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
@@ -24,7 +24,7 @@ import sys
 import numpy as np
 {first}
 import tilewright as tw
-from tilewright.tensor import DeviceContext
+from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 a = np.ones((4, 4), np.float32)
 tiler = Tiler((4, 4), (2, 2))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright import row_major, within
+from tilewright import row_major, with_logical_shape
 from tilewright.copying import Placement, copy, execute, plan_copy, relayout, tilize, untilize
 from tilewright.formats import BlockFormat, cast, format_of
 from tilewright.layout import Layout
@@ -75,7 +75,7 @@ def typed(case, data):
 
 def room_of(case):
     """Return the layout of a row-major tensor that is padded as recorded."""
-    return within(row_major(*case["padded_shape"]), tuple(case["shape"] or [1]))
+    return with_logical_shape(row_major(*case["padded_shape"]), tuple(case["shape"] or [1]))
 
 
 @for_each(TILED)
@@ -141,7 +141,7 @@ def test_every_recorded_layout_is_replayed():
 
 
 def pad_to_tile(case, values, engine):
-    room = within(row_major(*case["padded_shape"]), values.shape)
+    room = with_logical_shape(row_major(*case["padded_shape"]), values.shape)
     return relayout(values, row_major(*values.shape), room, pad_value=case["args"]["pad_value"], **engine)
 
 

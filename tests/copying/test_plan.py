@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tilewright import Guard, LayoutError, addr, bank
 from tilewright.copying import Placement, execute, plan_copy, tiled_layout
 from tilewright.formats import BLOCK_FORMATS, format_of
-from tilewright.layout import Layout, Swizzle, col_major, compose, pad, replicate, row_major, within
+from tilewright.layout import Layout, Swizzle, col_major, compose, pad, replicate, row_major, with_logical_shape
 
 from .models import SCALARS, any_bits, assert_same_bits, ragged_plan
 from .strategies import pairs, size_of
@@ -153,7 +153,7 @@ def test_equal_placements_have_one_plan(pair, elements):
 DIFFERENT = [
     (Placement(Layout(8), "int8"), Placement(pad(Layout(5), 8), "int8")),
     (Placement(pad(Layout(5), 8), "int8"), Placement(pad(Layout(6), 8), "int8")),
-    (Placement(row_major(4, 8), "int8"), Placement(within(row_major(4, 8), (4, 7)), "int8")),
+    (Placement(row_major(4, 8), "int8"), Placement(with_logical_shape(row_major(4, 8), (4, 7)), "int8")),
     (Placement(Layout(8), "int8"), Placement(Layout(8), "uint8")),
     (Placement(Layout(8), "int8"), Placement(Layout(8), "int8", fill=1)),
     (Placement(Layout(8), "float32", fill=0.0), Placement(Layout(8), "float32", fill=-0.0)),
@@ -162,7 +162,7 @@ DIFFERENT = [
     (Placement(row_major(4, 8), "int8"), Placement(compose(Swizzle(1, 0, 3), row_major(4, 8)), "int8")),
     (
         Placement(compose(Swizzle(1, 0, 3), row_major(4, 8)), "int8"),
-        Placement(compose(Swizzle(1, 0, 3), within(row_major(4, 8), (3, 8))), "int8"),
+        Placement(compose(Swizzle(1, 0, 3), with_logical_shape(row_major(4, 8), (3, 8))), "int8"),
     ),
     (
         Placement(Layout(64), "bfloat8_b", tile_elements=64),
@@ -254,7 +254,7 @@ ORDINARY = [
     (row_major(2, 3, 40, 50), "float32", tiled_layout((2, 3, 40, 50)), "bfloat8_b"),
     (row_major(8192, 8192), "float32", col_major(8192, 8192), "float32"),
     (row_major(4, 8), "int8", row_major(4, 6), "int8"),
-    (row_major(3, 8), "int8", within(row_major(4, 8), (3, 8)), "float32"),
+    (row_major(3, 8), "int8", with_logical_shape(row_major(4, 8), (3, 8)), "float32"),
 ]
 
 
@@ -315,7 +315,7 @@ def test_a_copy_is_refused_exactly_where_it_would_start_before_its_memory(modes,
     shape = [n for n, _, _ in modes]
     logical = [max(0, n - less) for n, less, _ in modes]
     signed = tuple([step * sign for step, (_, _, sign) in zip(row_major(*shape).stride, modes, strict=True)])
-    place = Placement(within(Layout(tuple(shape), signed, offset=offset), logical), "int8")
+    place = Placement(with_logical_shape(Layout(tuple(shape), signed, offset=offset), logical), "int8")
     plain = Placement(row_major(*shape), "int8")
     touched = logical if is_source else shape  # padding is written, but not read
     places = [offset + sum(map(mul, coord, signed)) for coord in product(*map(range, touched))]

@@ -16,7 +16,7 @@ from tilewright.copying import plan as plan_module
 from tilewright.copying.codegen import generate_program, supports_formats
 from tilewright.errors import FormatError
 from tilewright.formats import BLOCK_FORMATS, cast
-from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, within
+from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, with_logical_shape
 
 from .models import SCALARS, numbers, ragged_plan
 from .test_random_plans import block_sides, scalar_sides, seeds
@@ -131,7 +131,7 @@ def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
 def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
     """All pairs, in slabs so small that there are several; values are those of unpacking and packing by hand."""
     monkeypatch.setattr(plan_module, "SLAB_BYTES", 4 * 64 * 4)
-    layout, rng = within(row_major(12, 64), (11, 50)), np.random.default_rng(3)
+    layout, rng = with_logical_shape(row_major(12, 64), (11, 50)), np.random.default_rng(3)
     values = numbers(rng, (12, 64))
     for (first, one), (second, two) in product(BLOCK_FORMATS.items(), repeat=2):
         before, after = Placement(layout, one, 0, 128), Placement(layout, two, 2, 128)
@@ -164,8 +164,8 @@ def test_tiles_of_others_are_left_alone():
 
 SHARED = [
     pad(row_major(3, 5), (4, 8)),
-    within(Layout((4, 8), (0, 1)), (3, 5)),
-    within(Layout((4, 8), (4, 1)), (4, 5)),
+    with_logical_shape(Layout((4, 8), (0, 1)), (3, 5)),
+    with_logical_shape(Layout((4, 8), (4, 1)), (4, 5)),
     compose(PagedLayout(8, [0, 8, 4, 24]), row_major(4, 8)),
     compose(PagedLayout(8, [0, 8, 16, 24]), Layout((4, 8), (8, 0))),
 ]

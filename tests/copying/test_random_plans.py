@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tilewright.copying import Placement, execute
 from tilewright.formats import BLOCK_FORMATS, cast, format_of
-from tilewright.layout import Layout, row_major, within
+from tilewright.layout import Layout, row_major, with_logical_shape
 
 from .models import POISON, SCALARS, any_bits, as_bytes, numbers, padding, ragged_plan, require
 from .strategies import Side, pairs, strided
@@ -100,9 +100,9 @@ def block_sides(draw, block):
     width, rows, tile_rows = block * draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
     shape = (rows * tile_rows, width)
     data = tuple(draw(st.sampled_from([n, max(1, n - draw(st.integers(1, 9)))])) for n in shape)
-    layout = within(row_major(*shape), data)
+    layout = with_logical_shape(row_major(*shape), data)
     if draw(st.booleans()):
-        layout, shape, data = within(Layout(shape[::-1], (1, width)), data[::-1]), shape[::-1], data[::-1]
+        layout, shape, data = with_logical_shape(Layout(shape[::-1], (1, width)), data[::-1]), shape[::-1], data[::-1]
     return Side(layout, shape, data), width * tile_rows
 
 

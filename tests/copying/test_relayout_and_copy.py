@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tilewright.copying import copy, relayout
 from tilewright.errors import LayoutError, TransferError
 from tilewright.formats import cast, format_of
-from tilewright.layout import Layout, Swizzle, col_major, compose, make_ordered_layout, row_major, within
+from tilewright.layout import Layout, Swizzle, col_major, compose, row_major, with_logical_shape
+from tilewright.layout.construction import compact_layout
 
 from ..cases import all_cases
 from .models import POISON, SCALARS, any_bits, as_bytes, assert_same_bits, opencl_step, poisoned
@@ -78,7 +79,7 @@ def test_pages_go_round_the_banks(engine, banks):
     rounds = -(-count // banks)
     banked = Layout((page, banks, rounds), (1, rounds * page, page))
     array = any_bits(np.random.default_rng(1), (count, page), "uint16")
-    target = compose(banked, within(row_major(count, page), (count, page)))
+    target = compose(banked, with_logical_shape(row_major(count, page), (count, page)))
     out = relayout(array, row_major(count, page), target, **engine)
     for number in range(count):
         at = (number % banks * rounds + number // banks) * page
@@ -138,7 +139,7 @@ def test_a_permutation_of_four_dimensions_is_that_of_numpy(engine, order, shape,
     copy(np.transpose(array, order), out, **engine)
     assert_same_bits(out, wanted)
     # the same as a relayout: axes vary in memory as `order` says, the last fastest
-    target = make_ordered_layout(shape, [3 - order.index(axis) for axis in range(4)])
+    target = compact_layout(shape, [3 - order.index(axis) for axis in range(4)])
     assert_same_bits(relayout(array, row_major(*shape), target, **engine), wanted.reshape(-1))
 
 

@@ -11,7 +11,7 @@ import tilewright as tw
 from tests.copying.on_devices import random, same_bits
 from tilewright.copying import copy
 from tilewright.formats import format_of
-from tilewright.tensor import DeviceContext
+from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]

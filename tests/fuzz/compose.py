@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 import tilewright as tw
-from tilewright import Layout
+from tilewright import Layout, cute
 
 
 def random_shape(rng: random.Random, budget: int, depth: int = 0) -> Any:
@@ -30,9 +30,9 @@ def random_shape(rng: random.Random, budget: int, depth: int = 0) -> Any:
     modes = []
     for _ in range(rng.randint(1, 3)):
         mode = random_shape(rng, budget, depth + 1)
-        if tw.size(mode) > budget:
+        if cute.size(mode) > budget:
             mode = 1
-        budget //= tw.size(mode)
+        budget //= cute.size(mode)
         modes.append(mode)
     return tuple(modes)
 
@@ -40,7 +40,7 @@ def random_shape(rng: random.Random, budget: int, depth: int = 0) -> Any:
 def random_layout(rng: random.Random, budget: int, cosize: int | None = None) -> Layout:
     """Return a random layout: compact, padded, broadcast, overlapping, reversed or plain random strides."""
     shape = random_shape(rng, budget)
-    leaves = tw.flatten(shape)
+    leaves = cute.flatten(shape)
     kind = rng.randrange(5)
     if kind == 0:
         steps = [rng.choice([0, 1, 2, 3, 4, 5, 6, 8, 12, 16]) for _ in leaves]
@@ -53,7 +53,7 @@ def random_layout(rng: random.Random, budget: int, cosize: int | None = None) ->
             step = step * leaves[k] + (rng.randint(0, 3) if kind == 3 else 0)
         if kind == 4:
             steps = [-s if rng.random() < 0.3 else s for s in steps]
-    layout = Layout(shape, tw.unflatten(tuple(steps), shape) if isinstance(shape, tuple) else steps[0])
+    layout = Layout(shape, cute.unflatten(tuple(steps), shape) if isinstance(shape, tuple) else steps[0])
     low, high = layout.bounds
     layout = layout - low + (rng.randint(0, 4) if rng.random() < 0.2 else 0)
     if cosize is not None and high - low >= cosize:
@@ -67,7 +67,7 @@ def check_compose(rng: random.Random, outcomes: Counter[str]) -> None:
     inner = random_layout(rng, 96, outer.size if inside else None)
     result = tw.compose(outer, inner)
     assert result.size == inner.size, f"size {result.size} is not {inner.size}"
-    assert tw.compatible(inner, result), f"shape {result.shape} does not refine {inner.shape}"
+    assert cute.compatible(inner, result), f"shape {result.shape} does not refine {inner.shape}"
     for i in range(inner.size):
         at = inner(i)
         assert result(i) == outer.extended(at), f"wrong at {i}: {result(i)} is not {outer.extended(at)}"
@@ -107,7 +107,7 @@ def check_complement(rng: random.Random, outcomes: Counter[str]) -> None:
     try:
         free = tw.complement(layout, bound)
     except tw.LayoutError as problem:
-        if "negative" not in str(problem) and tw.is_injective(tw.filter(layout)):
+        if "negative" not in str(problem) and tw.is_injective(cute.filter(layout)):
             raise
         outcomes["no complement"] += 1
         return
@@ -115,11 +115,11 @@ def check_complement(rng: random.Random, outcomes: Counter[str]) -> None:
     assert all(a < b for a, b in pairwise(values)), f"{free} is not increasing"
     image = {layout(i) for i in range(layout.size)}
     assert image & set(values) == {0}, f"{free} meets the image"
-    assert tw.make_layout(layout, free).cosize >= bound, f"{free} does not reach {bound}"
-    if free.size > 1 and tw.as_tuple(free.stride)[-1] > max(image):
-        *shape, last = tw.as_tuple(free.shape)
-        fewer = Layout((*shape, last - 1), tw.as_tuple(free.stride))
-        assert tw.make_layout(layout, fewer).cosize < bound, f"{free} overshoots {bound}"
+    assert tw.join(layout, free).cosize >= bound, f"{free} does not reach {bound}"
+    if free.size > 1 and cute.as_tuple(free.stride)[-1] > max(image):
+        *shape, last = cute.as_tuple(free.shape)
+        fewer = Layout((*shape, last - 1), cute.as_tuple(free.stride))
+        assert tw.join(layout, fewer).cosize < bound, f"{free} overshoots {bound}"
     sums = [a + b for a in image for b in values]
     assert len(sums) == len(set(sums)), f"copies of {layout} at {free} collide"
     outcomes["complemented"] += 1
@@ -148,7 +148,7 @@ def check_product(rng: random.Random, outcomes: Counter[str]) -> None:
     block = block - block.offset
     copies = random_layout(rng, 12)
     copies = copies - copies.offset
-    if min(copies.bounds[0], block.bounds[0]) < 0 or not tw.is_injective(tw.filter(block)):
+    if min(copies.bounds[0], block.bounds[0]) < 0 or not tw.is_injective(cute.filter(block)):
         return
     result = tw.logical_product(block, copies)
     assert result.size == block.size * copies.size

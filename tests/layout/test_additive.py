@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import ComposedLayout, Layout, PagedLayout, Swizzle, compose, parse, replicate, row_major
-from tilewright.layout.additive import additive_modes
+from tilewright.layout.strided_composition import strided_leaves
 
 from .reference import layouts_into
 from .strategies import digits, layouts, size_of
@@ -50,7 +50,7 @@ def upwards(stride):
 
 @given(compositions() | layouts())
 def test_strided_leaves_add_up_with_the_layout_at_the_others(layout):
-    modes = additive_modes(layout)
+    modes = strided_leaves(layout)
     extents = [[n for n, _ in mode] for mode in modes]
     branches = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     assert [prod(mode) for mode in extents] == [size_of(branch) for branch in branches]
@@ -70,14 +70,14 @@ def test_strided_leaves_add_up_with_the_layout_at_the_others(layout):
 
 @given(layouts())
 def test_a_layout_is_strided_throughout(layout):
-    assert None not in [step for mode in additive_modes(layout) for _, step in mode]
+    assert None not in [step for mode in strided_leaves(layout) for _, step in mode]
 
 
 @given(st.integers(1, 12), st.permutations(range(5)), st.integers(1, 3), st.integers(0, 3))
 def test_whole_pages_are_strided_inside(page, order, pages, skipped):
     scattered = PagedLayout(page, [100 * start for start in order])
     pages = ComposedLayout(scattered, Layout((page, pages), (1, page), offset=min(skipped, 5 - pages) * page))
-    within, across = additive_modes(pages)
+    within, across = strided_leaves(pages)
     assert within == ([(page, 1)] if page > 1 else [(1, None)])
     assert [step for _, step in across] == [None]
 
@@ -102,7 +102,7 @@ SWIZZLE = Swizzle(2, 1, 3)
     ],
 )
 def test_a_swizzle_leaves_alone_what_lies_below_and_above_its_bits(outer, inner, modes):
-    assert additive_modes(ComposedLayout(outer, inner)) == modes
+    assert strided_leaves(ComposedLayout(outer, inner)) == modes
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_swizzle_leaves_alone_what_lies_below_and_above_its_bits(outer, inner,
     ],
 )
 def test_the_largest_block_of_a_layout_that_is_strided_is_found(outer, inner, modes):
-    assert additive_modes(ComposedLayout(parse(outer), parse(inner))) == modes
+    assert strided_leaves(ComposedLayout(parse(outer), parse(inner))) == modes
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_the_largest_block_of_a_layout_that_is_strided_is_found(outer, inner, mo
     ],
 )
 def test_what_is_not_taken_apart_has_no_strided_leaf(layout):
-    assert additive_modes(layout) == [[(n, None)] for n in layout.shape]
+    assert strided_leaves(layout) == [[(n, None)] for n in layout.shape]
 
 
 def test_a_run_that_crosses_a_mode_of_the_outer_layout_is_not_strided():
     """It starts two places before the end of that mode; from its start it would fit."""
     crossing = ComposedLayout(Layout((4, 3, 5), (1, 10, 1000)), Layout(3) + 2)
     assert [crossing(k) for k in range(3)] == [2, 3, 10]
-    assert additive_modes(crossing) == [[(3, None)]]
+    assert strided_leaves(crossing) == [[(3, None)]]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle
+from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle, cute
 
 from .strategies import layouts, named_layouts
 
@@ -54,7 +54,7 @@ def any_layouts(draw):
     """Return a layout that may be padded, replicated, over axes, and composed."""
     layout = draw(layouts(max_size=24, min_rank=1) | named_layouts(max_size=24))
     if draw(st.booleans()) and layout.size:
-        layout = tw.within(layout, [draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
+        layout = tw.with_logical_shape(layout, [draw(st.integers(1, n)) for n in cute.product_each(layout.shape)])
     if draw(st.booleans()):
         step = draw(st.integers(-40, 40)) @ Axis("device") if draw(st.booleans()) else draw(st.integers(-40, 40))
         layout = tw.replicate(layout, draw(st.integers(1, 3)), step)
@@ -113,14 +113,15 @@ def divided_by_mode(draw, layout):
     result = operation(layout, tilers)
     assert shown(model(result)) == shown(model(layout))
     if operation is tw.zipped_divide and isinstance(layout, Layout):
-        assert tw.functionally_equal(tw.hier_unzip(tw.logical_divide, layout, tilers), result)
+        unzipped = cute.hier_unzip(tw.logical_divide, layout, tilers)
+        assert tw.functionally_equal(unzipped, result) or not unzipped.guards
     return result
 
 
 def reordered(draw, layout):
     if not isinstance(layout, Layout):
         return layout
-    result = tw.sort(layout)
+    result = plain(cute.sort(layout))
     assert shown(model(result)) == shown(model(layout))
     return result
 
@@ -143,7 +144,7 @@ def one_mode(draw, layout):
 def sliced(draw, layout):
     if not isinstance(layout, Layout) or not isinstance(layout.shape, tuple) or layout.rank < 2 or not layout.size:
         return layout
-    extents = tw.product_each(layout.shape)
+    extents = cute.product_each(layout.shape)
     k = draw(st.integers(0, layout.rank - 1))
     at = [None if j == k else draw(st.integers(0, n - 1)) for j, n in enumerate(extents)]
     result = layout(*at)
@@ -160,7 +161,7 @@ def model_at(layout, at):
 
 def joined(draw, layout):
     other = draw(layouts(max_size=3, offsets=False, kinds=("compact",)))
-    result = tw.make_layout(layout, other)
+    result = tw.join(layout, other)
     mine, theirs = model(layout), [other(i) for i in range(other.size)]
     expected = [(moved(places, step), valid) for step, (places, valid) in product(theirs, mine)]
     assert model(result) == expected
@@ -210,16 +211,21 @@ def undone(draw, layout):
     return layout
 
 
+def plain(layout):
+    """Return a layout of CuTe as one of the core."""
+    return Layout(layout.shape, layout.stride, layout.offset, layout.replicas, layout.guards)
+
+
 def cleaned(draw, layout):
     if not isinstance(layout, Layout):
         return layout
-    result = tw.filter(layout)
+    result = plain(cute.filter(layout))
     assert {places for places, _ in model(result)} == {places for places, _ in model(layout)}
     return result
 
 
 def swizzled(draw, layout):
-    if layout.axes or layout.replicated or (isinstance(layout, Layout) and layout.size and layout.bounds[0] < 0):
+    if layout.axes or layout.is_replicated or (isinstance(layout, Layout) and layout.size and layout.bounds[0] < 0):
         return layout
     swizzle = Swizzle(1, draw(st.integers(0, 2)), draw(st.integers(1, 2)))
     if any(layout.extended(i) < 0 for i in range(layout.size)):
@@ -234,12 +240,16 @@ def recast(draw, layout):
         return layout
     factor = draw(st.integers(1, 4))
     wide = draw(st.booleans())
-    result = tw.upcast(layout, factor) if wide else tw.downcast(layout, factor)
+    touching = [step for step in cute.flatten((layout.stride,)) if abs(step) == 1]
+    if not wide and touching not in ([], [1]):
+        return layout  # CuTe widens every mode of stride 1 or -1
+    result = cute.upcast(layout, factor) if wide else cute.downcast(layout, factor)
+    result = plain(result)
     (mine,), (found,) = ({tuple(sorted(_numbers(each)))} for each in (layout, result))
     if wide:
         assert set(found) == {place // factor for place in mine}
     else:
-        parts = factor if any(abs(step) == 1 for step in tw.flatten((layout.stride,))) else 1
+        parts = factor if touching else 1
         assert set(found) == {place * factor + k for place in mine for k in range(parts)}
     return result
 
@@ -266,7 +276,7 @@ def test_chains_of_operations_keep_padding_copies_and_axes_or_refuse(layout, dat
             continue  # refused by name
         assert axes <= set(result.axes), f"{step.__name__} of {layout} lost an axis: {result}"
         for name in axes:
-            result.on(name)
+            result.project(name)
         if isinstance(result, (Layout, ComposedLayout)):
             assert tw.parse(str(result)) == result
         layout = result

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Layout, LayoutError, Swizzle
-from tilewright.layout.steps import merge_modes
+from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, cute
+from tilewright.layout.strides import merge_modes
 
 from .reference import table, valid_flags, values
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes
@@ -79,7 +79,7 @@ def test_a_profile_with_more_modes_than_the_layout_is_refused():
 @given(layouts(max_size=48, min_rank=1, max_rank=2), st.data())
 def test_coalescing_keeps_what_is_data(layout, data):
     extents = [layout.mode(k).size for k in range(layout.rank)]
-    marked = tw.within(layout, tuple([data.draw(st.integers(0, n)) for n in extents]))
+    marked = tw.with_logical_shape(layout, tuple([data.draw(st.integers(0, n)) for n in extents]))
     merged = tw.coalesce(marked)
     assert values(merged) == values(marked)
     assert valid_flags(merged) == valid_flags(marked)
@@ -100,7 +100,7 @@ def test_coalescing_a_composition_coalesces_its_inner_layout():
 
 @given(layouts())
 def test_filtering_keeps_the_places_and_drops_units_and_broadcasts(layout):
-    kept = tw.filter(layout)
+    kept = cute.filter(layout)
     assert set(table(kept)) == set(table(layout))
     if kept.size > 1:
         assert all(n != 1 and d != 0 for n, d in modes_of(kept))
@@ -110,21 +110,21 @@ def test_filtering_keeps_the_places_and_drops_units_and_broadcasts(layout):
 
 
 def test_what_only_repeats_is_filtered_to_one_place():
-    assert tw.filter(Layout((4, 2), (0, 0)) + 3) == Layout(1, 0) + 3
+    assert cute.filter(Layout((4, 2), (0, 0)) + 3) == Layout(1, 0) + 3
 
 
 @given(layouts(min_rank=2))
 def test_filtering_with_a_profile_works_inside_each_mode(layout):
-    kept = tw.filter(layout, (1,))
+    kept = cute.filter(layout, (1,))
     assert kept.rank == layout.rank
     assert kept.offset == layout.offset
-    assert kept.mode(0) == tw.filter(layout.mode(0))
+    assert kept.mode(0) == cute.filter(layout.mode(0))
     assert all(kept.mode(k) == layout.mode(k) for k in range(1, layout.rank))
 
 
 def test_filtering_padding_is_refused_since_it_would_be_lost():
     with pytest.raises(LayoutError, match="padded"):
-        tw.filter(tw.pad(Layout(100), 128))
+        cute.filter(tw.pad(Layout(100), 128))
 
 
 # The modes of several functions of one index
@@ -166,19 +166,19 @@ def test_flattening_removes_nesting_and_unflattening_puts_it_back(layout):
     assert flat.offset == layout.offset
     if layout.depth:
         assert tw.unflatten(flat, layout.shape) == layout
-        assert tw.unflatten(flat, layout) == layout
+        assert cute.unflatten(flat, layout) == layout
 
 
 @given(shapes(allow_zero=True), st.integers(-5, 5))
 def test_tuples_flatten_and_unflatten_too(shape, start):
     numbers = tuple(range(start, start + len(leaves(shape))))
-    assert tw.flatten(shape) == tuple(leaves(shape))
-    assert tw.unflatten(numbers, shape) == nested_like(shape, numbers)
+    assert cute.flatten(shape) == tuple(leaves(shape))
+    assert cute.unflatten(numbers, shape) == nested_like(shape, numbers)
 
 
 @given(layouts(max_size=48, min_rank=2, max_rank=3), st.data())
 def test_flattening_keeps_what_is_data(layout, data):
-    marked = tw.within(layout, tuple([data.draw(st.integers(0, mode.size)) for mode in layout.modes]))
+    marked = tw.with_logical_shape(layout, tuple([data.draw(st.integers(0, mode.size)) for mode in layout.modes]))
     assert valid_flags(tw.flatten(marked)) == valid_flags(marked)
 
 
@@ -209,7 +209,7 @@ def test_grouping_modes_that_are_not_there_is_refused(start, end):
 
 @given(layouts())
 def test_sorting_orders_the_modes_by_stride_and_keeps_all_of_them(layout):
-    ordered = tw.sort(layout)
+    ordered = cute.sort(layout)
     strides = [d for _, d in modes_of(ordered)]
     assert strides == sorted(strides)
     assert Counter(modes_of(ordered)) == Counter(modes_of(layout))
@@ -217,9 +217,9 @@ def test_sorting_orders_the_modes_by_stride_and_keeps_all_of_them(layout):
 
 
 def test_sorting_carries_padding_along():
-    marked = tw.within(Layout((4, 3), (3, 1)), (4, 2))
-    ordered = tw.sort(marked)
-    assert ordered == tw.within(Layout((3, 4), (1, 3)), (2, 4))
+    marked = tw.with_logical_shape(Layout((4, 3), (3, 1)), (4, 2))
+    ordered = cute.sort(marked)
+    assert ordered == tw.with_logical_shape(Layout((3, 4), (1, 3)), (2, 4))
     assert [place_by_hand(ordered, i) for i in range(12) if ordered.valid(i)] == [0, 1, 3, 4, 6, 7, 9, 10]
 
 
@@ -228,4 +228,4 @@ def test_sorting_carries_padding_along():
     [(Layout((4, 8)), True), (ComposedLayout(Swizzle(1, 0, 1), Layout(4)), False), ((4, 8), False)],
 )
 def test_only_strided_layouts_are_affine(layout, affine):
-    assert tw.is_affine(layout) == affine
+    assert isinstance(layout, tw.Layout) == affine

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Axis, ComposedLayout, Guard, Idx, InverseLayout, Layout, PagedLayout, Place, Swizzle
+from tilewright import Axis, ComposedLayout, Guard, InverseLayout, Layout, PagedLayout, Place, Swizzle, cute
+from tilewright.mojo.layout import Idx
+from tilewright.mojo.layout.tile_layout import make_dynamic_layout
 
 from .strategies import layouts, named_layouts
 
@@ -17,19 +19,28 @@ NAMES = {
     "ComposedLayout": ComposedLayout, "Guard": Guard, "Idx": Idx, "InverseLayout": InverseLayout, "Layout": Layout,
     "PagedLayout": PagedLayout, "Place": Place, "Swizzle": Swizzle,
 }  # fmt: skip
-UNARY = [tw.coalesce, tw.flatten, tw.sort, tw.filter, tw.complement, tw.left_inverse, tw.right_inverse, tw.nullspace]
+UNARY = [
+    tw.coalesce,
+    tw.flatten,
+    cute.sort,
+    cute.filter,
+    tw.complement,
+    tw.left_inverse,
+    tw.right_inverse,
+    cute.nullspace,
+]
 UNARY += [
     tw.is_injective,
     tw.is_bijective,
     tw.is_contiguous,
-    tw.cosize,
-    tw.size,
-    tw.rank,
-    tw.depth,
-    tw.make_layout_like,
+    cute.cosize,
+    cute.size,
+    cute.rank,
+    cute.depth,
+    cute.make_layout_like,
 ]
 UNARY += [lambda each: tw.zipped_divide(each, 2), lambda each: tw.logical_product(each, 2), lambda each: each + 3]
-UNARY += [lambda each: tw.compose(each, 2), lambda each: tw.downcast(each, 2), lambda each: each.on("bank")]
+UNARY += [lambda each: tw.compose(each, 2), lambda each: cute.downcast(each, 2), lambda each: each.project("bank")]
 
 
 def variants(layout):
@@ -41,13 +52,13 @@ def variants(layout):
     yield layout + 0 @ Axis("addr")
     yield tw.compose(Swizzle(1, 0, 1), layout) if not layout.axes else layout
     if isinstance(layout, Layout):
-        yield layout.make_dynamic()
+        yield make_dynamic_layout(layout)
         yield Layout(layout.shape, layout.stride, layout.offset, layout.replicas)
         yield tw.replicate(layout, 1, 5)
         yield tw.replicate(layout, 2, 0)
         if layout.rank and layout.size:
-            yield tw.within(layout, [max(1, n - 1) for n in tw.product_each(layout.shape)])
-            yield tw.within(layout, tw.product_each(layout.shape))
+            yield tw.with_logical_shape(layout, [max(1, n - 1) for n in cute.product_each(layout.shape)])
+            yield tw.with_logical_shape(layout, cute.product_each(layout.shape))
 
 
 def observed(layout):
@@ -85,7 +96,7 @@ def _plain(answer):
 @given(layouts(max_size=24) | named_layouts(max_size=24), st.booleans())
 def test_no_public_function_tells_equal_layouts_apart(layout, padded):
     if padded and layout.size and layout.rank:
-        layout = tw.within(layout, [max(1, n // 2) for n in tw.product_each(layout.shape)])
+        layout = tw.with_logical_shape(layout, [max(1, n // 2) for n in cute.product_each(layout.shape)])
     every = list(variants(layout))
     for k, one in enumerate(every):
         for other in every[:k]:

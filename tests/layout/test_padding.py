@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank
-from tilewright.layout.guards import box_extents, live_guards
+from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank, cute
+from tilewright.layout.guards import data_extents, live_guards
 
 from .reference import data, table, valid_flags, values, without_padding
 from .strategies import layouts
@@ -25,7 +25,7 @@ def marked_layouts(draw, least=0):
     """Return (layout, logical): a layout of which only coordinates inside logical are data."""
     layout = draw(layouts(max_size=64))
     logical = tuple([draw(st.integers(least, mode.size)) for mode in layout.modes])
-    return tw.within(layout, logical), logical
+    return tw.with_logical_shape(layout, logical), logical
 
 
 # guards
@@ -35,7 +35,7 @@ GUARDS = st.builds(Guard, st.tuples(st.integers(-4, 4), st.integers(-4, 4)), st.
 
 @given(st.tuples(st.integers(0, 4), st.integers(1, 4)), st.lists(GUARDS, max_size=3))
 def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guards):
-    failed = [guard for guard in guards if not all(guard.admits([*at]) for at in product(*map(range, shape)))]
+    failed = [guard for guard in guards if not all(guard.is_data([*at]) for at in product(*map(range, shape)))]
     assert live_guards(shape, guards) == tuple(dict.fromkeys(failed))
 
 
@@ -44,9 +44,9 @@ def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guard
 @example((4, 3), [Guard((1, 0), 2, 3)])
 @example((4, 3), [Guard((-1, 0), 2, 3)])
 def test_guards_that_leave_a_box_tell_its_extents(shape, guards):
-    extents = box_extents(shape, tuple(guards))
+    extents = data_extents(shape, tuple(guards))
     if extents is not None:
-        admitted = [at for at in product(*map(range, shape)) if all(guard.admits([*at]) for guard in guards)]
+        admitted = [at for at in product(*map(range, shape)) if all(guard.is_data([*at]) for guard in guards)]
         assert admitted == [*product(*map(range, extents))]
         assert min(extents) >= 0
 
@@ -73,7 +73,7 @@ def test_padding_keeps_the_function_and_marks_what_was_not_there(modes):
 def test_padding_nested_modes_keeps_every_element(layout, more):
     wanted = tuple([mode.size + more for mode in layout.modes])
     padded = tw.pad(layout, wanted)
-    assert tw.product_each(padded.shape) == wanted
+    assert cute.product_each(padded.shape) == wanted
     assert Counter(data(padded)) == Counter(table(layout))
 
 
@@ -89,7 +89,7 @@ def test_padding_to_the_same_shape_changes_nothing():
     ("layout", "shape", "words"),
     [
         (L((60, 90)), (64, 80), "less than the extent 90"),
-        (L((60, 90)), 128, "gives 1 extents"),
+        (L((60, 90)), 128, "has 1 extents"),
         (L((60, 90)), (64, (48, 2)), "nested"),
         (L(8), -1, "negative"),
     ],
@@ -111,7 +111,7 @@ def test_padding_takes_integers_only(extent):
 @given(marked_layouts())
 def test_only_coordinates_inside_the_logical_extents_are_data(pair):
     layout, logical = pair
-    sizes = tw.product_each(layout.shape)
+    sizes = cute.product_each(layout.shape)
     for coord in product(*map(range, sizes)):
         assert layout.valid(*coord) == all(c < n for c, n in zip(coord, logical, strict=True))
 
@@ -132,12 +132,12 @@ def test_the_logical_shape_is_what_was_given(pair):
 @given(marked_layouts(least=1), st.data())
 def test_marking_twice_keeps_the_smaller_extents(pair, draws):
     layout, first = pair
-    second = tuple([draws.draw(st.integers(1, n)) for n in tw.product_each(layout.shape)])
-    assert tw.within(layout, second).logical_shape == tuple(map(min, first, second))
+    second = tuple([draws.draw(st.integers(1, n)) for n in cute.product_each(layout.shape)])
+    assert tw.with_logical_shape(layout, second).logical_shape == tuple(map(min, first, second))
 
 
 def test_within_gives_padding_room_of_its_own():
-    stored = tw.within(tw.row_major(64, 96), (60, 90))
+    stored = tw.with_logical_shape(tw.row_major(64, 96), (60, 90))
     assert stored(1, 0) == 96
     assert stored.valid(59, 89)
     assert not stored.valid(60, 0)
@@ -147,13 +147,13 @@ def test_within_gives_padding_room_of_its_own():
 
 def test_within_needs_one_extent_for_each_mode():
     with pytest.raises(LayoutError, match="2 modes"):
-        tw.within(L((4, 8)), 4)
+        tw.with_logical_shape(L((4, 8)), 4)
     with pytest.raises(LayoutError, match="negative"):
-        tw.within(L((4, 8)), (4, -1))
+        tw.with_logical_shape(L((4, 8)), (4, -1))
 
 
 def test_a_composition_can_be_marked_too():
-    swizzled = tw.within(tw.compose(Swizzle(2, 0, 2), tw.row_major(4, 4)), (3, 4))
+    swizzled = tw.with_logical_shape(tw.compose(Swizzle(2, 0, 2), tw.row_major(4, 4)), (3, 4))
     assert isinstance(swizzled, ComposedLayout)
     assert valid_flags(swizzled) == [i % 4 < 3 for i in range(16)]
 
@@ -161,7 +161,7 @@ def test_a_composition_can_be_marked_too():
 def test_named_layouts_are_padded_and_marked_too():
     pages = L((12, 10), (1 @ bank, 64 @ addr))
     assert tw.pad(pages, (12, 16)).logical_shape == (12, 10)
-    marked = tw.within(pages, (11, 10))
+    marked = tw.with_logical_shape(pages, (11, 10))
     assert marked(11, 0) == tw.Place(bank=11)
     assert not marked.valid(11, 0)
 
@@ -181,8 +181,8 @@ def test_tables_show_the_fill_value_where_there_is_no_data(pair):
 
 @given(st.data())
 def test_a_composition_has_data_where_both_its_layouts_have(draws):
-    inner = tw.within(L((5, 3), (1, 7)), draws.draw(st.tuples(st.integers(0, 5), st.integers(0, 3))))
-    outer = tw.within(L(32, 2), draws.draw(st.integers(0, 32)))
+    inner = tw.with_logical_shape(L((5, 3), (1, 7)), draws.draw(st.tuples(st.integers(0, 5), st.integers(0, 3))))
+    outer = tw.with_logical_shape(L(32, 2), draws.draw(st.integers(0, 32)))
     for layout in (ComposedLayout(outer, inner), ComposedLayout(L(32, 2), inner), ComposedLayout(outer, L(9))):
         filled = layout.offsets(fill=-999).reshape(-1, order="F").tolist()
         assert filled == [layout(i) if layout.valid(i) else -999 for i in range(layout.size)]
@@ -216,7 +216,7 @@ def test_locate_gives_a_place_even_outside():
 @given(marked_layouts(), st.data())
 def test_slices_keep_what_is_data(pair, draws):
     layout, _ = pair
-    sizes = tw.product_each(layout.shape)
+    sizes = cute.product_each(layout.shape)
     coord = [draws.draw(st.one_of(st.none(), st.integers(0, n - 1))) for n in sizes]
     coord[draws.draw(st.integers(0, len(coord) - 1))] = None
     part = layout(*coord)
@@ -279,7 +279,7 @@ def test_padding_across_modes_has_no_logical_shape():
 @given(marked_layouts())
 def test_padding_prints_and_is_read_back(pair):
     layout, _ = pair
-    again = Layout.parse(str(layout))
+    again = tw.parse(str(layout))
     assert again == layout
     assert again.guards == layout.guards
     assert valid_flags(again) == valid_flags(layout)

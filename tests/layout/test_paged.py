@@ -17,11 +17,11 @@ from tilewright import (
     right_inverse,
     row_major,
     tiled_layout,
-    within,
+    with_logical_shape,
 )
 from tilewright.copying import execute
 from tilewright.layout import Layout
-from tilewright.layout.additive import additive_modes
+from tilewright.layout.strided_composition import strided_leaves
 
 
 def scattered(page, order, gap=0, first=0):
@@ -59,7 +59,7 @@ def test_an_element_is_found_by_its_place(layout):
 @given(pages(), st.data())
 def test_pages_may_be_filled_in_part(layout, draws):
     logical = (draws.draw(st.integers(0, layout.page)), draws.draw(st.integers(0, len(layout.starts))))
-    marked = within(layout, logical)
+    marked = with_logical_shape(layout, logical)
     for page in range(len(layout.starts)):
         for k in range(layout.page):
             assert marked.locate(k, page) == (layout(k, page), k < logical[0] and page < logical[1])
@@ -78,10 +78,10 @@ def test_compositions_evaluate_exactly(layout, width, left_out):
 def test_a_copy_needs_a_table_of_pages_only():
     inner = tiled_layout((64, 96))
     target = scattered(1024, [3, 1, 5, 0, 2, 4], gap=64)
-    assert [step for mode in additive_modes(compose(target, inner)) for _, step in mode].count(None) == 2
+    assert [step for mode in strided_leaves(compose(target, inner)) for _, step in mode].count(None) == 2
     source = np.arange(64 * 96, dtype=np.int32).reshape(64, 96)
     plan = plan_copy(Placement(row_major(64, 96), "int32"), Placement(compose(target, inner), "int32"))
-    assert plan.parts[0].hot.count == 6
+    assert plan.nests[0].tabulated.count == 6
     memory = np.zeros(target.cosize, dtype=np.int32)
     execute(plan, source, memory)
     assert all(memory[target(inner(r, c))] == source[r, c] for r in range(0, 64, 7) for c in range(0, 96, 5))
@@ -113,10 +113,10 @@ def test_values():
 
 
 def test_what_cannot_be():
-    with pytest.raises(LayoutError, match="holds nothing"):
+    with pytest.raises(LayoutError, match="at least 1"):
         PagedLayout(0, [1])
     for wrong in (None, "abc", [0.5], [2**70], np.array([2**63], np.uint64)):
-        with pytest.raises(LayoutError, match="start at whole places"):
+        with pytest.raises(LayoutError, match="starts of pages must be integers"):
             PagedLayout(4, wrong)
     with pytest.raises(CoordinateError, match="outside shape"):
         PagedLayout(4, [0])(4)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Place, Swizzle, addr, bank
-from tilewright.layout.properties import collision
+from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Place, Swizzle, addr, bank, cute
+from tilewright.layout.properties import find_collision
 
 from .reference import data, layouts_into, table, values
 from .strategies import KINDS, injective_layouts, layouts, named_layouts, place_by_hand
@@ -24,8 +24,8 @@ def any_layouts(draw):
         return draw(named_layouts(max_size=32))
     layout = draw(layouts(max_size=32, allow_zero=True))
     if kind == 1 and layout.size:
-        sizes = tw.product_each(layout.shape)
-        return tw.within(layout, tuple([draw(st.integers(0, n)) for n in sizes]))
+        sizes = cute.product_each(layout.shape)
+        return tw.with_logical_shape(layout, tuple([draw(st.integers(0, n)) for n in sizes]))
     if kind == 2 and layout.size:
         return ComposedLayout(layout, draw(layouts_into(layout.size, max_size=24)))
     if kind == 3 and layout.size and layout.bounds[0] >= 0:
@@ -67,7 +67,7 @@ def test_a_plain_layout_is_contiguous_when_its_places_are_one_run(layout):
 
 @given(layouts(max_size=48, min_rank=1, max_rank=2), st.data())
 def test_a_padded_layout_is_contiguous_when_its_data_is_one_run(layout, draws):
-    marked = tw.within(layout, tuple([draws.draw(st.integers(0, mode.size)) for mode in layout.modes]))
+    marked = tw.with_logical_shape(layout, tuple([draws.draw(st.integers(0, mode.size)) for mode in layout.modes]))
     places = data(marked)
     assert tw.is_contiguous(marked) == is_run(places, min(places, default=0))
 
@@ -98,13 +98,13 @@ def test_other_forms_are_functionally_equal(layout):
 @given(layouts(max_size=32), st.integers(1, 5))
 def test_another_offset_or_size_is_another_function(layout, step):
     assert not tw.functionally_equal(layout, layout + step)
-    assert not tw.functionally_equal(layout, tw.make_layout(layout, L(step + 1)))
+    assert not tw.functionally_equal(layout, tw.join(layout, L(step + 1)))
 
 
 def test_padding_makes_a_different_function():
     layout = L((4, 8))
-    assert not tw.functionally_equal(layout, tw.within(layout, (3, 8)))
-    assert tw.functionally_equal(layout, tw.within(layout, (4, 8)))
+    assert not tw.functionally_equal(layout, tw.with_logical_shape(layout, (3, 8)))
+    assert tw.functionally_equal(layout, tw.with_logical_shape(layout, (4, 8)))
 
 
 @given(injective_layouts(max_size=32), st.integers(1, 3), st.integers(-40, 40))
@@ -119,7 +119,7 @@ def test_a_replicated_layout_is_injective_when_no_two_elements_share_a_place(lay
 
 @given(layouts(max_size=64))
 def test_a_collision_is_two_coordinates_at_one_place(layout):
-    pair = collision(layout)
+    pair = find_collision(layout)
     if pair is None:
         assert len(set(table(layout))) == layout.size
     else:
@@ -133,12 +133,12 @@ def test_copies_are_compared_set_by_set():
     assert tw.functionally_equal(copies, ComposedLayout(tw.replicate(L(8), 2, 100), L(8)))
     assert not tw.functionally_equal(copies, ComposedLayout(tw.replicate(L(8), 2, 50), L(8)))
     assert not tw.functionally_equal(copies, ComposedLayout(L(8, 2), L(8)))
-    with pytest.raises(LayoutError, match="sets, which no array holds"):
+    with pytest.raises(LayoutError, match="sets and do not fit into an array"):
         copies(np.arange(8))
 
 
 def test_a_collision_of_three_modes_is_found():
-    assert collision(L((2, 3, 2), (5, 3, 1))) == ((0, 2, 0), (1, 0, 1))
+    assert find_collision(L((2, 3, 2), (5, 3, 1))) == ((0, 2, 0), (1, 0, 1))
 
 
 @pytest.mark.parametrize("step", [1 @ bank, 2 @ addr, Place(bank=1, addr=2)])
@@ -152,7 +152,7 @@ def test_compositions_over_axes_differ_when_one_of_their_axes_does(step):
 
 def test_collisions_of_compositions_are_not_known_from_modes():
     with pytest.raises(LayoutError, match="not strided"):
-        collision(ComposedLayout(Swizzle(1, 0, 1), L(4)))
+        find_collision(ComposedLayout(Swizzle(1, 0, 1), L(4)))
 
 
 # Huge layouts: any of these would never end if it enumerated.
@@ -195,7 +195,7 @@ def test_a_huge_padded_layout_is_injective_when_the_whole_is():
 
 @given(layouts(max_size=24, kinds=("arbitrary",), max_rank=4))
 def test_properties_of_large_multiples_match_their_small_pattern(layout):
-    wide = tw.make_layout(layout, L(HUGE, 1 << 30))
+    wide = tw.join(layout, L(HUGE, 1 << 30))
     assert tw.is_injective(wide) == tw.is_injective(layout) == (len(set(values(layout))) == layout.size)
 
 

@@ -13,7 +13,6 @@ import tilewright as tw
 from tilewright import (
     ComposedLayout,
     Guard,
-    Idx,
     Layout,
     LayoutError,
     Place,
@@ -21,10 +20,13 @@ from tilewright import (
     addr,
     bank,
     col_major,
-    is_dynamic,
+    cute,
     row_major,
 )
-from tilewright.layout.construct import reaching, scaled
+from tilewright.layout.construction import extend_domain, scale
+from tilewright.mojo.layout import Idx
+from tilewright.mojo.layout.coord import is_dynamic
+from tilewright.mojo.layout.tile_layout import from_core as known
 
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes, size_of
 
@@ -100,7 +102,7 @@ def test_layout_of_nothing_is_one_place():
 @given(st.lists(layouts(max_size=12), min_size=1, max_size=3))
 def test_joined_layouts_become_modes_that_add_up(parts):
     joined = Layout(*parts)
-    assert joined == tw.make_layout(*parts)
+    assert joined == tw.join(*parts)
     assert joined.shape == tuple(part.shape for part in parts)
     assert joined.stride == tuple(part.stride for part in parts)
     for i in range(joined.size):
@@ -122,7 +124,7 @@ compositions = st.builds(
 
 @given(compositions, compositions | layouts(max_size=6))
 def test_joined_compositions_become_modes_that_add_up(a, b):
-    joined = tw.make_layout(a, b)
+    joined = tw.join(a, b)
     for i, j in product(range(a.size), range(b.size)):
         assert joined.locate(i, j) == (a.extended(i) + b.extended(j), a.valid(i) and b.valid(j))
 
@@ -131,8 +133,8 @@ def test_joined_compositions_become_modes_that_add_up(a, b):
 def test_a_scaled_layout_has_every_place_multiplied(layout, count, step, factor):
     copies = tw.replicate(layout, count, step)
     for i in range(layout.size):
-        assert scaled(layout, factor)(i) == layout(i) * factor
-        assert scaled(copies, factor)(i) == {place * factor for place in copies(i)}
+        assert scale(layout, factor)(i) == layout(i) * factor
+        assert scale(copies, factor)(i) == {place * factor for place in copies(i)}
 
 
 def test_joining_one_layout_adds_a_level():
@@ -169,21 +171,20 @@ def test_every_way_to_write_a_major_layout_agrees(major, shape):
     expected = major(shape)
     assert major(*shape) == expected
     assert major(list(shape)) == expected
-    assert major[shape]() == expected
 
 
 def test_major_layouts_of_one_extent_have_one_mode():
-    assert row_major(8) == row_major((8,)) == col_major(8) == row_major[8]() == Layout((8,), (1,))
+    assert row_major(8) == row_major((8,)) == col_major(8) == Layout((8,), (1,))
 
 
 def test_major_layouts_know_which_strides_are_dynamic():
     layout = row_major((Idx[4](), Idx(6)))
     assert tw.functionally_equal(layout, row_major(4, 6))
-    assert layout.static_shape == (4, -1)
-    assert layout.static_stride == (-1, 1)
-    assert row_major((Idx(4), Idx[6]())).static_stride == (6, 1)
-    assert col_major((Idx(4), Idx[6]())).static_stride == (1, -1)
-    assert row_major[Idx[4](), Idx[6]()]().all_dims_known
+    assert known(layout).static_shape == (4, -1)
+    assert known(layout).static_stride == (-1, 1)
+    assert known(row_major((Idx(4), Idx[6]()))).static_stride == (6, 1)
+    assert known(col_major((Idx(4), Idx[6]()))).static_stride == (1, -1)
+    assert known(row_major(Idx[4](), Idx[6]())).all_dims_known
 
 
 # Properties
@@ -192,9 +193,9 @@ def test_major_layouts_know_which_strides_are_dynamic():
 @given(layouts(allow_empty=True))
 def test_size_bounds_and_cosize_are_those_of_all_places(layout):
     found = [place_by_hand(layout, i) for i in range(size_of(layout.shape))]
-    assert layout.size == len(layout) == tw.size(layout) == len(found)
+    assert layout.size == len(layout) == cute.size(layout) == len(found)
     assert layout.bounds == (min(found), max(found))
-    assert layout.cosize == tw.cosize(layout) == max(0, *found) + 1 - min(0, *found)
+    assert layout.cosize == cute.cosize(layout) == max(0, *found) + 1 - min(0, *found)
 
 
 @given(named_layouts())
@@ -202,7 +203,7 @@ def test_bounds_over_axes_are_those_of_each_axis(layout):
     found = [place_by_hand(layout, i) for i in range(layout.size)]
     low, high = layout.bounds
     for name in layout.axes:
-        along = [place.along(name) for place in found]
+        along = [place.get(name, 0) for place in found]
         assert (low[name], high[name]) == (min(along), max(along))
         assert layout.cosize[name] == max(along) + 1 - min(0, *along)
 
@@ -210,13 +211,13 @@ def test_bounds_over_axes_are_those_of_each_axis(layout):
 @given(layouts(allow_zero=True, allow_empty=True))
 def test_rank_depth_and_flat_rank_are_those_of_the_shape(layout):
     shape = layout.shape
-    assert layout.rank == tw.rank(layout) == (len(shape) if isinstance(shape, tuple) else 1)
-    assert layout.depth == tw.depth(layout) == tw.depth(shape) == depth_by_hand(shape)
-    assert layout.flat_rank == len(leaves(shape))
+    assert layout.rank == cute.rank(layout) == (len(shape) if isinstance(shape, tuple) else 1)
+    assert layout.depth == cute.depth(layout) == cute.depth(shape) == depth_by_hand(shape)
+    assert len(leaves(shape)) == known(layout).flat_rank
 
 
 def test_an_integer_has_no_rank_but_a_layout_over_it_does():
-    assert (tw.rank(31), tw.rank(Layout(31, 1)), tw.depth(31), tw.size(())) == (0, 1, 0, 1)
+    assert (cute.rank(31), cute.rank(Layout(31, 1)), cute.depth(31), cute.size(())) == (0, 1, 0, 1)
 
 
 def test_an_empty_layout_has_no_bounds_and_needs_no_room():
@@ -230,9 +231,9 @@ def test_an_empty_layout_has_no_bounds_and_needs_no_room():
 def test_iteration_yields_each_coordinate_in_order_of_index(layout):
     seen = list(layout)
     assert len(seen) == len(layout)
-    assert [tw.crd2idx(coord, layout.shape) for coord in seen] == list(range(layout.size))
+    assert [cute.crd2idx(coord, layout.shape) for coord in seen] == list(range(layout.size))
     assert [layout(coord) for coord in seen] == [layout(i) for i in range(layout.size)]
-    assert list(tw.iter_layout(layout)) == [(coord, layout(coord)) for coord in seen]
+    assert [(coord, layout(coord)) for coord in layout] == [(coord, layout(coord)) for coord in seen]
 
 
 @pytest.mark.parametrize("layout", [Layout(0), Layout(1), Layout(()), Layout((4, 0)), Layout(4)])
@@ -244,7 +245,7 @@ def test_a_layout_is_true_even_when_it_is_empty(layout):
 def test_modes_are_the_layout_without_its_offset(layout):
     assert len(layout.modes) == layout.rank
     for k, mode in enumerate(layout.modes):
-        assert mode == layout.mode(k) == layout[k] == layout[k - layout.rank] == tw.mode(layout, k)
+        assert mode == layout.mode(k) == layout[k] == layout[k - layout.rank] == cute.mode(layout, k)
         assert (mode.shape, mode.stride, mode.offset) == (layout.shape[k], layout.stride[k], 0)
 
 
@@ -419,93 +420,95 @@ def test_static_integers_are_plain_in_a_layout():
     assert not is_dynamic(Idx[4]())
     layout = Layout((Idx[4](), 8), (Idx[1](), 4))
     assert repr(layout) == "Layout((4, 8), (1, 4))"
-    assert layout.all_dims_known
+    assert known(layout).all_dims_known
 
 
 @given(layouts(allow_empty=True))
 def test_plain_layouts_are_known_throughout(layout):
-    assert layout.shape_known
-    assert layout.stride_known
-    assert layout.all_dims_known
-    assert layout.static_shape == tuple(leaves(layout.shape))
-    assert layout.static_stride == tuple(leaves(layout.stride))
+    assert known(layout).shape_known
+    assert known(layout).stride_known
+    assert known(layout).all_dims_known
+    assert known(layout).static_shape == tuple(leaves(layout.shape))
+    assert known(layout).static_stride == tuple(leaves(layout.stride))
 
 
 @given(layouts())
 def test_made_dynamic_a_layout_is_the_same_but_unknown(layout):
-    dynamic = layout.make_dynamic()
+    dynamic = known(layout).make_dynamic()
     assert dynamic != layout
     assert tw.functionally_equal(dynamic, layout)
-    assert not dynamic.shape_known
-    assert not dynamic.stride_known
-    assert not dynamic.all_dims_known
-    assert set(dynamic.static_shape) == set(dynamic.static_stride) == {-1}
+    assert not known(dynamic).shape_known
+    assert not known(dynamic).stride_known
+    assert not known(dynamic).all_dims_known
+    assert set(known(dynamic).static_shape) == set(known(dynamic).static_stride) == {-1}
     assert [dynamic(i) for i in range(layout.size)] == [layout(i) for i in range(layout.size)]
     assert not any(map(is_dynamic, (dynamic.size, dynamic.cosize, dynamic(0))))
 
 
 def test_each_question_about_what_is_known_has_its_own_answer():
     rows = Layout((4, Idx(6)))
-    assert (rows.shape_known, rows.stride_known, rows.all_dims_known) == (False, True, False)
+    assert (known(rows).shape_known, known(rows).stride_known, known(rows).all_dims_known) == (False, True, False)
     steps = Layout((4, 6), (Idx(6), 1))
-    assert (steps.shape_known, steps.stride_known, steps.all_dims_known) == (True, False, False)
-    assert (steps.static_shape, steps.static_stride) == ((4, 6), (-1, 1))
-    assert Layout(4, -1).stride_known, "a stride of -1 is known; only the answer -1 means unknown"
+    assert (known(steps).shape_known, known(steps).stride_known, known(steps).all_dims_known) == (True, False, False)
+    assert (known(steps).static_shape, known(steps).static_stride) == ((4, 6), (-1, 1))
+    assert known(Layout(4, -1)).stride_known, "a stride of -1 is known; only the answer -1 means unknown"
 
 
 def test_strides_derived_from_dynamic_extents_are_dynamic():
     layout = Layout((2, Idx(3), 5, (7, 2)))
     assert tw.functionally_equal(layout, Layout((2, 3, 5, (7, 2))))
-    assert layout.static_stride == (1, 2, -1, -1, -1)
+    assert known(layout).static_stride == (1, 2, -1, -1, -1)
 
 
 @given(layouts(kinds=("compact", "padded", "broadcast"), offsets=False))
 def test_coalescing_dynamic_layouts_gives_the_same_dynamic_layout(layout):
-    merged = tw.coalesce(layout.make_dynamic())
+    merged = tw.coalesce(known(layout).make_dynamic())
     assert (merged.shape, merged.stride) == (tw.coalesce(layout).shape, tw.coalesce(layout).stride)
-    assert all(static == -1 for static, n in zip(merged.static_shape, leaves(merged.shape), strict=True) if n > 1)
+    assert all(
+        static == -1 for static, n in zip(known(merged).static_shape, leaves(merged.shape), strict=True) if n > 1
+    )
 
 
 @given(layouts(offsets=False), st.data())
 def test_dynamic_strides_survive_composition(outer, data):
     inner = data.draw(layouts(kinds=("compact",), offsets=False, max_size=12))
     expected = tw.compose(outer, inner)
-    found = tw.compose(outer.make_dynamic(), inner)
+    found = tw.compose(known(outer).make_dynamic(), inner)
     assert tw.functionally_equal(found, expected)
     if isinstance(found, Layout):
-        steps = zip(found.static_stride, leaves(expected.stride), strict=True)
+        steps = zip(known(found).static_stride, leaves(expected.stride), strict=True)
         assert all(static == -1 for static, step in steps if step != 0)
 
 
 def test_dynamic_extents_survive_where_a_result_derives_from_them():
     n = Idx(8)
     merged = tw.coalesce(Layout((4, n)))
-    assert (merged.shape, merged.static_shape, merged.static_stride) == (32, (-1,), (1,))
+    assert (merged.shape, known(merged).static_shape, known(merged).static_stride) == (32, (-1,), (1,))
     picked = tw.compose(Layout(64), Layout(n, 2))
-    assert (picked.shape, picked.static_shape, picked.static_stride) == (8, (-1,), (2,))
+    assert (picked.shape, known(picked).static_shape, known(picked).static_stride) == (8, (-1,), (2,))
     tiled = tw.logical_divide(Layout((n, 6)), (2, 3))
     assert (tiled.shape, tiled.stride) == (((2, 4), (3, 2)), ((1, 2), (8, 24)))
-    assert tiled.static_shape == (2, -1, 3, 2)
-    assert tiled.static_stride == (1, 2, -1, -1)
+    assert known(tiled).static_shape == (2, -1, 3, 2)
+    assert known(tiled).static_stride == (1, 2, -1, -1)
     zipped = tw.zipped_divide(Layout((n, 6)), (2, 3))
-    assert zipped.static_shape == (2, 3, -1, 2)
-    assert zipped.static_stride == (1, -1, 2, -1)
+    assert known(zipped).static_shape == (2, 3, -1, 2)
+    assert known(zipped).static_stride == (1, -1, 2, -1)
     ragged = tw.logical_divide(Layout(Idx(100)), 32)
-    assert (ragged.static_shape, ragged.static_stride) == ((32, -1), (1, 32))
+    assert (known(ragged).static_shape, known(ragged).static_stride) == ((32, -1), (1, 32))
     assert is_dynamic(ragged.guards[0].limit)
 
 
 def test_static_parts_stay_static_beside_dynamic_ones():
-    assert tw.logical_divide(Layout((16, Idx(8))), (4, None)).static_shape == (4, 4, -1)
-    assert Layout((4, Idx(8)))[0].all_dims_known
-    assert not Layout((4, Idx(8)))[1].all_dims_known
-    assert Layout((4, Idx(8)), (8, 1))(None, 2).all_dims_known
+    assert known(tw.logical_divide(Layout((16, Idx(8))), (4, None))).static_shape == (4, 4, -1)
+    assert known(Layout((4, Idx(8)))[0]).all_dims_known
+    assert not known(Layout((4, Idx(8)))[1]).all_dims_known
+    assert known(Layout((4, Idx(8)), (8, 1))(None, 2)).all_dims_known
 
 
 def test_modes_are_joined_from_a_list_as_from_arguments():
     modes = [Layout(4), Layout(8, 4)]
-    assert tw.make_layout(modes) == tw.make_layout(tuple(modes)) == tw.make_layout(*modes) == Layout((4, 8), (1, 4))
-    assert tw.make_layout([Layout(4, 2)]) == Layout((4,), (2,))
+    assert cute.make_layout(modes) == cute.make_layout(tuple(modes)) == tw.join(*modes) == Layout((4, 8), (1, 4))
+    assert cute.make_layout([Layout(4, 2)]) == Layout((4,), (2,))
 
 
 def test_modes_are_added_to_a_layout_padded_in_one_of_them():
@@ -519,8 +522,8 @@ def test_modes_are_added_to_a_layout_padded_in_one_of_them():
 
 
 def test_nothing_cannot_be_continued():
-    with pytest.raises(LayoutError, match="is empty and cannot be continued"):
-        reaching(Layout((0, 3), (1, 5)), 2)
+    with pytest.raises(LayoutError, match="is empty and cannot be extended"):
+        extend_domain(Layout((0, 3), (1, 5)), 2)
 
 
 @pytest.mark.parametrize("steps", [(2**62, 2**62), (2**62, -(2**62)), (-(2**62), -(2**62)), (2**62, (2**62, 0))])
@@ -531,7 +534,7 @@ def test_strides_that_reach_beyond_64_bits_are_refused_whichever_way_they_go(ste
 
 
 def test_a_line_has_one_order():
-    assert tw.make_ordered_layout(4) == tw.make_ordered_layout(4, 0) == Layout(4)
+    assert cute.make_ordered_layout(4) == cute.make_ordered_layout(4, 0) == Layout(4)
 
 
 @pytest.mark.parametrize("layout", [Layout(4), tw.PagedLayout(2, [0, 8]), ComposedLayout(Layout(5, 2), Layout(4))])

@@ -3,4 +3,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite(f"{__name__}.golden")
+pytest.register_assert_rewrite(f"{__name__}.model")

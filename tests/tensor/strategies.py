@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.copying.strategies import layouts as placed_layouts
 from tests.copying.strategies import sides
-from tilewright import Idx, Layout, TileTensor
-from tilewright.mojo.layout import AddressSpace, Coord
+from tilewright.mojo.layout import AddressSpace, Coord, Idx, Layout, TileTensor
 
 from .model import Model, root
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import CoordinateError, Layout, LayoutError, Swizzle, TileTensor, blocked_product, compose, row_major
-from tilewright.mojo.layout import Coord, Idx, coord
+from tilewright import CoordinateError, Layout, LayoutError, Swizzle, blocked_product, compose, row_major
+from tilewright.mojo.layout import Coord, Idx, TileTensor, coord
+from tilewright.mojo.layout import Layout as MojoLayout
 
 from .strategies import iota, roots
 
@@ -89,7 +90,7 @@ OUTSIDE = {
     "past a column": (0, 8),
     "a negative row": (-1, 2),
     "a negative column": (1, -1),
-    "past the end": (48,),
+    "exceed a wide element": (48,),
     "a negative index": (-1,),
     "far away": (10**30, 0),
     "too many": (1, 2, 3),
@@ -129,9 +130,7 @@ def test_entries_must_be_integers(way, entry):
 
 
 def test_a_negative_index_says_that_indices_count_from_0():
-    with pytest.raises(
-        IndexError, match=r"index \(1, -1\) is negative; indices of a tensor of shape \(6, 8\) count from 0"
-    ):
+    with pytest.raises(IndexError, match=r"index \(1, -1\) is negative; indices into shape \(6, 8\) start at 0"):
         matrix()[1, -1]
 
 
@@ -186,9 +185,7 @@ def test_a_block_takes_a_scalar_or_all_its_lanes():
     vectors[0, 1] = [[1, 2], [3, 4]]
     vectors[0, 2] = [5, 6, 7, 8]
     assert tensor[0:2, 0:6].to_numpy().tolist() == [[9, 9, 1, 2, 5, 6], [9, 9, 3, 4, 7, 8]]
-    with pytest.raises(
-        LayoutError, match=r"has 4 scalars in shape \(2, 2\), but the value has 3; give one\s+scalar, or that many"
-    ):
+    with pytest.raises(LayoutError, match=r"has 4 scalars of shape \(2, 2\): expected one number or 4, got\s+3"):
         vectors[0, 0] = [1, 2, 3]
 
 
@@ -203,14 +200,14 @@ def test_a_load_reads_across_rows_but_stays_inside_storage():
                 np.testing.assert_array_equal(load(width, row, column), np.arange(first, first + width))
             for width in (49 - first, 60):
                 with pytest.raises(
-                    IndexError, match=f"{width} scalars from {first} on leave the storage, which has 48"
+                    IndexError, match=f"scalars {first} to {first + width - 1} exceed the storage of 48"
                 ):
                     load(width, row, column)
 
 
 def test_a_store_needs_exactly_its_width():
     tensor = matrix()
-    with pytest.raises(LayoutError, match="store of width 4 got 3 scalars; give exactly that many"):
+    with pytest.raises(LayoutError, match="store with width 4 takes 4 scalars, got 3"):
         tensor.store[4]((0, 0), [1, 2, 3])
     with pytest.raises(LayoutError, match="at least 1"):
         tensor.load[0](0, 0)
@@ -243,18 +240,16 @@ def test_alignment_is_checked_against_the_address(alignment):
             if address % alignment == 0:
                 reach()
             else:
-                with pytest.raises(
-                    LayoutError, match=f"{address:#x}, {address % alignment} bytes past a multiple of {alignment}"
-                ):
+                with pytest.raises(LayoutError, match=f"{address:#x}, which is not a multiple of {alignment}"):
                     reach()
 
 
 def test_a_misaligned_store_writes_nothing():
     tensor = aligned_matrix()
-    with pytest.raises(LayoutError, match="align the storage, or ask for less"):
+    with pytest.raises(LayoutError, match="align the storage, or use a smaller alignment"):
         tensor.store[4]((0, 1), [1, 2, 3, 4], alignment=16)
     assert not tensor.to_numpy().any()
-    with pytest.raises(LayoutError, match="an alignment of 0 bytes is no alignment; use 1 or more"):
+    with pytest.raises(LayoutError, match="an alignment must be at least 1 byte, got 0"):
         tensor.load(0, 0, alignment=0)
 
 
@@ -277,7 +272,7 @@ def test_outside_the_valid_part_access_is_refused_or_padded():
         lambda: edge.prefetch(2, 0),
     ):
         with pytest.raises(
-            IndexError, match=r"index \(2, 0\).*\(4, 3\): its valid shape is \(2, 2\); load\(\.\.\., fill=x\) pads"
+            IndexError, match=r"index \(2, 0\).*\(4, 3\): its valid shape is \(2, 2\); load\(\.\.\., fill=x\)"
         ):
             reach()
     assert edge.load(2, 0, fill=-1) == -1
@@ -299,10 +294,10 @@ def test_a_single_element_that_is_not_valid_is_padded_too():
 def test_partly_valid_vectors_say_how_many_lanes_they_have():
     vectors = TileTensor(iota(88), row_major(8, 11)).vectorize[1, 2]()
     with pytest.raises(
-        IndexError, match=r"element \(7, 5\) of a ragged view has 1 valid lanes of 2; load\(\.\.\., fill=x\) pads"
+        IndexError, match=r"element \(7, 5\) of a ragged view has 1 valid scalars of 2; load\(\.\.\., fill=x\)"
     ):
         vectors[7, 5]
-    with pytest.raises(IndexError, match=r"1 valid lanes of 2; store\(\.\.\., fill=x\) writes only those"):
+    with pytest.raises(IndexError, match=r"1 valid scalars of 2; store\(\.\.\., fill=x\) writes only those"):
         vectors[7, 5] = 0
     assert vectors.load(7, 5, fill=-1).tolist() == [87, -1]
     vectors.store((7, 5), [100, 101], fill=0)
@@ -319,9 +314,9 @@ def test_raw_scalars_ignore_the_layout():
     tile.raw_store(1, -5)
     tile.raw_store[2](2, [-6, -7])
     assert tile.ptr.store.data[18:22].tolist() == [18, -5, -6, -7]
-    with pytest.raises(IndexError, match="scalars 47 to 48 leave the storage of 48"):
+    with pytest.raises(IndexError, match="scalars 47 to 48 exceed the storage of 48"):
         tile.raw_load[2](29)
-    with pytest.raises(IndexError, match="scalars -1 to -1 leave the storage of 48"):
+    with pytest.raises(IndexError, match="scalars -1 to -1 exceed the storage of 48"):
         tile.raw_store(-19, 0)
 
 
@@ -345,13 +340,13 @@ def test_as_span_is_the_storage_itself():
     tensor = matrix()
     tensor.slice[2:4, 0:8]().as_span()[0] = 99
     assert tensor[2, 0] == 99
-    with pytest.raises(LayoutError, match="as_span needs elements that follow each other"):
+    with pytest.raises(LayoutError, match="as_span needs elements in row-major order"):
         tensor.transpose().as_span()
 
 
 def test_a_vector_of_elements_can_be_looped_over():
     assert [int(x) for x in TileTensor(iota(4), row_major(4))] == [0, 1, 2, 3]
-    with pytest.raises(TypeError, match=r"has no single order: loop over t\.tiles.*t\.flat"):
+    with pytest.raises(TypeError, match=r"only a tensor of rank 1 is iterable; loop over t\.tiles.*t\.flat"):
         iter(matrix())
 
 
@@ -364,7 +359,9 @@ def test_extents_and_strides_by_mode_and_by_leaf(data):
     tensor, model = origin.walk.tensor, origin.walk.model
     flat = [n for part in model.leaves for n in part]
     assert (tensor.rank, tensor.flat_rank) == (model.rank, len(flat))
-    assert [tensor.dim(k) for k in range(model.rank)] == [tensor.dim[k]() for k in range(model.rank)] == [*model.shape]
+    assert (
+        [tensor.shape[k] for k in range(model.rank)] == [tensor.dim[k]() for k in range(model.rank)] == [*model.shape]
+    )
     known = tensor.shape_known
     assert tensor.static_shape == (tuple(flat) if known else (-1,) * len(flat))
     for k, part in enumerate(model.leaves):
@@ -375,12 +372,12 @@ def test_extents_and_strides_by_mode_and_by_leaf(data):
             two = [model.places[tuple([i if j == k else 0 for j in range(model.rank)])] for i in (0, 1)]
             assert tensor.dynamic_stride(k) == two[1] - two[0]
     for outside in (-1, model.rank):
-        with pytest.raises(IndexError, match=f"no mode {outside}"):
+        with pytest.raises(IndexError, match=f"got {outside}"):
             tensor.dim(outside)
     for outside in (-1, len(flat)):
-        with pytest.raises(IndexError, match=f"no leaf {outside}"):
+        with pytest.raises(IndexError, match=f"got {outside}"):
             tensor.static_shape[outside]
-        with pytest.raises(IndexError, match=f"no leaf {outside}"):
+        with pytest.raises(IndexError, match=f"got {outside}"):
             tensor.static_stride[outside]
 
 
@@ -388,7 +385,7 @@ def test_extents_and_strides_by_mode_and_by_leaf(data):
     ("layout", "expected"),
     [
         (row_major(3, 4), True),
-        (Layout((3, 4), (4, 1)).make_dynamic(), True),
+        (MojoLayout((3, 4), (4, 1)).make_dynamic(), True),
         (Layout((1, 4), (1, 1)), False),  # col_major[1, 4]: extents of 1 count too
         (Layout((3, 4), (99, 1)), False),
         (Layout((3, 4), (1, 3)), False),
@@ -418,7 +415,7 @@ def test_linear_idx_type_follows_the_rule_of_26_2():
     assert TileTensor(iota(16), row_major(4, 4), linear_idx_type="int64").linear_idx_type.name == "int64"
     assert dynamic.tile[2, 2](0, 0).linear_idx_type.name == "int32"  # a view derives it again
     assert dynamic.vectorize[1, 2]().linear_idx_type.name == "int64"
-    with pytest.raises(LayoutError, match="must be an integer format, not float32"):
+    with pytest.raises(LayoutError, match="must be an integer format, got float32"):
         TileTensor(iota(16), row_major(4, 4), linear_idx_type="float32")
 
 

@@ -7,7 +7,8 @@ import pytest
 import tilewright as tw
 from tilewright.copying import cuda_engine, opencl_engine
 from tilewright.errors import LayoutError, TransferError
-from tilewright.tensor import DeviceContext, TileTensor
+from tilewright.mojo.layout import Idx, TileTensor
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 DRIVERS = {"opencl": opencl_engine, "cuda": cuda_engine}
 
@@ -25,7 +26,7 @@ def test_data_goes_to_a_device_and_back(context):
     for i in range(16):
         host[i] = i + 1
     context.enqueue_copy(device, host)
-    tensor = TileTensor(device, tw.row_major[4, 4]())
+    tensor = TileTensor(device, tw.row_major(4, 4))
     with pytest.raises(LayoutError, match="device memory cannot be reached"):
         tensor[0, 0]
     other, back = context.enqueue_create_buffer["float32"](16), context.enqueue_create_host_buffer["float32"](16)
@@ -33,7 +34,7 @@ def test_data_goes_to_a_device_and_back(context):
     context.enqueue_copy(back, other)
     context.synchronize()
     assert back.array.tolist() == list(range(1, 17))
-    with pytest.raises(LayoutError, match="16 x float32 to 5 x float32"):
+    with pytest.raises(LayoutError, match="16 x float32 and 5 x float32"):
         context.enqueue_copy(context.enqueue_create_buffer["float32"](5), host)
 
 
@@ -65,12 +66,12 @@ def test_the_documented_program_runs(context):
     for i in range(16):
         host_buf[i] = i
     context.enqueue_copy(dev_buf, host_buf)
-    tensor = TileTensor(dev_buf, tw.row_major((tw.Idx[4](), tw.Idx[4]())))
+    tensor = TileTensor(dev_buf, tw.row_major((Idx[4](), Idx[4]())))
     assert tensor.to_device_buffer(context) is dev_buf
     back = context.enqueue_create_host_buffer[dtype](16)
     context.enqueue_copy(back, dev_buf)
     context.synchronize()
-    there = TileTensor(back, tw.row_major((tw.Idx[4](), tw.Idx[4]())))
+    there = TileTensor(back, tw.row_major((Idx[4](), Idx[4]())))
     assert there[2, 3] == 11
     for touch in (lambda: tensor.fill(1), tensor.to_numpy, lambda: dev_buf[0]):
         with pytest.raises(LayoutError, match="cannot be reached"):
@@ -100,10 +101,10 @@ def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
     part = context.enqueue_create_host_buffer["float32"](160)
     context.enqueue_copy(part, rows)
     np.testing.assert_array_equal(part.array, wanted[8:12].reshape(-1))
-    with pytest.raises(LayoutError, match="tensors of equal extents are copied"):
+    with pytest.raises(LayoutError, match="needs equal extents"):
         tensor.copy_from(TileTensor(np.zeros(9, np.float32), tw.row_major(3, 3)))
 
 
 def test_an_unknown_device_is_refused_by_name():
-    with pytest.raises(TransferError, match="no device 'abacus'; choose one of host, opencl, cuda"):
+    with pytest.raises(TransferError, match="unknown device 'abacus'; expected one of host, opencl, cuda"):
         DeviceContext("abacus")

@@ -88,7 +88,7 @@ def test_error_refuses_exactly_what_does_not_divide(data):
     if all(n % m == 0 for n, m in zip(shape, threads.shape, strict=True)):
         tensor.distribute[threads](0, ragged="error")
         return
-    with pytest.raises(LayoutError, match="go to no thread") as refused:
+    with pytest.raises(LayoutError, match="belong to no thread") as refused:
         tensor.distribute[threads](0, ragged="error")
     lost = {k: n % m for k, (n, m) in enumerate(zip(shape, threads.shape, strict=True)) if n % m}
     assert parsed(str(refused.value)) == lost
@@ -122,7 +122,7 @@ def test_a_thread_starts_at_its_own_coordinates(data):
 
 def test_the_rest_of_a_matrix_that_does_not_divide():
     tensor = TileTensor(iota(63), row_major(7, 9))
-    with pytest.warns(RuntimeWarning, match="the last 1 of mode 0 and the last 1 of mode 1 go to no thread"):
+    with pytest.warns(RuntimeWarning, match="the last 1 of mode 0 and the last 1 of mode 1 belong to no thread"):
         share = tensor.distribute[row_major(2, 4)](7)
     assert share.shape == (3, 2)
     covering = tensor.distribute[row_major(2, 4)](7, ragged="cover")
@@ -176,7 +176,7 @@ def test_one_element_a_thread_is_a_permutation_under_a_swizzle():
 
 def test_a_swizzle_that_leaves_the_storage_is_refused():
     tensor = TileTensor(iota(9), row_major(3, 3))
-    with pytest.raises(LayoutError, match=r"reaches scalars 10 to 10, but the storage has 9"):
+    with pytest.raises(LayoutError, match=r"covers scalars 10 to 10, but the storage has 9"):
         tensor.distribute[row_major(3, 3), Swizzle(2, 0, 2)](8)
 
 
@@ -195,7 +195,7 @@ def test_composed_layouts_have_no_start_to_move():
         (Layout(((2, 2), 2)), LayoutError, r"must be flat, with 2 modes"),
         (row_major(4), LayoutError, r"must be flat, with 2 modes"),
         (row_major(2, 2, 2), LayoutError, r"must be flat, with 2 modes"),
-        ((2, 2), TypeError, "a thread layout is a Layout"),
+        ((2, 2), TypeError, "the thread layout must be a Layout"),
     ],
 )
 def test_thread_layouts_must_fit(threads, problem, text):

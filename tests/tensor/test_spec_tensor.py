@@ -196,9 +196,9 @@ def test_borrowed_memory_is_shared_both_ways():
     assert np.frombuffer(x.raw, np.float32)[8] == 7
     assert Tensor.of(values, borrow=False).storage_type is StorageType.OWNED_HOST
     for other in ({"page_layout": "tile"}, {"dtype": "bfloat16"}):
-        with pytest.raises(tw.LayoutError, match="cannot be borrowed"):
+        with pytest.raises(tw.LayoutError, match="cannot borrow"):
             Tensor.of(values, borrow=True, **other)
-    with pytest.raises(tw.LayoutError, match="cannot be borrowed"):
+    with pytest.raises(tw.LayoutError, match="cannot borrow"):
         Tensor.of(values.T, borrow=True)
 
 
@@ -281,7 +281,7 @@ def test_refusals_say_what_would_be_right():
     for wrong, words in (
         (lambda: x.reshape(5, 5), "24 elements"),
         (lambda: x.reshape(-1, -1), "cannot be reshaped"),
-        (lambda: x.permute(0, 0), "name each once"),
+        (lambda: x.permute(0, 0), "once, got"),
         (lambda: x.transpose(0, 2), "exchange"),
         (lambda: x[7], "outside a dimension of 4"),
         (lambda: x[::-1], "forwards"),

@@ -16,7 +16,6 @@ from tilewright import (
     Layout,
     LayoutError,
     Swizzle,
-    TileTensor,
     addr,
     bank,
     col_major,
@@ -27,7 +26,8 @@ from tilewright import (
 )
 from tilewright.formats import SCALAR_FORMATS
 from tilewright.mojo import Array, DType, Float32, InlineArray, Int32, List, Span
-from tilewright.mojo.layout import AddressSpace, PageLayout, stack_allocation
+from tilewright.mojo.layout import AddressSpace, PageLayout, TileTensor, stack_allocation
+from tilewright.mojo.layout.tile_layout import from_core
 from tilewright.mojo.std.gpu.host import DeviceContext
 
 from .strategies import iota
@@ -165,7 +165,7 @@ def test_torch_tensors_are_shared():
 
 def test_objects_without_memory_are_refused():
     for storage in (None, 7, "text", {1: 2}, object()):
-        with pytest.raises(TypeError, match=f"cannot find memory in {type(storage).__name__}.*give an array"):
+        with pytest.raises(TypeError, match=f"storage must be an array.*got {type(storage).__name__}"):
             TileTensor(storage, row_major(2))
 
 
@@ -232,12 +232,12 @@ def test_from_numpy_shares_memory():
 
 def test_strides_between_elements_are_refused():
     records = np.zeros(4, dtype=[("a", np.int32), ("b", np.int16)])
-    with pytest.raises(LayoutError, match=r"strides \(6,\) are no whole number of elements of 4 bytes"):
+    with pytest.raises(LayoutError, match=r"strides \(6,\) are not multiples of the element size 4"):
         TileTensor(records["a"])
 
 
 def test_a_layout_needs_a_plain_run_of_scalars():
-    with pytest.raises(LayoutError, match=r"has strides \(8, 24\).*leave the layout\s+out.*ascontiguousarray"):
+    with pytest.raises(LayoutError, match=r"with strides \(8, 24\).*ascontiguousarray"):
         TileTensor(np.zeros((4, 3)).T, row_major(3, 4))
 
 
@@ -250,7 +250,7 @@ def test_exactly_the_cosize_of_a_layout_is_enough(data):
     layout = Layout((n, m), (data.draw(st.integers(0, 20)), data.draw(st.integers(0, 20))))
     need = int(layout.cosize)
     TileTensor(iota(need), layout)
-    with pytest.raises(LayoutError, match=rf"the storage has {need - 1}: 0 to {need - 2}; it needs {need}"):
+    with pytest.raises(LayoutError, match=rf"the storage has {need - 1} \(0 to {need - 2}\); it needs {need}"):
         TileTensor(iota(need - 1), layout)
 
 
@@ -260,7 +260,7 @@ def test_the_lowest_place_must_not_lie_before_storage(data):
     reach = (n - 1) * step
     TileTensor(iota(reach + 1), Layout((n,), (-step,)) + reach)
     short = data.draw(st.integers(0, reach - 1))
-    with pytest.raises(LayoutError, match=rf"reaches scalars {short - reach} to {short}"):
+    with pytest.raises(LayoutError, match=rf"covers scalars {short - reach} to {short}"):
         TileTensor(iota(reach + 1), Layout((n,), (-step,)) + short)
 
 
@@ -283,19 +283,19 @@ def test_composed_and_nested_layouts_are_measured_exactly(layout, need):
 
 def test_the_founding_pages_host_buffer_is_too_small():
     buffer = DeviceContext().enqueue_create_host_buffer[DType.float32](8)
-    with pytest.raises(LayoutError, match=r"reaches scalars 0 to 15, but the storage has 8.*needs 16"):
+    with pytest.raises(LayoutError, match=r"covers scalars 0 to 15, but the storage has 8.*needs 16"):
         TileTensor(buffer, row_major(4, 4))
 
 
 def test_an_empty_layout_fits_anything():
     assert TileTensor(np.zeros(0), row_major(0, 4)).to_numpy().shape == (0, 4)
-    assert TileTensor([], row_major(4, 0)).numel() == 0
+    assert TileTensor([], row_major(4, 0)).size == 0
 
 
 def test_what_is_no_layout_is_refused():
-    with pytest.raises(TypeError, match=r"a tensor needs a layout, got tuple \(4, 4\); make one with row_major"):
+    with pytest.raises(TypeError, match=r"a tensor view needs a layout, got tuple \(4, 4\); create one with row_major"):
         TileTensor(np.zeros(16), (4, 4))
-    with pytest.raises(LayoutError, match=r"a tensor is a view already.*t.reshape\(layout\)"):
+    with pytest.raises(LayoutError, match=r"a tensor already has a layout.*t.reshape\(layout\)"):
         TileTensor(TileTensor(np.zeros(16)), row_major(4, 4))
 
 
@@ -321,9 +321,9 @@ def test_the_address_axis_is_the_last_dimension():
 
 def test_named_axes_need_as_many_dimensions_and_room():
     layout = Layout((3, 4), (1 @ bank, 1 @ addr))
-    with pytest.raises(LayoutError, match=r"needs 2 dimensions in that order; it\s+has shape \(12,\)"):
+    with pytest.raises(LayoutError, match=r"needs 2 dimensions in that order, got\s+shape \(12,\)"):
         TileTensor(iota(12), layout)
-    with pytest.raises(LayoutError, match="needs 3 places on axis bank, but the storage has 2"):
+    with pytest.raises(LayoutError, match="needs 3 places along axis bank, but the storage has 2"):
         TileTensor(iota(8).reshape(2, 4), layout)
 
 
@@ -347,7 +347,7 @@ class Diagonal:
 
 def test_any_object_with_the_layout_protocol_will_do():
     assert isinstance(Diagonal(), PageLayout)
-    assert isinstance(row_major(4, 4), PageLayout)
+    assert isinstance(from_core(row_major(4, 4)), PageLayout)
     assert not isinstance((4, 4), PageLayout)
     tensor = TileTensor(iota(16), Diagonal())
     assert tensor.to_numpy().tolist() == [0, 5, 10, 15]
@@ -378,7 +378,7 @@ def test_inline_arrays_are_filled_given_or_left_alone():
     assert InlineArray[Float32, 3](1, 2, 3).array.tolist() == [1, 2, 3]
     assert len(InlineArray[Float32, 16](uninitialized=True)) == 16
     assert List[Int32](length=2, fill=7).array.tolist() == [7, 7]
-    with pytest.raises(IndexError, match="an array of 3 scalars was given 2 values"):
+    with pytest.raises(IndexError, match="expected 3 values for an array of 3 scalars, got 2"):
         InlineArray[Float32, 3](1, 2)
     with pytest.raises(IndexError, match="index 3 is outside 3 scalars"):
         InlineArray[Float32, 3](fill=0)[3]
@@ -414,9 +414,9 @@ def test_narrow_floats_round_what_is_written():
 
 def test_bytes_can_be_read_as_another_format_if_they_divide():
     assert TileTensor(bytearray(12), row_major(3), dtype="float32").shape == (3,)
-    with pytest.raises(LayoutError, match="10 bytes of storage are no whole number of float32 scalars"):
+    with pytest.raises(LayoutError, match="10 bytes of storage are not a multiple of 4"):
         TileTensor(bytearray(10), row_major(2), dtype="float32")
-    with pytest.raises(FormatError, match="holds scalars, not bfloat8_b"):
+    with pytest.raises(FormatError, match="needs a scalar format, got bfloat8_b"):
         TileTensor(bytearray(12), row_major(3), dtype="bfloat8_b")
 
 
@@ -447,9 +447,9 @@ def test_numpy_sees_a_copy_where_strides_do_not_allow():
     memory = iota(64)
     tensor = TileTensor(memory, compose(Swizzle(3, 0, 3), row_major(8, 8)))
     assert not np.shares_memory(np.asarray(tensor), memory)
-    with pytest.raises(LayoutError, match="cannot be seen as an array without a copy"):
+    with pytest.raises(LayoutError, match="cannot become an array without a copy"):
         tensor.to_numpy(copy=False)
-    with pytest.raises(LayoutError, match="cannot be seen as an array without a copy"):
+    with pytest.raises(LayoutError, match="cannot become an array without a copy"):
         np.from_dlpack(tensor)
 
 
@@ -502,9 +502,7 @@ def test_device_memory_cannot_be_reached_from_the_host():
         tensor.bitcast["int32"],
     ]
     for reach in reaches:
-        with pytest.raises(
-            LayoutError, match=r"device memory cannot be reached.*enqueue_copy\(host_buffer, device_buffer\)"
-        ):
+        with pytest.raises(LayoutError, match=r"device memory cannot be reached.*copy it to a host buffer"):
             reach()
 
 
@@ -517,7 +515,7 @@ def test_data_goes_to_a_device_and_back():
     context.enqueue_copy(host, device)
     context.synchronize()
     assert TileTensor(host, row_major(2, 3)).to_numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
-    with pytest.raises(LayoutError, match="6 x int32 to 5 x int32"):
+    with pytest.raises(LayoutError, match="6 x int32 and 5 x int32"):
         context.enqueue_copy(context.enqueue_create_buffer["int32"](5), host)
 
 
@@ -527,5 +525,5 @@ def test_to_device_buffer_takes_contiguous_views():
     host = context.enqueue_create_host_buffer["int32"](4)
     context.enqueue_copy(host, tensor.slice[1:2, 0:4]().to_device_buffer(context))
     assert host.array.tolist() == [4, 5, 6, 7]
-    with pytest.raises(LayoutError, match="to_device_buffer needs elements that follow each other"):
+    with pytest.raises(LayoutError, match="to_device_buffer needs elements in row-major order"):
         tensor.transpose().to_device_buffer(context)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from tilewright import Layout, LayoutError, Swizzle, TileTensor, cast, col_major, compose, row_major
-from tilewright.mojo.layout import Coord
+from tilewright import Layout, LayoutError, Swizzle, cast, col_major, compose, row_major
+from tilewright.mojo.layout import Coord, TileTensor
 
 from .strategies import APART, chains, iota, roots
 
@@ -86,7 +86,7 @@ def test_a_store_of_some_width_writes_scalars_that_follow_each_other(data):
             continue
         before, values = storage.copy(), NEW + np.arange(width)
         if first + width > storage.size:
-            with pytest.raises(IndexError, match="leave the storage"):
+            with pytest.raises(IndexError, match="exceed the storage"):
                 tensor.store[width](c, values)
         else:
             tensor.store[width](c, values)
@@ -111,9 +111,9 @@ def test_fill_sets_every_valid_scalar_and_no_other(data):
 @given(st.data())
 def test_copy_from_a_tensor_of_the_same_shape_goes_by_coordinate(data):
     storage, tensor, model = drawn_view(data)
-    scalars = tuple([n * k for n, k in zip(model.shape, model.lanes, strict=True)]) if model.lanes else model.shape
     if len(model.lanes) not in (0, model.rank) or not model.rank:
         return
+    scalars = tuple([n * k for n, k in zip(model.shape, model.lanes, strict=True)]) if model.lanes else model.shape
     source = NEW + np.arange(int(np.prod(scalars))).reshape(scalars)
     other = TileTensor(np.asfortranarray(source)) if data.draw(st.booleans()) else TileTensor(source)
     by_element = other.vectorize[model.lanes]().to_numpy() if model.lanes and max(model.lanes) > 1 else source
@@ -175,7 +175,7 @@ def test_other_shapes_need_an_order_and_the_same_count():
         target.copy_from(TileTensor(iota(12), row_major(3, 4)))
     with pytest.raises(LayoutError, match="10 scalars into 12"):
         target.copy_from(TileTensor(iota(10), row_major(10)), order="row")
-    with pytest.raises(LayoutError, match="order='column': use 'row'"):
+    with pytest.raises(LayoutError, match=r"expected order 'row' .*, got 'column'"):
         target.copy_from(TileTensor(iota(12), row_major(12)), order="column")
     assert not target.to_numpy().any()
 
@@ -238,7 +238,7 @@ def test_large_overlapping_copies_are_safe():
 def test_a_ragged_source_needs_a_fill_for_a_whole_target():
     edge = TileTensor(iota(12), row_major(3, 4)).tile[2, 3](1, 1)
     target = TileTensor(np.full(6, NEW), row_major(2, 3))
-    with pytest.raises(LayoutError, match=r"\(1, 1\) of \(2, 3\) valid.*\(2, 3\) of the target.*fill=x"):
+    with pytest.raises(LayoutError, match=r"valid in \(1, 1\) of \(2, 3\).*\(2, 3\) of the target.*fill=x"):
         target.copy_from(edge)
     assert (target.to_numpy() == NEW).all()
     target.copy_from(edge, fill=-1)
@@ -330,7 +330,7 @@ def test_other_shapes_are_refused_in_place():
 
 def test_a_result_that_would_lose_its_fraction_is_refused():
     tensor = TileTensor(iota(4), row_major(2, 2))
-    with pytest.raises(LayoutError, match=r"float64 cannot be kept in a tensor of int64.*//="):
+    with pytest.raises(LayoutError, match=r"result of float64 in a tensor of int64.*//="):
         tensor /= 2
     assert tensor.to_numpy().tolist() == [[0, 1], [2, 3]]
     floats = TileTensor(np.arange(4, dtype=np.float32), row_major(2, 2))

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import LayoutLike, mode, size
-from ..layout.integers import as_integer
+from ..layout import LayoutLike
+from ..layout.validation import as_integer
 from ..tensor.view import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -57,12 +57,12 @@ def _offsets(access: Any, what: str) -> tuple[Array, Array]:
 
 def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
     """Return the offsets of a layout whose first mode counts threads, and which of them are not padding."""
-    modes = [np.arange(int(size(mode(layout, k))), dtype=np.int64) for k in range(int(layout.rank))]
+    modes = [np.arange(layout.mode(k).size, dtype=np.int64) for k in range(int(layout.rank))]
     grid = np.ix_(*modes)
     shape = tuple(map(len, modes))
     places = np.asarray(layout(*grid))
     if places.dtype.kind not in "iu":
-        raise LayoutError(f"{layout} maps to named axes; choose one with .on(axis)")
+        raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
     return tuple(np.broadcast_to(table, shape).reshape(flat) for table in (places, touched))  # type: ignore[return-value]

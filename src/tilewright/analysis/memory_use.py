@@ -19,8 +19,8 @@ _CHUNK = 1 << 20  # coordinates evaluated at a time
 def padding_share(layout: LayoutLike) -> float:
     """Return the share of the coordinates of a layout that are padding.
 
-    >>> from tilewright import row_major, within
-    >>> padding_share(within(row_major(64, 96), (60, 90)))
+    >>> from tilewright import row_major, with_logical_shape
+    >>> padding_share(with_logical_shape(row_major(64, 96), (60, 90)))
     0.12109375
     """
     size = int(layout.size)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..copying import native_library
 from ..formats import BlockFormat, Format, ScalarFormat, cast
-from ..layout import ceil_div
+from ..layout.tuples import ceil_div
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
 from ..formats import BlockFormat
-from ..layout import round_up
-from ..layout.boxes import Box
+from ..layout.box import Box
+from ..layout.tuples import round_up
 from ..memory import PageLayout, TensorSpec
 from .compared_tensors import ComparedTensor, collect_tensors, match_shape
 from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc

@@ -18,8 +18,8 @@ from ..files import StoredTensor
 from ..files.paged_boxes import PagedBoxes
 from ..files.stored_tensor import inverse_order
 from ..formats import BlockFormat
-from ..layout import round_up
-from ..layout.boxes import Box
+from ..layout.box import Box
+from ..layout.tuples import round_up
 from ..memory import PageLayout
 from .targets import ConversionTarget
 

@@ -162,7 +162,7 @@ def find_device_array(array: Any) -> DeviceArray | None:
         return array
     memory = getattr(array, "device_memory", None)  # our own buffers
     if memory is not None:
-        return memory.kept if isinstance(memory.kept, DeviceArray) else None
+        return memory.array if isinstance(memory.array, DeviceArray) else None
     if sys.modules.get("pyopencl") is not None:
         from .opencl_arrays import find_opencl_array
 

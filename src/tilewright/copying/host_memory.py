@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import FormatError, LayoutError
 from ..formats import ScalarFormat, scalar_format_of
 from ..layout import Layout
-from ..layout.strided import make
+from ..layout.layout import make_layout
 from .placement import Placement
 
 CACHE_LINE = 64
@@ -136,5 +136,5 @@ def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype:
         )
     steps = tuple([step // dtype.itemsize for step in strides])
     below = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0 and n > 1)
-    layout: Layout = make(tuple(map(int, shape)), steps, -below)
+    layout: Layout = make_layout(tuple(map(int, shape)), steps, -below)
     return Placement(layout, element)

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
-from ..layout import Layout, LayoutLike, within
-from ..layout.strided import make
+from ..layout import Layout, LayoutLike, with_logical_shape
+from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
 from .device_array import as_operand, empty_like, unwrap_array
 from .engine import execute
@@ -51,7 +51,7 @@ def tiled_layout(
     steps = ((*in_row, across * area), (*in_column, area))
     count = down * across * area
     outer_steps = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
-    layout: Layout = within(make((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
+    layout: Layout = with_logical_shape(make_layout((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
     return layout
 
 

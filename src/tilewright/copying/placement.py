@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..formats import Format, cast, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
-from ..layout.additive import additive_modes
+from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
 from .loop_nest import TabulatedModes
 from .refinement import Mode
@@ -50,7 +50,7 @@ class Placement:
         if self.layout.axes:
             raise LayoutError(
                 f"{self.layout} maps to named axes {', '.join(self.layout.axes)}, but a placement needs plain offsets;"
-                " select one axis with .on(axis)"
+                " select one axis with .project(axis)"
             )
         if getattr(self.layout, "replicas", ()):
             raise LayoutError(f"{self.layout} has replicas; copy to each replica separately")
@@ -114,7 +114,7 @@ class Placement:
         >>> Placement(row_major(4, 8), "int8").modes
         [[(4, 8)], [(8, 1)]]
         """
-        return list(additive_modes(self.layout))
+        return list(strided_leaves(self.layout))
 
     @property
     def itemsize(self) -> int:

@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, within
-from ..layout.properties import collision
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, with_logical_shape
+from ..layout.properties import find_collision
 from ..showing import Shown
 from .codegen import generate_program
 from .loop_nest import LoopNest
@@ -104,8 +104,10 @@ class Plan(Shown):
     def filled(self) -> int:
         """Return the number of elements of padding that are written.
 
-        >>> from tilewright import row_major, within
-        >>> plan_copy(Placement(row_major(3, 8), "int8"), Placement(within(row_major(4, 8), (3, 8)), "int8")).filled
+        >>> from tilewright import row_major, with_logical_shape
+        >>> plan_copy(
+        ...     Placement(row_major(3, 8), "int8"), Placement(with_logical_shape(row_major(4, 8), (3, 8)), "int8")
+        ... ).filled
         8
         """
         return prod(self.target.extents) - self.moved
@@ -203,7 +205,7 @@ def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Pl
     count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * step)) * step
     for start in range(0, target.extents[0], count):
         extents = [max(0, min(count, data[0] - start)), *data[1:]]
-        scratch = Placement(within(row_major(*[max(1, n) for n in extents]), tuple(extents)), "float32")
+        scratch = Placement(with_logical_shape(row_major(*[max(1, n) for n in extents]), tuple(extents)), "float32")
         if all(extents):  # otherwise all of the slab is padding
             yield _slab_placement(source, start, count), scratch
         yield scratch, _slab_placement(target, start, count)
@@ -248,7 +250,7 @@ def _validate_placements(source: Placement, target: Placement) -> None:
     if has_collisions(target.layout):
         raise LayoutError(
             f"target {target.layout} is not injective: several elements have the same offset; padding needs offsets"
-            " of its own, too: within(layout, shape) marks part of a larger layout as data"
+            " of its own, too: with_logical_shape(layout, shape) marks part of a larger layout as data"
         )
     _validate_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
     _validate_start(target, target.extents)
@@ -257,12 +259,12 @@ def _validate_placements(source: Placement, target: Placement) -> None:
 def has_collisions(layout: LayoutLike) -> bool:
     """Return whether two elements, data or padding, have the same offset.
 
-    >>> from tilewright import pad, row_major, within
-    >>> has_collisions(pad(row_major(3, 5), (4, 8))), has_collisions(within(row_major(4, 8), (3, 5)))
+    >>> from tilewright import pad, row_major, with_logical_shape
+    >>> has_collisions(pad(row_major(3, 5), (4, 8))), has_collisions(with_logical_shape(row_major(4, 8), (3, 5)))
     (True, False)
     """
     if isinstance(layout, Layout):
-        return collision(layout) is not None
+        return find_collision(layout) is not None
     if isinstance(layout, PagedLayout):
         return bool((np.diff(np.sort(layout.starts)) < layout.page).any())
     if isinstance(layout, ComposedLayout) and not has_collisions(layout.inner):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from ..layout.notation import format_tree
+from ..layout.axes import format_tree
 
 if TYPE_CHECKING:
     from .loop_nest import LoopNest

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import round_up
-from ..layout.boxes import Box
+from ..layout.box import Box
+from ..layout.tuples import round_up
 from ..memory import PageLayout, TensorSpec, alignment_of, padded_extents
 
 Runs = list[tuple[int, int]]

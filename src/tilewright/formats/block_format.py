@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from ..layout.integers import as_integer
+from ..layout.validation import as_integer
 from .casts import Singles, to_float32
 from .element_encoding import Codes, ElementEncoding, pack_codes, unpack_codes
 from .number_format import Limits, NumberFormat, Sections

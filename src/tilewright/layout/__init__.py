@@ -1,38 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WHERE, as integer maths: layouts are functions from coordinates to places, and this is their algebra."""
+"""The algebra of layouts: functions from coordinates to places, as integer maths."""
 
 from .axes import Axis, Place, addr, bank, core, device, lane
-from .base import LayoutLike
-from .boxes import Box
-from .composed import ComposedLayout
-from .composing import compose, composition
-from .construct import (
-    append,
-    col_major,
-    make_layout,
-    make_layout_like,
-    make_ordered_layout,
-    prepend,
-    replace,
-    replicate,
-    row_major,
-)
-from .coords import coordinates, crd2crd, crd2flat, crd2idx, crd2offset, idx2crd
-from .divides import flat_divide, hier_unzip, logical_divide, tiled_divide, zipped_divide
+from .box import Box
+from .complements import complement
+from .composed_layout import ComposedLayout
+from .composition import compose
+from .construction import append, col_major, join, prepend, replicate, row_major
+from .coordinate import coordinates
+from .division import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .guards import Guard
-from .integers import Idx, is_dynamic
-from .inverses import (
-    complement,
-    left_inverse,
-    max_common_layout,
-    max_common_vector,
-    nullspace,
-    right_inverse,
-)
-from .lookup import InverseLayout
-from .padding import pad, within
-from .paged import PagedLayout
-from .parsing import parse
+from .inverse_layout import InverseLayout
+from .inverses import left_inverse, right_inverse
+from .layout import Layout
+from .layout_like import LayoutLike
+from .logical_shape import pad, with_logical_shape
+from .modes import coalesce, flatten, group, unflatten
+from .paged_layout import PagedLayout
+from .parser import parse
 from .products import (
     blocked_product,
     flat_product,
@@ -43,48 +28,13 @@ from .products import (
     zipped_product,
 )
 from .properties import functionally_equal, is_bijective, is_contiguous, is_injective
-from .queries import (
-    compatible,
-    congruent,
-    cosize,
-    depth,
-    is_layout,
-    iter_layout,
-    mode,
-    rank,
-    size,
-    weakly_congruent,
-)
-from .recasting import downcast, recast, upcast
-from .simplify import coalesce, filter, flatten, group, is_affine, sort, unflatten
-from .slicing import dice_modes, slice_and_offset, slice_modes
-from .strided import Layout
-from .swizzle import Swizzle, make_swizzle
-from .tuples import (
-    as_tuple,
-    ceil_div,
-    elem_scale,
-    has_none,
-    inner_product,
-    is_int,
-    is_tuple,
-    prefix_product,
-    product,
-    product_each,
-    round_up,
-    safe_div,
-    shape_div,
-    shape_mod,
-    suffix_product,
-    tuple_max,
-)
+from .swizzle import Swizzle
 
 __all__ = [
     "Axis",
     "Box",
     "ComposedLayout",
     "Guard",
-    "Idx",
     "InverseLayout",
     "Layout",
     "LayoutLike",
@@ -93,90 +43,40 @@ __all__ = [
     "Swizzle",
     "addr",
     "append",
-    "as_tuple",
     "bank",
     "blocked_product",
-    "ceil_div",
     "coalesce",
     "col_major",
-    "compatible",
     "complement",
     "compose",
-    "composition",
-    "congruent",
     "coordinates",
     "core",
-    "cosize",
-    "crd2crd",
-    "crd2flat",
-    "crd2idx",
-    "crd2offset",
-    "depth",
     "device",
-    "dice_modes",
-    "downcast",
-    "elem_scale",
-    "filter",
     "flat_divide",
     "flat_product",
     "flatten",
     "functionally_equal",
     "group",
-    "has_none",
-    "hier_unzip",
-    "idx2crd",
-    "inner_product",
-    "is_affine",
     "is_bijective",
     "is_contiguous",
-    "is_dynamic",
     "is_injective",
-    "is_int",
-    "is_layout",
-    "is_tuple",
-    "iter_layout",
+    "join",
     "lane",
     "left_inverse",
     "logical_divide",
     "logical_product",
-    "make_layout",
-    "make_layout_like",
-    "make_ordered_layout",
-    "make_swizzle",
-    "max_common_layout",
-    "max_common_vector",
-    "mode",
-    "nullspace",
     "pad",
     "parse",
-    "prefix_product",
     "prepend",
-    "product",
-    "product_each",
     "raked_product",
-    "rank",
-    "recast",
-    "replace",
     "replicate",
     "right_inverse",
-    "round_up",
     "row_major",
-    "safe_div",
-    "shape_div",
-    "shape_mod",
-    "size",
-    "slice_and_offset",
-    "slice_modes",
-    "sort",
-    "suffix_product",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
-    "tuple_max",
     "unflatten",
-    "upcast",
-    "weakly_congruent",
-    "within",
+    "with_logical_shape",
     "zipped_divide",
     "zipped_product",
 ]

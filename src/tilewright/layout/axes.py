@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named axes: strides such as `64 @ addr`, and the places that they lead to."""
+"""Named axes: steps such as `64 @ addr`, and places, the points that they add up to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from .integers import as_integer
+from .tuples import Nested
+from .validation import as_integer
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z", re.ASCII)
-PLAIN = ""  # the name under which a Place keeps what lies on no named axis
+PLAIN = ""  # the key of the part of a Place that lies on no named axis
 
 
 class Axis:
-    """A named direction in which places lie: `64 @ Axis("addr")` is a stride of 64 along it.
+    """A named axis of memory: `64 @ Axis("addr")` is a stride of 64 along it.
 
-    An axis has parts: `core.x` is the axis named "core.x".
+    `name` is an identifier; `core.x` is the axis named "core.x".
 
     >>> bank, core = Axis("bank"), Axis("core")
     >>> 2 @ bank, 1 @ core.x
@@ -31,7 +32,7 @@ class Axis:
         object.__setattr__(self, "name", check_axis_name(name))
 
     def __setattr__(self, key: str, value: object) -> None:
-        raise AttributeError(f"an Axis is immutable; make another with Axis({value!r})")
+        raise AttributeError(f"an Axis is immutable; create another with Axis({value!r})")
 
     def __getattr__(self, part: str) -> Axis:
         if part.startswith("_"):
@@ -78,8 +79,9 @@ def axis_name(axis: Axis | str) -> str:
 
 
 class Place(Mapping[str, Any]):
-    """A point over named axes, such as `Place(bank=1, addr=2048)`; also a stride, a step between two places.
+    """A point over named axes, such as `Place(bank=1, addr=2048)`; also a stride, the step between two places.
 
+    `parts` are plain integers and mappings from axis names to amounts, `axes` amounts by axis name; all are added.
     Places add, subtract and scale like vectors; an axis that is not mentioned counts as 0. Read one coordinate with
     `p.addr`, `p["addr"]` or `p[addr]`; `p.core` gathers `core.x` and `core.y`.
 
@@ -95,17 +97,17 @@ class Place(Mapping[str, Any]):
     _parts: dict[str, Any]
 
     def __init__(self, *parts: int | Mapping[str, int], **axes: int) -> None:
-        found: dict[str, Any] = {}
+        total: dict[str, Any] = {}
         for part in (*parts, axes):
             named = part if isinstance(part, Mapping) else {PLAIN: part}
             for name, amount in named.items():
-                label = name if name == PLAIN else check_axis_name(name)
-                found[label] = found.get(label, 0) + as_integer(amount, f"a step along {label or 'no axis'}")
-        object.__setattr__(self, "_parts", found)
+                key = name if name == PLAIN else check_axis_name(name)
+                total[key] = total.get(key, 0) + as_integer(amount, f"the step along {key or 'no axis'}")
+        object.__setattr__(self, "_parts", total)
 
     @classmethod
     def _of(cls, parts: dict[str, Any]) -> Place:
-        """Return a place from parts already known to be sound."""
+        """Return a place from amounts by axis name, without checking them."""
         place = object.__new__(cls)
         object.__setattr__(place, "_parts", parts)
         return place
@@ -124,20 +126,12 @@ class Place(Mapping[str, Any]):
 
     @property
     def plain(self) -> Any:
-        """Return what lies on no named axis.
+        """Return the amount that lies on no named axis.
 
         >>> (Place(bank=1) + 7).plain
         7
         """
         return self._parts.get(PLAIN, 0)
-
-    def along(self, axis: Axis | str) -> Any:
-        """Return the coordinate along axis, 0 where the place does not mention it.
-
-        >>> Place(bank=1).along(addr)
-        0
-        """
-        return self._parts.get(PLAIN if axis == PLAIN else axis_name(axis), 0)
 
     def __getitem__(self, axis: Axis | str) -> Any:
         return self._parts[axis_name(axis)]
@@ -200,10 +194,10 @@ class Place(Mapping[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         parts = _parts_of(other)
-        return parts is not None and _nonzero(self._parts) == _nonzero(parts)
+        return parts is not None and _drop_zeros(self._parts) == _drop_zeros(parts)
 
     def __hash__(self) -> int:
-        parts = _nonzero(self._parts)
+        parts = _drop_zeros(self._parts)
         if not parts.keys() - {PLAIN}:
             return hash(parts.get(PLAIN, 0))
         return hash(frozenset(parts.items()))
@@ -217,6 +211,66 @@ class Place(Mapping[str, Any]):
         if any("." in name for name in named):
             return f"Place({', '.join([*plain, repr(named)])})"
         return f"Place({', '.join([*plain, *(f'{name}={amount!r}' for name, amount in named.items())])})"
+
+
+Step: TypeAlias = "int | Place"
+Stride: TypeAlias = "Nested[Step]"
+
+
+def as_step(value: object, name: str) -> Any:
+    """Return a step, an integer or a `Place`; raise a TypeError that calls it `name` if it is neither.
+
+    >>> as_step(5, "the offset")
+    5
+    """
+    return value if isinstance(value, Place) else as_integer(value, name)
+
+
+def component(step: Any, axis: str) -> Any:
+    """Return the part of a step that lies along the axis with that name; for the name "", along no axis.
+
+    >>> component(Place(bank=2), "bank"), component(5, "bank"), component(5, "")
+    (2, 0, 5)
+    """
+    if isinstance(step, Place):
+        return step._parts.get(axis, 0)
+    return 0 if axis else step
+
+
+def format_tree(tree: Nested[Any]) -> str:
+    """Return a shape, stride or coordinate as text without spaces; a step along several axes is in braces.
+
+    >>> format_tree((4, (2, 3))), format_tree((7,)), format_tree((8, Place(bank=1, addr=64)))
+    ('(4,(2,3))', '(7)', '(8,{1@bank+64@addr})')
+    """
+    if isinstance(tree, tuple):
+        return f"({','.join(map(format_tree, tree))})"
+    terms = _format_terms(tree)
+    return terms[0] if len(terms) == 1 else f"{{{_join_terms(terms)}}}"
+
+
+def format_signed(step: Any) -> str:
+    """Return a step as signed terms: `+5`, `-3@bank`.
+
+    >>> format_signed(5), format_signed(Place(bank=-3, addr=64))
+    ('+5', '-3@bank+64@addr')
+    """
+    text = _join_terms(_format_terms(step))
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _format_terms(step: Step) -> list[str]:
+    """Return the text of every term of a step, such as ["1@bank", "64@addr"]."""
+    if not isinstance(step, Place):
+        return [str(step)]
+    # a zero step along an axis still says that places lie on that axis
+    return [f"{amount}@{name}" if name else str(amount) for name, amount in step._parts.items() if name or amount] or [
+        "0"
+    ]
+
+
+def _join_terms(terms: list[str]) -> str:
+    return "+".join(terms).replace("+-", "-")
 
 
 def _parts_of(value: Any) -> dict[str, Any] | None:
@@ -233,7 +287,7 @@ def _is_integral(value: Any) -> bool:
     return getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u")
 
 
-def _nonzero(parts: dict[str, Any]) -> dict[str, Any]:
+def _drop_zeros(parts: dict[str, Any]) -> dict[str, Any]:
     return {name: amount for name, amount in parts.items() if amount != 0}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of layouts, decided from their modes; only what is not strided is evaluated, in bulk."""
+"""Properties of layouts, decided from their modes; only layouts that are not strided are evaluated, in bulk."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from . import bulk
-from .axes import PLAIN, Place
-from .base import LayoutLike, require_layout
-from .steps import along
-from .strided import Layout
-from .tuples import leaves, like
+from . import tables
+from .axes import PLAIN, Place, component
+from .layout import Layout
+from .layout_like import LayoutLike, require_layout
+from .tuples import Nested, leaves, nest_like
 
 
 def is_injective(layout: LayoutLike) -> bool:
-    """Return whether no two coordinates share a place; of a padded layout, no two that are data.
+    """Return whether no two coordinates of data in `layout` share a place.
 
     >>> is_injective(Layout((4, 8), (1, 5))), is_injective(Layout((4, 8), (1, 3)))
     (True, False)
     """
     require_layout(layout, "is_injective")
     if isinstance(layout, Layout):
-        if _difference(layout) is None:
+        if _colliding_difference(layout) is None:
             return True
         if not layout.guards:
             return False
-    return _injective_by_table(layout)
+    return _is_injective_by_table(layout)
 
 
 def is_bijective(layout: LayoutLike) -> bool:
-    """Return whether every place from 0 to size - 1 is used exactly once.
+    """Return whether `layout` maps to every place from 0 to size - 1 exactly once.
 
     >>> is_bijective(Layout((4, 8), (8, 1))), is_bijective(Layout((4, 8), (1, 5)))
     (True, False)
@@ -41,11 +40,11 @@ def is_bijective(layout: LayoutLike) -> bool:
         if layout.axes or layout.replicas:
             return False
         return layout.size == 0 or (layout.bounds == (0, layout.size - 1) and _is_mixed_radix(layout))
-    return _image_is_range(layout, start=0)
+    return _fills_interval(layout, start=0)
 
 
 def is_contiguous(layout: LayoutLike) -> bool:
-    """Return whether the places are one gapless run, each used once, wherever it starts.
+    """Return whether the places of `layout` are consecutive and distinct, from any start.
 
     >>> is_contiguous(Layout((4, 8), (8, 1)) + 64), is_contiguous(Layout(4, 2))
     (True, False)
@@ -54,31 +53,31 @@ def is_contiguous(layout: LayoutLike) -> bool:
     if isinstance(layout, Layout) and not layout.guards:
         if len(layout.axes) > 1 or layout.replicas:
             return False
-        plain = layout.on(layout.axes[0]) if layout.axes else layout
+        plain = layout.project(layout.axes[0]) if layout.axes else layout
         return plain.size == 0 or _is_mixed_radix(plain)
-    return _image_is_range(layout, start=None)
+    return _fills_interval(layout, start=None)
 
 
 def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
-    """Return whether two layouts have the same size, the same place for every index, and the same padding.
+    """Return whether layouts `a` and `b` have the same size, the same place for every index, and the same padding.
 
     >>> functionally_equal(Layout((2, 2), (1, 2)), Layout(4)), functionally_equal(Layout(4), Layout(4, 2))
     (True, False)
     """
-    for each in (a, b):
-        require_layout(each, "functionally_equal")
+    for layout in (a, b):
+        require_layout(layout, "functionally_equal")
     if a.size != b.size:
         return False
     if a.size == 0:
         return True
     if isinstance(a, Layout) and isinstance(b, Layout) and not a.guards and not b.guards:
         return a.canonical_modes() == b.canonical_modes() and a.offset == b.offset and a.replicas == b.replicas
-    if a.replicated or b.replicated:  # sets of places, one index after the other
+    if a.is_replicated or b.is_replicated:  # places are sets, which arrays cannot hold
         return all(a(i) == b(i) and a.valid(i) == b.valid(i) for i in range(a.size))
-    for (_, places_a, valid_a), (_, places_b, valid_b) in zip(bulk.chunks(a), bulk.chunks(b), strict=True):
+    for (_, places_a, valid_a), (_, places_b, valid_b) in zip(tables.chunks(a), tables.chunks(b), strict=True):
         if not (valid_a == valid_b).all():
             return False
-        pairs = _parts(places_a), _parts(places_b)
+        pairs = _places_by_axis(places_a), _places_by_axis(places_b)
         for name in pairs[0].keys() | pairs[1].keys():
             left, right = pairs[0].get(name, 0), pairs[1].get(name, 0)
             if not ((left == right) | ~valid_a).all():
@@ -86,29 +85,29 @@ def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
     return True
 
 
-def collision(layout: LayoutLike) -> tuple[Any, Any] | None:
-    """Return two coordinates that share a place, None if there are none.
+def find_collision(layout: LayoutLike) -> tuple[Nested[int], Nested[int]] | None:
+    """Return two coordinates that share a place; None if there are none.
 
-    >>> collision(Layout((4, 8), (1, 3)))
+    >>> find_collision(Layout((4, 8), (1, 3)))
     ((0, 1), (3, 0))
     """
     if not isinstance(layout, Layout):
-        raise LayoutError(f"{layout} is not strided: its collisions are not known from its modes")
-    difference = _difference(layout)
+        raise LayoutError(f"{layout} is not strided, so its collisions do not follow from its modes")
+    difference = _colliding_difference(layout)
     if difference is None:
         return None
     first = [max(0, -step) for step in difference]
     second = [max(0, step) for step in difference]
-    pair = (like(layout.shape, iter(first)), like(layout.shape, iter(second)))
-    return pair if pair[0] <= pair[1] else (pair[1], pair[0])
+    pair: list[Any] = sorted([nest_like(layout.shape, iter(first)), nest_like(layout.shape, iter(second))], key=leaves)
+    return pair[0], pair[1]
 
 
-def _difference(layout: Layout) -> list[int] | None:
-    """Return a difference of two coordinates that the strides send to 0, leaf by leaf; None if only 0 is sent there."""
+def _colliding_difference(layout: Layout) -> list[int] | None:
+    """Return a nonzero difference of two coordinates that the strides map to 0, leaf by leaf; None if there is none."""
     extents = leaves(layout.shape)
     if 0 in extents:
         return None
-    steps = [*_as_integers(layout)]
+    steps = _integer_strides(layout)
     own = len(extents)
     extents = extents + [count for count, _ in layout.replicas]
     live = [k for k in range(len(extents)) if extents[k] > 1]
@@ -124,37 +123,37 @@ def _difference(layout: Layout) -> list[int] | None:
     for i in reversed(range(len(order))):
         reach[i] = reach[i + 1] + counts[i] * sizes[i]
         divisor[i] = gcd(divisor[i + 1], sizes[i])
-    chosen = _zero_sum(sizes, counts, reach, divisor, [k < own for k in order])
+    chosen = _solve_zero_sum(sizes, counts, reach, divisor, [k < own for k in order])
     if chosen is None:
         return None
-    found = [0] * own
+    difference = [0] * own
     for k, value in zip(order, chosen, strict=True):
         if k < own:
-            found[k] = value if steps[k] > 0 else -value
-    return found
+            difference[k] = value if steps[k] > 0 else -value
+    return difference
 
 
-def _zero_sum(
-    sizes: list[int], counts: list[int], reach: list[int], divisor: list[int], own: list[bool]
+def _solve_zero_sum(
+    sizes: list[int], counts: list[int], reach: list[int], divisor: list[int], is_own: list[bool]
 ) -> list[int] | None:
-    """Return x with sum(x * sizes) == 0, |x| <= counts, not zero on the modes that are the layout's own; else None.
+    """Return x with sum(x * sizes) == 0, |x| <= counts, and x != 0 in a mode that is the layout's own; else None.
 
-    Sizes fall, so at each mode only the few x that the smaller modes can still cancel are tried.
+    Sizes decrease, so at each mode only the few x that the smaller modes can still cancel are tried.
     """
     chosen = [0] * len(sizes)
 
-    def search(i: int, total: int, fresh: bool, moved: bool) -> bool:
+    def search(i: int, total: int, all_zero: bool, moved: bool) -> bool:
         if i == len(sizes):
             return total == 0 and moved
         step = sizes[i]
         low = -counts[i] if step == 0 else max(-counts[i], -((total + reach[i + 1]) // step))
         high = counts[i] if step == 0 else min(counts[i], (reach[i + 1] - total) // step)
-        for value in range(max(low, 0) if fresh else low, high + 1):
+        for value in range(max(low, 0) if all_zero else low, high + 1):
             rest = total + value * step
             if rest % divisor[i + 1] if divisor[i + 1] else rest:
                 continue
             chosen[i] = value
-            if search(i + 1, rest, fresh and value == 0, moved or (own[i] and value != 0)):
+            if search(i + 1, rest, all_zero and value == 0, moved or (is_own[i] and value != 0)):
                 return True
         chosen[i] = 0
         return False
@@ -162,24 +161,24 @@ def _zero_sum(
     return list(chosen) if search(0, 0, True, False) else None
 
 
-def _as_integers(layout: Layout) -> list[int]:
-    """Return the strides (then the steps of the replicas) as integers whose sums are 0 only where all axes are."""
-    steps = leaves(layout.stride) + [step for _, step in layout.replicas]
+def _integer_strides(layout: Layout) -> list[int]:
+    """Return strides, then replica steps, as integers; a sum of them is 0 only if it is 0 along every axis."""
+    steps: list[Any] = leaves(layout.stride) + [step for _, step in layout.replicas]
     names = layout.axes
     if not names:
-        return steps
+        return list(steps)
     extents = leaves(layout.shape) + [count for count, _ in layout.replicas]
     weights, weight = {}, 1
     for name in (*names, PLAIN):
         weights[name] = weight
-        weight *= 2 * sum((n - 1) * abs(along(step, name)) for n, step in zip(extents, steps, strict=True)) + 1
-    return [int(sum(along(step, name) * by for name, by in weights.items())) for step in steps]
+        weight *= 2 * sum((n - 1) * abs(component(step, name)) for n, step in zip(extents, steps, strict=True)) + 1
+    return [int(sum(component(step, name) * factor for name, factor in weights.items())) for step in steps]
 
 
 def _is_mixed_radix(layout: Layout) -> bool:
-    """Return whether the sizes of the strides, sorted, run on without gap or overlap from 1.
+    """Return whether the sorted magnitudes of the strides continue each other from 1, without gap or overlap.
 
-    Only then do the places tile a range: sums of arithmetic progressions fill an interval in no other way.
+    Only then do the places fill an interval: sums of arithmetic progressions do so in no other way.
     """
     modes = sorted((abs(d), n) for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True) if n > 1)
     current = 1
@@ -190,7 +189,8 @@ def _is_mixed_radix(layout: Layout) -> bool:
     return True
 
 
-def _injective_by_table(layout: LayoutLike) -> bool:
+def _is_injective_by_table(layout: LayoutLike) -> bool:
+    """Return whether the places of all data are distinct, by evaluating them."""
     import numpy as np
 
     columns = _valid_places(layout)
@@ -201,7 +201,8 @@ def _injective_by_table(layout: LayoutLike) -> bool:
     return len(np.unique(np.stack(columns, axis=1), axis=0)) == len(columns[0])
 
 
-def _image_is_range(layout: LayoutLike, start: int | None) -> bool:
+def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
+    """Return whether the places of all data are consecutive, from `start` if one is given."""
     import numpy as np
 
     columns = _valid_places(layout)
@@ -215,15 +216,15 @@ def _image_is_range(layout: LayoutLike, start: int | None) -> bool:
 
 
 def _valid_places(layout: LayoutLike) -> list[Any]:
-    """Return the places of all data, one vector per axis."""
+    """Return the places of all data as one vector per axis."""
     import numpy as np
 
-    found: dict[str, list[Any]] = {}
-    for _, places, valid in bulk.chunks(layout):
-        for name, table in _parts(places).items():
-            found.setdefault(name, []).append(np.broadcast_to(table, valid.shape)[valid])
-    return [np.concatenate(tables) for tables in found.values()]
+    columns: dict[str, list[Any]] = {}
+    for _, places, valid in tables.chunks(layout):
+        for name, table in _places_by_axis(places).items():
+            columns.setdefault(name, []).append(np.broadcast_to(table, valid.shape)[valid])
+    return [np.concatenate(parts) for parts in columns.values()]
 
 
-def _parts(places: Any) -> dict[str, Any]:
+def _places_by_axis(places: Any) -> dict[str, Any]:
     return places._parts if isinstance(places, Place) else {PLAIN: places}

@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import LayoutError
-from .coords import as_wide, is_array
-from .integers import as_integer
+from .validation import IntOrArray, as_int64, as_integer, is_array
 
-MOST_BITS = 63
+OFFSET_BITS = 63
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Swizzle:
-    """A function on offsets that XORs one field of bits into another, as CuTe's `Swizzle<bits, base, shift>`.
+    """A function on offsets that XORs one bit field into another.
 
-    `bits` is the width of both fields, `base` the number of lowest bits left alone, and the field that is read lies
-    `shift` bits above the one that is changed (below it when shift is negative). Applying it twice undoes it.
+    `bits` is the width of both fields and `base` the number of low bits that stay unchanged. The field that is read
+    lies `shift` bits above the field that is written (below it if negative). Applied twice it is the identity.
 
     >>> Swizzle(3, 0, 3)(0b010_011) == 0b010_001
     True
@@ -35,9 +33,9 @@ class Swizzle:
         for name in ("bits", "base", "shift"):
             object.__setattr__(self, name, int(as_integer(getattr(self, name), name)))
         if self.bits < 0 or self.base < 0:
-            raise LayoutError(f"{self!r}: bits and base count bits and must be nonnegative")
-        if self.bits + self.base + abs(self.shift) > MOST_BITS:
-            raise LayoutError(f"{self!r} reaches beyond the {MOST_BITS} bits of an offset; use smaller fields")
+            raise LayoutError(f"{self!r}: bits and base must be nonnegative")
+        if self.bits + self.base + abs(self.shift) > OFFSET_BITS:
+            raise LayoutError(f"{self!r} exceeds the {OFFSET_BITS} bits of an offset; use smaller fields")
         if abs(self.shift) < self.bits:
             raise LayoutError(
                 f"{self!r}: the two fields of {self.bits} bits overlap; |shift| must be at least {self.bits}"
@@ -54,7 +52,7 @@ class Swizzle:
 
     @property
     def target_mask(self) -> int:
-        """Return the bits that are changed.
+        """Return the bits that are written.
 
         >>> bin(Swizzle(3, 0, 3).target_mask)
         '0b111'
@@ -63,7 +61,7 @@ class Swizzle:
 
     @property
     def size(self) -> int:
-        """Return the size of a block of offsets within which the swizzle acts: each such block is mapped to itself.
+        """Return the size of the blocks of offsets that the swizzle maps to themselves.
 
         >>> Swizzle(3, 0, 3).size
         64
@@ -72,23 +70,23 @@ class Swizzle:
 
     @property
     def cosize(self) -> int:
-        """Return the size of a block of offsets that a block is mapped to: the same.
+        """Return `size`: a swizzle is a bijection on each block.
 
         >>> Swizzle(3, 0, 3).cosize
         64
         """
         return self.size
 
-    def __call__(self, offset: Any) -> Any:
+    def __call__(self, offset: IntOrArray) -> IntOrArray:
         """Return the swizzled offset; arrays of integers work too.
 
         >>> [Swizzle(1, 0, 1)(x) for x in range(4)]
         [0, 1, 3, 2]
         """
         if not is_array(offset):
-            offset = int(as_integer(offset, "a swizzled offset"))
+            offset = int(as_integer(offset, "the offset"))
         elif offset.dtype.kind in "iu":
-            offset = as_wide(offset)
+            offset = as_int64(offset)
         else:
             raise TypeError(f"a swizzle takes integers, got an array of {offset.dtype}")
         source = offset & self.source_mask
@@ -96,8 +94,8 @@ class Swizzle:
 
     extended = __call__
 
-    def valid(self, offset: Any) -> Any:
-        """Return whether an offset is valid: a swizzle takes every offset.
+    def valid(self, offset: IntOrArray) -> bool:
+        """Return True: a swizzle takes every `offset`.
 
         >>> Swizzle(3, 0, 3).valid(12)
         True
@@ -110,33 +108,5 @@ class Swizzle:
     def __str__(self) -> str:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
-    def __format__(self, style: str) -> str:
-        return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
-
-
-def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
-    """Return the swizzle that XORs the bits of source_mask into those of target_mask.
-
-    >>> make_swizzle(0b111000, 0b111)
-    Swizzle(3, 0, 3)
-    """
-    source, target = as_integer(source_mask, "a bit mask"), as_integer(target_mask, "a bit mask")
-    if source < 0 or target < 0 or source.bit_count() != target.bit_count():
-        raise LayoutError(
-            f"make_swizzle: masks {source:#b} and {target:#b} must be nonnegative and have the same number of bits"
-        )
-    if not source:
-        return Swizzle(0, 0, 0)
-    low, high = _lowest_bit(source), _lowest_bit(target)
-    for mask, start in ((source, low), (target, high)):
-        if mask >> start != (1 << mask.bit_count()) - 1:
-            raise LayoutError(f"make_swizzle: mask {mask:#b} is not one run of bits, which a swizzle needs")
-    if abs(low - high) < source.bit_count():
-        raise LayoutError(
-            f"make_swizzle: masks {source:#b} and {target:#b} overlap, but a swizzle needs two separate fields"
-        )
-    return Swizzle(source.bit_count(), min(low, high), low - high)
-
-
-def _lowest_bit(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
+    def _has_padding(self) -> bool:
+        return False

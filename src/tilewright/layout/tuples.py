@@ -1,72 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nested integer tuples: the shapes, strides and coordinates that layouts are made of.
 
-A tree is an integer or a tuple of trees. These functions know nothing of layouts; those that peers also call with a
-layout (`size`, `rank`, `depth`, `flatten`, ...) live in `queries` and come back here for plain trees.
+A tree is an integer or a tuple of trees. These functions know nothing of layouts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import gcd, prod
-from typing import Any, TypeAlias
+from math import prod
+from typing import Any, TypeAlias, TypeVar
 
 from ..errors import LayoutError
 
-Tree: TypeAlias = "int | tuple[Tree, ...]"
+Leaf = TypeVar("Leaf")
+Result = TypeVar("Result")
+Nested: TypeAlias = "Leaf | tuple[Nested[Leaf], ...]"
+Shape: TypeAlias = "Nested[int]"
 MAX_DEPTH = 64
 
 
-def leaves(tree: Any) -> list[Any]:
+def leaves(tree: Nested[Leaf]) -> list[Leaf]:
     """Return the leaves of a tree, left to right.
 
     >>> leaves(((2, 3), 4))
     [2, 3, 4]
     """
-    if tree.__class__ is not tuple:
+    if not isinstance(tree, tuple):
         return [tree]
-    found: list[Any] = []
+    flat: list[Leaf] = []
     for branch in tree:
-        if branch.__class__ is tuple:
-            found += leaves(branch)
+        if isinstance(branch, tuple):
+            flat += leaves(branch)
         else:
-            found.append(branch)
-    return found
+            flat.append(branch)
+    return flat
 
 
-def product(tree: Any) -> Any:
+def product(tree: Shape) -> int:
     """Return the product of all leaves; the empty tuple has product 1.
 
     >>> product(((2, 3), 4)), product(())
     (24, 1)
     """
-    return prod(leaves(tree)) if tree.__class__ is tuple else tree
+    if not isinstance(tree, tuple):
+        return tree
+    extents: list[int] = leaves(tree)
+    return prod(extents)
 
 
-def like(profile: Any, values: Iterator[Any]) -> Any:
-    """Return the next values arranged in the form of profile.
+def nest_like(profile: Nested[Any], values: Iterator[Leaf]) -> Nested[Leaf]:
+    """Return the next `values`, nested like `profile`.
 
-    >>> like((0, (0, 0)), iter([1, 2, 3]))
+    >>> nest_like((0, (0, 0)), iter([1, 2, 3]))
     (1, (2, 3))
     """
     if profile.__class__ is tuple:
-        return tuple([like(branch, values) for branch in profile])
+        return tuple([nest_like(branch, values) for branch in profile])
     return next(values)
 
 
-def map_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
-    """Return tree with every leaf changed.
+def map_leaves(function: Callable[[Leaf], Result], tree: Nested[Leaf]) -> Nested[Result]:
+    """Return `tree` with `function` applied to every leaf.
 
     >>> map_leaves(lambda leaf: leaf * 2, (1, (2, 3)))
     (2, (4, 6))
     """
-    if tree.__class__ is tuple:
-        return tuple([map_leaves(change, branch) for branch in tree])
-    return change(tree)
+    if isinstance(tree, tuple):
+        return tuple([map_leaves(function, branch) for branch in tree])
+    return function(tree)
 
 
-def index_strides(shape: Any) -> Any:
-    """Return the strides that give each coordinate its index: compact and column-major, leading units with stride 0.
+def index_strides(shape: Shape) -> Shape:
+    """Return the strides that map each coordinate to its index: compact, column-major, leading units with stride 0.
 
     >>> index_strides((1, 2, (3, 4))), index_strides((2, 1, 3))
     ((0, 1, (2, 6)), (1, 2, 2))
@@ -76,20 +81,11 @@ def index_strides(shape: Any) -> Any:
     for extent in leaves(shape):
         steps.append(0 if extent == 1 and step == 1 else step)
         step = step * extent
-    return like(shape, iter(steps))
+    return nest_like(shape, iter(steps))
 
 
-def tree_rank(tree: Any) -> int:
-    """Return the number of top-level branches; a leaf has none.
-
-    >>> tree_rank((4, (2, 3))), tree_rank(4)
-    (2, 0)
-    """
-    return len(tree) if tree.__class__ is tuple else 0
-
-
-def tree_depth(tree: Any) -> int:
-    """Return the depth of nesting; a leaf has depth 0, and so has the empty tuple.
+def tree_depth(tree: Nested[Any]) -> int:
+    """Return the depth of nesting; a leaf and the empty tuple have depth 0.
 
     >>> tree_depth(4), tree_depth((4, (2, 3)))
     (0, 2)
@@ -100,7 +96,7 @@ def tree_depth(tree: Any) -> int:
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """Return value as a tuple: a leaf becomes a tuple of one, lists become tuples.
+    """Return `value` as a tuple: a leaf becomes a tuple of one, lists become tuples.
 
     >>> as_tuple(4), as_tuple([4, 8])
     ((4,), (4, 8))
@@ -109,7 +105,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def as_tree(value: Any, depth: int = 0) -> Any:
-    """Return value with every list in it turned into a tuple.
+    """Return `value` with every list in it turned into a tuple.
 
     >>> as_tree([2, [3, 4]])
     (2, (3, 4))
@@ -117,29 +113,11 @@ def as_tree(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, (tuple, list)):
         return value
     if depth >= MAX_DEPTH:
-        raise LayoutError(f"a tuple nests deeper than {MAX_DEPTH} levels; flatten it")
+        raise LayoutError(f"a tuple is nested deeper than {MAX_DEPTH} levels; flatten it")
     return tuple([as_tree(branch, depth + 1) for branch in value])
 
 
-def is_tuple(value: object) -> bool:
-    """Return whether value is a tuple.
-
-    >>> is_tuple((4,)), is_tuple(4)
-    (True, False)
-    """
-    return isinstance(value, tuple)
-
-
-def is_int(value: object) -> bool:
-    """Return whether value is an integer; a bool is not.
-
-    >>> is_int(4), is_int(True), is_int(4.0)
-    (True, False, False)
-    """
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def product_each(shape: Any) -> tuple[Any, ...]:
+def product_each(shape: Shape) -> tuple[int, ...]:
     """Return the product of each top-level mode.
 
     >>> product_each(((2, 2), 8)), product_each(16)
@@ -148,7 +126,7 @@ def product_each(shape: Any) -> tuple[Any, ...]:
     return tuple([product(mode) for mode in as_tuple(shape)])
 
 
-def prefix_product(tree: Any, init: Any = 1) -> Any:
+def prefix_product(tree: Shape, init: int = 1) -> Shape:
     """Return, for each leaf, the product of the leaves before it: the strides of a compact column-major array.
 
     >>> prefix_product(((2, 3), 4))
@@ -163,7 +141,7 @@ def prefix_product(tree: Any, init: Any = 1) -> Any:
     return tuple(strides)
 
 
-def suffix_product(tree: Any, init: Any = 1) -> Any:
+def suffix_product(tree: Shape, init: int = 1) -> Shape:
     """Return, for each leaf, the product of the leaves after it: the strides of a compact row-major array.
 
     >>> suffix_product((3, (2, 4)))
@@ -178,140 +156,46 @@ def suffix_product(tree: Any, init: Any = 1) -> Any:
     return tuple(reversed(strides))
 
 
-def inner_product(a: Any, b: Any) -> Any:
-    """Return the sum of the products of matching leaves.
+def is_congruent(a: Nested[Any], b: Nested[Any]) -> bool:
+    """Return whether two trees have the same nesting.
 
-    >>> inner_product(((2, 3), 4), ((2, 1), 2))
-    15
-    """
-    check_congruent(a, b, "inner_product")
-    return sum(x * y for x, y in zip(leaves(a), leaves(b), strict=True))
-
-
-def elem_scale(a: Any, b: Any) -> Any:
-    """Return a with each leaf scaled by the product of the matching branch of b.
-
-    >>> elem_scale((2, 3), (4, (5, 2)))
-    (8, 30)
-    """
-    if a.__class__ is not tuple:
-        return a * product(b)
-    if b.__class__ is not tuple or len(a) != len(b):
-        raise TypeError(f"elem_scale: {a} needs a tuple of {len(a)} scales, got {b!r}")
-    return tuple([elem_scale(x, y) for x, y in zip(a, b, strict=True)])
-
-
-def tuple_max(tree: Any) -> Any:
-    """Return the largest leaf.
-
-    >>> tuple_max(((1, 9), (4, 2)))
-    9
-    """
-    return max(leaves(tree))
-
-
-def has_none(tree: Any) -> bool:
-    """Return whether any leaf is None.
-
-    >>> has_none((1, (2, None))), has_none(3)
-    (True, False)
-    """
-    return any(leaf is None for leaf in leaves(tree))
-
-
-def tree_congruent(a: Any, b: Any) -> bool:
-    """Return whether two trees nest alike.
-
-    >>> tree_congruent(((2, 3), 4), ((5, 6), 7)), tree_congruent((2, 3), 6)
+    >>> is_congruent(((2, 3), 4), ((5, 6), 7)), is_congruent((2, 3), 6)
     (True, False)
     """
     if a.__class__ is tuple and b.__class__ is tuple:
-        return len(a) == len(b) and all(map(tree_congruent, a, b))
+        return len(a) == len(b) and all(map(is_congruent, a, b))
     return a.__class__ is not tuple and b.__class__ is not tuple
 
 
-def tree_weakly_congruent(a: Any, b: Any) -> bool:
-    """Return whether b nests like a or deeper.
+def is_weakly_congruent(a: Nested[Any], b: Nested[Any]) -> bool:
+    """Return whether `b` is nested like `a`, or deeper.
 
-    >>> tree_weakly_congruent((2, 3), (5, (6, 7))), tree_weakly_congruent((2, (3, 4)), (5, 6))
+    >>> is_weakly_congruent((2, 3), (5, (6, 7))), is_weakly_congruent((2, (3, 4)), (5, 6))
     (True, False)
     """
     if a.__class__ is not tuple:
         return True
-    return b.__class__ is tuple and len(a) == len(b) and all(map(tree_weakly_congruent, a, b))
+    return b.__class__ is tuple and len(a) == len(b) and all(map(is_weakly_congruent, a, b))
 
 
-def tree_compatible(a: Any, b: Any) -> bool:
-    """Return whether every coordinate into a is also one into b: b refines a.
+def is_compatible(a: Shape, b: Shape) -> bool:
+    """Return whether every coordinate of shape `a` is also one of shape `b`: `b` refines `a`.
 
-    >>> tree_compatible((4, 3), ((2, 2), 3)), tree_compatible((4, 3), (3, 4))
+    >>> is_compatible((4, 3), ((2, 2), 3)), is_compatible((4, 3), (3, 4))
     (True, False)
     """
     if a.__class__ is not tuple:
         return bool(a == product(b))
-    return b.__class__ is tuple and len(a) == len(b) and all(map(tree_compatible, a, b))
+    return b.__class__ is tuple and len(a) == len(b) and all(map(is_compatible, a, b))
 
 
-def check_congruent(a: Any, b: Any, who: str) -> None:
-    """Raise unless two trees nest alike.
+def check_congruent(a: Nested[Any], b: Nested[Any], caller: str) -> None:
+    """Raise an error that names `caller` unless two trees have the same nesting.
 
     >>> check_congruent((2, 3), (4, 5), "example")
     """
-    if not tree_congruent(a, b):
-        raise LayoutError(f"{who}: {a} and {b} do not nest alike; give both the same rank and the same grouping")
-
-
-def shape_div(shape: Any, divisor: Any) -> Any:
-    """Return what is left of shape after divisor is taken out of it, leftmost mode first.
-
-    The division must be clean at every leaf: one of the two numbers divides the other. A tuple as divisor divides mode
-    by mode when the shape is a tuple, and counts as its product when the shape is an integer.
-
-    >>> shape_div((4, 6), 8), shape_div(12, (3, 2)), shape_div((6, 4), (3, 2))
-    ((1, 3), 2, (2, 2))
-    """
-    if shape.__class__ is tuple:
-        if divisor.__class__ is tuple:
-            if len(shape) != len(divisor):
-                raise LayoutError(f"shape_div: {shape} and {divisor} differ in rank; give one divisor for each mode")
-            return tuple([shape_div(s, d) for s, d in zip(shape, divisor, strict=True)])
-        quotients = []
-        for mode in shape:
-            quotients.append(shape_div(mode, divisor))
-            divisor = shape_div(divisor, product(mode))
-        return tuple(quotients)
-    divisor = product(divisor)
-    if divisor == 0:
-        raise LayoutError(f"shape_div: cannot divide {shape} by 0")
-    if shape % divisor and divisor % shape:
-        raise LayoutError(f"shape_div: {shape} and {divisor} are not divisible: one must divide the other")
-    return -(-shape // divisor)
-
-
-def shape_mod(shape: Any, modulus: Any) -> Any:
-    """Return the part of shape that `shape_div` takes out, leftmost mode first.
-
-    >>> shape_mod((4, 6), 8), shape_mod(12, 4)
-    ((4, 2), 4)
-    """
-    if shape.__class__ is tuple:
-        kept = []
-        for mode in shape:
-            kept.append(shape_mod(mode, modulus))
-            modulus = ceil_div(modulus, product(kept[-1]))
-        return tuple(kept)
-    return shape if modulus >= shape else gcd(shape, modulus)
-
-
-def safe_div(a: int, b: int) -> int:
-    """Return a / b, which must be exact.
-
-    >>> safe_div(12, 4)
-    3
-    """
-    if b == 0 or a % b:
-        raise LayoutError(f"safe_div: {a} is not divisible by {b}")
-    return a // b
+    if not is_congruent(a, b):
+        raise LayoutError(f"{caller}: {a} and {b} are nested differently; give both the same rank and grouping")
 
 
 def ceil_div(a: int, b: int) -> int:

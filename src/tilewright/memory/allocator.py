@@ -7,7 +7,7 @@ from bisect import insort
 from dataclasses import dataclass
 
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from ..showing import Shown
 from .chip import Chip, ChipLike
 from .memory_config import BufferType, BufferTypeLike

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import MemoryConfigError
-from ..layout.integers import as_integer
+from ..layout.validation import as_integer
 
 
 class CoreCoord(NamedTuple):

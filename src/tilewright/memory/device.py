@@ -19,7 +19,8 @@ from ..copying import Placement, execute, plan_copy
 from ..copying.host_memory import aligned_empty, placement_of
 from ..errors import MemoryConfigError, OutOfMemory
 from ..formats import FormatLike
-from ..layout import Layout, PagedLayout, compose, round_up
+from ..layout import Layout, PagedLayout, compose
+from ..layout.tuples import round_up
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike

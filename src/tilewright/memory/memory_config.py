@@ -11,8 +11,8 @@ from math import prod
 from typing import Any, TypeAlias, TypeVar
 
 from ..errors import MemoryConfigError
-from ..layout import ceil_div
-from ..layout.integers import as_integer
+from ..layout.tuples import ceil_div
+from ..layout.validation import as_integer
 from .cores import CoreRangeSet, CoresLike
 
 _Member = TypeVar("_Member", bound="NamedEnum")

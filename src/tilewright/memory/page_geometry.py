@@ -12,8 +12,9 @@ from typing import TypeAlias
 from ..copying import tiled_layout
 from ..errors import MemoryConfigError
 from ..formats import Format
-from ..layout import Layout, LayoutLike, idx2crd, left_inverse, row_major, within
-from ..layout.integers import as_integer
+from ..layout import Layout, LayoutLike, left_inverse, row_major, with_logical_shape
+from ..layout.coordinate import index_to_coordinate
+from ..layout.validation import as_integer
 from .memory_config import MemoryConfig, PageLayout
 from .shape import Shape, padded_extents
 
@@ -267,7 +268,7 @@ class PageGeometry:
         ((1,1,1),(16,1,1)):((16,16,16),(1,16,16)) where ((0,0,0),(1,16,16))<7
         """
         lead = len(self.padded_shape) - self.shape.rank
-        data: Layout = within(self._padded_layout, (1,) * lead + self.shape.logical)
+        data: Layout = with_logical_shape(self._padded_layout, (1,) * lead + self.shape.logical)
         return data
 
     @cached_property
@@ -280,7 +281,7 @@ class PageGeometry:
         """
         lead = len(self.padded_shape) - self.shape.rank
         own = Layout(self._padded_layout.shape[lead:], self._padded_layout.stride[lead:])
-        data: Layout = within(own, self.shape.logical) if self.shape.rank else own
+        data: Layout = with_logical_shape(own, self.shape.logical) if self.shape.rank else own
         return data
 
     @cached_property
@@ -302,7 +303,7 @@ class PageGeometry:
         ((15, 15), True)
         """
         index = self.host_inverse(page * self.page_elements + element)
-        coordinate = tuple(map(int, idx2crd(index, self.padded_shape)))
+        coordinate = tuple(map(int, index_to_coordinate(index, self.padded_shape)))
         lead = len(coordinate) - self.shape.rank
         inside = all(c < n for c, n in zip(coordinate[lead:], self.shape.logical, strict=True))
         return coordinate, inside and not any(coordinate[:lead])

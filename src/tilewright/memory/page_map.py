@@ -96,12 +96,12 @@ class PageMap:
     @cached_property
     def position_of_slot(self) -> Layout:
         """Return the layout from slots to the position of their core in `paging.cores`."""
-        return (self.places + (0 @ self.axis + 0 @ addr)).on(self.axis)
+        return (self.places + (0 @ self.axis + 0 @ addr)).project(self.axis)
 
     @cached_property
     def offset_of_slot(self) -> Layout:
         """Return the layout from slots to offsets in the buffer."""
-        return (self.places + (0 @ self.axis + 0 @ addr)).on(addr)
+        return (self.places + (0 @ self.axis + 0 @ addr)).project(addr)
 
     @cached_property
     def _slot_of_place(self) -> LayoutLike:

@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import MemoryConfigError
-from ..layout import Axis, Layout, LayoutLike, addr, ceil_div, compose, left_inverse
+from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse
+from ..layout.tuples import ceil_div
 from .cores import CoreCoord, CoreRange
 from .memory_config import NdShardSpec, ShardDistribution, ShardOrientation
 

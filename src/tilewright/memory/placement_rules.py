@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from .chip import Chip, known_chips
 from .cores import CoreCoord, CoreRangeSet
 from .memory_config import (

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from math import prod
 
 from ..errors import MemoryConfigError
-from ..layout import round_up
-from ..layout.integers import as_integer
+from ..layout.tuples import round_up
+from ..layout.validation import as_integer
 
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 

@@ -12,7 +12,7 @@ from math import lcm
 from typing import TypeAlias
 
 from ..errors import MemoryConfigError
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from .cores import CoreRangeSet, CoresLike
 from .memory_config import (
     BufferType,

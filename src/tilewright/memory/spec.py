@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
-from ..layout import Axis, LayoutLike, bank, core, round_up
+from ..layout import Axis, LayoutLike, bank, core
+from ..layout.tuples import round_up
 from ..showing import Shown
 from .chip import Chip, ChipLike
 from .cores import CoreLike

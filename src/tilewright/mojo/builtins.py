@@ -12,14 +12,14 @@ from .. import formats
 from ..copying.host_memory import aligned_empty
 from ..errors import CoordinateError, FormatError
 from ..formats import ScalarFormat, format_of
-from ..layout.integers import as_integer
-from ..tensor.storage import as_array, flat_scalars
+from ..layout.validation import as_integer
+from ..tensor.store import as_array, flat_scalars
 
 Int = int
 
 
 class DType:
-    """The number types by name; `DType.float32` is our format of that name.
+    """The number types by name: `DType.float32` is the format of that name.
 
     >>> DType.float32
     format_of('float32')
@@ -49,7 +49,7 @@ Float16, BFloat16 = formats.float16, formats.bfloat16
 Float32, Float64 = formats.float32, formats.float64
 
 
-class _Scalar:
+class _ScalarBrackets:
     """`Scalar[dtype](value)` is a number of that type.
 
     >>> Scalar[DType.int8](5).itemsize
@@ -60,18 +60,19 @@ class _Scalar:
         return _scalar_format(dtype).dtype.type
 
 
-Scalar = _Scalar()
+Scalar = _ScalarBrackets()
 
 
 def _scalar_format(dtype: Any) -> ScalarFormat:
+    """Return the format of a dtype; raise unless it is a scalar format."""
     element = format_of(dtype)
     if not isinstance(element, ScalarFormat):
-        raise FormatError(f"an array holds scalars, not {element.name}")
+        raise FormatError(f"an array needs a scalar format, got {element.name}")
     return element
 
 
 class Span:
-    """A run of scalars that belongs to someone else: an array, a buffer, or another span, indexed from 0.
+    """A view of the scalars of `storage`: an array, a buffer, or another span.
 
     >>> span = Span(np.arange(4))
     >>> len(span), int(span[3])
@@ -81,20 +82,20 @@ class Span:
     def __init__(self, storage: Any) -> None:
         self.array = flat_scalars(as_array(storage))
 
-    def _at(self, k: Any) -> int:
-        at = as_integer(k, "an index")
-        if not 0 <= at < len(self):
-            raise CoordinateError(f"index {at} is outside {len(self)} scalars")
-        return at
+    def _check_index(self, k: Any) -> int:
+        index = as_integer(k, "an index")
+        if not 0 <= index < len(self):
+            raise CoordinateError(f"index {index} is outside {len(self)} scalars")
+        return index
 
     def __len__(self) -> int:
         return int(self.array.size)
 
     def __getitem__(self, k: Any) -> Any:
-        return self.array[self._at(k)]
+        return self.array[self._check_index(k)]
 
     def __setitem__(self, k: Any, value: Any) -> None:
-        self.array[self._at(k)] = value
+        self.array[self._check_index(k)] = value
 
     def unsafe_ptr(self) -> Any:
         """Return the memory itself.
@@ -108,57 +109,57 @@ class Span:
         return f"<{type(self).__name__} of {len(self)} x {self.array.dtype}>"
 
 
-class _Owned(Span):
-    """Scalars of its own."""
+class _OwnedArray(Span):
+    """An array that owns its scalars."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
 
 
-class _ArrayMaker:
+class _InlineArrayBrackets:
     """`InlineArray[Float32, 16](uninitialized=True)`, or `(fill=0)`, or the values themselves.
 
     >>> InlineArray[Float32, 4](fill=1.5).array.tolist()
     [1.5, 1.5, 1.5, 1.5]
     """
 
-    def __getitem__(self, parameters: Any) -> Callable[..., _Owned]:
+    def __getitem__(self, parameters: Any) -> Callable[..., _OwnedArray]:
         dtype, size = parameters
         element, count = _scalar_format(dtype), as_integer(size, "the size of an array")
 
-        def made(*values: Any, fill: Any = None, uninitialized: bool = False) -> _Owned:
+        def create(*values: Any, fill: Any = None, uninitialized: bool = False) -> _OwnedArray:
             array = aligned_empty(count, element.dtype)
             if values:
                 if len(values) != count:
-                    raise CoordinateError(f"an array of {count} scalars was given {len(values)} values")
+                    raise CoordinateError(f"expected {count} values for an array of {count} scalars, got {len(values)}")
                 array[...] = np.array(values, dtype=element.dtype)
             elif fill is not None or not uninitialized:
                 array[...] = 0 if fill is None else fill
-            return _Owned(array)
+            return _OwnedArray(array)
 
-        return made
+        return create
 
 
-InlineArray = _ArrayMaker()
+InlineArray = _InlineArrayBrackets()
 Array = InlineArray
 
 
-class _ListMaker:
+class _ListBrackets:
     """`List[Float32](length=4, fill=0)` or `List[Float32](1, 2, 3)`.
 
     >>> List[Int32](1, 2, 3).array.tolist()
     [1, 2, 3]
     """
 
-    def __getitem__(self, dtype: Any) -> Callable[..., _Owned]:
+    def __getitem__(self, dtype: Any) -> Callable[..., _OwnedArray]:
         element = _scalar_format(dtype)
 
-        def made(*values: Any, length: int = 0, fill: Any = 0) -> _Owned:
+        def create(*values: Any, length: int = 0, fill: Any = 0) -> _OwnedArray:
             if values:
-                return _Owned(np.array(values, dtype=element.dtype))
-            return _Owned(np.full(length, fill, dtype=element.dtype))
+                return _OwnedArray(np.array(values, dtype=element.dtype))
+            return _OwnedArray(np.full(length, fill, dtype=element.dtype))
 
-        return made
+        return create
 
 
-List = _ListMaker()
+List = _ListBrackets()

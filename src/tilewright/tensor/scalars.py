@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All scalars of a tensor: where they are, which are valid, and how they are read and written at once.
 
-Strided layouts of any nesting are NumPy views with one dimension a leaf, and move through copy plans. Everything else
-(swizzles, compositions, edges across modes) goes through the table of its places.
+Strided layouts of any nesting are NumPy views with one dimension per leaf, and are copied by plans. Everything else
+(swizzles, compositions, edges across modes) goes through a table of places.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ..errors import LayoutError
 from ..formats import cast
 from ..layout import Layout, Swizzle, compose
 from ..layout.tuples import leaves, product_each
-from .access import require_writable
-from .cutting import scalars_of
-from .storage import strided
+from .element_access import require_writable
+from .store import strided_view
+from .view_layouts import scalars_layout
 
 if TYPE_CHECKING:
     from .tile_tensor import TileTensor
 
 Array = np.ndarray[Any, Any]
-SMALL = 1 << 14  # scalars below which NumPy's own assignment beats making a plan
+SMALL = 1 << 14  # below this number of scalars NumPy's assignment is faster than a plan
 
 
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """All scalars of a tensor: their layout mode by mode, how many there are, and how many of them are valid.
+    """All scalars of a tensor: their layout, the extent of each mode, and the extents of the valid box.
 
     >>> import tilewright as tw
     >>> ragged = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
@@ -46,7 +46,7 @@ class Scalars:
     tensor: TileTensor
     layout: Any
     extents: tuple[int, ...]
-    valid: tuple[int, ...] | None  # None when what is valid is no box
+    valid: tuple[int, ...] | None  # None if the valid scalars are not a box
 
     @classmethod
     def of(cls, tensor: TileTensor) -> Scalars:
@@ -56,9 +56,9 @@ class Scalars:
         >>> Scalars.of(tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]()).extents
         (6, 8)
         """
-        layout = scalars_of(tensor._whole) if tensor._whole.shape[1] else tensor._mode_layout
+        layout = scalars_layout(tensor._pair) if tensor._pair.shape[1] else tensor._mode_layout
         extents = tuple([int(n) for n in product_each(layout.shape)])
-        return cls(tensor, layout, extents, box(layout, extents))
+        return cls(tensor, layout, extents, valid_box(layout, extents))
 
     @property
     def is_whole(self) -> bool:
@@ -71,7 +71,7 @@ class Scalars:
         return self.valid == self.extents
 
     def view(self) -> Array | None:
-        """Return the valid scalars as a view of storage, each mode's leaves slowest first; None if there is none.
+        """Return the valid scalars as a view of storage, the leaves of each mode slowest first; None if not possible.
 
         >>> import tilewright as tw
         >>> Scalars.of(tw.TileTensor(list(range(6)), tw.row_major(2, 3)).transpose()).view().tolist()
@@ -93,10 +93,10 @@ class Scalars:
         if 0 in shape:
             return np.empty(shape, dtype=data.dtype)
         start = data[self.tensor._offset : self.tensor._offset + 1]
-        return strided(start, shape, steps, not self.tensor._store.readonly)
+        return strided_view(start, shape, steps, not self.tensor._store.readonly)
 
     def places(self) -> tuple[Any, Any]:
-        """Return (places in storage, which are valid) as arrays with one dimension a mode.
+        """Return (places in storage, which are valid) as arrays with one dimension per mode.
 
         >>> import tilewright as tw
         >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3)).transpose()).places()[0].tolist()
@@ -107,7 +107,7 @@ class Scalars:
         return table, np.ones(table.shape, dtype=bool) if mask is None else np.broadcast_to(mask, table.shape)
 
     def read(self, fill: Any = None) -> Array:
-        """Return a copy of the scalars: the valid ones, or all with what is not valid as fill.
+        """Return a copy of the scalars: the valid ones, or with `fill` all, the others as `fill`.
 
         >>> import tilewright as tw
         >>> ragged = tw.TileTensor(list(range(48)), tw.row_major(6, 8)).tile[4, 3](1, 2)
@@ -115,20 +115,20 @@ class Scalars:
         ([[38, 39], [46, 47]], [46, 47, 0])
         """
         if self.valid is None:
-            return self._gathered(fill)
-        found = self._read_valid()
+            return self._gather(fill)
+        values = self._read_valid()
         if fill is None or self.is_whole:
-            return found
-        padded = np.full(self.extents, fill, dtype=found.dtype)
-        padded[tuple([slice(0, n) for n in self.valid])] = found
+            return values
+        padded = np.full(self.extents, fill, dtype=values.dtype)
+        padded[tuple([slice(0, n) for n in self.valid])] = values
         return padded
 
     def _read_valid(self) -> Array:
         assert self.valid is not None
         if prod(self.valid) >= SMALL:
-            found = aligned_empty(self.valid, self.tensor._store.format.dtype)
-            if self._planned(self.valid, found, writing=False):
-                return found
+            values = aligned_empty(self.valid, self.tensor._store.format.dtype)
+            if self._copy_by_plan(self.valid, values, writing=False):
+                return values
         view = self.view()
         if view is not None:
             return view.copy().reshape(self.valid)
@@ -136,14 +136,14 @@ class Scalars:
         inside: Array = self.tensor._store.host[table[mask]].reshape(self.valid)
         return inside
 
-    def placed(self, extents: tuple[int, ...], anywhere: bool = False) -> tuple[Placement, Any] | None:
-        """Return the first scalars of each mode as a placement and the memory that it lies in; None if no plan can.
+    def placement(self, extents: tuple[int, ...], on_device: bool = False) -> tuple[Placement, Any] | None:
+        """Return (placement, memory) of the first scalars of each mode; None if no plan can copy them.
 
-        The memory has to be the host's, unless it may be `anywhere`.
+        The memory must be that of the host, unless `on_device`.
 
         >>> import tilewright as tw
         >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
-        >>> place, memory = Scalars.of(t).placed((2, 2))
+        >>> place, memory = Scalars.of(t).placement((2, 2))
         >>> print(place.layout, memory.size)
         (2,2):(8,1) 10
         """
@@ -154,36 +154,37 @@ class Scalars:
         if isinstance(layout, Layout):
             low, high = layout.bounds
             layout, start, size = layout - low, start + int(low), int(high - low) + 1
-        elif _begins_at_zero(layout):
+        elif _is_nonnegative(layout):
             size = self.tensor._store.size - start
         else:
             return None
         store = self.tensor._store
-        memory = store.part(start, size) if anywhere else store.host[start : start + size]
+        memory = store.section(start, size) if on_device else store.host[start : start + size]
         return Placement(layout, store.format), memory
 
-    def _planned(self, extents: tuple[int, ...], array: Array, writing: bool) -> bool:
-        """Move the first scalars of each mode from or to an array of their shape, if a plan can."""
-        ours = self.placed(extents)
+    def _copy_by_plan(self, extents: tuple[int, ...], array: Array, writing: bool) -> bool:
+        """Copy the first scalars of each mode from or to an array of their shape; return whether a plan could."""
+        ours = self.placement(extents)
         if ours is None:
             return False
         theirs = placement_of(array), array
         return run_plan(*theirs, *ours) if writing else run_plan(*ours, *theirs)
 
-    def _gathered(self, fill: Any) -> Array:
+    def _gather(self, fill: Any) -> Array:
+        """Return all scalars through the table of places."""
         if fill is None:
             raise LayoutError(
-                f"the valid part of a ragged view of {self.tensor.layout} is no box, so no array holds just that; give"
-                " fill=x for the rest"
+                f"the valid part of a ragged view of {self.tensor.layout} is not a box and does not fit into an array;"
+                " give fill=x for the rest"
             )
         table, mask = self.places()
         data = self.tensor._store.host
-        found = np.full(self.extents, fill, dtype=data.dtype)
-        found[mask] = data[table[mask]]
-        return found
+        values = np.full(self.extents, fill, dtype=data.dtype)
+        values[mask] = data[table[mask]]
+        return values
 
     def write(self, values: Array) -> None:
-        """Write an array over the valid scalars: of their shape, or of the full shape, of which the rest is ignored.
+        """Write `values` over the valid scalars: an array of their shape, or of the full shape.
 
         >>> import tilewright as tw
         >>> t = tw.TileTensor([0] * 6, tw.row_major(2, 3))
@@ -195,7 +196,7 @@ class Scalars:
         if self.valid is not None and values.shape == self.extents:
             values = values[tuple([slice(0, n) for n in self.valid])]
         by_plan = values.size >= SMALL and values.shape == self.valid
-        if by_plan and self._planned(values.shape, values, writing=True):
+        if by_plan and self._copy_by_plan(values.shape, values, writing=True):
             return
         view = self.view()
         if view is not None:
@@ -207,11 +208,11 @@ class Scalars:
         data[table[mask]] = converted[mask] if converted.shape == mask.shape else converted.reshape(-1)
 
 
-def box(layout: Any, extents: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return how much of each mode is valid, if what is valid is a box; else None.
+def valid_box(layout: Any, extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the extents of the valid coordinates; None if they are not a box.
 
     >>> import tilewright as tw
-    >>> box(tw.pad(tw.row_major(60, 90), (64, 96)), (64, 96))
+    >>> valid_box(tw.pad(tw.row_major(60, 90), (64, 96)), (64, 96))
     (60, 90)
     """
     if isinstance(layout, Layout):
@@ -222,13 +223,13 @@ def box(layout: Any, extents: tuple[int, ...]) -> tuple[int, ...] | None:
         except LayoutError:
             pass
     mask = layout._valid_table()
-    return extents if mask is None else box_of_mask(np.broadcast_to(mask, extents))
+    return extents if mask is None else mask_extents(np.broadcast_to(mask, extents))
 
 
-def box_of_mask(valid: Array) -> tuple[int, ...] | None:
-    """Return the extents of the box at the corner that holds all that is valid and nothing else; None if none does.
+def mask_extents(valid: Array) -> tuple[int, ...] | None:
+    """Return the extents of the box at the corner that is exactly the True part of a mask; None if there is none.
 
-    >>> box_of_mask(np.array([[True, True, False], [False, False, False]])), box_of_mask(np.eye(2, dtype=bool))
+    >>> mask_extents(np.array([[True, True, False], [False, False, False]])), mask_extents(np.eye(2, dtype=bool))
     ((1, 2), None)
     """
     others = [tuple(j for j in range(valid.ndim) if j != k) for k in range(valid.ndim)]
@@ -237,34 +238,34 @@ def box_of_mask(valid: Array) -> tuple[int, ...] | None:
     return corner if int(valid.sum()) == inside.size and inside.all() else None
 
 
-def _begins_at_zero(layout: Any) -> bool:
-    """Return whether every place of a composition surely lies at or after 0."""
+def _is_nonnegative(layout: Any) -> bool:
+    """Return whether every place of a composition is known to be at least 0."""
     inner, outer = layout.inner, layout.outer
     if not isinstance(inner, Layout) or inner.bounds[0] < 0:
         return False
     return isinstance(outer, Swizzle) or (isinstance(outer, Layout) and outer.bounds[0] >= 0)
 
 
-def run_plan(source: Placement, out_of: Array, target: Placement, into: Array) -> bool:
-    """Copy by plan and return True, unless the two share memory or no plan has a single result.
+def run_plan(source: Placement, source_array: Array, target: Placement, target_array: Array) -> bool:
+    """Copy by plan; return False, without a copy, if the arrays overlap or target elements share a place.
 
     >>> a, b = np.arange(6).reshape(2, 3), np.zeros((2, 3), dtype=int, order="F")
     >>> run_plan(placement_of(a), a, placement_of(b), b), b.tolist()
     (True, [[0, 1, 2], [3, 4, 5]])
     """
-    before, after = Buffer.of(out_of), Buffer.of(into)
+    before, after = Buffer.of(source_array), Buffer.of(target_array)
     if before.overlaps(after) and footprint_of(source, before.address).overlaps(footprint_of(target, after.address)):
         return False
     try:
         plan = plan_copy(source, target)
-    except LayoutError:  # several elements of the target in one place: NumPy's order decides
+    except LayoutError:  # several elements of the target share a place: NumPy's order decides
         return False
-    execute(plan, out_of, into)
+    execute(plan, source_array, target_array)
     return True
 
 
 def assign(values: Array, view: Array, tensor: TileTensor) -> None:
-    """Copy an array into a view of storage, converting; what overlaps is copied aside first.
+    """Copy and convert `values` into a view of the storage of `tensor`; overlapping memory is copied first.
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor([0.0] * 3, tw.row_major(3))

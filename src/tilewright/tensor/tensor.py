@@ -12,20 +12,19 @@ from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat, format_of
 from ..memory import ChangeKind, Device, PageLayout, SpecChange, TensorSpec, from_bytes, spec_changes, to_bytes
-from .pages import moved, page_grid, put_on_device, with_room, without_padding
-from .ranges import Ranges, page_ranges
-from .stored import StoredTensor
-from .tensor_storage import Bytes, HostStorage, StorageType
+from .base_tensor import BaseTensor
+from .page_operations import Ranges, convert_pages, pad_spec, padding_as_data, page_grid, page_ranges, upload_pages
+from .page_storage import Bytes, HostStorage, StorageType
 
 Array = np.ndarray[Any, Any]
 
 
-class Tensor(StoredTensor):
+class Tensor(BaseTensor):
     """A tensor: a spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
 
-    Operations return new tensors, whose `made_by` says whether they are a view of the same bytes, a copy, or needed
-    an untilize; `tilewright.memory` says the same beforehand, from specs alone. NumPy and DLPack see the logical
-    values; `raw` are the bytes of the pages.
+    Operations return new tensors; `made_by` says whether they are a view of the same bytes, a copy, or needed an
+    untilize, and `tilewright.memory` predicts that from specs alone. NumPy and DLPack see the logical values; `raw` are
+    the bytes of the pages.
 
     >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", page_layout="tile")
     >>> x.shape, x.padded_shape, x.nbytes
@@ -40,21 +39,21 @@ class Tensor(StoredTensor):
     __slots__ = ()
 
     def to_layout(self, layout: Any, tile: Any = None, pad_value: Any = 0) -> Tensor:
-        """Return the tensor in rows or tiles, padding filled with a value.
+        """Return the tensor in rows or tiles of shape `tile`; padding is filled with `pad_value`.
 
         >>> Tensor.of(np.ones((5, 7))).to_layout("tile").to_layout("row_major").made_by.kind
         ChangeKind.UNTILIZE
         """
-        here, wanted = self.settled(), PageLayout.of(layout)
-        if wanted is PageLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
+        here, page_layout = self.without_extra_padding(), PageLayout.of(layout)
+        if page_layout is PageLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
             raise MemoryConfigError(
-                f"{self.dtype} shares scales inside tiles and has no rows; convert it first, as in to_dtype('float32')"
+                f"{self.dtype} needs tiles, because its scales are shared within tiles; use to_dtype('float32') first"
             )
-        kept = here.tile if tile is None and here.layout is wanted else tile
-        return here._repaged(spec_changes.retile_spec(here.spec, wanted, kept), pad_value)
+        new_tile = here.tile if tile is None and here.layout is page_layout else tile
+        return here._repage(spec_changes.retile_spec(here.spec, page_layout, new_tile), pad_value)
 
     def to_dtype(self, dtype: Any) -> Tensor:
-        """Return the tensor in another number format; padding is converted with the data, and blocks get tiles.
+        """Return the tensor in the number format `dtype`; padding is converted, too, and block formats get tiles.
 
         >>> Tensor.of([[1.5, 2.5]]).to_dtype("int32").numpy().tolist()
         [[1, 2]]
@@ -62,23 +61,25 @@ class Tensor(StoredTensor):
         element = format_of(dtype)
         if isinstance(element, BlockFormat) and self.layout is PageLayout.ROW_MAJOR:
             return self.to_layout("tile").to_dtype(element)
-        here = self if self._start is None else self.settled()
+        here = self if self._start is None else self.without_extra_padding()
         change = spec_changes.convert_spec(here.spec, element)
         if element == here.dtype:
-            return here._viewed(change)
-        return here._filled(change, moved(here.pages, without_padding(here.spec), without_padding(change.spec)))
+            return here._as_view(change)
+        return here._from_pages(
+            change, convert_pages(here.pages, padding_as_data(here.spec), padding_as_data(change.spec))
+        )
 
     def to_memory_config(self, memory: Any) -> Tensor:
-        """Return the tensor in another memory; on a device its pages move there.
+        """Return the tensor with the memory config `memory`; on a device its pages are copied there.
 
         >>> Tensor.of([[1, 2]]).to_memory_config("l1").memory
         MemoryConfig('interleaved', 'l1')
         """
-        here = self.settled()
-        return here._repaged(spec_changes.reshard_spec(here.spec, memory), 0)
+        here = self.without_extra_padding()
+        return here._repage(spec_changes.reshard_spec(here.spec, memory), 0)
 
     def to_device(self, device: Device, memory: Any = None) -> Tensor:
-        """Return the tensor on a device, in the memory it is meant for or in another.
+        """Return the tensor on `device`, with its memory config or with `memory`.
 
         >>> on_chip = Tensor.of([[1, 2]]).to_device(Device("wormhole_n150"), "l1")
         >>> on_chip.storage_type, on_chip.numpy().tolist()
@@ -86,151 +87,158 @@ class Tensor(StoredTensor):
         """
         if self.device is device:
             return self if memory is None else self.to_memory_config(memory)
-        ready = self.from_device() if self._start is None else self.settled()
+        ready = self.from_device() if self._start is None else self.without_extra_padding()
         ready = ready if memory is None else ready.to_memory_config(memory)
         spec = ready.spec.with_chip(device.chip)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages move to {device.chip.name}")
-        return Tensor(spec, put_on_device(ready.pages, spec, device), change)
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied to {device.chip.name}")
+        return Tensor(spec, upload_pages(ready.pages, spec, device), change)
 
     def from_device(self) -> Tensor:
-        """Return the tensor on the host; it keeps the memory config it had.
+        """Return the tensor on the host, with the memory config that it had.
 
         >>> Tensor.of([[1, 2]]).to_device(Device("wormhole_n150")).from_device().storage_type
         <StorageType.OWNED_HOST: 0>
         """
         if self.device is None:
             return self
-        change = SpecChange(self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages move from {self.device.chip.name}")
+        change = SpecChange(
+            self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied from {self.device.chip.name}"
+        )
         return Tensor(self.spec, HostStorage(self.pages, StorageType.OWNED_HOST), change)
 
     def reshape(self, *shape: Any) -> Tensor:
-        """Return the same elements in another shape; one extent may be -1.
+        """Return the same elements in another `shape`, extents or one tuple; one extent may be -1.
 
         >>> Tensor.of([[1, 2], [3, 4]]).reshape(4).numpy().tolist()
         [1, 2, 3, 4]
         """
-        here = self.settled()
+        here = self.without_extra_padding()
         extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         change = spec_changes.reshape_spec(here.spec, extents)
         if here._kind(change) is ChangeKind.VIEW:
-            return here._viewed(change)
-        return here._filled(change, to_bytes(here.numpy().reshape(change.spec.shape.logical), change.spec))
+            return here._as_view(change)
+        return here._from_pages(change, to_bytes(here.numpy().reshape(change.spec.shape.logical), change.spec))
 
     def permute(self, *order: Any) -> Tensor:
-        """Return the tensor with its dimensions in another order.
+        """Return the tensor with its dimensions in another `order`, numbers or one tuple.
 
         >>> Tensor.of([[1, 2], [3, 4]]).permute(1, 0).numpy().tolist()
         [[1, 3], [2, 4]]
         """
-        here, rank = self.settled(), self.shape.rank
-        given = order[0] if len(order) == 1 and not isinstance(order[0], int) else order
-        dims = [d % rank if -rank <= d < rank else d for d in given]
+        here, rank = self.without_extra_padding(), self.shape.rank
+        entries = order[0] if len(order) == 1 and not isinstance(order[0], int) else order
+        dims = [d % rank if -rank <= d < rank else d for d in entries]
         if sorted(dims) != list(range(rank)):
-            raise LayoutError(f"{list(given)} is no order of the {rank} dimensions of {self.shape!r}; name each once")
+            raise LayoutError(f"expected each of the {rank} dimensions of {self.shape!r} once, got {list(entries)}")
         if dims == list(range(rank)):
-            return here._viewed(_nothing(here.spec))
+            return here._as_view(_unchanged(here.spec))
         change = spec_changes.transpose_spec(here.spec, *dims)
         kind = here._kind(change)
         if kind is ChangeKind.VIEW:
-            return here._viewed(change)
+            return here._as_view(change)
         if kind is ChangeKind.COPY and here.layout is PageLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
-            return here._gathered(change, page_grid(here.pages, here.spec).transpose(*dims, rank))
-        return here._filled(change, to_bytes(here.numpy().transpose(*dims), change.spec))
+            return here._from_page_grid(change, page_grid(here.pages, here.spec).transpose(*dims, rank))
+        return here._from_pages(change, to_bytes(here.numpy().transpose(*dims), change.spec))
 
-    def transpose(self, one: int, other: int) -> Tensor:
-        """Return the tensor with two dimensions exchanged.
+    def transpose(self, first: int, second: int) -> Tensor:
+        """Return the tensor with dimensions `first` and `second` exchanged.
 
         >>> Tensor.of([[1, 2], [3, 4]]).transpose(0, 1).numpy().tolist()
         [[1, 3], [2, 4]]
         """
         order = list(range(self.shape.rank))
         try:
-            order[one], order[other] = order[other], order[one]
+            order[first], order[second] = order[second], order[first]
         except IndexError:
-            raise LayoutError(f"{self.shape!r} has no dimensions {one} and {other} to exchange") from None
+            raise LayoutError(f"{self.shape!r} has no dimensions {first} and {second}") from None
         return self.permute(order)
 
     def slice(self, *ranges: Any) -> Tensor:
-        """Return a part: slices and indices, one for each dimension; dimensions stay.
+        """Return a part: `ranges` are slices and indices, one per dimension; all dimensions stay.
 
         >>> Tensor.of([[1, 2], [3, 4]]).slice(slice(0, 2), 1).numpy().tolist()
         [[2], [4]]
         """
-        here = self.settled()
-        taken = Ranges.of(ranges, here.shape.logical)
-        if taken.shape == here.shape.logical:
-            return here._viewed(_nothing(here.spec))
-        if any(step != 1 for step in taken.steps):
-            change = _strided(here.spec, taken)
+        here = self.without_extra_padding()
+        selected = Ranges.of(ranges, here.shape.logical)
+        if selected.shape == here.shape.logical:
+            return here._as_view(_unchanged(here.spec))
+        if any(step != 1 for step in selected.steps):
+            change = _slice_with_steps(here.spec, selected)
         else:
             change = spec_changes.slice_spec(
-                here.spec, *[slice(a, b) for a, b in zip(taken.starts, taken.stops, strict=True)]
+                here.spec, *[slice(a, b) for a, b in zip(selected.starts, selected.stops, strict=True)]
             )
         if here._kind(change) is ChangeKind.VIEW:
-            return here._viewed(change, here.spec.host(*taken.starts))
-        tiles = page_ranges(here.spec, taken)
+            return here._as_view(change, here.spec.host(*selected.starts))
+        tiles = page_ranges(here.spec, selected)
         if tiles is not None:
-            return here._gathered(change, page_grid(here.pages, here.spec)[tiles.slices])
-        return here._filled(change, to_bytes(here.numpy()[taken.slices], change.spec))
+            return here._from_page_grid(change, page_grid(here.pages, here.spec)[tiles.slices])
+        return here._from_pages(change, to_bytes(here.numpy()[selected.slices], change.spec))
 
     def __getitem__(self, ranges: Any) -> Tensor:
         return self.slice(*(ranges if isinstance(ranges, tuple) else (ranges,)))
 
     def pad(self, padded_shape: Any, start: Any = None, value: Any = 0) -> Tensor:
-        """Return the tensor with more padding, from `start` on the data and around them a value; rows only.
+        """Return a row-major tensor with more padding, filled with `value`; the data begin at `start`.
 
         >>> padded = Tensor.of(np.array([[1, 2]], np.uint8)).pad((2, 4), (0, 1), 9)
         >>> padded.pages.tolist(), padded.numpy().tolist()
         ([9, 1, 2, 9, 9, 9, 9, 9], [[1, 2]])
         """
-        here = self.settled()
-        spec, begin = with_room(here.spec, padded_shape, start)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is put around the data")
+        here = self.without_extra_padding()
+        spec, begin = pad_spec(here.spec, padded_shape, start)
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is added around the data")
         values = here.numpy()
-        whole = np.full(spec.padded_shape, value, values.dtype)
-        copy(values, whole[tuple([slice(at, at + n) for at, n in zip(begin, here.shape, strict=True)])])
-        made = here._filled(change, to_bytes(whole, without_padding(spec)))
-        made._start = begin if any(begin) else None
-        return made
+        padded = np.full(spec.padded_shape, value, values.dtype)
+        copy(values, padded[tuple([slice(first, first + n) for first, n in zip(begin, here.shape, strict=True)])])
+        result = here._from_pages(change, to_bytes(padded, padding_as_data(spec)))
+        result._start = begin if any(begin) else None
+        return result
 
     def unpad(self, start: Any, end: Any) -> Tensor:
-        """Return the box from start up to, not including, end; the box may reach into the padding. Rows only.
+        """Return the box of a row-major tensor from `start` up to but not including `end`; it may include padding.
 
         >>> Tensor.of([[1, 2, 3], [4, 5, 6]]).unpad((0, 1), (2, 3)).numpy().tolist()
         [[2, 3], [5, 6]]
         """
         if self.layout is not PageLayout.ROW_MAJOR:
-            raise LayoutError(f"unpad takes rows, not tiles of {self.tile}; use slice, or to_layout('row_major') first")
+            raise LayoutError(
+                f"unpad needs a row-major tensor, got tiles of {self.tile}; use slice, or to_layout('row_major')"
+            )
         extents = self.padded_shape
         if not len(start) == len(end) == len(extents) or any(
             not 0 <= a <= b <= n for a, b, n in zip(start, end, extents, strict=True)
         ):
-            raise LayoutError(f"the box from {list(start)} to {list(end)} is not inside {list(extents)}")
-        whole = from_bytes(self.pages, without_padding(self.spec))
-        part = whole[tuple([slice(a, b) for a, b in zip(start, end, strict=True)])]
+            raise LayoutError(
+                f"the box from {list(start)} to {list(end)} is not inside the padded shape {list(extents)}"
+            )
+        padded = from_bytes(self.pages, padding_as_data(self.spec))
+        part = padded[tuple([slice(a, b) for a, b in zip(start, end, strict=True)])]
         spec = TensorSpec(part.shape, self.dtype, memory=self.memory, chip=self.spec.chip)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are cut")
-        return self._filled(change, to_bytes(part, spec))
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are sliced")
+        return self._from_pages(change, to_bytes(part, spec))
 
-    # How results are made.
+    # Results.
 
-    def settled(self) -> Tensor:
-        """Return the tensor with the padding that its layout asks for, and no more: what `pad` has done is undone.
+    def without_extra_padding(self) -> Tensor:
+        """Return the tensor with only the padding that its page layout needs: the inverse of `pad`.
 
-        >>> Tensor.of(np.array([[1, 2]], np.uint8)).pad((1, 4), (0, 1), 9).settled().pages.tolist()
+        >>> Tensor.of(np.array([[1, 2]], np.uint8)).pad((1, 4), (0, 1), 9).without_extra_padding().pages.tolist()
         [1, 2]
         """
         if self._start is None and self.spec.alignment is None:
             return self
         spec = TensorSpec(self.shape.logical, self.dtype, self.layout, self.tile, self.memory, self.spec.chip)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is left out")
-        return self._filled(change, to_bytes(self.numpy(), spec))
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is removed")
+        return self._from_pages(change, to_bytes(self.numpy(), spec))
 
     def _kind(self, change: SpecChange) -> ChangeKind:
+        """Return what a change costs where this tensor is."""
         return change.on_host if self.device is None else change.kind
 
-    def _viewed(self, change: SpecChange, offset: int = 0) -> Tensor:
-        """Return the same bytes under another spec, on the host also from an element on."""
+    def _as_view(self, change: SpecChange, offset: int = 0) -> Tensor:
+        """Return the same bytes under another spec; on the host from the element at `offset` on."""
         if not isinstance(self.storage, HostStorage):
             return Tensor(change.spec, self.storage, change)
         page, rest = divmod(offset, self.spec.page_elements)
@@ -238,31 +246,32 @@ class Tensor(StoredTensor):
         data = self.storage.data[start : start + change.spec.nbytes]
         return Tensor(change.spec, HostStorage(data, self.storage.type), change)
 
-    def _repaged(self, change: SpecChange, fill: Any) -> Tensor:
-        """Return the same coordinates in other pages, by one plan."""
+    def _repage(self, change: SpecChange, fill: Any) -> Tensor:
+        """Return the same elements in other pages, by one plan."""
         if self._kind(change) is ChangeKind.VIEW:
-            return self._viewed(change)
-        return self._filled(change, moved(self.pages, self.spec, change.spec, fill))
+            return self._as_view(change)
+        return self._from_pages(change, convert_pages(self.pages, self.spec, change.spec, fill))
 
-    def _gathered(self, change: SpecChange, grid: Array) -> Tensor:
-        """Return a tensor of whole pages, given as an array of pages."""
+    def _from_page_grid(self, change: SpecChange, grid: Array) -> Tensor:
+        """Return a tensor of whole pages, which are an array of pages."""
         out = aligned_empty(change.spec.nbytes, np.uint8)
         copy(grid, out.reshape(grid.shape))
-        return self._filled(change, out)
+        return self._from_pages(change, out)
 
-    def _filled(self, change: SpecChange, pages: Bytes) -> Tensor:
-        """Return a tensor of new pages, where this one is."""
+    def _from_pages(self, change: SpecChange, pages: Bytes) -> Tensor:
+        """Return a tensor of new pages, on the host or device of this one."""
         if self.device is not None:
-            return Tensor(change.spec, put_on_device(pages, change.spec, self.device), change)
+            return Tensor(change.spec, upload_pages(pages, change.spec, self.device), change)
         return Tensor(change.spec, HostStorage(pages, StorageType.OWNED_HOST), change)
 
 
-def _strided(spec: TensorSpec, taken: Ranges) -> SpecChange:
-    """Return the change to every so-many-th element."""
+def _slice_with_steps(spec: TensorSpec, selected: Ranges) -> SpecChange:
+    """Return the change of a slice with steps other than 1."""
     kind = ChangeKind.UNTILIZE if spec.page_layout is PageLayout.TILE else ChangeKind.COPY
-    result = TensorSpec(taken.shape, spec.dtype, spec.page_layout, spec.tile, spec.memory, spec.chip)
-    return SpecChange(result, kind, kind, "elements between the steps are left out")
+    result = TensorSpec(selected.shape, spec.dtype, spec.page_layout, spec.tile, spec.memory, spec.chip)
+    return SpecChange(result, kind, kind, "elements between the steps are dropped")
 
 
-def _nothing(spec: TensorSpec) -> SpecChange:
+def _unchanged(spec: TensorSpec) -> SpecChange:
+    """Return the change that leaves every element in its place."""
     return SpecChange(spec, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")

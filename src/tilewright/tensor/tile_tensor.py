@@ -3,93 +3,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import LayoutError
-from ..formats import ScalarFormat, format_of
-from ..layout import Layout
-from ..layout.brackets import brackets
-from ..layout.strided import make
-from . import access, printing, reshaping, slicing, thread_shares, tile_views, whole
-from .admission import admit, index_format
+from ..layout import LayoutLike
+from . import contents, element_access, shape_views, slice_views, tensor_text
 from .arithmetic import Arithmetic
-from .cutting import paired, rebased
-from .host_device import DeviceBuffer
-from .scalars import Scalars
-from .spaces import AddressSpace
-from .storage import Store
+from .element_access import LoadBrackets, StoreBrackets
+from .scalars import Array, Scalars
+from .shape_views import BitcastBrackets, ReshapeBrackets, VectorizeBrackets
+from .slice_views import SliceBrackets, SplitBrackets
+from .storage_layout import bind_layout
+from .thread_views import DistributeBrackets, LocatedDistributeBrackets
+from .tile_views import LocatedTileBrackets, TileBrackets, TilesBrackets, check_order
 from .view import View
+from .view_layouts import pair_layout, rebase
 
-if TYPE_CHECKING:
-    from .layout_tensor import LayoutTensor
-
-
-def _address_space_cast(tensor: TileTensor, fixed: tuple[Any, ...]) -> TileTensor:
-    """Return the same view labelled with another address space.
-
-    >>> import tilewright as tw
-    >>> t = TileTensor(bytearray(48), tw.row_major(6, 8))
-    >>> t.address_space_cast[AddressSpace.SHARED]().address_space
-    <AddressSpace.SHARED: 3>
-    """
-    (space,) = fixed
-    store = tensor._store.changed(address_space=AddressSpace(space))
-    return tensor._view(tensor._whole, tensor._offset, tensor.linear_idx_type, store)
-
-
-def _bitcast(tensor: TileTensor, fixed: tuple[Any, ...], rescale: bool = False) -> TileTensor:
-    """Return the same indices and strides over the same bytes read as another format: `t.bitcast[dtype]()`.
-
-    Formats of other sizes would give the strides another meaning; `rescale=True` multiplies them where it can.
-
-    >>> import tilewright as tw
-    >>> ones = TileTensor(np.ones(4, dtype=np.float32), tw.row_major(2, 2))
-    >>> hex(ones.bitcast["uint32"]()[0, 0])
-    '0x3f800000'
-    """
-    (dtype,) = fixed
-    old, new = tensor._store.format, format_of(dtype)
-    if not isinstance(new, ScalarFormat):
-        raise LayoutError(f"{new.name} has blocks and no single elements to read; unpack it first")
-    data = np.asarray(tensor._store.host).view(new.dtype)
-    store = Store(data, new, tensor._store.origin, tensor._store.readonly, tensor._store.address_space)
-    if old.itemsize == new.itemsize:
-        return tensor._view(tensor._whole, tensor._offset, None, store)
-    if not rescale or old.itemsize % new.itemsize or not isinstance(tensor._whole, Layout):
-        raise LayoutError(
-            f"{old.name} and {new.name} differ in size, so the same strides would mean other bytes; rescale=True"
-            " multiplies them where the new format divides the old one"
-        )
-    factor = old.itemsize // new.itemsize
-    steps = [tuple([step * factor for step in part]) for part in tensor._whole.stride]
-    scaled = make(tensor._whole.shape, tuple(steps), 0, (), tensor._whole.guards)
-    return tensor._view(scaled, tensor._offset * factor, None, store)
-
-
-class _TypeName:
-    """`TileTensor.get_type_name()` names the class, `t.get_type_name()` the type of a view."""
-
-    def __get__(self, tensor: TileTensor | None, kind: type) -> Any:
-        if tensor is None:
-            return lambda: kind.__name__
-        return lambda: (
-            f"{kind.__name__}[mut={tensor.mut}, dtype={tensor.dtype}, Engine=DefaultEngine[element_size="
-            f"{tensor.element_size}], address_space={tensor.address_space}, linear_idx_type={tensor.linear_idx_type}]"
-        )
+Kind = TypeVar("Kind", bound="TileTensor")
 
 
 class TileTensor(View, Arithmetic):
-    """A view of storage through a layout; tiles, slices, vectors and shares of threads are further views.
+    """A view of storage through a layout; tiles, slices, vectors and the elements of threads are further views.
 
-    Storage is a NumPy array, a buffer such as `bytearray`, an object with DLPack, a host or device buffer, or a list
-    of numbers, which is copied. Without a layout an array keeps its own shape and strides. The storage must hold all
-    places of the layout. Views share memory; `TileTensor(t)` is the same view, read-only.
+    `storage` is a NumPy array, a buffer such as `bytearray`, an object with DLPack, a device buffer, or a list of
+    numbers, which is copied. Without a `layout` an array keeps its shape and strides; `dtype` reads a buffer as another
+    format. The storage must contain all places of the layout. Views share memory; `TileTensor(t)` is the same view,
+    read-only. Brackets hold what a kernel knows at compile time, parentheses what it knows at run time.
 
     >>> import tilewright as tw
-    >>> t = TileTensor(np.arange(16), tw.row_major[4, 4]())
+    >>> t = TileTensor(np.arange(16), tw.row_major(4, 4))
     >>> t.tile[2, 2](1, 0).to_numpy().tolist()
     [[8, 9], [12, 13]]
     >>> t.vectorize[1, 4]()[2, 0].tolist()
@@ -98,42 +44,40 @@ class TileTensor(View, Arithmetic):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        storage: Any,
-        layout: Any = None,
-        *,
-        dtype: Any = None,
-        address_space: AddressSpace = AddressSpace.GENERIC,
-        linear_idx_type: Any = None,
-    ) -> None:
-        self._index_type = None if linear_idx_type is None else index_format(linear_idx_type)
+    def __init__(self, storage: Any, layout: LayoutLike | None = None, *, dtype: Any = None) -> None:
         if isinstance(storage, TileTensor):
             if layout is not None:
-                raise LayoutError("a tensor is a view already; give its storage another layout with t.reshape(layout)")
-            self._store = storage._store.changed(readonly=True)
-            self._whole, self._offset = storage._whole, storage._offset
+                raise LayoutError("a tensor already has a layout; use t.reshape(layout) for another one")
+            self._store = storage._store.with_fields(readonly=True)
+            self._pair, self._offset = storage._pair, storage._offset
             return
-        self._store, self._layout, self._offset = admit(storage, layout, dtype)
-        if address_space is not AddressSpace.GENERIC:
-            self._store = self._store.changed(address_space=AddressSpace(address_space))
-        self._whole, first = rebased(paired(self._layout))
+        self._store, self._layout, self._offset = bind_layout(storage, layout, dtype)
+        self._pair, first = rebase(pair_layout(self._layout))
         if first:
             self._offset += first
-            self._layout = rebased(self._layout)[0]
-        self._check_inside()
+            self._layout = rebase(self._layout)[0]
+        self._check_bounds()
 
-    # elements
+    @classmethod
+    def from_numpy(cls: type[Kind], array: Any, layout: LayoutLike | None = None) -> Kind:
+        """Return a tensor over the memory of `array`, without a copy; a `layout` replaces its shape and strides.
+
+        >>> TileTensor.from_numpy(np.zeros((3, 4))).layout
+        Layout((3, 4), (4, 1))
+        """
+        return cls(np.asarray(array), layout)
+
+    # Elements.
 
     def __getitem__(self, key: Any) -> Any:
         place = self._quick_place(key)
         if place is not None:
-            lanes = self._quick[2]
-            return self._store.data[place] if lanes is None else self._store.host[lanes + place]
+            vector = self._quick[2]
+            return self._store.data[place] if vector is None else self._store.host[vector + place]
         index = key if isinstance(key, tuple) else (key,)
-        if _selects(index):
-            return slicing.subscript(self, index)
-        return access.read_element(self, index)
+        if _has_slice(index):
+            return slice_views.subscript(self, index)
+        return element_access.read_element(self, index)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not self._store.readonly:
@@ -142,25 +86,25 @@ class TileTensor(View, Arithmetic):
                 self._store.data[place] = value
                 return
         index = key if isinstance(key, tuple) else (key,)
-        if _selects(index):
-            part = slicing.subscript(self, index)
+        if _has_slice(index):
+            part = slice_views.subscript(self, index)
             if isinstance(value, TileTensor) or np.ndim(value):
-                whole.copy_from(part, value)
+                contents.copy_from(part, value)
             else:
-                whole.fill(part, value)
+                contents.fill(part, value)
             return
-        access.write_element(self, index, value)
+        element_access.write_element(self, index, value)
 
     def _quick_place(self, key: Any) -> int | None:
-        """Return the place of an index of plain integers, one a mode, where all is strided and valid; else None."""
+        """Return the place of an index of plain integers, one per mode, in a strided view; else None."""
         try:
             shape, stride, _ = self._quick
         except AttributeError:
-            shape, stride, _ = self._quick = access.quick_access(self)
+            shape, stride, _ = self._quick = element_access.quick_access(self)
         if key.__class__ is not tuple or len(key) != len(shape):
             return None
         place = self._offset
-        for c, n, step in zip(key, shape, stride):  # noqa: B905  (the lengths were compared; this is the hot path)
+        for c, n, step in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
             if c.__class__ is not int or not 0 <= c < n:
                 return None
             if step.__class__ is int:
@@ -171,168 +115,233 @@ class TileTensor(View, Arithmetic):
                     c //= extent
         return place
 
-    load = brackets(access.load)
-    store = brackets(access.store)
-    ptr_at_offset = access.ptr_at_offset
+    @property
+    def load(self: Kind) -> LoadBrackets[Kind]:
+        """Read an element: `t.load(2, 3)`; or scalars from there on: `t.load[width](2, 3)`.
 
-    def prefetch(self, *index: Any) -> None:
-        """Check an index; a host needs no hint.
-
-        >>> import tilewright as tw
-        >>> TileTensor(bytearray(48), tw.row_major(6, 8)).prefetch(5, 7)
-        """
-        self.ptr_at_offset(*index)
-
-    def load_linear(self, *index: Any) -> Any:
-        """Return the element at an index of a flat layout: the same as `load`.
+        Options: `width`, `alignment` in bytes, which is checked, and `fill`, the value of scalars outside the valid
+        part of a ragged view.
 
         >>> import tilewright as tw
-        >>> int(TileTensor([0, 1, 2, 3], tw.row_major(2, 2)).load_linear(1, 0))
-        2
+        >>> t = tw.TileTensor(list(range(48)), tw.row_major(6, 8))
+        >>> int(t.load(2, 3)), t.load[4](1, 6).tolist()
+        (19, [14, 15, 16, 17])
         """
-        return self.load(*index)
+        return LoadBrackets(self)
 
-    def store_linear(self, *index_and_value: Any) -> None:
-        """Write the element at an index of a flat layout: the same as `store`.
+    @property
+    def store(self: Kind) -> StoreBrackets[Kind]:
+        """Write an element: `t.store((1, 0), x)`; or scalars from there on: `t.store[width]((1, 0), xs)`.
+
+        Options: `width`, `alignment` in bytes, which is checked, and `fill` (any value), with which only the valid
+        scalars of a ragged view are written.
 
         >>> import tilewright as tw
-        >>> TileTensor([0, 1, 2, 3], tw.row_major(2, 2)).store_linear((1, 0), 9)
+        >>> t = tw.TileTensor([0] * 4, tw.row_major(2, 2))
+        >>> t.store((1, 0), 7)
+        >>> t.to_numpy().tolist()
+        [[0, 0], [7, 0]]
         """
-        self.store(*index_and_value)
+        return StoreBrackets(self)
 
-    raw_load = brackets(access.raw_load)
-    raw_store = brackets(access.raw_store)
-
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         if self.rank != 1:
-            raise TypeError(
-                "a tensor of several modes has no single order: loop over t.tiles[...](), or over t.flat(order='row')"
-            )
-        return (self[k] for k in range(self.numel()))
+            raise TypeError("only a tensor of rank 1 is iterable; loop over t.tiles[...]() or t.flat(order='row')")
+        return (self[k] for k in range(self.size))
 
-    # views
+    # Views.
 
-    tile = brackets(tile_views.tile)
-    tile_with_offset = brackets(tile_views.tile_with_offset)
-    tiles = brackets(tile_views.tiles)
-    distribute = brackets(thread_shares.distribute)
-    distribute_with_offset = brackets(thread_shares.distribute_with_offset)
-    vectorize = brackets(reshaping.vectorize)
-    slice = brackets(slicing.slice_)
-    split = brackets(slicing.split)
-    reshape = brackets(reshaping.reshape)
-    coalesce = reshaping.coalesce
-    transpose = reshaping.transpose
-    make_dynamic = brackets(reshaping.make_dynamic)
-    address_space_cast = brackets(_address_space_cast)
-    bitcast = brackets(_bitcast)
+    @property
+    def tile(self: Kind) -> TileBrackets[Kind]:
+        """Return a tile: `t.tile[shape](*coords)`, or `t.tile(shape, coords)` at run time.
 
-    def as_immut(self) -> TileTensor:
+        `shape` has one extent per mode, `coords` are the coordinates in the grid of tiles. A tile at a ragged edge
+        keeps its full shape and knows its valid part.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(list(range(72)), tw.row_major(9, 8))
+        >>> t.tile[3, 4](2, 1)
+        TileTensor(Layout((3, 4), (8, 1)), offset=52, dtype='int64')
+        >>> t.tile[4, 4](2, 0).valid_shape
+        (1, 4)
+        """
+        return TileBrackets(self)
+
+    @property
+    def tile_with_offset(self: Kind) -> LocatedTileBrackets[Kind]:
+        """Return (tile, corner, offset): as `tile`, with the index of its first element and how far that is.
+
+        >>> import tilewright as tw
+        >>> tw.TileTensor(list(range(72)), tw.row_major(9, 8)).tile_with_offset[3, 4](2, 1)[1:]
+        ((6, 4), 52)
+        """
+        return LocatedTileBrackets(self)
+
+    @property
+    def tiles(self: Kind) -> TilesBrackets[Kind]:
+        """Return all tiles: `t.tiles[shape](order)` with `order` "row" (last coordinate fastest) or "colex".
+
+        >>> import tilewright as tw
+        >>> [part.offset for part in tw.TileTensor(list(range(12)), tw.row_major(3, 4)).tiles[2, 2]()]
+        [0, 2, 8, 10]
+        """
+        return TilesBrackets(self)
+
+    @property
+    def distribute(self: Kind) -> DistributeBrackets[Kind]:
+        """Return the elements of one thread: `t.distribute[threads](thread_id)`.
+
+        `threads` is a layout from thread coordinates to ids, optionally followed by a swizzle. Options: `swizzle`,
+        `wrap` (ids modulo the number of threads), and `ragged`, what to do with elements that do not divide: "warn" and
+        drop, "floor" (drop), "cover" (round up and guard) or "error".
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(list(range(48)), tw.row_major(6, 8))
+        >>> [t.distribute[tw.col_major(2, 2)](k).offset for k in range(4)]
+        [0, 8, 1, 9]
+        """
+        return DistributeBrackets(self)
+
+    @property
+    def distribute_with_offset(self: Kind) -> LocatedDistributeBrackets[Kind]:
+        """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
+
+        >>> import tilewright as tw
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).distribute_with_offset[tw.row_major(2, 4)](5)[1:]
+        ((1, 1), 9)
+        """
+        return LocatedDistributeBrackets(self)
+
+    @property
+    def vectorize(self: Kind) -> VectorizeBrackets[Kind]:
+        """Return blocks of elements as single elements: `t.vectorize[1, 4]()`.
+
+        An element is the block in its own shape; at a ragged edge it has fewer valid scalars. Without brackets, blocks
+        are as long in the last mode as `simd_bytes` (64) holds scalars.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(list(range(120)), tw.row_major(10, 12)).vectorize[1, 4]()
+        >>> t.layout, t.element_size, t[1, 0].tolist()
+        (Layout((10, 3), (12, 4)), 4, [12, 13, 14, 15])
+        """
+        return VectorizeBrackets(self)
+
+    @property
+    def slice(self: Kind) -> SliceBrackets[Kind]:
+        """Return a part: `t.slice[1:4, 2:7]()`, or at run time `t.slice((1, 4), (2, 7))`.
+
+        One entry per leaf: a range, or in brackets an integer, which drops its mode. Bounds are checked; subscripts
+        `t[1:3, :]` clamp them as Python does.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(list(range(72)), tw.row_major(6, 12))
+        >>> t.slice[4:6, 10]()
+        TileTensor(Layout((2,), (12,)), offset=58, dtype='int64')
+        """
+        return SliceBrackets(self)
+
+    @property
+    def split(self: Kind) -> SplitBrackets[Kind]:
+        """Return equal parts, `t.split[count, axis]()`, or one part, `t.split[axis, alignment](count, k)`.
+
+        Equal parts need an extent that `count` divides. One part is rounded up to `alignment`, and the last parts may
+        be shorter or empty.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(list(range(24)), tw.row_major(2, 12))
+        >>> [part.offset for part in t.split[3, 1]()], t.split[1, 4](4, 3).shape
+        ([0, 4, 8], (2, 0))
+        """
+        return SplitBrackets(self)
+
+    @property
+    def reshape(self: Kind) -> ReshapeBrackets[Kind]:
+        """Return another shape, `t.reshape[2, 6]()` or `t.reshape(2, 6)`, or another layout, `t.reshape(layout)`.
+
+        A shape needs elements in row-major order without gaps, and the same number of them. A layout starts at the
+        first scalar of the tensor; one of another size needs `allow_resize=True`.
+
+        >>> import tilewright as tw
+        >>> t = tw.TileTensor(list(range(12)), tw.row_major(3, 4))
+        >>> t.reshape[2, 6]().layout, t.reshape(tw.col_major(2, 6)).layout
+        (Layout((2, 6), (6, 1)), Layout((2, 6), (1, 2)))
+        """
+        return ReshapeBrackets(self)
+
+    @property
+    def bitcast(self: Kind) -> BitcastBrackets[Kind]:
+        """Return the same indices and strides over the same bytes read as another format: `t.bitcast[dtype]()`.
+
+        Formats of other sizes need `rescale=True`, which multiplies the strides where the new size divides the old one.
+
+        >>> import tilewright as tw
+        >>> hex(TileTensor(np.ones(4, dtype=np.float32), tw.row_major(2, 2)).bitcast["uint32"]()[0, 0])
+        '0x3f800000'
+        """
+        return BitcastBrackets(self)
+
+    coalesce = shape_views.coalesce
+    transpose = shape_views.transpose
+
+    @property
+    def T(self: Kind) -> Kind:  # noqa: N802  (NumPy's name)
+        """Return the tensor with its modes in reverse.
+
+        >>> import tilewright as tw
+        >>> tw.TileTensor(bytearray(12), tw.row_major(3, 4)).T.shape
+        (4, 3)
+        """
+        return self.transpose()
+
+    def as_readonly(self: Kind) -> Kind:
         """Return the same view, read-only.
 
         >>> import tilewright as tw
-        >>> TileTensor(bytearray(4), tw.row_major(2, 2)).as_immut().mut
-        False
+        >>> TileTensor(bytearray(4), tw.row_major(2, 2)).as_readonly().readonly
+        True
         """
-        return self._view(self._whole, self._offset, self._index_type, self._store.changed(readonly=True))
+        return self._view(self._pair, self._offset, self._store.with_fields(readonly=True))
 
-    as_imm = as_immut
+    def __copy__(self: Kind) -> Kind:
+        return self._view(self._pair, self._offset)
 
-    def as_any_origin(self) -> TileTensor:
-        """Return the same view; in Python every view keeps its storage alive.
+    # Contents.
 
-        >>> import tilewright as tw
-        >>> TileTensor(bytearray(4), tw.row_major(2, 2)).as_any_origin().layout
-        Layout((2, 2), (2, 1))
-        """
-        return self._view(self._whole, self._offset, self._index_type)
-
-    as_unsafe_any_origin = as_any_origin
-    __copy__ = as_any_origin
-
-    def to_layout_tensor(self) -> LayoutTensor:
-        """Return the same view as a `LayoutTensor`.
-
-        >>> import tilewright as tw
-        >>> type(TileTensor(bytearray(4), tw.row_major(2, 2)).to_layout_tensor()).__name__
-        'LayoutTensor'
-        """
-        from .layout_tensor import LayoutTensor
-
-        return LayoutTensor._of(self)
-
-    def to_device_buffer(self, context: Any) -> DeviceBuffer:
-        """Return a device buffer with all scalars of the view, which must follow each other in storage.
-
-        >>> import tilewright as tw
-        >>> from tilewright.tensor import DeviceContext
-        >>> len(TileTensor(bytearray(4), tw.row_major(2, 2)).to_device_buffer(DeviceContext()))
-        4
-        """
-        reshaping.require_row_major(self, "to_device_buffer")
-        count = self.numel() * self.element_size
-        if isinstance(self._store.origin, DeviceBuffer) and self._offset == 0 and count == self._store.size:
-            return self._store.origin
-        buffer: DeviceBuffer = context.enqueue_create_buffer[self.dtype](count)
-        context.enqueue_copy(buffer, self._store.part(self._offset, count))
-        return buffer
-
-    def as_span(self) -> Any:
-        """Return the scalars of a view in row-major order as a flat array that shares its memory.
-
-        >>> import tilewright as tw
-        >>> TileTensor(list(range(6)), tw.row_major(2, 3)).as_span().tolist()
-        [0, 1, 2, 3, 4, 5]
-        """
-        reshaping.require_row_major(self, "as_span")
-        return self._array_view().reshape(-1)
-
-    # the whole
-
-    fill = whole.fill
-    copy_from = whole.copy_from
-    to_numpy = whole.to_numpy
-    equals = whole.equals
+    fill = contents.fill
+    copy_from = contents.copy_from
+    to_numpy = contents.to_numpy
+    equals = contents.equals
 
     def copy_to(self, target: Any, order: str | None = None, fill: Any = None) -> Any:
-        """Return target after the elements were copied and converted into it: a tensor or a writeable array.
+        """Copy and convert the elements into `target`, a tensor or a writeable array; return it.
+
+        `order` and `fill` are those of `copy_from`.
 
         >>> import tilewright as tw
         >>> TileTensor([1, 2, 3, 4], tw.col_major(2, 2)).copy_to(np.zeros((2, 2))).tolist()
         [[1.0, 3.0], [2.0, 4.0]]
         """
-        into = target if isinstance(target, TileTensor) else type(self)(target)
-        whole.copy_from(into, self, order, fill)
+        contents.copy_from(target if isinstance(target, TileTensor) else type(self)(target), self, order, fill)
         return target
 
-    @classmethod
-    def from_numpy(cls, array: Any, layout: Any = None) -> TileTensor:
-        """Return a tensor over the memory of an array, without a copy.
-
-        >>> TileTensor.from_numpy(np.zeros((3, 4))).layout
-        Layout((3, 4), (4, 1))
-        """
-        return cls(np.asarray(array), layout)
-
-    def flat(self, order: str = "colex") -> Any:
-        """Return all elements in linear order: the first index fastest ("colex"), or the last ("row").
+    def flat(self, order: str = "colex") -> Array:
+        """Return all elements in one dimension: the first mode fastest ("colex"), or the last ("row").
 
         >>> import tilewright as tw
         >>> t = TileTensor(list(range(4)), tw.row_major(2, 2))
         >>> t.flat().tolist(), t.flat(order="row").tolist()
         ([0, 2, 1, 3], [0, 1, 2, 3])
         """
-        if order not in ("row", "colex"):
-            raise LayoutError(f"order={order!r}: use 'row' (last index fastest) or 'colex' (first fastest)")
+        check_order(order)
         values = self.to_numpy()
         axes = range(self.rank) if order == "row" else reversed(range(self.rank))
         ordered = values.transpose([*axes, *range(self.rank, values.ndim)])
         return ordered.reshape(prod(values.shape[: self.rank]), *values.shape[self.rank :])
 
-    def as_strided(self) -> Any:
-        """Return the valid scalars as a NumPy view of storage, a dimension a leaf: for inner loops and numba.
+    def as_strided(self) -> Array:
+        """Return the valid scalars as a NumPy view of storage, one dimension per leaf: for inner loops and numba.
 
-        Leaves of a nested mode come slowest first; vector lanes are part of their mode.
+        The leaves of a nested mode come slowest first; the scalars of a vector are part of their mode.
 
         >>> import tilewright as tw
         >>> TileTensor(list(range(6)), tw.col_major(2, 3)).as_strided().tolist()
@@ -343,39 +352,23 @@ class TileTensor(View, Arithmetic):
             raise LayoutError(f"{self.layout} is not strided, or ragged within a nested mode; use to_numpy()")
         return view
 
-    def _array_view(self) -> Any:
-        return whole.to_numpy(self, copy=None)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        found = whole.to_numpy(self, copy=copy)
-        return found if dtype is None or found.dtype == dtype else found.astype(dtype)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        values = contents.to_numpy(self, copy=copy)
+        return values if dtype is None or values.dtype == dtype else values.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return whole.to_numpy(self, copy=False).__dlpack__(**options)
+        return contents.to_numpy(self, copy=False).__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        return whole.to_numpy(self, copy=False).__dlpack_device__()
+        return contents.to_numpy(self, copy=False).__dlpack_device__()
 
-    def _fresh(self, values: Any) -> TileTensor:
+    def _new_tensor(self, values: Any) -> TileTensor:
         return type(self)(np.ascontiguousarray(values))
 
-    # as text
+    # Text.
 
     def __str__(self) -> str:
-        return printing.readable_text(self)
-
-    def __format__(self, style: str) -> str:
-        return printing.formatted(self, style)
-
-    def write_to(self, writer: Any) -> None:
-        """Write the text of the tensor to anything with a `write` method.
-
-        >>> import sys
-        >>> import tilewright as tw
-        >>> TileTensor([1, 2], tw.row_major(2)).write_to(sys.stdout)
-        [1, 2]
-        """
-        writer.write(str(self))
+        return tensor_text.format_tensor(self)
 
     def pretty(self) -> str:
         """Return every matrix of the last two modes as a grid under its leading coordinates.
@@ -385,7 +378,7 @@ class TileTensor(View, Arithmetic):
          1  2
          3 10
         """
-        return printing.pretty_text(self)
+        return tensor_text.format_matrices(self)
 
     def __repr__(self) -> str:
         parts = [repr(self.layout), f"offset={self._offset}", f"dtype={self.dtype.name!r}"]
@@ -395,30 +388,6 @@ class TileTensor(View, Arithmetic):
             parts.append("readonly=True")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    get_type_name: Any = _TypeName()
 
-    # Names that a type has in Mojo; here they all mean the class, for annotations.
-    ViewType: ClassVar[Any]
-    AddressSpaceCastType: ClassVar[Any]
-    OriginCastType: ClassVar[Any]
-    GenericType: ClassVar[Any]
-    device_type: ClassVar[Any]
-    DynamicType: ClassVar[Any]
-    CoalescedType: ClassVar[Any]
-    ReshapedType: ClassVar[Any]
-    VectorizedType: ClassVar[Any]
-    SIMDVectorizedType: ClassVar[Any]
-
-    def __class_getitem__(cls, _: Any) -> Any:
-        return cls
-
-
-for _name in [name for name in TileTensor.__annotations__ if name.endswith(("Type", "_type"))]:
-    if not hasattr(TileTensor, _name):
-        setattr(TileTensor, _name, TileTensor)
-for _name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial"):
-    setattr(TileTensor, _name, True)
-
-
-def _selects(index: tuple[Any, ...]) -> bool:
+def _has_slice(index: tuple[Any, ...]) -> bool:
     return any(entry.__class__ is slice or entry is Ellipsis for entry in index)

@@ -1,137 +1,187 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles of a tensor, one or all of them. None of them copies."""
+"""Tiles of a tensor, one or all of them, as views: `t.tile[2, 2](1, 0)`, `t.tiles[2, 2]()`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product as combinations
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout
-from ..layout.integers import DynamicInt, as_integer
-from ..layout.strided import make
+from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div, product_each
-from .cutting import Cut, cut, paired
+from ..layout.validation import as_integer
+from .view_layouts import Cut, cut_modes
 
 if TYPE_CHECKING:
     from .tile_tensor import TileTensor
 
+Kind = TypeVar("Kind", bound="TileTensor")
+Extents: TypeAlias = "int | tuple[int, ...]"
+# A tile, the index of its first element, and the distance of that element from the first one of the tensor.
+LocatedView: TypeAlias = "tuple[Kind, tuple[int, ...], int]"
 
-def tile(
-    tensor: TileTensor, fixed: tuple[Any, ...], *coords: Any, stride_layout: Any = None, modes: str = "logical"
-) -> TileTensor:
-    """Return the tile at a coordinate of the grid of tiles: `t.tile[32, 32](1, 0)`.
 
-    A tile at a ragged edge keeps its full shape and knows its valid part. `t.tile(shape, coords)` takes the shape at
-    run time. `stride_layout` restates dynamic strides as static ones (its shape holds them). On nested layouts tiles
-    are cut from the logical modes; `modes="leaf"` steps through the first leaf of each mode and keeps the last, as
-    Mojo 26.7 does.
+class Brackets(Generic[Kind]):
+    """A method of a tensor that takes fixed arguments in brackets: `t.tile[2, 2](1, 0)`.
 
     >>> import tilewright as tw
-    >>> t = tw.TileTensor(list(range(72)), tw.row_major(9, 8))
-    >>> t.tile[3, 4](2, 1)
-    TileTensor(Layout((3, 4), (8, 1)), offset=52, dtype='int64')
-    >>> t.tile[4, 4](2, 0).valid_shape
-    (1, 4)
+    >>> isinstance(tw.TileTensor(bytearray(4), tw.row_major(2, 2)).tile, Brackets)
+    True
     """
-    sizes, coords = _tile_arguments(tensor, fixed, coords)
-    if modes == "leaf":
-        return _leaf_tile(tensor, sizes, coords)
-    if modes != "logical":
-        raise LayoutError(f"modes={modes!r}: use 'logical' for tiles of the modes, 'leaf' for the rule of Mojo 26.7")
-    whole, shift = cut(tensor._whole, _tile_cuts(tensor, sizes, coords))
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Kind) -> None:
+        self._tensor = tensor
+
+
+class TileBrackets(Brackets[Kind]):
+    """`t.tile[4, 8](1, 0)` is the tile of shape (4, 8) at (1, 0) in the grid of tiles; see `TileTensor.tile`.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[2, 4](1, 0).offset
+    16
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[Kind]:
+        return partial(tile, self._tensor, shape if isinstance(shape, tuple) else (shape,))
+
+    def __call__(self, shape: Sequence[int], coords: Sequence[int], *, stride_layout: Layout | None = None) -> Kind:
+        """Return the tile of a `shape` that is known only at run time, at `coords`."""
+        return tile(self._tensor, _runtime_shape(self._tensor, shape), coords, stride_layout=stride_layout)
+
+
+class LocatedTileBrackets(Brackets[Kind]):
+    """`t.tile_with_offset[4, 8](1, 0)` is (tile, corner, offset); see `TileTensor.tile_with_offset`.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile_with_offset[2, 4](1, 0)[1:]
+    ((2, 0), 16)
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[LocatedView[Kind]]:
+        return partial(tile_with_offset, self._tensor, shape if isinstance(shape, tuple) else (shape,))
+
+    def __call__(
+        self, shape: Sequence[int], coords: Sequence[int], *, stride_layout: Layout | None = None
+    ) -> LocatedView[Kind]:
+        """Return (tile, corner, offset) for a `shape` that is known only at run time, at `coords`."""
+        return tile_with_offset(self._tensor, _runtime_shape(self._tensor, shape), coords, stride_layout=stride_layout)
+
+
+class TilesBrackets(Brackets[Kind]):
+    """`t.tiles[4, 8]()` are all tiles of shape (4, 8); see `TileTensor.tiles`.
+
+    >>> import tilewright as tw
+    >>> len(tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tiles[2, 4]())
+    6
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[Tiles[Kind]]:
+        return partial(tiles, self._tensor, shape if isinstance(shape, tuple) else (shape,))
+
+    def __call__(self, shape: Sequence[int], order: str = "row") -> Tiles[Kind]:
+        """Return all tiles of a `shape` in an `order`, "row" or "colex"."""
+        return tiles(self._tensor, tuple(shape), order)
+
+
+def tile(tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout | None = None) -> Kind:
+    """Return the tile at a coordinate of the grid of tiles.
+
+    `coords` are integers, or one tuple of them. `stride_layout` has the strides of the tile as its shape; they must
+    be equal, and replace strides that are known only at run time.
+
+    >>> import tilewright as tw
+    >>> tile(tw.TileTensor(list(range(72)), tw.row_major(9, 8)), (3, 4), 2, 1).offset
+    52
+    """
+    position = _validate_tile(tensor, shape, coords)
+    pair, shift = cut_modes(tensor._pair, _tile_cuts(tensor, shape, position))
     if stride_layout is not None:
-        whole = _restated(whole, stride_layout)
-    return tensor._view(whole, tensor._offset + shift)
+        pair = _replace_strides(pair, stride_layout)
+    return tensor._view(pair, tensor._offset + shift)
 
 
-def _tile_arguments(tensor: TileTensor, fixed: tuple[Any, ...], coords: tuple[Any, ...]) -> tuple[Any, Any]:
-    if not fixed:
-        if not coords or not isinstance(coords[0], tuple):
-            raise LayoutError("tile needs a shape: write t.tile[2, 2](1, 0), or t.tile(shape, coords) at run time")
-        fixed, coords = tuple([_dynamic(n) for n in coords[0]]), coords[1:]
+def _validate_tile(tensor: TileTensor, shape: Sequence[int], coords: tuple[Any, ...]) -> Sequence[Any]:
+    """Return the coordinates of a tile, one per mode."""
+    position: Sequence[Any] = coords
     if len(coords) == 1 and isinstance(coords[0], (tuple, list)):
-        coords = tuple(coords[0])
+        position = coords[0]
     rank = len(tensor._extents)
-    if len(fixed) != rank or len(coords) != rank:
+    if len(shape) != rank or len(position) != rank:
         raise LayoutError(
-            f"a tile of shape {tuple(fixed)} at {tuple(coords)} does not fit a tensor of shape {tensor.layout.shape}:"
-            f" give {rank} extents and {rank} coordinates"
+            f"a tile of shape {tuple(shape)} at {tuple(position)} does not fit a tensor of shape"
+            f" {tensor.layout.shape}: expected {rank} extents and {rank} coordinates"
         )
-    return fixed, coords
+    return position
 
 
-def _dynamic(n: Any) -> Any:
-    """Return an extent that came at run time: dynamic, unless it was marked as static."""
-    return DynamicInt(n) if type(n) is int else n
+def _runtime_shape(tensor: TileTensor, shape: Any) -> tuple[int, ...]:
+    """Return the shape of a tile that was passed at run time."""
+    if not isinstance(shape, (tuple, list)):
+        raise LayoutError("tile needs a shape: t.tile[2, 2](1, 0), or t.tile(shape, coords) at run time")
+    return tuple([tensor._runtime_extent(n) if type(n) is int else n for n in shape])
 
 
-def _tile_cuts(tensor: TileTensor, sizes: Any, coords: Any) -> list[Cut]:
+def _tile_cuts(tensor: TileTensor, shape: Sequence[int], coords: Sequence[Any]) -> list[Cut]:
+    """Return the cut of every mode for the tile at `coords`."""
     cuts: list[Cut] = []
     for k, extent in enumerate(tensor._extents):
-        n, c = sizes[k], coords[k]
+        n, c = shape[k], coords[k]
         if n.__class__ is not int:
             n = as_integer(n, "a tile extent")
         if c.__class__ is not int:
             c = int(as_integer(c, "a tile coordinate"))
         start = c * int(n)
         if n < 1:
-            raise LayoutError(f"a tile of shape {tuple(sizes)} is empty; extents must be at least 1")
+            raise LayoutError(f"the extents of a tile must be at least 1, got {tuple(shape)}")
         if not 0 <= start < extent:
             raise CoordinateError(
-                f"there is no tile {tuple(coords)} of shape {tuple(sizes)} in a tensor of shape {tensor.layout.shape}:"
+                f"tile {tuple(coords)} of shape {tuple(shape)} is outside a tensor of shape {tensor.layout.shape}:"
                 f" mode {k} has tiles 0 to {ceil_div(int(extent), int(n)) - 1}"
             )
         cuts.append((start, n, 1))
     return cuts
 
 
-def _restated(whole: Any, stride_layout: Any) -> Any:
-    """Return the layout with the strides that another layout's shape states, after comparing them."""
-    stated = tuple([int(step) for step in product_each(stride_layout.shape)])
-    if not isinstance(whole, Layout) or tuple(whole.stride[0]) != stated:
-        have = whole.stride[0] if isinstance(whole, Layout) else "none"
-        raise LayoutError(f"stride_layout states strides {stated}, but the tile has {have}; they must be equal")
-    return make(whole.shape, (stated, whole.stride[1]), whole.offset, (), whole.guards)
-
-
-def _leaf_tile(tensor: TileTensor, sizes: Any, coords: Any) -> TileTensor:
-    layout = tensor.layout
-    if not isinstance(layout, Layout) or tensor.element_size != 1:
-        raise LayoutError(f"modes='leaf' needs a strided layout of scalars, not {layout}")
-    shift, steps = 0, []
-    for k, (n, c) in enumerate(zip(sizes, coords, strict=True)):
-        shape, stride = layout.mode(k).flat_modes()
-        if not 0 <= c < shape[0] or not 0 < n <= shape[-1]:
-            raise CoordinateError(
-                f"mode {k} of {layout} has tiles 0 to {shape[0] - 1} of up to {shape[-1]} elements; got {c} of {n}"
-            )
-        shift += int(c * stride[0])
-        steps.append(stride[-1])
-    return tensor._view(paired(make(tuple(map(int, sizes)), tuple(steps))), tensor._offset + shift)
+def _replace_strides(pair: Any, stride_layout: Layout) -> Any:
+    """Return the pair with the strides that are the shape of another layout, after comparing them."""
+    strides = tuple([int(step) for step in product_each(stride_layout.shape)])
+    if not isinstance(pair, Layout) or tuple(pair.stride[0]) != strides:
+        actual = pair.stride[0] if isinstance(pair, Layout) else "none"
+        raise LayoutError(f"stride_layout states strides {strides}, but the tile has {actual}; they must be equal")
+    return make_layout(pair.shape, (strides, pair.stride[1]), pair.offset, (), pair.guards)
 
 
 def tile_with_offset(
-    tensor: TileTensor, fixed: tuple[Any, ...], *coords: Any, stride_layout: Any = None
-) -> tuple[TileTensor, tuple[int, ...], int]:
-    """Return (tile, corner, offset): the tile, the index of its first element, and how far that lies from t's first.
+    tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout | None = None
+) -> LocatedView[Kind]:
+    """Return (tile, corner, offset): the tile, the index of its first element, and how far that is from the first.
 
     >>> import tilewright as tw
-    >>> t = tw.TileTensor(list(range(72)), tw.row_major(9, 8))
-    >>> t.tile_with_offset[3, 4](2, 1)[1:]
+    >>> tile_with_offset(tw.TileTensor(list(range(72)), tw.row_major(9, 8)), (3, 4), 2, 1)[1:]
     ((6, 4), 52)
     """
-    sizes, coords = _tile_arguments(tensor, fixed, coords)
-    corner = tuple([int(c) * int(n) for n, c in zip(sizes, coords, strict=True)])
-    found = tile(tensor, sizes, *coords, stride_layout=stride_layout)
-    return found, corner, found.offset - tensor.offset
+    position = _validate_tile(tensor, shape, coords)
+    corner = tuple([int(c) * int(n) for n, c in zip(shape, position, strict=True)])
+    view = tile(tensor, shape, *position, stride_layout=stride_layout)
+    return view, corner, view.offset - tensor.offset
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tiles:
-    """All tiles of a tensor, in a stated order: iterable, with a length, and indexed by position.
+class Tiles(Generic[Kind]):
+    """All tiles of a tensor in a fixed order: iterable, with a length, and indexed by position.
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor(list(range(12)), tw.row_major(3, 4))
@@ -139,13 +189,13 @@ class Tiles:
     ([0, 2, 8, 10], 4)
     """
 
-    tensor: TileTensor
+    tensor: Kind
     shape: tuple[int, ...]
     order: str = "row"
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Return how many tiles there are along each mode.
+        """Return the number of tiles along each mode.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(12), tw.row_major(3, 4)).tiles[2, 2]().grid
@@ -164,51 +214,55 @@ class Tiles:
         if self.order == "row":
             yield from combinations(*ranges)
         else:
-            for at in combinations(*ranges[::-1]):
-                yield at[::-1]
+            for position in combinations(*ranges[::-1]):
+                yield position[::-1]
 
-    def __iter__(self) -> Iterator[TileTensor]:
-        for at in self.coordinates():
-            yield tile(self.tensor, self.shape, *at)
+    def __iter__(self) -> Iterator[Kind]:
+        for position in self.coordinates():
+            yield tile(self.tensor, self.shape, *position)
 
     def __len__(self) -> int:
-        count = 1
-        for n in self.grid:
-            count *= n
-        return count
+        return prod(self.grid)
 
-    def __getitem__(self, position: int) -> TileTensor:
+    def __getitem__(self, position: int) -> Kind:
         count = len(self)
-        at = as_integer(position, "the position of a tile")
-        if not -count <= at < count:
+        index = as_integer(position, "the position of a tile")
+        if not -count <= index < count:
             raise CoordinateError(
-                f"there is no tile {at}: the {' x '.join(map(str, self.grid))} tiles are 0 to {count - 1}"
+                f"tile {index} is outside the {' x '.join(map(str, self.grid))} tiles, which are 0 to {count - 1}"
             )
-        at %= count
+        index %= count
         coords = [0] * len(self.grid)
         for k in reversed(range(len(coords))) if self.order == "row" else range(len(coords)):
-            at, coords[k] = divmod(at, self.grid[k])
+            index, coords[k] = divmod(index, self.grid[k])
         return tile(self.tensor, self.shape, *coords)
 
     def __repr__(self) -> str:
         return f"<{' x '.join(map(str, self.grid))} tiles of shape {self.shape} in {self.order} order>"
 
 
-def tiles(tensor: TileTensor, fixed: tuple[Any, ...], order: str = "row") -> Tiles:
-    """Return all tiles of a shape, for loops: last coordinate fastest, or first with `order="colex"`.
+def tiles(tensor: Kind, shape: tuple[int, ...], order: str = "row") -> Tiles[Kind]:
+    """Return all tiles of a `shape`: last coordinate fastest, or first fastest with `order="colex"`.
 
     >>> import tilewright as tw
-    >>> t = tw.TileTensor(list(range(12)), tw.row_major(3, 4))
-    >>> [part.valid_shape for part in t.tiles[2, 2]()]
+    >>> [part.valid_shape for part in tiles(tw.TileTensor(list(range(12)), tw.row_major(3, 4)), (2, 2))]
     [(2, 2), (2, 2), (1, 2), (1, 2)]
     """
-    if order not in ("row", "colex"):
-        raise LayoutError(f"order={order!r}: tiles come in 'row' order (last fastest) or 'colex' (first fastest)")
-    if len(fixed) != len(tensor._extents):
+    check_order(order)
+    if len(shape) != len(tensor._extents):
         raise LayoutError(
-            f"tiles of shape {fixed} do not fit a tensor of shape {tensor.layout.shape}; give one extent a mode"
+            f"tiles of shape {shape} do not fit a tensor of shape {tensor.layout.shape}; give one extent per mode"
         )
-    sizes = tuple([int(as_integer(n, "a tile extent")) for n in fixed])
+    sizes = tuple([int(as_integer(n, "a tile extent")) for n in shape])
     if min(sizes, default=1) < 1:
-        raise LayoutError(f"tiles of shape {sizes} are empty; extents must be at least 1")
+        raise LayoutError(f"the extents of a tile must be at least 1, got {sizes}")
     return Tiles(tensor, sizes, order)
+
+
+def check_order(order: str) -> None:
+    """Raise unless `order` is "row" (last mode fastest) or "colex" (first mode fastest).
+
+    >>> check_order("row")
+    """
+    if order not in ("row", "colex"):
+        raise LayoutError(f"expected order 'row' (last mode fastest) or 'colex' (first mode fastest), got {order!r}")

@@ -10,7 +10,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ..errors import LayoutError, TransferError
-from ..layout.boxes import Box, empty_box
+from ..layout.box import Box, empty_box
 from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec

@@ -12,7 +12,7 @@ from operator import index
 from typing import TypeAlias
 
 from ..errors import CoordinateError, LayoutError
-from ..layout.boxes import Box, empty_box
+from ..layout.box import Box, empty_box
 from ..showing import Shown
 from .tile_order import coordinates_of, number_of, validate_order
 

@@ -12,7 +12,7 @@ from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
-from ..tensor.pages import moved, with_room
+from ..tensor.page_operations import convert_pages, pad_spec
 from .arguments import refuse
 from .devices import Device, known_device
 from .door import plain
@@ -339,9 +339,9 @@ def tilize_with_val_padding(
     Shape([64, 32])
     """
     rows = untilize(tensor).plain
-    room = with_room(rows.spec, output_tensor_shape)[0]
+    room = pad_spec(rows.spec, output_tensor_shape)[0]
     spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=room.alignment)
-    held = type(rows).from_pages(moved(rows.pages, rows.spec, spec, pad_value), spec)
+    held = type(rows).from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
     held = held if dtype is None else held.to_dtype(DataType.of(dtype).format)
     device = tensor.device()
     return _placed(held if device is None else held.to_device(device), memory_config)

@@ -35,7 +35,7 @@ def dump_tensor(file_name: Any, tensor: Tensor, *, mode: Any = None) -> None:
     refuse(mode=mode)
     path, held = _checked(file_name), tensor.plain.from_device()
     if any(held.data_start):
-        held = held.settled()  # a file's data begin at the origin
+        held = held.without_extra_padding()  # a file's data begin at the origin
     write_tensorbin(path, Tensorbin(held.spec, held.pages))
 
 

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from ..errors import MemoryConfigError
-from ..layout import ceil_div, round_up
+from ..layout.tuples import ceil_div, round_up
 from ..memory import (
     CoreGrid,
     CoreRange,

@@ -7,7 +7,7 @@ from math import lcm
 from typing import Any
 
 from .. import memory
-from ..layout import round_up
+from ..layout.tuples import round_up
 from ..memory import BufferType, PageLayout, ShardDistribution, ShardOrientation, TensorMemoryLayout
 from ..memory.sharding import ROW_BYTES, Sharding
 from .arguments import by_kind

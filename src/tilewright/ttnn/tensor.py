@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import tensor
 from ..errors import LayoutError, MemoryConfigError
-from ..layout import round_up
+from ..layout.tuples import round_up
 from ..memory import PageLayout
 from .arguments import by_kind, refuse
 from .creation import made

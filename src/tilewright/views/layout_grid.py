@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..layout import InverseLayout, Layout, LayoutLike, Place
-from ..layout.strided import make
+from ..layout.layout import make_layout
 from ..layout.tuples import leaves, product, product_each
 from .scene import Outline, OutlineKind
 
@@ -104,7 +104,7 @@ class LayoutGrid:
         """
         layout: Any = self.layout
         if isinstance(layout, Layout) and layout.replicas:
-            layout = make(layout.shape, layout.stride, layout.offset, (), layout.guards)
+            layout = make_layout(layout.shape, layout.stride, layout.offset, (), layout.guards)
         at = self.coordinates()
         if self.has_holes:
             valid = self.valid()
@@ -112,7 +112,7 @@ class LayoutGrid:
         found = layout.extended(*at) if layout.shape != () else layout.extended()
         shape = (self.rows, self.columns)
         if isinstance(found, Place):
-            names = {**{name: found.along(name) for name in layout.axes}, "offset": found.plain}
+            names = {**{name: found.get(name, 0) for name in layout.axes}, "offset": found.plain}
             return {name: np.broadcast_to(at, shape) for name, at in names.items() if name != "offset" or np.any(at)}
         return {"offset": np.broadcast_to(found, shape)}
 

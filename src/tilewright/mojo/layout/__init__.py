@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's package `layout`."""
 
-from ...tensor import AddressSpace, LayoutTensor
 from .coord import ComptimeInt, Coord, Idx, RuntimeInt, coord
+from .pointer import AddressSpace
 from .swizzle import ComposedLayout, Swizzle
 from .tile_layout import Layout, PageLayout, col_major, row_major
-from .tile_tensor import All, TileTensor, TileTensorIter, stack_allocation
+from .tile_tensor import All, LayoutTensor, TileTensor, TileTensorIter, stack_allocation
 
 __all__ = [
     "AddressSpace",

@@ -3,39 +3,276 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...layout.integers import DynamicInt, Idx, StaticInt, as_integer
-from ...layout.mojo import Coord, coord
+from ...layout.tuples import as_tree, check_congruent, leaves, product
+from ...layout.validation import TaggedInt, as_integer
 
 __all__ = ["ComptimeInt", "Coord", "Idx", "RuntimeInt", "coord"]
 
 
-class _ComptimeInt:
-    """`ComptimeInt[4]()` is a static integer, the same as `Idx[4]()`.
+class _ComptimeBrackets(type):
+    """`ComptimeInt[4]` is the integer."""
 
-    >>> ComptimeInt[4]()
-    Idx[4]()
+    def __getitem__(cls, value: int) -> ComptimeInt:
+        return ComptimeInt(as_integer(value, "ComptimeInt[...]"))
+
+
+class ComptimeInt(int, metaclass=_ComptimeBrackets):
+    """An integer known at compile time, made by `ComptimeInt[4]()` or `Idx[4]()`.
+
+    >>> ComptimeInt[4](), Idx[4]() + 1
+    (Idx[4](), 5)
     """
 
-    def __getitem__(self, value: int) -> StaticInt:
-        return Idx[value]
+    __slots__ = ()
 
-
-class _RuntimeInt:
-    """`RuntimeInt[dtype](n)`, or `RuntimeInt(n)`, is a dynamic integer, the same as `Idx(n)`.
-
-    >>> RuntimeInt["int32"](4), RuntimeInt(4)
-    (Idx(4), Idx(4))
-    """
-
-    def __getitem__(self, dtype: Any) -> Callable[[int], DynamicInt]:
+    def __call__(self) -> ComptimeInt:
         return self
 
-    def __call__(self, value: int) -> DynamicInt:
-        return DynamicInt(as_integer(value, "RuntimeInt(...)"))
+    def __repr__(self) -> str:
+        return f"Idx[{int(self)}]()"
+
+    __str__ = int.__repr__
 
 
-ComptimeInt = _ComptimeInt()
-RuntimeInt = _RuntimeInt()
+class _RuntimeBrackets(type):
+    """`RuntimeInt[dtype]` is `RuntimeInt`: our integers have no width."""
+
+    def __getitem__(cls, dtype: Any) -> type[RuntimeInt]:
+        return RuntimeInt
+
+
+class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
+    """An integer known only at run time, made by `RuntimeInt(n)` or `Idx(n)`; arithmetic with it stays so.
+
+    >>> RuntimeInt["int32"](4), Idx(6) * 4, 3 + Idx(1), Idx(6) == 6
+    (Idx(4), Idx(24), Idx(4), True)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Idx({int(self)})"
+
+    __str__ = int.__repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec)
+
+    def __add__(self, other: Any) -> Any:
+        return _as_runtime(int.__add__(self, other))
+
+    def __sub__(self, other: Any) -> Any:
+        return _as_runtime(int.__sub__(self, other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return _as_runtime(int.__rsub__(self, other))
+
+    def __mul__(self, other: Any) -> Any:
+        return _as_runtime(int.__mul__(self, other))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _as_runtime(int.__floordiv__(self, other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _as_runtime(int.__rfloordiv__(self, other))
+
+    def __mod__(self, other: Any) -> Any:
+        return _as_runtime(int.__mod__(self, other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return _as_runtime(int.__rmod__(self, other))
+
+    def __neg__(self) -> Any:
+        return RuntimeInt(int.__neg__(self))
+
+    def __abs__(self) -> Any:
+        return RuntimeInt(int.__abs__(self))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def _as_runtime(value: Any) -> Any:
+    """Return the result of arithmetic as a run-time integer."""
+    return value if value is NotImplemented else RuntimeInt(value)
+
+
+def is_dynamic(value: object) -> bool:
+    """Return whether `value` is an integer known only at run time.
+
+    >>> is_dynamic(Idx(6)), is_dynamic(Idx[6]()), is_dynamic(6)
+    (True, False, False)
+    """
+    return isinstance(value, RuntimeInt)
+
+
+class _IdxBrackets:
+    """`Idx[4]()` is an integer known at compile time, `Idx(n)` one known at run time.
+
+    >>> Idx[4](), Idx(6)
+    (Idx[4](), Idx(6))
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, value: int) -> ComptimeInt:
+        return ComptimeInt(as_integer(value, "Idx[...]"))
+
+    def __call__(self, value: int) -> RuntimeInt:
+        return RuntimeInt(as_integer(value, "Idx(...)"))
+
+    def __repr__(self) -> str:
+        return "Idx"
+
+
+Idx = _IdxBrackets()
+
+
+class Coord(tuple[Any, ...]):
+    """A coordinate or shape: nested, with entries known at compile time (`Idx[4]`) or at run time (plain integers).
+
+        >>> c = Coord(5, (3, Idx[2]()), 7)
+    >>> print(c, c.rank, c.flat_rank, c.product(), c.flatten())
+    (5, (3, 2), 7) 3 4 210 (5, 3, 2, 7)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *entries: Any) -> Coord:
+        return super().__new__(cls, [_as_entry(part) for part in entries])
+
+    @property
+    def rank(self) -> int:
+        """Return the number of entries.
+
+        >>> Coord(1, (2, 3)).rank
+        2
+        """
+        return len(self)
+
+    @property
+    def flat_rank(self) -> int:
+        """Return the number of integers.
+
+        >>> Coord(1, (2, 3)).flat_rank
+        3
+        """
+        return len(leaves(as_tree(self)))
+
+    def flatten(self) -> Coord:
+        """Return all integers without nesting.
+
+        >>> print(Coord(1, (2, 3)).flatten())
+        (1, 2, 3)
+        """
+        return Coord(*leaves(as_tree(self)))
+
+    def reverse(self) -> Coord:
+        """Return the entries in reverse, nested ones as they are.
+
+        >>> print(Coord(1, (2, 3)).reverse())
+        ((2, 3), 1)
+        """
+        return Coord(*self[::-1])
+
+    def concat(self, other: Any) -> Coord:
+        """Return the entries of both.
+
+        >>> print(Coord(1).concat(Coord(2, 3)))
+        (1, 2, 3)
+        """
+        return Coord(*self, *other)
+
+    def product(self) -> int:
+        """Return the product of all integers.
+
+        >>> Coord(2, (3, 4)).product()
+        24
+        """
+        return int(product(as_tree(self)))
+
+    def sum(self) -> int:
+        """Return the sum of all integers.
+
+        >>> Coord(2, (3, 4)).sum()
+        9
+        """
+        return int(sum(leaves(as_tree(self))))
+
+    def inner_product(self, other: Any) -> int:
+        """Return the sum of products with another coordinate of the same nesting.
+
+        >>> Coord(2, (3, 4)).inner_product(Coord(1, (10, 100)))
+        432
+        """
+        ours, theirs = as_tree(self), as_tree(other)
+        check_congruent(ours, theirs, "inner_product")
+        return int(sum(a * b for a, b in zip(leaves(ours), leaves(theirs), strict=True)))
+
+    def make_dynamic(self, _: Any = None) -> Coord:
+        """Return the same numbers, all of them known only at run time.
+
+        >>> Coord(Idx[2]()).make_dynamic()
+        Coord(Idx(2))
+        """
+        return Coord(*_map_entries(self, RuntimeInt))
+
+    def cast(self, _: Any = None) -> Coord:
+        """Return the same coordinate: our integers have no width.
+
+        >>> print(Coord(1, 2).cast())
+        (1, 2)
+        """
+        return self
+
+    def __call__(self) -> Coord:
+        return self
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self))})"
+
+    def __repr__(self) -> str:
+        return f"Coord({', '.join(map(repr, self))})"
+
+
+class _StaticCoord:
+    """`coord[2, 3]` is a coordinate of compile-time integers.
+
+    >>> coord[2, 3]
+    Coord(Idx[2](), Idx[3]())
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, entries: Any) -> Coord:
+        values = entries if isinstance(entries, tuple) else (entries,)
+        return Coord(*_map_entries(values, lambda n: n if is_dynamic(n) else ComptimeInt(n)))
+
+
+coord = _StaticCoord()
+
+
+def _as_entry(part: Any) -> Any:
+    """Return an entry of a Coord: nested tuples as Coords, plain integers as run-time ones."""
+    if isinstance(part, (tuple, list)):
+        return part if isinstance(part, Coord) else Coord(*part)
+    if isinstance(part, ComptimeInt):
+        return part
+    return RuntimeInt(as_integer(part, "an entry of Coord"))
+
+
+def _map_entries(tree: Any, function: Callable[[Any], Any]) -> Iterator[Any]:
+    for part in tree:
+        yield tuple(_map_entries(part, function)) if isinstance(part, (tuple, list)) else function(part)
+
+
+def as_coord(tree: Any) -> Coord:
+    """Return a shape or stride as a `Coord`; plain integers are known at compile time.
+
+    >>> as_coord((4, (2, 3)))
+    Coord(Idx[4](), Coord(Idx[2](), Idx[3]()))
+    """
+    return coord[tree if isinstance(tree, tuple) else (tree,)]

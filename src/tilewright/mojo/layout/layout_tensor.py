@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tensor import LayoutTensor, TileTensor
+from .tile_tensor import LayoutTensor, TileTensor
 
 __all__ = ["LayoutTensor", "copy", "copy_dram_to_local", "copy_dram_to_sram", "copy_local_to_dram", "copy_sram_to_dram"]
 
 
 def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
-    """Return target after source was copied into it, with fill where a ragged source has nothing.
+    """Copy `source` into `target`, and `fill` where a ragged source is not valid; return `target`.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> from tilewright.mojo.layout.tile_tensor import stack_allocation

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import TileTensor
+from .tile_tensor import TileTensor
 
 __all__ = ["max", "mean", "sum", "variance"]
 
 
-def _reduced(values: Any) -> Any:
+def _as_tensor(values: Any) -> Any:
+    """Return an array as a tensor, a number as it is."""
     return TileTensor(np.ascontiguousarray(values)) if np.ndim(values) else values
 
 
@@ -25,7 +26,7 @@ def sum(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
     12
     """
     values = tensor.to_numpy()
-    return _reduced(np.sum(values, axis=axis, dtype=values.dtype))
+    return _as_tensor(np.sum(values, axis=axis, dtype=values.dtype))
 
 
 def max(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
@@ -36,7 +37,7 @@ def max(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
     >>> int(max(stack_allocation["int32"](row_major[2, 3]()).fill(2)))
     2
     """
-    return _reduced(np.max(tensor.to_numpy(), axis=axis))
+    return _as_tensor(np.max(tensor.to_numpy(), axis=axis))
 
 
 def mean(tensor: TileTensor, axis: int | None = None) -> Any:
@@ -47,7 +48,7 @@ def mean(tensor: TileTensor, axis: int | None = None) -> Any:
     >>> float(mean(stack_allocation["float32"](row_major[2, 3]()).fill(2)))
     2.0
     """
-    return _reduced(np.mean(tensor.to_numpy(), axis=axis))
+    return _as_tensor(np.mean(tensor.to_numpy(), axis=axis))
 
 
 def variance(tensor: TileTensor, axis: int | None = None, correction: int = 1) -> Any:
@@ -58,4 +59,4 @@ def variance(tensor: TileTensor, axis: int | None = None, correction: int = 1) -
     >>> float(variance(stack_allocation["float32"](row_major[2, 3]()).fill(2)))
     0.0
     """
-    return _reduced(np.var(tensor.to_numpy(), axis=axis, ddof=correction))
+    return _as_tensor(np.var(tensor.to_numpy(), axis=axis, ddof=correction))

@@ -8,43 +8,65 @@ from typing import Any
 from ...errors import LayoutError
 from ...formats import format_of
 from ...layout import ComposedLayout as _Composed
-from ...layout import Swizzle, compose
-from ...layout.brackets import Bracketed
-from ...layout.integers import as_integer
+from ...layout import Swizzle as CoreSwizzle
+from ...layout import compose
+from ...layout.validation import as_integer
+from ..brackets import Bracketed
 
 __all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 
 
-def ComposedLayout(layout: Any, swizzle: Swizzle) -> _Composed:  # noqa: N802  (Mojo's name)
+class Swizzle(CoreSwizzle):
+    """A swizzle that prints as Mojo's: `format(swizzle, "mojo")`.
+
+    >>> format(Swizzle(3, 0, 3), "mojo")
+    '(3,0,3)'
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CoreSwizzle):
+            return NotImplemented
+        return (self.bits, self.base, self.shift) == (other.bits, other.base, other.shift)
+
+    __hash__ = CoreSwizzle.__hash__
+
+    def __format__(self, style: str) -> str:
+        return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
+
+
+def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
     """Return the layout followed by the swizzle, in Mojo's order of arguments.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    found: _Composed = compose(swizzle, layout)
-    return found
+    result: _Composed = compose(swizzle, layout)
+    return result
 
 
-def _log2(value: Any, what: str) -> int:
-    n = int(as_integer(value, what))
+def _log2(value: Any, name: str) -> int:
+    """Return the logarithm of a power of two."""
+    n = int(as_integer(value, name))
     if n < 1 or n & (n - 1):
-        raise LayoutError(f"{what} {n} must be a power of two")
+        raise LayoutError(f"{name} must be a power of two, got {n}")
     return n.bit_length() - 1
 
 
-def _make_swizzle(_: Any, fixed: tuple[Any, ...]) -> Swizzle:
-    if len(fixed) == 2:
-        dtype, mode = fixed
+def _make_swizzle(_: Any, parameters: tuple[Any, ...]) -> Swizzle:
+    if len(parameters) == 2:
+        dtype, mode = parameters
         if not 0 <= as_integer(getattr(mode, "value", mode), "a swizzle mode") <= 3:
-            raise LayoutError(f"swizzle mode {mode} must be 0 (none), 1 (32B), 2 (64B) or 3 (128B)")
+            raise LayoutError(f"expected swizzle mode 0 (none), 1 (32B), 2 (64B) or 3 (128B), got {mode}")
         return Swizzle(int(getattr(mode, "value", mode)), _log2(16 // format_of(dtype).bytes_per_tile(1), "a width"), 3)
-    rows, row_size, access = fixed
+    rows, row_size, access = parameters
     base = _log2(access, "the access size")
     shift = _log2(row_size, "the row size") - base
     if shift <= 0:
         raise LayoutError(
-            f"make_swizzle{list(fixed)}: the row size {row_size} must be larger than the access size {access}"
+            f"make_swizzle{list(parameters)}: the row size {row_size} must be larger than the access size {access}"
         )
     return Swizzle(_log2(rows, "the number of rows"), base, shift)
 
@@ -57,11 +79,11 @@ class _MakeSwizzle(Bracketed[Swizzle]):
     """
 
 
-make_swizzle = _MakeSwizzle(_make_swizzle, None)
+make_swizzle = _MakeSwizzle(_make_swizzle)
 
 
-def _make_ldmatrix_swizzle(_: Any, fixed: tuple[Any, ...], simd_bytes: int = 64) -> Swizzle:
-    dtype, row_size, *rest = fixed
+def _make_ldmatrix_swizzle(_: Any, parameters: tuple[Any, ...], simd_bytes: int = 64) -> Swizzle:
+    dtype, row_size, *rest = parameters
     itemsize = format_of(dtype).bytes_per_tile(1)
     log2_vector = rest[0] if rest else 0
     bytes_32_banks = 128
@@ -71,11 +93,11 @@ def _make_ldmatrix_swizzle(_: Any, fixed: tuple[Any, ...], simd_bytes: int = 64)
 
 
 class _MakeLdmatrixSwizzle(Bracketed[Swizzle]):
-    """`make_ldmatrix_swizzle[dtype, row_size, log2_vector_width](simd_bytes=64)`: no bank conflicts for ldmatrix.
+    """`make_ldmatrix_swizzle[dtype, row_size, log2_vector_width](simd_bytes=64)`: without bank conflicts for ldmatrix.
 
     >>> make_ldmatrix_swizzle["float32", 128, 3]()
     Swizzle(3, 3, 3)
     """
 
 
-make_ldmatrix_swizzle = _MakeLdmatrixSwizzle(_make_ldmatrix_swizzle, None)
+make_ldmatrix_swizzle = _MakeLdmatrixSwizzle(_make_ldmatrix_swizzle)

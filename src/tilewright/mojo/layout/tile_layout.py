@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 from ... import layout as algebra
 from ...errors import LayoutError
-from ...layout import Layout, product
-from ...layout.brackets import Bracketed
-from ...layout.mojo import offset2crd
-from ...layout.strided import make
-from ...layout.tuples import as_tree, as_tuple, leaves, like, prefix_product, suffix_product
-from .coord import Coord
+from ...layout import ComposedLayout, Place
+from ...layout import Layout as CoreLayout
+from ...layout.layout import make_layout
+from ...layout.tuples import as_tree, as_tuple, leaves, map_leaves, nest_like, prefix_product, product, suffix_product
+from ...layout.validation import validate_shape
+from ..brackets import Bracketed, brackets
+from .coord import Coord, RuntimeInt, as_coord, is_dynamic
 
 __all__ = [
     "Layout",
@@ -64,24 +65,267 @@ class PageLayout(Protocol):
     def __call__(self, *coord: Any) -> Any: ...
 
 
+class Count(int):
+    """A number that can be called, so that `layout.size` and Mojo's `layout.size()` are the same.
+
+    >>> Count(24), Count(24)() + 1
+    (24, 25)
+    """
+
+    __slots__ = ()
+
+    def __call__(self) -> int:
+        return int(self)
+
+
+class Layout(CoreLayout):
+    """A layout with Mojo's methods: `size()`, `shape_coord()`, `static_product`, ...
+
+    >>> layout = row_major[4, 6]()
+    >>> print(layout.shape_coord(), layout.stride_coord(), layout.size(), layout.idx2crd(13), format(layout, "mojo"))
+    (4, 6) (6, 1) 24 (2, 1) ((4, 6):(6, 1))
+    """
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> Count:
+        return Count(product(self.shape))
+
+    @property
+    def cosize(self) -> Any:
+        size = super().cosize
+        return Count(size) if isinstance(size, int) else size
+
+    @property
+    def flat_rank(self) -> int:
+        """Return the number of leaves.
+
+        >>> Layout((4, (2, 3))).flat_rank
+        3
+        """
+        return len(self.flat_modes()[0])
+
+    @property
+    def shape_known(self) -> bool:
+        """Return whether every extent is known at compile time.
+
+        >>> from tilewright.mojo.layout import Idx
+        >>> Layout((4, 8)).shape_known, Layout((4, Idx(8))).shape_known
+        (True, False)
+        """
+        return not any(map(is_dynamic, leaves(self.shape)))
+
+    @property
+    def stride_known(self) -> bool:
+        """Return whether every stride is known at compile time.
+
+        >>> from tilewright.mojo.layout import Idx
+        >>> Layout((Idx(4), 8)).stride_known
+        False
+        """
+        return not any(map(is_dynamic, leaves(self.stride)))
+
+    @property
+    def all_dims_known(self) -> bool:
+        """Return whether every extent and stride is known at compile time.
+
+        >>> Layout((4, 8)).all_dims_known
+        True
+        """
+        return self.shape_known and self.stride_known
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """Return the extent of each leaf, -1 where it is known only at run time.
+
+        >>> from tilewright.mojo.layout import Idx
+        >>> Layout((4, Idx(8))).static_shape[1]
+        -1
+        """
+        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self.shape)])
+
+    @property
+    def static_stride(self) -> tuple[Any, ...]:
+        """Return the stride of each leaf, -1 where it is known only at run time.
+
+        >>> Layout((4, 8)).static_stride
+        (1, 4)
+        """
+        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self.stride)])
+
+    def shape_coord(self) -> Coord:
+        """Return the shape.
+
+        >>> print(row_major[4, 6]().shape_coord())
+        (4, 6)
+        """
+        return as_coord(self.shape)
+
+    def stride_coord(self) -> Coord:
+        """Return the strides.
+
+        >>> print(row_major[4, 6]().stride_coord())
+        (6, 1)
+        """
+        return as_coord(self.stride)
+
+    def product(self) -> int:
+        """Return the number of coordinates.
+
+        >>> row_major[4, 6]().product()
+        24
+        """
+        return int(product(self.shape))
+
+    @property
+    def static_product(self) -> int:
+        """Return the number of coordinates, -1 if an extent is known only at run time.
+
+        >>> from tilewright.mojo.layout import Idx
+        >>> row_major[4, 6]().static_product, row_major(Idx[4](), Idx(6)).static_product
+        (24, -1)
+        """
+        return int(product(self.shape)) if self.shape_known else -1
+
+    @property
+    def static_cosize(self) -> int:
+        """Return the size of the buffer that the layout needs, -1 if an extent or stride is known only at run time.
+
+        >>> Layout((4, 6), (8, 1)).static_cosize
+        30
+        """
+        return int(self.cosize) if self.all_dims_known else -1
+
+    def idx2crd(self, offset: int) -> Any:
+        """Return the coordinate at `offset`: the inverse of the layout, leaf by leaf.
+
+        >>> row_major[4, 6]().idx2crd(13)
+        (2, 1)
+        """
+        coordinate = offset_to_coordinate(offset, self.shape, self.stride)
+        if self(coordinate) != offset:
+            raise LayoutError(f"{self} maps no coordinate to offset {offset}")
+        return coordinate
+
+    def reverse(self) -> Layout:
+        """Return the layout with its modes in reverse, nested modes as they are.
+
+        >>> print(row_major[4, 6]().reverse())
+        (6,4):(1,6)
+        """
+        return from_core(self.T)
+
+    transpose = reverse
+
+    def to_layout(self) -> Layout:
+        """Return the layout itself.
+
+        >>> row_major[4, 6]().to_layout()
+        Layout((4, 6), (6, 1))
+        """
+        return self
+
+    @brackets
+    def make_dynamic(self, _: tuple[Any, ...]) -> Layout:
+        """Return the same layout with every extent and stride known only at run time: `make_dynamic[dtype]()`.
+
+        >>> row_major[4, 8]().make_dynamic()
+        Layout((Idx(4), Idx(8)), (Idx(8), Idx(1)))
+        """
+        result: Layout = make_dynamic_layout(self)
+        return result
+
+    def _mode(self, path: tuple[int, ...]) -> Layout:
+        return from_core(super()._mode(path))
+
+    def _slice(self, coord: Any) -> Layout:
+        return from_core(super()._slice(coord))
+
+    def _with(self, **changes: Any) -> Layout:
+        return from_core(super()._with(**changes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_core, (make_layout(self._shape, self._stride, *self._extras),)
+
+    def __format__(self, style: str) -> str:
+        if style == "mojo":
+            return f"({_format_tree(self.shape)}:{_format_tree(self.stride)})"
+        return format(str(self), style)
+
+
+@overload
+def from_core(layout: CoreLayout) -> Layout: ...
+
+
+@overload
+def from_core(layout: Any) -> Any: ...
+
+
+def from_core(layout: Any) -> Any:
+    """Return a strided layout with Mojo's methods; other layouts as they are.
+
+    >>> from_core(CoreLayout((4, 8))).size()
+    32
+    """
+    if layout.__class__ is not CoreLayout:
+        return layout
+    result: Layout = object.__new__(Layout)
+    result._shape, result._stride, result._extras = layout._shape, layout._stride, layout._extras
+    return result
+
+
+def make_dynamic_layout(layout: Any) -> Any:
+    """Return a layout, strided or composed, with every extent and stride known only at run time.
+
+    >>> make_dynamic_layout(CoreLayout((4, 8)))
+    Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
+    """
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.outer, make_dynamic_layout(layout.inner))
+    shape, stride = (map_leaves(_as_dynamic, tree) for tree in (layout.shape, layout.stride))
+    return from_core(layout._with(shape=shape, stride=stride))
+
+
+def _as_dynamic(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, Place) else RuntimeInt(leaf)
+
+
+def _format_tree(tree: Any) -> str:
+    """Return a shape or stride as Mojo prints it."""
+    parts = tree if isinstance(tree, tuple) else (tree,)
+    return f"({', '.join(_format_tree(part) if isinstance(part, tuple) else str(part) for part in parts)})"
+
+
+def offset_to_coordinate(offset: int, shape: Any, stride: Any) -> Any:
+    """Return `(offset // stride) % shape` for each leaf, 0 where the stride is 0.
+
+    >>> offset_to_coordinate(13, ((2, 2), (2, 3)), ((2, 12), (1, 4)))
+    ((0, 1), (1, 0))
+    """
+    shape, stride = as_tree(shape), as_tree(stride)
+    pairs = zip(leaves(shape), leaves(stride), strict=True)
+    return nest_like(shape, iter([int(offset // step % n) if step and n else 0 for n, step in pairs]))
+
+
 class _Major:
-    """Layouts without gaps: `[...]()` with static extents, `(...)` with run-time ones; `Idx[n]` is static anywhere."""
+    """Compact layouts: `[...]()` with extents known at compile time, `(...)` at run time, except for `Idx[n]`."""
 
     def __init__(self, name: str, strides: Callable[[Any], Any]) -> None:
         self._name = name
         self._strides = strides
 
-    def _made(self, extents: Any) -> Layout:
-        shape = Layout(extents).shape
+    def _layout(self, extents: Any) -> Layout:
+        shape = validate_shape(extents)
         return Layout(shape, self._strides(shape))
 
     def __getitem__(self, extents: Any) -> Callable[[], Layout]:
         shape = tuple(extents) if isinstance(extents, (tuple, list)) else (extents,)
-        return lambda: self._made(shape)
+        return lambda: self._layout(shape)
 
     def __call__(self, *extents: Any) -> Layout:
         shape = extents[0] if len(extents) == 1 and isinstance(extents[0], (tuple, list)) else extents
-        return self._made(as_tree(Coord(*shape)))
+        return self._layout(as_tree(Coord(*shape)))
 
     def __repr__(self) -> str:
         return self._name
@@ -98,7 +342,7 @@ def row_major_nested(shape: Any) -> Layout:
     >>> print(row_major_nested(coord[(2, 3), (4, 5)]))
     ((2,3),(4,5)):((60,20),(5,1))
     """
-    return row_major._made(as_tree(shape))
+    return row_major._layout(as_tree(shape))
 
 
 def col_major_nested(shape: Any) -> Layout:
@@ -108,7 +352,7 @@ def col_major_nested(shape: Any) -> Layout:
     >>> print(col_major_nested(coord[(2, 3), (4, 5)]))
     ((2,3),(4,5)):((1,2),(6,24))
     """
-    return col_major._made(as_tree(shape))
+    return col_major._layout(as_tree(shape))
 
 
 def blocked_product(block: Layout, tiler: Layout, order: str = "zipped", coalesce_output: bool = False) -> Any:
@@ -125,57 +369,61 @@ def blocked_product(block: Layout, tiler: Layout, order: str = "zipped", coalesc
         raise LayoutError(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
-    without_gaps = block.size == block.cosize and block.flat_rank == block.rank and tiler.flat_rank == tiler.rank
-    found = _repeated(block, tiler, order) if without_gaps else algebra.blocked_product(block, tiler, order=order)
-    return _merged_modes(found) if coalesce_output else found
+    has_no_gaps = block.size == block.cosize and block.flat_rank == block.rank and tiler.flat_rank == tiler.rank
+    if order not in ("zipped", "grouped"):
+        raise LayoutError(f"expected order 'zipped' or 'grouped', got {order!r}")
+    if has_no_gaps:
+        result = _repeat_block(block, tiler, order)
+    else:
+        result = algebra.blocked_product(block, tiler) if order == "zipped" else algebra.logical_product(block, tiler)
+    return from_core(_merge_modes(result) if coalesce_output else result)
 
 
-def _repeated(block: Layout, tiler: Layout, order: str) -> Layout:
-    """Return a block without gaps repeated by its size: unlike the algebra, this keeps the strides of extents 1."""
-    copies = make(tiler.shape, tuple([d * product(block.shape) for d in as_tuple(tiler.stride)]))
+def _repeat_block(block: CoreLayout, tiler: CoreLayout, order: str) -> CoreLayout:
+    """Return a block without gaps repeated by its size; the strides of extents 1 stay, as in Mojo."""
+    copies = make_layout(tiler.shape, tuple([d * product(block.shape) for d in as_tuple(tiler.stride)]))
     if order == "grouped":
-        return make((block.shape, tiler.shape), (block.stride, copies.stride))
-    if order != "zipped":
-        raise LayoutError(f"order={order!r}: a blocked product is 'zipped' mode by mode, or 'grouped'")
+        return make_layout((block.shape, tiler.shape), (block.stride, copies.stride))
     shape = tuple(zip(as_tuple(block.shape), as_tuple(tiler.shape), strict=True))
-    return make(shape, tuple(zip(as_tuple(block.stride), copies.stride, strict=True)))
+    return make_layout(shape, tuple(zip(as_tuple(block.stride), copies.stride, strict=True)))
 
 
-def _merged_modes(layout: Layout) -> Layout:
+def _merge_modes(layout: CoreLayout) -> CoreLayout:
+    """Return the layout with every (block, copies) mode merged where the copies continue the block."""
     shape, stride = [], []
     for n, d in zip(layout.shape, layout.stride, strict=True):
         joins = isinstance(n, tuple) and len(n) == 2 and d[0] * n[0] == d[1]
         shape.append(n[0] * n[1] if joins else n)
         stride.append(d[0] if joins else d)
-    return make(tuple(shape), tuple(stride))
+    return make_layout(tuple(shape), tuple(stride))
 
 
-def _zipped_divide(_: Any, fixed: tuple[Any, ...], *given: Any, ragged: str = "cover") -> Any:
-    layout, tile = (given[0], fixed) if fixed else given
+def _zipped_divide(_: Any, parameters: tuple[Any, ...], *arguments: Any, ragged: str = "cover") -> Any:
+    layout, tile = (arguments[0], parameters) if parameters else arguments
     if len(tile) == 1 and isinstance(tile[0], (tuple, list)):
         tile = tuple(tile[0])
     sizes = tuple([int(n) for n in tile])
     if len(sizes) != layout.rank or any(isinstance(n, tuple) for n in as_tuple(layout.shape)):
-        raise LayoutError(f"zipped_divide: tile {sizes} needs one extent for each plain mode of {layout}")
+        raise LayoutError(f"zipped_divide: expected one tile extent per plain mode of {layout}, got {sizes}")
     shape, stride = as_tuple(layout.shape), as_tuple(layout.stride)
     if ragged != "floor" and any(n % m for n, m in zip(shape, sizes, strict=True)):
-        return algebra.zipped_divide(layout, sizes)
+        return from_core(algebra.zipped_divide(layout, sizes))
     counts = tuple([n // m for n, m in zip(shape, sizes, strict=True)])
     steps = tuple([d * m for d, m in zip(stride, sizes, strict=True)])
-    return make((sizes, counts), (stride, steps))
+    return from_core(make_layout((sizes, counts), (stride, steps)))
 
 
 class _ZippedDivide(Bracketed[Any]):
     """`zipped_divide[coord[3, 4]](layout)` or `zipped_divide(layout, (3, 4))`: ((tile), (tiles)).
 
-    Tiles that do not divide cover the edge, with validity; `ragged="floor"` leaves it out, as Mojo does.
+    Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
 
     >>> print(zipped_divide[2, 4](row_major[4, 8]()))
     ((2,4),(2,2)):((8,1),(16,4))
     """
 
 
-zipped_divide = _ZippedDivide(_zipped_divide, None)
+zipped_divide = _ZippedDivide(_zipped_divide)
 
 
 def coalesce(layout: Layout) -> Layout:
@@ -184,23 +432,24 @@ def coalesce(layout: Layout) -> Layout:
     >>> format(coalesce(row_major[2, 4]()), "mojo"), format(coalesce(col_major[2, 4]()), "mojo")
     ('((2, 4):(4, 1))', '((8):(1))')
     """
-    found = algebra.coalesce(layout)
-    if isinstance(found.shape, tuple):
-        return found if found.shape else make((1,), (0,))
-    return make((found.shape,), (found.stride if found.shape != 1 else 0,))
+    merged = algebra.coalesce(layout)
+    shape, stride = as_tuple(merged.shape) or (1,), as_tuple(merged.stride) or (0,)
+    result: Layout = from_core(make_layout(shape, stride if shape != (1,) else (0,)))
+    return result
 
 
-def _upcast(_: Any, fixed: tuple[Any, ...], layout: Layout, *factor: int) -> Layout:
-    (wide,) = fixed or factor
-    steps = [_shape_div(d, wide) for d in leaves(layout.stride)]
-    extents = [
-        _shape_div(n, _shape_div(wide, d)) for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True)
-    ]
-    return make(like(layout.shape, iter(extents)), like(layout.shape, iter(steps)))
+def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, *arguments: int) -> Layout:
+    (factor,) = parameters or arguments
+    extents, steps = layout.flat_modes()
+    new_extents = [_shape_div(n, _shape_div(factor, d)) for n, d in zip(extents, steps, strict=True)]
+    new_steps = [_shape_div(d, factor) for d in steps]
+    shape = layout.shape
+    result: Layout = from_core(make_layout(nest_like(shape, iter(new_extents)), nest_like(shape, iter(new_steps))))
+    return result
 
 
 def _shape_div(a: int, b: int) -> int:
-    """Return a / b where it divides, else the sign: Mojo's rule."""
+    """Return a / b if b divides a, else the sign of a / b: Mojo's rule."""
     if b and a % b == 0:
         return a // b
     return (a * b > 0) - (a * b < 0)
@@ -214,7 +463,7 @@ class _Upcast(Bracketed[Layout]):
     """
 
 
-upcast = _Upcast(_upcast, None)
+upcast = _Upcast(_upcast)
 
 
 def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:
@@ -224,7 +473,7 @@ def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:
     (2, 1)
     """
     form = as_tree(shape)
-    return offset2crd(offset, form, prefix_product(form) if stride is None else stride)
+    return offset_to_coordinate(offset, form, prefix_product(form) if stride is None else stride)
 
 
 def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
@@ -233,7 +482,8 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
     >>> crd2idx((2, 1), (4, 6), (6, 1)), crd2idx(6, (4, 6), (6, 1))
     (13, 13)
     """
-    return algebra.crd2idx(as_tree(coord), as_tree(shape), None if stride is None else as_tree(stride))
+    form = as_tree(shape)
+    return CoreLayout(form, prefix_product(form) if stride is None else stride)(as_tree(coord))
 
 
 def is_compatible_with(coord: Any, shape: Any) -> bool:

@@ -1,34 +1,779 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `layout.tile_tensor`."""
+"""Mojo's module `layout.tile_tensor`: `TileTensor` with all of Mojo's members, `LayoutTensor` and iterators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 from ...copying.host_memory import aligned_empty
 from ...errors import CoordinateError, FormatError, LayoutError
-from ...formats import ScalarFormat, format_of
-from ...layout.brackets import Bracketed
-from ...tensor import AddressSpace, LayoutTensor, TileTensor
-from ...tensor.cutting import paired
-from ...tensor.reshaping import flatten_leading
+from ...formats import ScalarFormat, format_of, int32, int64
+from ...layout import ComposedLayout, LayoutLike, compose
+from ...layout import Layout as CoreLayout
+from ...layout.layout import make_layout
+from ...layout.tuples import leaves
+from ...layout.validation import as_integer
+from ...tensor import TileTensor as CoreTileTensor
+from ...tensor.element_access import element_place, require_writable
+from ...tensor.shape_views import VectorizeBrackets, require_row_major
+from ...tensor.slice_views import SplitBrackets
+from ...tensor.store import Store
+from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
+from ...tensor.tile_views import Extents, TileBrackets
+from ...tensor.view_layouts import pair_layout
+from ..brackets import Bracketed, brackets
+from ..std.gpu.host import DeviceBuffer, DeviceContext
+from .coord import RuntimeInt, is_dynamic
+from .pointer import AddressSpace, LabelledStore, Pointer
+from .tile_layout import Layout, from_core, make_dynamic_layout
 
-__all__ = ["All", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
+__all__ = ["All", "LayoutTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
 
+Kind = TypeVar("Kind", bound="TileTensor")
+OtherKind = TypeVar("OtherKind", bound="TileTensor")
 All = slice(None)
 
 
-def _stack_allocation(_: Any, fixed: tuple[Any, ...], layout: Any) -> TileTensor:
-    element = format_of(fixed[0])
+class _Leaves(tuple[int, ...]):
+    """Numbers per leaf; an index out of range is a coordinate error."""
+
+    __slots__ = ()
+
+    def __getitem__(self, k: Any) -> Any:
+        if not isinstance(k, slice) and not 0 <= as_integer(k, "a leaf") < len(self):
+            raise CoordinateError(f"the layout has leaves 0 to {len(self) - 1}, got {k}")
+        return super().__getitem__(k)
+
+
+class _TypeName:
+    """`TileTensor.get_type_name()` names the class, `t.get_type_name()` the type of a view."""
+
+    def __get__(self, tensor: TileTensor | None, kind: type) -> Callable[[], str]:
+        if tensor is None:
+            return lambda: kind.__name__
+        return lambda: (
+            f"{kind.__name__}[mut={tensor.mut}, dtype={tensor.dtype}, Engine=DefaultEngine[element_size="
+            f"{tensor.element_size}], address_space={tensor.address_space}, linear_idx_type={tensor.linear_idx_type}]"
+        )
+
+
+class _TileBrackets(TileBrackets[Kind]):
+    """`t.tile[4, 8](1, 0)`; with `modes="leaf"` nested layouts are tiled by the rule of Mojo 26.7."""
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[Kind]:
+        return partial(_tile, self._tensor, shape if isinstance(shape, tuple) else (shape,))
+
+
+def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str = "logical", **options: Any) -> Kind:
+    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last."""
+    if modes == "logical":
+        return TileBrackets(tensor)[shape](*coords, **options)
+    if modes != "leaf":
+        raise LayoutError(f"expected modes='logical' or 'leaf' (the rule of Mojo 26.7), got {modes!r}")
+    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
+    layout = tensor.layout
+    if not isinstance(layout, CoreLayout) or tensor.element_size != 1:
+        raise LayoutError(f"modes='leaf' needs a strided layout of scalars, got {layout}")
+    shift, steps = 0, []
+    for k, (n, c) in enumerate(zip(shape, position, strict=True)):
+        extents, strides = layout.mode(k).flat_modes()
+        if not 0 <= c < extents[0] or not 0 < n <= extents[-1]:
+            raise CoordinateError(
+                f"mode {k} of {layout} has tiles 0 to {extents[0] - 1} of up to {extents[-1]} elements, got {c} of {n}"
+            )
+        shift += int(c * strides[0])
+        steps.append(strides[-1])
+    return tensor._view(pair_layout(make_layout(tuple(map(int, shape)), tuple(steps))), tensor._offset + shift)
+
+
+class _VectorizeBrackets(VectorizeBrackets[Kind]):
+    """`t.vectorize[1, 4]()`; the result keeps the index type."""
+
+    __slots__ = ()
+
+    def __getitem__(self, block: Extents) -> partial[Kind]:
+        return partial(_keep_index_type, self._tensor, super().__getitem__(block))
+
+    def __call__(self, *, simd_bytes: int = 64) -> Kind:
+        view: Kind = _keep_index_type(self._tensor, partial(super().__call__, simd_bytes=simd_bytes))
+        return view
+
+
+class _SplitBrackets(SplitBrackets[Kind]):
+    """`t.split[count, axis]()`; the results keep the index type."""
+
+    __slots__ = ()
+
+    def __getitem__(self, parameters: Extents) -> partial[Any]:
+        return partial(_keep_index_type, self._tensor, super().__getitem__(parameters))
+
+    def __call__(self, count: int, k: int) -> Kind:
+        view: Kind = _keep_index_type(self._tensor, partial(super().__call__, count, k))
+        return view
+
+
+def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Return the result of a method, views of `tensor`, with its index type."""
+    result = method(*arguments, **options)
+    for view in result if isinstance(result, list) else [result]:
+        view._index_type = tensor.linear_idx_type
+    return result
+
+
+class TileTensor(CoreTileTensor):
+    """A `tilewright.TileTensor` with all members of Mojo's, and extents known at compile time or at run time.
+
+    `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> t = TileTensor(list(range(48)), row_major[6, 8]())
+    >>> t.static_shape, t.dim[0](), t.slice((1, 3), (2, 5)).shape_known
+    ((6, 8), 6, False)
+    """
+
+    __slots__ = ("_index_type",)
+    _index_type: ScalarFormat | None
+
+    def __init__(
+        self,
+        storage: Any,
+        layout: Any = None,
+        *,
+        dtype: Any = None,
+        address_space: AddressSpace = AddressSpace.GENERIC,
+        linear_idx_type: Any = None,
+    ) -> None:
+        self._index_type = None if linear_idx_type is None else _index_format(linear_idx_type)
+        if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
+            layout = Layout(layout.shape_coord(), layout.stride_coord())
+        super().__init__(storage, layout, dtype=dtype)
+        if address_space is not AddressSpace.GENERIC:
+            self._store = _label_store(self._store, address_space)
+
+    def _view(self: Kind, pair: Any, offset: int, store: Store | None = None) -> Kind:
+        view = super()._view(pair, offset, store)
+        view._index_type = None
+        return view
+
+    def _runtime_extent(self, extent: int) -> int:
+        return RuntimeInt(extent)
+
+    @property
+    def layout(self) -> Any:
+        """Return the layout of the elements, with Mojo's methods.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).layout.static_product
+        48
+        """
+        return from_core(super().layout)
+
+    @property
+    def element_layout(self) -> Any:
+        """Return the layout of the scalars within an element, with Mojo's methods.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().element_layout.size()
+        4
+        """
+        return from_core(super().element_layout)
+
+    # What is known at compile time.
+
+    @property
+    def flat_rank(self) -> int:
+        """Return the number of leaves.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> TileTensor(bytearray(24), Layout((4, (2, 3)))).flat_rank
+        3
+        """
+        return self._leaf_count
+
+    @property
+    def shape_known(self) -> bool:
+        """Return whether every extent is known at compile time.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(24), row_major(4, 6)).shape_known
+        False
+        """
+        return not any(map(is_dynamic, leaves(self._pair.shape[0])))
+
+    @property
+    def stride_known(self) -> bool:
+        """Return whether every stride is known at compile time.
+
+        >>> from tilewright.mojo.layout import Idx, row_major
+        >>> TileTensor(bytearray(24), row_major(4, Idx[6]())).stride_known
+        True
+        """
+        return not any(map(is_dynamic, self._leaf_strides()))
+
+    @property
+    def all_dims_known(self) -> bool:
+        """Return whether every extent and stride is known at compile time.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(24), row_major[4, 6]()).all_dims_known
+        True
+        """
+        return self.shape_known and self.stride_known
+
+    def _leaf_strides(self) -> list[Any]:
+        layout = self._pair
+        while isinstance(layout, ComposedLayout):
+            layout = layout.inner
+        return leaves(layout.stride[0])
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """Return the extent of each leaf, -1 where it is known only at run time.
+
+        >>> from tilewright.mojo.layout import Idx, row_major
+        >>> TileTensor(bytearray(24), row_major(Idx[4](), 6)).static_shape
+        (4, -1)
+        """
+        return _Leaves([-1 if is_dynamic(n) else int(n) for n in leaves(self._pair.shape[0])])
+
+    @property
+    def static_stride(self) -> tuple[int, ...]:
+        """Return the stride of each leaf, -1 where it is known only at run time.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(24), row_major[4, 6]()).static_stride
+        (6, 1)
+        """
+        return _Leaves([-1 if is_dynamic(step) else int(step) for step in self._leaf_strides()])
+
+    @brackets
+    def make_dynamic(self, _: tuple[Any, ...]) -> TileTensor:
+        """Return the same view with every extent and stride known only at run time: `t.make_dynamic[dtype]()`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(12), row_major[3, 4]()).make_dynamic().layout
+        Layout((Idx(3), Idx(4)), (Idx(4), Idx(1)))
+        """
+        return self._view(make_dynamic_layout(self._pair), self._offset)
+
+    @brackets
+    def dim(self, parameters: tuple[Any, ...], *index: Any) -> int:
+        """Return the extent of a mode: `t.dim[0]()` or `t.dim(0)`; of a nested mode, its size.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).dim[0]()
+        6
+        """
+        (k,) = parameters or index
+        return int(self._extents[self._check_mode(k)])
+
+    def dynamic_stride(self, k: int) -> int:
+        """Return the stride of mode `k`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(24), row_major[4, 6]()).dynamic_stride(0)
+        6
+        """
+        step = self.strides[self._check_mode(k)]
+        if isinstance(step, tuple):
+            raise LayoutError(f"mode {k} of {self.layout} has no single stride, but {step}")
+        return int(step)
+
+    def numel(self) -> int:
+        """Return the number of elements.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().numel()
+        12
+        """
+        return self.size
+
+    num_elements = numel
+
+    # Memory.
+
+    @property
+    def mut(self) -> bool:
+        """Return whether the view can be written.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytes(2), row_major[2]()).mut
+        False
+        """
+        return not self._store.readonly
+
+    @property
+    def address_space(self) -> AddressSpace:
+        """Return the address space of the memory: a label.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(2), row_major[2]()).address_space
+        <AddressSpace.GENERIC: 0>
+        """
+        return self._store.address_space if isinstance(self._store, LabelledStore) else AddressSpace.GENERIC
+
+    @property
+    def linear_idx_type(self) -> ScalarFormat:
+        """Return the integer format that a kernel uses for offsets: a label, ours are exact.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(2), row_major[2]()).linear_idx_type.name
+        'int32'
+        """
+        if self._index_type is not None:
+            return self._index_type
+        if self.all_dims_known and self._store.size < 2**31:
+            return int32
+        return int32 if self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT) else int64
+
+    @property
+    def ptr(self) -> Pointer:
+        """Return a pointer to the first scalar.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).ptr.offset
+        0
+        """
+        return Pointer(self._store, self._offset)
+
+    def ptr_at_offset(self, *index: Any) -> Pointer:
+        """Return a pointer to the first scalar of the element at `index`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).ptr_at_offset(1, 3).offset
+        11
+        """
+        entries = tuple(index[0]) if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
+        return Pointer(self._store, element_place(self, entries))
+
+    def prefetch(self, *index: Any) -> None:
+        """Check `index`; a host needs no hint.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).prefetch(5, 7)
+        """
+        self.ptr_at_offset(*index)
+
+    @brackets
+    def address_space_cast(self, parameters: tuple[Any, ...]) -> TileTensor:
+        """Return the same view labelled with another address space.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).address_space_cast[AddressSpace.SHARED]().address_space
+        <AddressSpace.SHARED: 3>
+        """
+        (space,) = parameters
+        view = self._view(self._pair, self._offset, _label_store(self._store, AddressSpace(space)))
+        view._index_type = self.linear_idx_type
+        return view
+
+    def as_immut(self: Kind) -> Kind:
+        """Return the same view, read-only.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).as_immut().mut
+        False
+        """
+        view = self.as_readonly()
+        view._index_type = self._index_type
+        return view
+
+    as_imm = as_immut
+
+    def as_any_origin(self: Kind) -> Kind:
+        """Return the same view; in Python every view keeps its storage alive.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).as_any_origin().layout
+        Layout((2, 2), (2, 1))
+        """
+        view = self._view(self._pair, self._offset)
+        view._index_type = self._index_type
+        return view
+
+    as_unsafe_any_origin = as_any_origin
+    __copy__ = as_any_origin
+
+    def to_layout_tensor(self) -> LayoutTensor:
+        """Return the same view as a `LayoutTensor`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
+        'LayoutTensor'
+        """
+        return as_kind(self, LayoutTensor)
+
+    def to_device_buffer(self, context: DeviceContext) -> DeviceBuffer:
+        """Return a device buffer of `context` with all scalars of the view, which must be in order without gaps.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> len(TileTensor(bytearray(4), row_major[2, 2]()).to_device_buffer(DeviceContext()))
+        4
+        """
+        require_row_major(self, "to_device_buffer")
+        count = self.size * self.element_size
+        if isinstance(self._store.origin, DeviceBuffer) and self._offset == 0 and count == self._store.size:
+            return self._store.origin
+        buffer: DeviceBuffer = context.enqueue_create_buffer[self.dtype](count)
+        context.enqueue_copy(buffer, self._store.section(self._offset, count))
+        return buffer
+
+    def as_span(self) -> Any:
+        """Return the scalars of a view in row-major order as a flat array that shares its memory.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(list(range(6)), row_major[2, 3]()).as_span().tolist()
+        [0, 1, 2, 3, 4, 5]
+        """
+        require_row_major(self, "as_span")
+        return self.to_numpy(copy=None).reshape(-1)
+
+    # Elements.
+
+    def load_linear(self, *index: Any) -> Any:
+        """Return the element at `index` of a flat layout: the same as `load`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> int(TileTensor([0, 1, 2, 3], row_major[2, 2]()).load_linear(1, 0))
+        2
+        """
+        return self.load(*index)
+
+    def store_linear(self, *index_and_value: Any) -> None:
+        """Write the element at an index of a flat layout: the same as `store`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([0, 1, 2, 3], row_major[2, 2]()).store_linear((1, 0), 9)
+        """
+        self.store(*index_and_value)
+
+    @brackets
+    def raw_load(self, parameters: tuple[Any, ...], offset: int) -> Any:
+        """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
+
+        >>> from tilewright.mojo.layout import col_major
+        >>> TileTensor(list(range(8)), col_major[2, 4]()).raw_load[2](5).tolist()
+        [5, 6]
+        """
+        place, count = self._raw_range(parameters[0] if parameters else 1, offset)
+        values = self._store.host[place : place + count].copy()
+        return values if parameters else values[0]
+
+    @brackets
+    def raw_store(self, parameters: tuple[Any, ...], offset: int, value: Any) -> None:
+        """Write scalars from `offset` after the first one of the view on, whatever the layout.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> t = TileTensor([0] * 4, row_major[2, 2]())
+        >>> t.raw_store[2](1, [5, 6])
+        >>> t.to_numpy().tolist()
+        [[0, 5], [6, 0]]
+        """
+        require_writable(self)
+        scalars = np.asarray(value).reshape(-1)
+        place, count = self._raw_range(parameters[0] if parameters else scalars.size, offset)
+        if scalars.size != count:
+            raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
+        self._store.host[place : place + count] = scalars
+
+    def _raw_range(self, width: Any, offset: Any) -> tuple[int, int]:
+        """Return (place, width) of scalars in storage, after checking them."""
+        place, count = self.offset + as_integer(offset, "an offset"), as_integer(width, "a width")
+        if count < 1 or place < 0 or place + count > self._store.size:
+            raise CoordinateError(f"scalars {place} to {place + count - 1} exceed the storage of {self._store.size}")
+        return place, count
+
+    # Views.
+
+    @property
+    def tile(self: Kind) -> TileBrackets[Kind]:
+        """Return a tile: `t.tile[shape](*coords)`; `modes="leaf"` tiles nested layouts as Mojo 26.7 does.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).tile[2, 4](1, 0).offset
+        16
+        """
+        return _TileBrackets(self)
+
+    @property
+    def vectorize(self: Kind) -> VectorizeBrackets[Kind]:
+        """Return blocks of elements as single elements: `t.vectorize[1, 4]()`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().shape
+        (6, 2)
+        """
+        return _VectorizeBrackets(self)
+
+    @property
+    def split(self: Kind) -> SplitBrackets[Kind]:
+        """Return equal parts, `t.split[count, axis]()`, or one part, `t.split[axis, alignment](count, k)`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> [part.shape for part in TileTensor(bytearray(48), row_major[6, 8]()).split[2]()]
+        [(3, 8), (3, 8)]
+        """
+        return _SplitBrackets(self)
+
+    # Arithmetic in place.
+
+    def fill(self: Kind, value: Any, use_runtime_layout: bool | None = None) -> Kind:
+        """Set every valid scalar to `value`; return the tensor. `use_runtime_layout` has no effect.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([0] * 4, row_major[2, 2]()).fill(7).to_numpy().tolist()
+        [[7, 7], [7, 7]]
+        """
+        return super().fill(value)
+
+    @brackets
+    def exp(self, parameters: tuple[Any, ...]) -> Any:
+        """Replace every element x by exp(scale * x): `t.exp[scale]()`, scale 1 without brackets; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([0.0, 0.0], row_major[2]()).exp[2.0]().to_numpy().tolist()
+        [1.0, 1.0]
+        """
+        values = self.to_numpy(copy=None)
+        scale = parameters[0] if parameters else 1
+        return self._assign(np.exp(values * values.dtype.type(scale)))
+
+    def min(self, other: Any) -> Any:
+        """Replace every element by the smaller of itself and `other`; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([1, 5], row_major[2]()).min(3).to_numpy().tolist()
+        [1, 3]
+        """
+        return _apply_in_place(np.minimum, self, other)
+
+    def max(self, other: Any) -> Any:
+        """Replace every element by the larger of itself and `other`; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([1, 5], row_major[2]()).max(3).to_numpy().tolist()
+        [3, 5]
+        """
+        return _apply_in_place(np.maximum, self, other)
+
+    def abs(self) -> Any:
+        """Replace every element by its absolute value; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([-1, 5], row_major[2]()).abs().to_numpy().tolist()
+        [1, 5]
+        """
+        return _apply_in_place(np.absolute, self)
+
+    def recip(self) -> Any:
+        """Replace every element by its reciprocal; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([2.0, 4.0], row_major[2]()).recip().to_numpy().tolist()
+        [0.5, 0.25]
+        """
+        values = self.to_numpy(copy=None)
+        return self._assign(values.dtype.type(1) / values)
+
+    # Text and types.
+
+    def write_to(self, writer: Any) -> None:
+        """Write the text of the tensor to anything with a `write` method.
+
+        >>> import sys
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([1, 2], row_major[2]()).write_to(sys.stdout)
+        [1, 2]
+        """
+        writer.write(str(self))
+
+    def __format__(self, style: str) -> str:
+        if style not in _STYLES:
+            raise LayoutError(f"expected print style 'mojo', 'grid', 'pretty' or none, got {style!r}")
+        return _STYLES[style](self)
+
+    get_type_name: Any = _TypeName()
+
+    @property
+    def ElementType(self) -> type:  # noqa: N802  (Mojo's name)
+        """Return the NumPy type of an element: a scalar, or an array for vectors.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).ElementType.__name__
+        'uint8'
+        """
+        return np.ndarray if self.element_size > 1 else self.dtype.dtype.type
+
+    # Names of types in Mojo; here they are all the class, for annotations.
+    ViewType: ClassVar[Any]
+    AddressSpaceCastType: ClassVar[Any]
+    OriginCastType: ClassVar[Any]
+    GenericType: ClassVar[Any]
+    device_type: ClassVar[Any]
+    DynamicType: ClassVar[Any]
+    CoalescedType: ClassVar[Any]
+    ReshapedType: ClassVar[Any]
+    VectorizedType: ClassVar[Any]
+    SIMDVectorizedType: ClassVar[Any]
+
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls
+
+
+for _name in [name for name in TileTensor.__annotations__ if name.endswith(("Type", "device_type"))]:
+    setattr(TileTensor, _name, TileTensor)
+for _name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial"):
+    setattr(TileTensor, _name, True)
+
+
+class LayoutTensor(TileTensor):
+    """A tile tensor that can also be composed with a layout; its tiles at ragged edges are masked.
+
+    >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
+    >>> t = TileTensor(list(range(12)), row_major[3, 4]()).to_layout_tensor()
+    >>> t.masked, t.tile[2, 2](1, 0).masked
+    (False, True)
+    """
+
+    __slots__ = ()
+
+    @property
+    def masked(self) -> bool:
+        """Return whether part of the full shape is masked off.
+
+        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
+        >>> TileTensor(bytearray(12), row_major[3, 4]()).to_layout_tensor().masked
+        False
+        """
+        return self.is_ragged
+
+    @property
+    def runtime_layout(self) -> Any:
+        """Return the layout: run-time values are part of it.
+
+        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
+        >>> TileTensor(bytearray(12), row_major[3, 4]()).to_layout_tensor().runtime_layout
+        Layout((3, 4), (4, 1))
+        """
+        return self.layout
+
+    def compose(self, layout: Any) -> LayoutTensor:
+        """Return the elements that `layout` selects: element i of the result is element layout(i) of this tensor.
+
+        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
+        >>> t = TileTensor(list(range(12)), row_major[3, 4]()).to_layout_tensor()
+        >>> t.compose(col_major[2, 2]()).to_numpy().tolist()
+        [[0, 8], [4, 1]]
+        """
+        if self.element_size != 1:
+            raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
+        return self._view(pair_layout(compose(self.layout, layout)), self._offset)
+
+    composition = compose
+
+    def copy_from_masked(self, source: TileTensor, fill: Any = 0) -> LayoutTensor:
+        """Copy the valid elements of `source` into this tensor and `fill` into the rest; return the tensor.
+
+        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
+        >>> edge = TileTensor(list(range(12)), row_major[3, 4]()).tile[2, 2](1, 0)
+        >>> TileTensor([9] * 4, row_major[2, 2]()).to_layout_tensor().copy_from_masked(edge).to_numpy().tolist()
+        [[8, 9], [0, 0]]
+        """
+        self.copy_from(source, fill=fill)
+        return self
+
+    def to_tile_tensor(self) -> TileTensor:
+        """Return the same view as a `TileTensor`.
+
+        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
+        >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor().to_tile_tensor()).__name__
+        'TileTensor'
+        """
+        return as_kind(self, TileTensor)
+
+
+def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
+    """Return the same view as another class of tensor.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), LayoutTensor)).__name__
+    'LayoutTensor'
+    """
+    view = object.__new__(kind)
+    view._store, view._pair, view._offset = tensor._store, tensor._pair, tensor._offset
+    view._index_type = tensor._index_type
+    return view
+
+
+def _apply_in_place(ufunc: Any, tensor: TileTensor, *operands: Any) -> Any:
+    """Return the tensor after a NumPy function of it was written over it."""
+    return ufunc(tensor, *operands, out=(tensor,))
+
+
+def _label_store(store: Store, space: AddressSpace) -> LabelledStore:
+    """Return a store of the same memory with an address space."""
+    return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space))
+
+
+def _index_format(dtype: Any) -> ScalarFormat:
+    """Return the format of a dtype; raise unless it is an integer format."""
+    element = format_of(dtype)
+    if not isinstance(element, ScalarFormat) or element.kind not in ("int", "uint"):
+        raise LayoutError(f"linear_idx_type must be an integer format, got {element.name}")
+    return element
+
+
+def format_rows(tensor: TileTensor) -> str:
+    """Return what Mojo 26.7 prints: two plain modes as rows, everything else flat with the first index fastest.
+
+    >>> from tilewright.mojo.layout import col_major, row_major
+    >>> format_rows(TileTensor(list(range(6)), col_major[2, 3]()))
+    '[[0, 2, 4], [1, 3, 5]]'
+    """
+    if tensor.size == 0:
+        return ""
+    texts = element_texts(tensor)
+    if texts.ndim == 2 and tensor.flat_rank == 2:
+        return join_texts([join_texts(row) for row in texts])
+    return join_texts(texts.reshape(-1, order="F"))
+
+
+def format_grid(tensor: TileTensor) -> str:
+    """Return what Mojo 26.2 prints: rows of numbers, each followed by a space; nothing for other ranks than 2.
+
+    >>> from tilewright.mojo.layout import col_major, row_major
+    >>> format_grid(TileTensor(list(range(6)), row_major[2, 3]()))
+    '0 1 2 \\n3 4 5 '
+    """
+    if tensor.size == 0 or len(tensor._extents) != 2 or tensor.flat_rank != 2:
+        return ""
+    return "\n".join("".join(f"{text} " for text in row) for row in element_texts(tensor))
+
+
+_STYLES: dict[str, Callable[[Any], str]] = {
+    "": format_tensor,
+    "mojo": format_rows,
+    "grid": format_grid,
+    "pretty": format_matrices,
+}
+
+
+def _stack_allocation(_: Any, parameters: tuple[Any, ...], layout: Any) -> TileTensor:
+    element = format_of(parameters[0])
     if not isinstance(element, ScalarFormat):
-        raise FormatError(f"a tensor holds scalars, not {element.name}")
-    space = fixed[1] if len(fixed) > 1 else AddressSpace.GENERIC
+        raise FormatError(f"stack_allocation needs a scalar format, got {element.name}")
+    space = parameters[1] if len(parameters) > 1 else AddressSpace.GENERIC
     return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)
 
 
 class _StackAllocation(Bracketed[TileTensor]):
-    """`stack_allocation[dtype](layout)`: a tensor over memory of its own, as much as the layout reaches.
+    """`stack_allocation[dtype](layout)`: a tensor over new memory, as much as the layout needs.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> stack_allocation["float32"](row_major[4, 4]()).fill(0).shape
@@ -36,7 +781,7 @@ class _StackAllocation(Bracketed[TileTensor]):
     """
 
 
-stack_allocation = _StackAllocation(_stack_allocation, None)
+stack_allocation = _StackAllocation(_stack_allocation)
 
 
 def lt_to_tt(tensor: LayoutTensor) -> TileTensor:
@@ -49,8 +794,26 @@ def lt_to_tt(tensor: LayoutTensor) -> TileTensor:
     return tensor.to_tile_tensor()
 
 
+def flatten_leading(tensor: TileTensor) -> TileTensor:
+    """Return a tensor of rank 3 with its first two modes merged, where their strides allow it.
+
+    >>> from tilewright.mojo.layout.tile_layout import row_major
+    >>> flatten_leading(TileTensor(bytearray(24), row_major[2, 3, 4]())).layout
+    Layout((Idx(6), 4), (4, 1))
+    """
+    layout = tensor.layout
+    if not isinstance(layout, CoreLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
+        raise LayoutError(f"flatten_leading needs three plain modes of scalars, got {layout}")
+    (a, b, c), (d, e, f) = layout.shape, layout.stride
+    if tensor.is_ragged or (a > 1 and d != b * e):
+        raise LayoutError(f"cannot merge the first two modes of {layout}: stride {d} is not {b} * {e}")
+    return tensor._view(pair_layout(make_layout((RuntimeInt(a * b), c), (e, f))), tensor._offset)
+
+
 class TileTensorIter:
-    """Views of one layout that step through a tensor's memory: at `offset + k * stride`, up to bound, or around it.
+    """Views of one layout that step through the memory of a tensor: at `offset + k * stride`, up to `bound`.
+
+    A `circular` iterator wraps around at `bound`.
 
     `it[]` of Mojo is `it.get()`; `it.next(k)` looks ahead and `it += k` moves on.
 
@@ -70,9 +833,10 @@ class TileTensorIter:
         self.offset = offset
         self.circular = circular
         if bound < 1:
-            raise LayoutError(f"an iterator needs a bound of at least 1, got {bound}")
+            raise LayoutError(f"the bound of an iterator must be at least 1, got {bound}")
 
-    def _at(self, k: int) -> int:
+    def _place(self, k: int) -> int:
+        """Return where the view k steps ahead starts."""
         place = self.offset + k * self.stride
         if self.circular:
             return place % self.bound
@@ -96,9 +860,9 @@ class TileTensorIter:
         >>> TileTensorIter(stack_allocation["int8"](row_major[8]()), row_major[2](), 8).next(3).offset
         6
         """
-        found = self._tensor._view(paired(self._layout), self._tensor.offset + self._at(k))
-        found._check_inside()
-        return found
+        view = self._tensor._view(pair_layout(self._layout), self._tensor.offset + self._place(k))
+        view._check_bounds()
+        return view
 
     def __iadd__(self, k: int) -> TileTensorIter:
         place = self.offset + k * self.stride

@@ -10,7 +10,7 @@ import numpy as np
 from ...analysis import contiguous_runs, padding_share
 from ...errors import LayoutError
 from ...layout import InverseLayout, Layout, LayoutLike, is_injective
-from ...layout.base import require_layout
+from ...layout.layout_like import require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene

@@ -41,7 +41,7 @@ def tensor_scene(
     panels = layout_panels(sheet, (values,), color, label, memory, _scalar_offsets(tensor), padding=False)
     vectors = f" of {tensor.element_size} scalars" if tensor.element_size > 1 else ""
     facts = [
-        Fact("elements", f"{tensor.numel()} of {tensor.dtype.name}{vectors}"),
+        Fact("elements", f"{tensor.size} of {tensor.dtype.name}{vectors}"),
         Fact("first scalar", f"{tensor.offset} in storage"),
         *[fact for fact in layout_facts(tensor.layout) if fact.name not in ("elements", "injective")],
     ]

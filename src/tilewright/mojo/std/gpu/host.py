@@ -1,6 +1,161 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.gpu.host`."""
+"""Mojo's module `std.gpu.host`: buffers that a host program allocates for itself and for a device.
 
-from ....tensor import DeviceBuffer, DeviceContext, HostBuffer
+Only enqueued copies can access the memory of a device. The device is a real one, through OpenCL or CUDA, or by default
+memory of the host with the same rules, so that the same program runs anywhere.
+"""
 
-__all__ = ["DeviceBuffer", "DeviceContext", "HostBuffer"]
+from __future__ import annotations
+
+from typing import Any
+
+from ....copying import copy as copy_elements
+from ....copying.device_array import DeviceArray
+from ....copying.engine import DEVICE_ENGINES, load_engine
+from ....copying.host_memory import aligned_empty
+from ....errors import CoordinateError, LayoutError, TransferError
+from ....formats import ScalarFormat, format_of
+from ....layout.validation import as_integer
+from ....tensor.store import DeviceMemory
+from ...brackets import brackets
+
+
+class DeviceBuffer:
+    """Memory of a device, made by `DeviceContext.enqueue_create_buffer`.
+
+    >>> len(DeviceContext().enqueue_create_buffer["float32"](16))
+    16
+    """
+
+    def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
+        self.context = context
+        home = context.home
+        array = aligned_empty(size, element.dtype) if home is None else home.empty((size,), element)
+        self.device_memory = DeviceMemory(element, array)
+
+    def __len__(self) -> int:
+        return self.device_memory.size
+
+    def __getitem__(self, k: Any) -> Any:
+        raise self.device_memory.access_error()
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        raise self.device_memory.access_error()
+
+    def __repr__(self) -> str:
+        return f"<DeviceBuffer of {len(self)} x {self.device_memory.format.name}>"
+
+
+class HostBuffer:
+    """Memory of the host, made by `DeviceContext.enqueue_create_host_buffer`; indexed like a list.
+
+    >>> buffer = DeviceContext().enqueue_create_host_buffer["int32"](4)
+    >>> buffer[3] = 7
+    >>> int(buffer[3]), len(buffer)
+    (7, 4)
+    """
+
+    def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
+        self.context = context
+        self.array = aligned_empty(size, element.dtype)
+        self.array[...] = 0
+
+    def __len__(self) -> int:
+        return int(self.array.size)
+
+    def _check_index(self, k: Any) -> int:
+        index = as_integer(k, "an index")
+        if not 0 <= index < len(self):
+            raise CoordinateError(f"index {index} is outside a buffer of {len(self)} scalars")
+        return index
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.array[self._check_index(k)]
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        self.array[self._check_index(k)] = value
+
+    def __repr__(self) -> str:
+        return f"<HostBuffer of {len(self)} x {format_of(self.array.dtype).name}>"
+
+
+def _buffer_constructor(kind: Any) -> Any:
+    """Return the method that creates buffers of a kind."""
+
+    def create(context: DeviceContext, parameters: tuple[Any, ...], *size: Any) -> Any:
+        """Return a new buffer: `ctx.enqueue_create_buffer[dtype](size)`.
+
+        >>> DeviceContext().enqueue_create_host_buffer["int8"](2)
+        <HostBuffer of 2 x int8>
+        """
+        if len(parameters) != 1 or len(size) != 1:
+            raise TypeError("expected ctx.enqueue_create_buffer[dtype](size)")
+        element = format_of(parameters[0])
+        count = as_integer(size[0], "the size of a buffer")
+        if not isinstance(element, ScalarFormat) or count < 0:
+            raise LayoutError(f"a buffer needs a scalar format and a nonnegative size, got {count} x {element.name}")
+        return kind(context, element, count)
+
+    return create
+
+
+class DeviceContext:
+    """A device with memory of its own and a queue of copies: "host", or a real one, "opencl" or "cuda".
+
+    On a host the device is memory that only copies can access. Buffers of real devices can be passed to any copy,
+    such as `tilize` and `copy`.
+
+    >>> ctx = DeviceContext()
+    >>> host, device = ctx.enqueue_create_host_buffer["int32"](2), ctx.enqueue_create_buffer["int32"](2)
+    >>> host[0] = 5
+    >>> ctx.enqueue_copy(device, host)
+    >>> back = ctx.enqueue_create_host_buffer["int32"](2)
+    >>> ctx.enqueue_copy(back, device)
+    >>> ctx.synchronize()
+    >>> int(back[0])
+    5
+    """
+
+    def __init__(self, device: str = "host") -> None:
+        if device not in ("host", *DEVICE_ENGINES):
+            raise TransferError(f"unknown device {device!r}; expected one of host, {', '.join(DEVICE_ENGINES)}")
+        self.home = None if device == "host" else load_engine(device).default_backend()
+
+    enqueue_create_buffer = brackets(_buffer_constructor(DeviceBuffer))
+    enqueue_create_host_buffer = brackets(_buffer_constructor(HostBuffer))
+
+    def enqueue_copy(self, target: Any, source: Any) -> None:
+        """Copy `source` to `target`, of the same size and format, after everything that was enqueued before.
+
+        >>> import numpy as np
+        >>> DeviceContext().enqueue_copy(np.zeros(2), np.ones(2))
+        """
+        into, origin = (_memory(buffer) for buffer in (target, source))
+        if into.size != origin.size or into.dtype != origin.dtype:
+            raise LayoutError(
+                f"sizes and formats must be equal, got {origin.size} x {origin.dtype} and {into.size} x {into.dtype}"
+            )
+        if isinstance(into, DeviceArray) and isinstance(origin, DeviceArray):
+            copy_elements(origin, into)
+        elif isinstance(into, DeviceArray):
+            into.backend.upload(origin, into)
+        elif isinstance(origin, DeviceArray):
+            origin.backend.download(origin, into)
+        else:
+            into[...] = origin
+
+    def synchronize(self) -> None:
+        """Wait until everything that was enqueued is done.
+
+        >>> DeviceContext().synchronize()
+        """
+        if self.home is not None:
+            self.home.synchronize()
+
+
+def _memory(buffer: Any) -> Any:
+    """Return the array of a buffer, on the host or on a device."""
+    device = getattr(buffer, "device_memory", None)
+    if device is not None:
+        return device.array
+    return getattr(buffer, "array", buffer)

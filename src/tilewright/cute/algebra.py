@@ -1,0 +1,513 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuTe's algebra: results have no padding, and what CuTe refuses raises a LayoutError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tilewright.layout as core
+
+from ..errors import LayoutError
+from ..layout import ComposedLayout, LayoutLike, Swizzle
+from ..layout import Layout as CoreLayout
+from ..layout.construction import as_function, split_modes
+from ..layout.division import regroup_pairs, zip_groups
+from ..layout.layout import add_axes, require_strided
+from ..layout.layout import make_layout as make_trusted
+from ..layout.layout_like import require_layout
+from ..layout.modes import check_profile, check_unflatten
+from ..layout.tables import chunks
+from ..layout.tuples import as_tree, ceil_div, leaves, nest_like, prefix_product
+from ..layout.validation import as_integer, check_mode
+from .layout import Layout, from_core, is_static, slice_modes
+from .tuples import crd2idx
+
+
+def _as_cute(result: Any, *operands: Any) -> Any:
+    """Return a result of the core; its integers are static if those of all operands are.
+
+    It is padded only if an operand is: CuTe's own layouts never are.
+    """
+    if isinstance(result, ComposedLayout):
+        return ComposedLayout(result.outer, _as_cute(result.inner, *operands))
+    if not isinstance(result, CoreLayout):
+        return result
+    padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
+    return from_core(result, all(map(_is_static_operand, operands)), padded)
+
+
+def _is_static_operand(operand: Any) -> bool:
+    if isinstance(operand, (tuple, list)):
+        return all(map(_is_static_operand, operand))
+    if isinstance(operand, ComposedLayout):
+        return _is_static_operand(operand.inner)
+    return (
+        operand is None
+        or isinstance(operand, Swizzle)
+        or (bool(leaves(getattr(operand, "shape", operand))) and is_static(operand))
+    )
+
+
+def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
+    """Return the flattest layout that is the same function of the index; with a tuple as `profile`, mode by mode.
+
+    >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
+    12:1
+    """
+    return _as_cute(core.coalesce(layout, profile), layout)
+
+
+def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe's name)
+    """Return the layout without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
+
+    >>> print(filter(Layout((4, 2, 8), (1, 0, 4))))
+    32:1
+    """
+    require_strided(layout, "filter")
+    if isinstance(profile, (tuple, list)):
+        check_profile(layout, profile)
+        modes = split_modes(layout)
+        filtered = [filter(mode, part) for mode, part in zip(modes, profile, strict=False)]
+        return Layout(*filtered, *modes[len(profile) :])
+    if layout.guards:
+        raise LayoutError(
+            f"filter of {layout}: it is padded, and padding may depend on any mode; filter before padding"
+        )
+    modes_left = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0]
+    shape, stride = tuple([n for n, _ in modes_left]), tuple([d for _, d in modes_left])
+    filtered_layout = make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)
+    return _as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
+
+
+def composition(a: Any, b: Any) -> Any:
+    """Return the layout R with R(i) == a(b(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
+
+    >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
+    ((2,2),3):((24,2),8) 3:44
+    """
+    return _as_cute(core.compose(a, b, strided=True), a, b)
+
+
+def complement(layout: Any, bound: Any = None) -> Layout:
+    """Return the layout of the offsets that `layout` leaves free, up to `bound` (its cosize by default).
+
+    >>> print(complement(Layout(4, 2), 24))
+    (2,3):(1,8)
+    """
+    result: Layout = _as_cute(core.complement(layout, bound), layout, bound)
+    return result
+
+
+def left_inverse(layout: Any) -> Any:
+    """Return a layout L with L(layout(i)) == i.
+
+    >>> print(left_inverse(Layout((4, 8), (1, 5))))
+    (5,8):(1,4)
+    """
+    return _as_cute(core.left_inverse(layout), layout)
+
+
+def right_inverse(layout: Any) -> Any:
+    """Return the largest layout R with layout(R(i)) == i.
+
+    >>> print(right_inverse(Layout((8, 4), (4, 1))))
+    (4,8):(8,1)
+    """
+    return _as_cute(core.right_inverse(layout), layout)
+
+
+def logical_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
+
+    >>> print(logical_divide(Layout(24), 8))
+    (8,3):(1,8)
+    """
+    return _as_cute(core.logical_divide(layout, tiler, strided=True), layout, tiler)
+
+
+def zipped_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
+
+    >>> print(zipped_divide(Layout((8, 8)), (2, 4)))
+    ((2,4),(4,2)):((1,8),(2,32))
+    """
+    return _as_cute(core.zipped_divide(layout, tiler, strided=True), layout, tiler)
+
+
+def tiled_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
+
+    >>> print(tiled_divide(Layout((8, 8)), (2, 4)))
+    ((2,4),4,2):((1,8),2,32)
+    """
+    return _as_cute(core.tiled_divide(layout, tiler, strided=True), layout, tiler)
+
+
+def flat_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
+
+    >>> print(flat_divide(Layout((8, 8)), (2, 4)))
+    (2,4,4,2):(1,8,2,32)
+    """
+    return _as_cute(core.flat_divide(layout, tiler, strided=True), layout, tiler)
+
+
+def logical_product(block: Any, tiler: Any) -> Any:
+    """Return (block, copies): `block` repeated at the positions of `tiler`.
+
+    >>> print(logical_product(Layout(4), 3))
+    (4,3):(1,4)
+    """
+    return _as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
+
+
+def zipped_product(block: Any, tiler: Any) -> Any:
+    """Return (all block modes, all copy modes).
+
+    >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
+    ((2,2),(3,4)):((1,2),(4,12))
+    """
+    return _as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
+
+
+def tiled_product(block: Any, tiler: Any) -> Any:
+    """Return (all block modes, copies, copies, ...).
+
+    >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
+    ((2,2),3,4):((1,2),4,12)
+    """
+    return _as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
+
+
+def flat_product(block: Any, tiler: Any) -> Any:
+    """Return (block, block, ..., copies, copies, ...).
+
+    >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
+    (2,2,3,4):(1,2,4,12)
+    """
+    return _as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
+
+
+def blocked_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated as a grid of whole blocks: ((block, copies), ...).
+
+    >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
+    ((2,2),(2,2)):((1,4),(2,8))
+    """
+    return _as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
+
+
+def raked_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated with its elements spread out: ((copies, block), ...).
+
+    >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
+    ((2,2),(2,2)):((4,1),(8,2))
+    """
+    return _as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
+
+
+def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
+    """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
+
+    >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
+    ((2,2),(2,3)):((1,12),(2,4))
+    """
+    return _as_cute(core.tile_to_shape(block, shape, order), block, shape)
+
+
+def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+    """Return `splitter(mode, tiler)` applied down the tiler, its pairs gathered into (first modes, second modes).
+
+    >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
+    ((2,4),(2,2)):((1,4),(2,16))
+    """
+    require_layout(layout, "hier_unzip")
+    return _as_cute(regroup_pairs(_split_modes(splitter, layout, tiler), tiler, zip_groups), layout, tiler)
+
+
+def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+    """Return the layout with every mode that has a tiler split in two."""
+    if tiler is None:
+        return layout
+    if not isinstance(tiler, (tuple, list)):
+        return splitter(layout, tiler)
+    if len(tiler) > layout.rank:
+        raise LayoutError(f"tiler {tuple(tiler)} has more modes than {layout}, which has {layout.rank}")
+    modes = split_modes(layout)
+    split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
+    return Layout(*split, *modes[len(split) :])
+
+
+def append(layout: CoreLayout, *modes: CoreLayout) -> Any:
+    """Return `layout` with further `modes` at the end.
+
+    >>> print(append(Layout((3, 4)), Layout(5, 12)))
+    (3,4,5):(1,3,12)
+    """
+    return Layout(*split_modes(layout), *modes)
+
+
+def prepend(layout: CoreLayout, *modes: CoreLayout) -> Any:
+    """Return `layout` with further `modes` at the front.
+
+    >>> print(prepend(Layout(3), Layout(4, 3)))
+    (4,3):(3,1)
+    """
+    return Layout(*modes, *split_modes(layout))
+
+
+def replace(layout: CoreLayout, k: int, mode: CoreLayout) -> Any:
+    """Return `layout` with mode `k` replaced by `mode`.
+
+    >>> print(replace(Layout((3, 4)), 1, Layout((2, 2), (3, 6))))
+    (3,(2,2)):(1,(3,6))
+    """
+    modes = split_modes(layout)
+    modes[check_mode(k, len(modes), layout)] = mode
+    return Layout(*modes)
+
+
+def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
+    """Return `layout` with the modes from `start` up to but not including `end` nested into one.
+
+    >>> print(group_modes(Layout((2, 3, 5, 7)), 1, 3))
+    (2,(3,5),7):(1,(2,6),30)
+    """
+    return _as_cute(core.group(layout, start, end), layout)
+
+
+def flatten(value: Any) -> Any:
+    """Return a layout, or a tuple, without nesting.
+
+    >>> print(flatten(Layout((4, (2, 3)))), flatten((4, (2, 3))))
+    (4,2,3):(1,4,8) (4, 2, 3)
+    """
+    if isinstance(value, LayoutLike):
+        return _as_cute(core.flatten(value), value)
+    return tuple(leaves(as_tree(value)))
+
+
+def unflatten(value: Any, profile: Any) -> Any:
+    """Return a flat layout, or a flat tuple, nested like `profile`: the inverse of `flatten`.
+
+    >>> print(unflatten(Layout((2, 3, 5)), (0, (0, 0))), unflatten((1, 2, 3), (0, (0, 0))))
+    (2,(3,5)):(1,(2,6)) (1, (2, 3))
+    """
+    form = getattr(profile, "shape", profile)
+    if isinstance(value, LayoutLike):
+        return _as_cute(core.unflatten(value, form), value)
+    values, form = as_tree(value), as_tree(form)
+    check_unflatten(values, form)
+    return nest_like(form, iter(leaves(values)))
+
+
+def sort(layout: CoreLayout) -> Any:
+    """Return `layout` flattened, with its modes in order of stride, smallest first.
+
+    >>> print(sort(Layout((2, 3, 4), (12, 1, 3))))
+    (3,4,2):(1,3,12)
+    """
+    require_strided(layout, "sort")
+    if layout.depth == 0:
+        return layout
+    extents, steps = layout.flat_modes()
+    order = sorted(range(len(steps)), key=lambda k: (_stride_rank(steps[k]), extents[k]))
+    return _as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
+
+
+def _stride_rank(step: Any) -> tuple[int, str]:
+    """Return the sort key of a stride: its amount, then its axis."""
+    return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
+
+
+def dice_modes(coord: Any, target: Any) -> Any:
+    """Return the modes of a layout, or the branches of a tuple, where `coord` has an integer: CuTe's `dice`.
+
+    >>> print(dice_modes((0, None), Layout((3, 4))), dice_modes((None, 1), (3, 4)))
+    (3):(1) (4,)
+    """
+    coord = as_tree(coord)
+    if isinstance(target, CoreLayout):
+        return _as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
+    return _dice(coord, as_tree(target))
+
+
+def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
+    if coord is None:
+        return ()
+    if not isinstance(coord, tuple):
+        return (tree,)
+    if not isinstance(tree, tuple) or len(coord) != len(tree):
+        raise LayoutError(f"dice: coordinate {coord} and {tree} differ in rank")
+    return tuple([branch for part, mode in zip(coord, tree, strict=True) for branch in _dice(part, mode)])
+
+
+def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
+    """Return (sublayout, offset): the modes where `coord` has None, and the offset of the integers in it.
+
+    >>> sublayout, offset = slice_and_offset((None, 3), Layout((4, 8)))
+    >>> print(sublayout, offset)
+    (4):(1) 12
+    """
+    if isinstance(layout, ComposedLayout):
+        inner, offset = slice_and_offset(coord, layout.inner)
+        return ComposedLayout(layout.outer, inner + offset), 0
+    strided: CoreLayout = require_strided(layout, "slice_and_offset")
+    nested = strided._nest_coordinate((as_tree(coord),))
+    sliced = make_trusted(slice_modes(nested, strided.shape), slice_modes(nested, strided.stride))
+    return from_core(sliced), crd2idx(nested, strided.shape, strided.stride) + strided.offset
+
+
+def nullspace(layout: CoreLayout) -> Any:
+    """Return the layout of all indices that broadcast modes map to offset 0: layout(N(i)) == layout(0).
+
+    >>> print(nullspace(Layout((2, 4, 3), (0, 1, 0))))
+    (2,3):(1,8)
+    """
+    require_strided(layout, "nullspace")
+    extents, steps = layout.flat_modes()
+    indices = leaves(prefix_product(tuple(extents)))
+    modes = [(n, index) for n, d, index in zip(extents, steps, indices, strict=True) if d == 0 and n != 1]
+    if len(modes) < 2:
+        return _as_cute(make_trusted(*modes[0]) if modes else make_trusted(1, 0), layout)
+    shape, stride = tuple([n for n, _ in modes]), tuple([index for _, index in modes])
+    return _as_cute(make_trusted(shape, stride), layout)
+
+
+def max_common_layout(a: Any, b: Any) -> Any:
+    """Return the longest layout R with a(R(i)) == i and b(R(i)) == i, which holds for every such run of elements.
+
+    These are the elements that both layouts keep contiguous and in the same order. A swizzle ends a run where it first
+    could move an element.
+
+    >>> print(
+    ...     max_common_layout(Layout(8), Layout((4, 2), (1, 4))), max_common_layout(Layout((4, 2), (2, 1)), Layout(8))
+    ... )
+    8:1 1:0
+    """
+    a, b = as_function(a), as_function(b)
+    if isinstance(a, Swizzle) or isinstance(b, Swizzle):
+        raise LayoutError(f"max_common_layout of {a} and {b}: a swizzle has no shape; compose it with a layout first")
+    if a.is_replicated or a.axes:
+        raise LayoutError(f"max_common_layout of {a}: its places are not plain integers; remove copies and axes first")
+    inverse = core.right_inverse(b)
+    count = _common_run_length(core.compose(a, inverse))
+    return _as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), a, b)
+
+
+def _common_run_length(layout: LayoutLike) -> int:
+    """Return the length of the runs of data, each from a multiple of it on, in which offsets grow with the index."""
+    if isinstance(layout, CoreLayout) and not layout.guards:
+        extents, steps = layout.canonical_modes()
+        return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
+    import numpy as np
+
+    run, before = 0, (0, True)
+    for index, places, valid in chunks(layout):
+        shift = np.concatenate([[before[0]], places - index])
+        is_data = np.concatenate([[before[1]], valid])
+        ends = (is_data[1:] != is_data[:-1]) | (valid & (shift[1:] != shift[:-1]))
+        run = int(np.gcd.reduce(index[ends], initial=run))
+        if ends[0] and index[0] == 0:
+            return 1
+        before = shift[-1], is_data[-1]
+    return run or layout.size
+
+
+def max_common_vector(a: Any, b: Any) -> int:
+    """Return how many elements both layouts keep contiguous and in the same order, from the first on.
+
+    >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 5)))
+    4
+    """
+    return int(max_common_layout(a, b).size)
+
+
+def upcast(layout: CoreLayout, factor: int) -> Layout:
+    """Return the layout over elements that are `factor` times wider: contiguous extents and all strides shrink.
+
+    >>> print(upcast(Layout((32, 32), (32, 1)), 16))
+    (32,2):(2,1)
+    """
+    factor = _check_factor(factor)
+    require_strided(layout, "upcast")
+    extents, steps = [], []
+    inside_one = 0  # how far the offsets of all modes together reach into a wide element
+    for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        size = abs(_require_int(d, layout))
+        if d == 0:
+            extents.append(n)
+            steps.append(0)
+        elif size % factor == 0:
+            extents.append(n)
+            steps.append(d // factor)
+        elif factor % size == 0:
+            inside = factor // size
+            if d < 0 and n > 1:
+                raise LayoutError(
+                    f"upcast of {layout} by {factor}: the negative stride {d} lies inside an element; reverse it"
+                )
+            inside_one += (min(n, inside) - 1) * size
+            extents.append(ceil_div(n, inside))
+            steps.append(1 if d > 0 else -1)
+        else:
+            raise LayoutError(f"upcast of {layout} by {factor}: neither stride {d} nor the factor divides the other")
+    if inside_one >= factor:
+        raise LayoutError(f"upcast of {layout} by {factor}: several modes together exceed a wide element")
+    offset = _require_int(layout.offset, layout)
+    if offset % factor:
+        raise LayoutError(f"upcast of {layout} by {factor}: the offset {offset} is not divisible by the factor")
+    return _rebuild(layout, extents, steps, offset // factor)
+
+
+def downcast(layout: CoreLayout, factor: int) -> Layout:
+    """Return the layout over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
+
+    >>> print(downcast(Layout((32, 2), (2, 1)), 16))
+    (32,32):(32,1)
+    """
+    factor = _check_factor(factor)
+    require_strided(layout, "downcast")
+    steps = [_require_int(step, layout) for step in leaves(layout.stride)]
+    pairs = [
+        (n * factor, d) if abs(d) == 1 else (n, d * factor) for n, d in zip(leaves(layout.shape), steps, strict=True)
+    ]
+    extents, strides = [n for n, _ in pairs], [d for _, d in pairs]
+    return _rebuild(layout, extents, strides, _require_int(layout.offset, layout) * factor)
+
+
+def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
+    """Return the layout of the same memory for elements of `new_bits` instead of `old_bits`.
+
+    >>> print(recast(Layout((4, 8), (8, 1)), 16, 32), recast(Layout((4, 8), (8, 1)), 16, 8))
+    (4,4):(4,1) (4,16):(16,1)
+    """
+    old, new = _check_factor(old_bits), _check_factor(new_bits)
+    if new % old == 0:
+        return upcast(layout, new // old)
+    if old % new == 0:
+        return downcast(layout, old // new)
+    raise LayoutError(f"recast from {old} to {new} bits: one width must be a multiple of the other (divisible)")
+
+
+def _check_factor(factor: object) -> int:
+    number = int(as_integer(factor, "an element width or factor"))
+    if number < 1:
+        raise LayoutError(f"an element width or factor must be at least 1, got {number}")
+    return number
+
+
+def _require_int(step: Any, layout: CoreLayout) -> int:
+    """Return a stride or offset if it is an integer."""
+    if not isinstance(step, int):
+        raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")
+    return step
+
+
+def _rebuild(layout: CoreLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
+    """Return a layout with the nesting of `layout` and these leaves."""
+    if layout.guards or layout.replicas:
+        raise LayoutError(f"{layout} is padded or replicated; recast it first, then pad or replicate")
+    shape = layout.shape
+    return from_core(make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset))

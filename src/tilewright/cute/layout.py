@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuTe's `Layout`, its static integers and basis strides, and the functions that make and inspect layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import LayoutError
+from ..layout import Layout as CoreLayout
+from ..layout import LayoutLike, Place, Swizzle
+from ..layout.axes import PLAIN, format_tree
+from ..layout.coordinate import is_slice
+from ..layout.layout import join_parts, require_strided
+from ..layout.layout import make_layout as make_trusted
+from ..layout.layout_like import require_layout
+from ..layout.tuples import (
+    as_tree,
+    as_tuple,
+    is_compatible,
+    is_congruent,
+    is_weakly_congruent,
+    leaves,
+    map_leaves,
+    nest_like,
+    prefix_product,
+    product,
+    tree_depth,
+)
+from ..layout.validation import TaggedInt, as_integer, validate_shape
+from .tuples import crd2idx
+
+
+class Int(TaggedInt):
+    """A static integer, CuTe's `Int<n>`: printed as `_n`. Arithmetic of static integers is static.
+
+    >>> print(Int(4), Int(4) * Int(2), Int(4) * 2)
+    _4 _8 8
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"_{int(self)}"
+
+    def __repr__(self) -> str:
+        return f"Int({int(self)})"
+
+    def __add__(self, other: Any) -> Any:
+        return _static_if(other, int.__add__(self, other))
+
+    def __sub__(self, other: Any) -> Any:
+        return _static_if(other, int.__sub__(self, other))
+
+    def __mul__(self, other: Any) -> Any:
+        return _static_if(other, int.__mul__(self, other))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _static_if(other, int.__floordiv__(self, other))
+
+    def __mod__(self, other: Any) -> Any:
+        return _static_if(other, int.__mod__(self, other))
+
+    def __neg__(self) -> Any:
+        return Int(int.__neg__(self))
+
+
+def _static_if(operand: object, result: Any) -> Any:
+    """Return the result of an operation with a static integer: static if the other operand is, too."""
+    return Int(result) if isinstance(operand, Int) and result is not NotImplemented else result
+
+
+def is_static(value: Any) -> bool:
+    """Return whether all integers of a shape, a coordinate or a layout are static.
+
+    >>> is_static((Int(4), Int(8))), is_static(Layout((Int(4), 8)))
+    (True, False)
+    """
+    trees = (value.shape, value.stride) if isinstance(value, CoreLayout) else (as_tree(value),)
+    return all(isinstance(leaf, Int) for tree in trees for leaf in leaves(tree))
+
+
+def E(*modes: int) -> Place:  # noqa: N802  (CuTe's name)
+    """Return the unit stride of a coordinate mode, CuTe's `E<0>`; of a nested mode, `E<0, 1>`.
+
+    >>> print(Layout((4, 8), (E(0), E(1))), Layout((4, 8), (E(0), E(1)))(2, 5))
+    (4,8):(1@0,1@1) (2, 5)
+    """
+    return Place({".".join(f"E{as_integer(mode, 'a mode')}" for mode in modes): 1})
+
+
+class Layout(CoreLayout):
+    """A layout of CuTe: `Layout(shape, stride)`, or `Layout(a, b, ...)` of layouts as modes.
+
+    It is a `tilewright.Layout` that prints as CuTe's, is evaluated past its end without a check, and slices with None
+    as CuTe does: the result has the selected modes, and no offset.
+
+    >>> A = Layout(((3, 2), ((2, 3), 2)), ((4, 1), ((2, 15), 100)))
+    >>> print(A(2, None), A(2, 5), A(100))
+    (((2,3),2)):(((2,15),100)) 40 235
+    """
+
+    __slots__ = ()
+
+    def __init__(self, shape: Any = (), stride: Any = None, *modes: Any) -> None:
+        if isinstance(shape, CoreLayout):
+            parts = [part for part in (shape, stride, *modes) if part is not None]
+            super().__init__(*join_parts(tuple(parts)))
+            return
+        if stride is None:
+            shape = validate_shape(shape)
+            stride = compact_col_major(shape)
+        super().__init__(shape, stride)
+
+    def __call__(self, *coord: Any) -> Any:
+        nested = self._nest_coordinate(coord)
+        if is_slice(nested):
+            return self._slice(nested)
+        place = self._as_public_place(crd2idx(nested, self._shape, self._stride) + self.offset)
+        return _place_to_tuple(place) if isinstance(place, Place) else place
+
+    def _slice(self, coord: Any) -> Layout:
+        return from_core(make_trusted(slice_modes(coord, self._shape), slice_modes(coord, self._stride)))
+
+    def _mode(self, path: tuple[int, ...]) -> Layout:
+        return from_core(super()._mode(path))
+
+    def _with(self, **changes: Any) -> Layout:
+        return from_core(super()._with(**changes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_core, (make_trusted(self._shape, self._stride, *self._extras),)
+
+    def __str__(self) -> str:
+        text = f"{_format(self._shape)}:{_format(self._stride)}"
+        return text + (f"+{_format(self.offset)}" if self.offset else "")
+
+
+def slice_modes(coord: Any, tree: Any) -> tuple[Any, ...]:
+    """Return the branches of a shape or stride where `coord` has None, without the nesting of sliced modes.
+
+    >>> slice_modes((None, (None, 1)), (4, (2, 3))), slice_modes((0, None), (4, (2, 3)))
+    ((4, 2), ((2, 3),))
+    """
+    if coord is None or coord == slice(None):
+        return (tree,)
+    if not isinstance(coord, tuple):
+        return ()
+    if not isinstance(tree, tuple) or len(coord) != len(tree):
+        raise LayoutError(f"slice: coordinate {coord} and {tree} differ in rank")
+    return tuple([branch for c, t in zip(coord, tree, strict=True) for branch in slice_modes(c, t)])
+
+
+def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = False) -> Layout:
+    """Return a core layout as CuTe's; `static` makes all its integers static, `keep_padding` keeps its padding.
+
+    >>> print(from_core(CoreLayout((4, 8)), static=True))
+    (_4,_8):(_1,_4)
+    """
+    shape, stride = layout.shape, layout.stride
+    if static:
+        shape, stride = map_leaves(Int, shape), map_leaves(_as_static_step, stride)
+    result: Layout = object.__new__(Layout)
+    guards = layout.guards if keep_padding else ()
+    result._shape, result._stride, result._extras = shape, stride, (layout.offset, layout.replicas, guards)
+    return result
+
+
+def _as_static_step(step: Any) -> Any:
+    return step if isinstance(step, Place) else Int(step)
+
+
+def _format(tree: Any) -> str:
+    """Return a shape or stride as CuTe prints it: `(_4,8)`, basis strides as `1@0`."""
+    if isinstance(tree, tuple):
+        return f"({','.join(map(_format, tree))})"
+    if not isinstance(tree, Place) or len(tree) != 1 or not _is_basis(tree):
+        return format_tree(tree)
+    ((name, amount),) = tree.items()
+    return f"{amount}{''.join(f'@{part[1:]}' for part in reversed(name.split('.')))}"
+
+
+def _is_basis(place: Place) -> bool:
+    """Return whether all axes of a place are those of `E`."""
+    return all(part[:1] == "E" and part[1:].isdigit() for name in place.axes for part in name.split("."))
+
+
+def _place_to_tuple(place: Place) -> Any:
+    """Return a point over basis strides as a coordinate; other places as they are."""
+    if not _is_basis(place):
+        return place
+    modes = sorted({int(name.split(".")[0][1:]) for name in place.axes})
+    coordinate = []
+    for k in range(modes[-1] + 1 if modes else 0):
+        nested = {n.partition(".")[2]: v for n, v in place.items() if n.split(".")[0] == f"E{k}"}
+        inner = {name: amount for name, amount in nested.items() if name}
+        coordinate.append(_place_to_tuple(Place(inner)) if inner else nested.get(PLAIN, 0))
+    return tuple(coordinate)
+
+
+def compact_col_major(shape: Any) -> Any:
+    """Return the strides of a compact column-major layout; they are static where the shape is.
+
+    >>> compact_col_major((4, (2, 3))), compact_col_major((Int(4), Int(8)))
+    ((1, (4, 8)), (Int(1), Int(4)))
+    """
+    static = any(isinstance(leaf, Int) for leaf in leaves(shape))
+    return prefix_product(shape, Int(1) if static else 1)
+
+
+def make_layout(*parts: Any) -> Any:
+    """Return the layout of a shape, of a shape and strides, or with several layouts as its modes.
+
+    >>> print(make_layout((4, 8)), make_layout((4, 8), (8, 1)), make_layout(Layout(4), Layout(8, 4)))
+    (4,8):(1,4) (4,8):(8,1) (4,8):(1,4)
+    """
+    if len(parts) == 1 and isinstance(parts[0], (list, tuple)) and any(isinstance(x, LayoutLike) for x in parts[0]):
+        parts = tuple(parts[0])
+    return Layout(*parts)
+
+
+def make_identity_layout(shape: Any) -> Layout:
+    """Return the layout that maps each coordinate of `shape` to itself.
+
+    >>> print(make_identity_layout((4, 8)), make_identity_layout((4, 8))(13))
+    (4,8):(1@0,1@1) (1, 3)
+    """
+
+    def basis(tree: Any, path: tuple[int, ...]) -> Any:
+        if isinstance(tree, tuple):
+            return tuple([basis(branch, (*path, k)) for k, branch in enumerate(tree)])
+        return E(*path)
+
+    form = validate_shape(shape)
+    return Layout(form, basis(form, ()) if isinstance(form, tuple) else E(0))
+
+
+def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
+    """Return a compact layout; a mode with a smaller number in `order` varies faster, whatever the numbers are.
+
+    `order` is nested like the shape, or less deep. Without it the layout is column-major.
+
+    >>> print(make_ordered_layout((4, 8), (1, 0)), make_ordered_layout((2, 3, 4, 5), (2, 67, 42, 50)))
+    (4,8):(8,1) (2,3,4,5):(1,40,2,8)
+    >>> print(make_ordered_layout((3, (4, 5)), (1, (2, 0))))
+    (3,(4,5)):(5,(15,1))
+    """
+    form = validate_shape(shape)
+    if order is None:
+        return Layout(form)
+    ranks = as_tree(order)
+    if not is_weakly_congruent(ranks, form):
+        raise LayoutError(f"make_ordered_layout: order {order} does not fit shape {form}; nest it like the shape")
+    pairs: list[tuple[int, Any]] = []
+    _collect_orders(form, ranks, pairs)
+
+    def strides(tree: Any, rank_tree: Any) -> Any:
+        if isinstance(rank_tree, tuple):
+            return tuple([strides(t, r) for t, r in zip(tree, rank_tree, strict=True)])
+        start = product(tuple([product(other) for rank, other in pairs if rank < rank_tree]))
+        return prefix_product(tree, start)
+
+    return Layout(form, strides(form, ranks))
+
+
+def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> None:
+    """Append (rank, mode) for every number of an order."""
+    if isinstance(ranks, tuple):
+        for mode_shape, rank_tree in zip(shape, ranks, strict=True):
+            _collect_orders(mode_shape, rank_tree, pairs)
+    else:
+        pairs.append((as_integer(ranks, "order"), shape))
+
+
+def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
+    """Return a compact layout with the shape of `layout` and modes in the order of its strides; broadcasts stay.
+
+    With another `shape`, return that shape under the strides of `layout`, leaf by leaf.
+
+    >>> print(make_layout_like(Layout((4, 8), (100, 1))), make_layout_like(Layout((4, 8), (0, 3))))
+    (4,8):(8,1) (4,8):(0,1)
+    >>> print(make_layout_like(Layout((8, 8)), (4, 2)))
+    (4,2):(1,8)
+    """
+    require_strided(layout, "make_layout_like")
+    if layout.replicas or layout.axes:
+        raise LayoutError(
+            f"make_layout_like of {layout}: copies and named axes have no compact form; remove them first"
+        )
+    steps, extents = layout.flat_modes()[1], layout.flat_modes()[0]
+    if shape is not None:
+        form = validate_shape(shape)
+        if len(leaves(form)) > len(steps):
+            raise LayoutError(f"make_layout_like: shape {form} has more flat modes than {layout}")
+        if layout.guards:
+            raise LayoutError(f"make_layout_like of {layout}: its padding does not fit {form}; pad the result instead")
+        return Layout(form, nest_like(form, iter(steps)))
+    strides: list[Any] = [0] * len(steps)
+    step = 1
+    for k in sorted(range(len(steps)), key=lambda k: (abs(steps[k]), k)):
+        if steps[k]:
+            strides[k] = step
+            step = step * extents[k]
+    return Layout(layout.shape, nest_like(layout.shape, iter(strides)))
+
+
+def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
+    """Return the swizzle that XORs the bits of `source_mask` into those of `target_mask`.
+
+    >>> make_swizzle(0b111000, 0b111)
+    Swizzle(3, 0, 3)
+    """
+    source, target = as_integer(source_mask, "a bit mask"), as_integer(target_mask, "a bit mask")
+    if source < 0 or target < 0 or source.bit_count() != target.bit_count():
+        raise LayoutError(
+            f"make_swizzle: masks {source:#b} and {target:#b} must be nonnegative and have the same number of bits"
+        )
+    if not source:
+        return Swizzle(0, 0, 0)
+    low, high = _lowest_bit(source), _lowest_bit(target)
+    for mask, start in ((source, low), (target, high)):
+        if mask >> start != (1 << mask.bit_count()) - 1:
+            raise LayoutError(f"make_swizzle: the bits of mask {mask:#b} must be adjacent")
+    if abs(low - high) < source.bit_count():
+        raise LayoutError(f"make_swizzle: masks {source:#b} and {target:#b} must not overlap")
+    return Swizzle(source.bit_count(), min(low, high), low - high)
+
+
+def _lowest_bit(mask: int) -> int:
+    """Return the position of the lowest bit that is set."""
+    return (mask & -mask).bit_length() - 1
+
+
+def print_layout(layout: LayoutLike) -> None:
+    """Print a layout of rank 2, and a table of its offsets.
+
+    >>> print_layout(Layout((2, 3), (3, 1)))
+    (2,3):(3,1)
+          0   1   2
+        +---+---+---+
+     0  | 0 | 1 | 2 |
+        +---+---+---+
+     1  | 3 | 4 | 5 |
+        +---+---+---+
+    """
+    if require_layout(layout, "print_layout").rank != 2:
+        raise LayoutError(f"print_layout of {layout}: expected a layout of rank 2, got rank {layout.rank}")
+    rows, columns = (layout.mode(k).size for k in (0, 1))
+    width = len(str(layout.cosize)) if isinstance(layout.cosize, int) else 8
+    line = "    " + f"+{'-' * (width + 2)}" * columns + "+"
+    print(layout)
+    print("    " + "".join(f"  {n:>{width}} " for n in range(columns)).rstrip())
+    for m in range(rows):
+        print(line)
+        print(f"{m:2d}  " + "".join(f"| {layout(m, n)!s:>{width}} " for n in range(columns)) + "|")
+    print(line)
+
+
+def shape_of(value: Any) -> Any:
+    """Return the shape of a layout, or a shape itself.
+
+    >>> shape_of(Layout((4, 8))), shape_of([4, 8])
+    ((4, 8), (4, 8))
+    """
+    return value.shape if isinstance(value, LayoutLike) else as_tree(value)
+
+
+def size(value: Any) -> int:
+    """Return the number of coordinates of a layout or shape.
+
+    >>> size(Layout((4, (2, 3)))), size((4, 8)), size(())
+    (24, 32, 1)
+    """
+    if isinstance(value, Swizzle):
+        return value.size
+    return int(as_integer(product(shape_of(value)), "a shape"))
+
+
+def cosize(layout: LayoutLike) -> Any:
+    """Return the size of the smallest buffer that holds every offset of a layout.
+
+    >>> cosize(Layout((4, 8), (1, 5)))
+    39
+    """
+    return require_layout(layout, "cosize").cosize
+
+
+def rank(value: Any) -> int:
+    """Return the number of top-level modes; an integer shape has none.
+
+    >>> rank(Layout((4, 8))), rank(Layout(4)), rank((4, 8)), rank(4)
+    (2, 1, 2, 0)
+    """
+    if isinstance(value, LayoutLike):
+        return value.rank
+    return len(value) if isinstance(value, (tuple, list)) else 0
+
+
+def depth(value: Any) -> int:
+    """Return the depth of nesting of a layout or shape.
+
+    >>> depth(Layout((4, (2, 3)))), depth(4)
+    (2, 0)
+    """
+    return tree_depth(shape_of(value))
+
+
+def mode(value: Any, k: int) -> Any:
+    """Return mode `k` of a layout or shape.
+
+    >>> print(mode(Layout((4, (2, 3))), 1), mode((4, (2, 3)), 1))
+    (2,3):(4,8) (2, 3)
+    """
+    if isinstance(value, LayoutLike):
+        return value.mode(k)
+    branches = as_tuple(as_tree(value))
+    if not -len(branches) <= k < len(branches):
+        raise LayoutError(f"{value} has no mode {k}; it has modes 0 to {len(branches) - 1}")
+    return branches[k]
+
+
+def select(layout: CoreLayout, *modes: int) -> Layout:
+    """Return the layout of some modes, in that order: CuTe's `select<0, 2>`.
+
+    >>> print(select(Layout((2, 3, 4)), 2, 0))
+    (4,2):(6,1)
+    """
+    return Layout(*[from_core(layout.mode(k)) for k in modes])
+
+
+def congruent(a: Any, b: Any) -> bool:
+    """Return whether two shapes or layouts have the same nesting.
+
+    >>> congruent(((2, 3), 4), ((5, 6), 7)), congruent((2, 3), 6)
+    (True, False)
+    """
+    return is_congruent(shape_of(a), shape_of(b))
+
+
+def weakly_congruent(a: Any, b: Any) -> bool:
+    """Return whether `b` is nested like `a`, or deeper.
+
+    >>> weakly_congruent((2, 3), (5, (6, 7))), weakly_congruent((2, (3, 4)), (5, 6))
+    (True, False)
+    """
+    return is_weakly_congruent(shape_of(a), shape_of(b))
+
+
+def compatible(a: Any, b: Any) -> bool:
+    """Return whether every coordinate of `a` is also one of `b`: `b` has the size of `a` and refines its modes.
+
+    >>> compatible(12, (4, 3)), compatible((4, 3), ((2, 2), 3)), compatible((4, 3), 12)
+    (True, True, False)
+    """
+    return is_compatible(shape_of(a), shape_of(b))
+
+
+def is_layout(value: object) -> bool:
+    """Return whether `value` is a layout of any kind.
+
+    >>> is_layout(Layout(4)), is_layout((4,))
+    (True, False)
+    """
+    return isinstance(value, LayoutLike)

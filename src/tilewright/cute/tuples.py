@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuTe's functions on nested integer tuples and coordinates. Like CuTe's, they do not check coordinates."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from ..errors import LayoutError
+from ..layout.tuples import (
+    as_tree,
+    as_tuple,
+    ceil_div,
+    check_congruent,
+    leaves,
+    prefix_product,
+    product,
+    product_each,
+    round_up,
+    suffix_product,
+)
+
+__all__ = [
+    "as_tuple",
+    "ceil_div",
+    "crd2crd",
+    "crd2idx",
+    "elem_scale",
+    "has_none",
+    "idx2crd",
+    "inner_product",
+    "is_int",
+    "is_tuple",
+    "prefix_product",
+    "product",
+    "product_each",
+    "round_up",
+    "safe_div",
+    "shape_div",
+    "shape_mod",
+    "suffix_product",
+    "tuple_max",
+]
+
+
+def is_tuple(value: object) -> bool:
+    """Return whether `value` is a tuple.
+
+    >>> is_tuple((4,)), is_tuple(4)
+    (True, False)
+    """
+    return isinstance(value, tuple)
+
+
+def is_int(value: object) -> bool:
+    """Return whether `value` is an integer; a bool is not.
+
+    >>> is_int(4), is_int(True), is_int(4.0)
+    (True, False, False)
+    """
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def inner_product(a: Any, b: Any) -> Any:
+    """Return the sum of the products of matching leaves.
+
+    >>> inner_product(((2, 3), 4), ((2, 1), 2))
+    15
+    """
+    check_congruent(as_tree(a), as_tree(b), "inner_product")
+    return sum(x * y for x, y in zip(leaves(as_tree(a)), leaves(as_tree(b)), strict=True))
+
+
+def elem_scale(a: Any, b: Any) -> Any:
+    """Return `a` with each leaf multiplied by the product of the matching branch of `b`.
+
+    >>> elem_scale((2, 3), (4, (5, 2)))
+    (8, 30)
+    """
+    if a.__class__ is not tuple:
+        return a * product(b)
+    if b.__class__ is not tuple or len(a) != len(b):
+        raise TypeError(f"elem_scale: {a} needs a tuple of {len(a)} scales, got {b!r}")
+    return tuple([elem_scale(x, y) for x, y in zip(a, b, strict=True)])
+
+
+def tuple_max(tree: Any) -> Any:
+    """Return the largest leaf.
+
+    >>> tuple_max(((1, 9), (4, 2)))
+    9
+    """
+    return max(leaves(tree))
+
+
+def has_none(tree: Any) -> bool:
+    """Return whether any leaf is None.
+
+    >>> has_none((1, (2, None))), has_none(3)
+    (True, False)
+    """
+    return any(leaf is None for leaf in leaves(tree))
+
+
+def shape_div(shape: Any, divisor: Any) -> Any:
+    """Return `shape` divided by `divisor`, leftmost mode first.
+
+    At every leaf one of the two numbers must divide the other. A tuple as divisor divides a tuple mode by mode, and
+    counts as its product when the shape is an integer.
+
+    >>> shape_div((4, 6), 8), shape_div(12, (3, 2)), shape_div((6, 4), (3, 2))
+    ((1, 3), 2, (2, 2))
+    """
+    if shape.__class__ is tuple:
+        if divisor.__class__ is tuple:
+            if len(shape) != len(divisor):
+                raise LayoutError(f"shape_div: {shape} and {divisor} differ in rank; give one divisor per mode")
+            return tuple([shape_div(s, d) for s, d in zip(shape, divisor, strict=True)])
+        quotients = []
+        for mode in shape:
+            quotients.append(shape_div(mode, divisor))
+            divisor = shape_div(divisor, product(mode))
+        return tuple(quotients)
+    divisor = product(divisor)
+    if divisor == 0:
+        raise LayoutError(f"shape_div: cannot divide {shape} by 0")
+    if shape % divisor and divisor % shape:
+        raise LayoutError(f"shape_div: {shape} and {divisor} are not divisible: one must divide the other")
+    return -(-shape // divisor)
+
+
+def shape_mod(shape: Any, modulus: Any) -> Any:
+    """Return the part of `shape` that `shape_div` by `modulus` removes, leftmost mode first.
+
+    >>> shape_mod((4, 6), 8), shape_mod(12, 4)
+    ((4, 2), 4)
+    """
+    if shape.__class__ is tuple:
+        parts: list[Any] = []
+        for mode in shape:
+            parts.append(shape_mod(mode, modulus))
+            modulus = ceil_div(modulus, product(parts[-1]))
+        return tuple(parts)
+    return shape if modulus >= shape else gcd(shape, modulus)
+
+
+def safe_div(a: int, b: int) -> int:
+    """Return a / b; raise if it is not exact.
+
+    >>> safe_div(12, 4)
+    3
+    """
+    if b == 0 or a % b:
+        raise LayoutError(f"safe_div: {a} is not divisible by {b}")
+    return a // b
+
+
+def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
+    """Return the offset of a coordinate `crd` of `shape` under `stride`, without strides its colexicographic index.
+
+    An integer is a colexicographic index; None counts as 0.
+
+    >>> crd2idx((2, 5), (4, 8)), crd2idx((2, 5), (4, 8), (8, 1)), crd2idx(22, (4, 8), (8, 1))
+    (22, 21, 21)
+    """
+    crd, shape = as_tree(crd), as_tree(shape)
+    stride = prefix_product(shape) if stride is None else as_tree(stride)
+    check_congruent(shape, stride, "crd2idx")
+    return _crd2idx(crd, shape, stride)
+
+
+def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
+    if isinstance(crd, tuple):  # (c, c, ...)
+        if not isinstance(shape, tuple) or len(crd) != len(shape):
+            raise LayoutError(f"crd2idx: coordinate {crd} and shape {shape} differ in rank")
+        return sum((_crd2idx(c, s, d) for c, s, d in zip(crd, shape, stride, strict=True)), 0)
+    if crd is None or crd.__class__ is slice:  # _
+        return 0
+    if not isinstance(shape, tuple):  # c
+        return crd * stride
+    total: Any = 0
+    for s, d in zip(shape[:-1], stride[:-1], strict=True):  # c over several modes
+        extent = product(s)
+        total = total + _crd2idx(crd % extent, s, d)
+        crd = crd // extent
+    return total + _crd2idx(crd, shape[-1], stride[-1]) if shape else total
+
+
+def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
+    """Return the coordinate of an index `idx` of `shape`; with `stride`, of an offset: `(idx // stride) % shape`.
+
+    >>> idx2crd(22, (4, 8)), idx2crd(21, (4, 8), (8, 1)), idx2crd((2, 5), ((2, 2), (4, 2)))
+    ((2, 5), (2, 5), ((0, 1), (1, 1)))
+    """
+    idx, shape = as_tree(idx), as_tree(shape)
+    if isinstance(idx, tuple):
+        if not isinstance(shape, tuple) or len(idx) != len(shape):
+            raise LayoutError(f"idx2crd: index {idx} and shape {shape} differ in rank")
+        strides: Any = (None,) * len(shape) if stride is None else as_tree(stride)
+        return tuple([idx2crd(i, s, d) for i, s, d in zip(idx, shape, strides, strict=True)])
+    stride = prefix_product(shape) if stride is None else as_tree(stride)
+    if isinstance(shape, tuple):
+        strides = stride if isinstance(stride, tuple) else prefix_product(shape, stride)
+        check_congruent(shape, strides, "idx2crd")
+        return tuple([idx2crd(idx, s, d) for s, d in zip(shape, strides, strict=True)])
+    return idx // stride % shape if stride and shape else 0
+
+
+def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
+    """Return the coordinate of `dst_shape` that has the index of `crd` in `src_shape`, in pycute's argument order.
+
+    Tuples of one rank are converted mode by mode, for which `src_shape` may be left out.
+
+    >>> crd2crd(3, (2, 4)), crd2crd((1, 0), 8, (2, 4)), crd2crd(((0, 1), 0), (6, 2), ((2, 3), 2))
+    ((1, 1), 1, (2, 0))
+    """
+    crd, target, source = as_tree(crd), as_tree(dst_shape), as_tree(src_shape)
+    if isinstance(crd, tuple) and isinstance(target, tuple):
+        if len(crd) != len(target):
+            raise LayoutError(f"crd2crd: coordinate {crd} and shape {target} differ in rank")
+        parts = source if isinstance(source, tuple) else (None,) * len(crd)
+        return tuple([crd2crd(c, t, s) for c, t, s in zip(crd, target, parts, strict=True)])
+    if isinstance(crd, tuple):
+        if source is None:
+            raise LayoutError(f"crd2crd: coordinate {crd} needs src_shape to become an index of {target}")
+        return crd2idx(crd, source)
+    return idx2crd(crd, target)

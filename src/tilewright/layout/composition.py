@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), for all layouts.
+
+Where the result is strided it is a `Layout`; everything else is an exact `ComposedLayout`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ..errors import LayoutError
+from .composed_layout import ComposedLayout
+from .construction import as_function, join, scale
+from .guards import Guard, live_guards
+from .layout import Layout, add_axes, make_layout
+from .layout_like import LayoutLike
+from .strided_composition import ComposedChannels, compose_channels, compose_guards, strided_composition
+from .swizzle import Swizzle
+from .tables import chunks
+from .tuples import as_tree, as_tuple, ceil_div, index_strides, leaves, map_leaves
+
+
+def compose(outer: Any, inner: Any, *, strided: bool = False, exact: bool = False) -> Any:
+    """Return the layout R with R(i) == outer(inner(i)) for every i in the domain of `inner`.
+
+    R is a `Layout` where a strided one exists, else a `ComposedLayout`. Its shape refines the shape of `inner`. Where
+    `inner` leaves the domain of `outer`, R is `outer.extended` and not `valid`. `inner` may be a layout, an integer n
+    (meaning `Layout(n)`), a `Swizzle`, None (unchanged), or a tuple of these, which composes mode by mode.
+
+    `strided=True` raises if two strided layouts do not compose to a strided one; `exact=True` raises if `inner` leaves
+    the domain of `outer`.
+
+    >>> compose(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1)))
+    Layout(((2, 2), 3), ((24, 2), 8))
+    >>> compose(Layout((12, (4, 8)), (59, (13, 1))), (3, 8))
+    Layout((3, (4, 2)), (59, (13, 1)))
+    >>> print(compose(Layout((3, 5), (5, 1)), Layout(6, 2)))
+    (3,5):(5,1) o 6:2
+    """
+    result = _compose(as_function(outer), _as_tiler(as_tree(inner)))
+    if exact:
+        _require_within_domain(result, outer, inner)
+    if strided and not _is_fully_composed(result):
+        raise LayoutError(
+            f"compose: {outer} o {_format_tiler(inner)} is not strided: extents and strides are not divisible;"
+            " without strided=True the result is an exact ComposedLayout"
+        )
+    return result
+
+
+def _as_tiler(value: Any) -> Any:
+    """Return an inner function: integers as layouts, tuples entry by entry."""
+    if value is None or isinstance(value, (LayoutLike, Swizzle)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple([_as_tiler(part) for part in value])
+    return Layout(value)
+
+
+def _compose(outer: Any, inner: Any) -> Any:
+    if inner is None:
+        return outer
+    if isinstance(outer, ComposedLayout):
+        return _compose(outer.outer, _compose(outer.inner, inner))
+    if isinstance(inner, tuple):
+        return compose_by_mode(outer, inner)
+    if isinstance(inner, Swizzle):
+        if isinstance(outer, Swizzle):
+            raise LayoutError(
+                f"{outer} o {inner} has no shape: compose swizzles with a layout, as in {outer} o ({inner} o L)"
+            )
+        inner = ComposedLayout(inner, make_layout(outer.shape, index_strides(outer.shape)))
+    if inner.axes:
+        raise LayoutError(
+            f"{inner} maps to the axes {', '.join(inner.axes)}, not to coordinates of {outer};"
+            " take one axis with .project(axis), or use it as the outer layout"
+        )
+    if isinstance(outer, Swizzle):
+        return _compose_swizzle(outer, inner)
+    if isinstance(inner, ComposedLayout):
+        # associating to the left is the same function only if the middle one is never extended
+        if isinstance(outer, Layout) and isinstance(inner.outer, Layout) and _maps_into(inner.inner, inner.outer):
+            middle = _compose(outer, inner.outer)
+            if isinstance(middle, Layout) and not middle.guards:
+                return _compose(middle, inner.inner)
+        return ComposedLayout(outer, inner)
+    if isinstance(outer, Layout) and isinstance(inner, Layout):
+        strided = strided_composition(outer, inner)
+        return ComposedLayout(outer, inner) if strided is None else strided
+    return ComposedLayout(outer, inner)
+
+
+def _compose_swizzle(swizzle: Swizzle, inner: LayoutLike) -> LayoutLike:
+    if isinstance(inner, Layout) and inner.size and not inner.guards and not inner.replicas:
+        low, high = inner.bounds
+        lowest_read = (swizzle.source_mask & -swizzle.source_mask) or high + 1
+        if low >= 0 and high < lowest_read:
+            return inner  # no offset has the bits that the swizzle reads
+    return ComposedLayout(swizzle, inner)
+
+
+def _is_fully_composed(layout: Any) -> bool:
+    """Return whether the result contains no composition of two strided layouts."""
+    if not isinstance(layout, ComposedLayout):
+        return True
+    if isinstance(layout.outer, Layout) and isinstance(layout.inner, Layout):
+        return False
+    return _is_fully_composed(layout.outer) and _is_fully_composed(layout.inner)
+
+
+def _maps_into(inner: LayoutLike, outer: Layout) -> bool:
+    """Return whether every place of `inner` is an index of `outer`."""
+    if not isinstance(inner, Layout) or inner.size == 0:
+        return inner.size == 0
+    low, high = inner.bounds
+    return bool(low >= 0 and high < outer.size)
+
+
+def _require_within_domain(result: Any, outer: Any, inner: Any) -> None:
+    if isinstance(result, Layout):
+        inside = not result.guards
+    else:
+        inside = all(bool(valid.all()) for _, _, valid in chunks(result))
+    if not inside:
+        raise LayoutError(
+            f"compose: {_format_tiler(inner)} leaves the data of {outer}; without exact=True the rest is padding"
+        )
+
+
+def _format_tiler(tiler: Any) -> str:
+    """Return the text of a tiler, layouts in their short form."""
+    if isinstance(tiler, (tuple, list)):
+        return f"({', '.join(map(_format_tiler, tiler))})"
+    return str(tiler)
+
+
+def compose_by_mode(outer: Any, tilers: tuple[Any, ...]) -> Any:
+    """Return `outer` with each mode composed with its own tiler; modes without a tiler stay.
+
+    >>> compose_by_mode(Layout((8, 8)), (Layout(2, 4), Layout(4)))
+    Layout((2, 4), (4, 8))
+    """
+    if isinstance(outer, ComposedLayout):
+        return _compose(outer.outer, compose_by_mode(outer.inner, tilers))
+    if not isinstance(outer, Layout):
+        raise LayoutError(
+            f"{outer} is not strided and cannot be composed with {_format_tiler(tilers)} mode by mode; use one layout"
+        )
+    strided = _compose_modes(outer._shape, [outer._stride, *(guard.stride for guard in outer.guards)], tilers)
+    if strided is None:
+        return _compose_by_index(outer, tilers)
+    guards = [*compose_guards(outer.guards, strided), *strided.guards]
+    result = make_layout(
+        strided.shape,
+        strided.strides[0],
+        outer.offset + strided.offsets[0],
+        outer.replicas + strided.replicas,
+        live_guards(strided.shape, guards),
+    )
+    return add_axes(result, outer.axes)
+
+
+def _compose_modes(shape: Any, channels: list[Any], tiler: Any) -> ComposedChannels | None:
+    """Return every channel composed mode by mode with the tiler; None if a mode is not strided."""
+    if tiler is None:
+        return ComposedChannels(shape, channels, [0] * len(channels), (), ())
+    if not isinstance(tiler, tuple):
+        return compose_channels(shape, channels, tiler) if isinstance(tiler, Layout) else None
+    shapes = as_tuple(shape)
+    lines = [as_tuple(tree) for tree in channels]
+    if len(tiler) > len(shapes):
+        raise LayoutError(
+            f"tiler {_format_tiler(tiler)} has more modes than the shape {shape}, which has {len(shapes)}"
+        )
+    modes = []
+    for k, mode in enumerate(shapes):
+        composed = _compose_modes(mode, [line[k] for line in lines], tiler[k] if k < len(tiler) else None)
+        if composed is None:
+            return None
+        modes.append(composed)
+    guards = []
+    if any(mode.guards for mode in modes):
+        zeros = [map_leaves(lambda _: 0, mode.shape) for mode in modes]
+        guards = [
+            Guard((*zeros[:k], guard.stride, *zeros[k + 1 :]), guard.limit, guard.offset)
+            for k, mode in enumerate(modes)
+            for guard in mode.guards
+        ]
+    return ComposedChannels(
+        tuple([mode.shape for mode in modes]),
+        [tuple([mode.strides[c] for mode in modes]) for c in range(len(channels))],
+        [sum([mode.offsets[c] for mode in modes]) for c in range(len(channels))],
+        sum([mode.replicas for mode in modes], ()),
+        guards,
+    )
+
+
+def _compose_by_index(outer: Layout, tilers: tuple[Any, ...]) -> Any:
+    """Return the mode-by-mode composition via the index of `outer`, each mode extended as far as its tiler needs."""
+    domains, tiles = [], []
+    below = 1
+    for k, shape in enumerate(as_tuple(outer._shape)):
+        tiler = tilers[k] if k < len(tilers) else None
+        identity = make_layout(shape, index_strides(shape))
+        tile = _compose(identity, tiler) if isinstance(tiler, tuple) or tiler is None else tiler
+        if not isinstance(tile, Layout) or (tile.size and tile.bounds[0] < 0):
+            raise LayoutError(
+                f"cannot compose mode {k} of {outer} with {_format_tiler(tiler)}: use a strided, nonnegative tiler"
+            )
+        extents = [n for n in leaves(shape) if n != 1] or [1]
+        block = prod(extents[:-1]) or 1
+        needed = max(tile.bounds[1] + 1 if tile.size else 1, prod(extents))
+        domains.append(Layout(ceil_div(needed, block) * block))
+        tiles.append(scale(tile, below))
+        below *= domains[-1].size
+    return ComposedLayout(compose_by_mode(outer, tuple(domains)), join(*tiles))

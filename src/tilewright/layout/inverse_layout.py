@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`InverseLayout`: from a place back to the index that lives there, for layouts without a strided inverse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import CoordinateError
+from . import tables
+from .coordinate import Coordinate
+from .layout import Layout
+from .layout_like import LayoutLike
+from .tuples import index_strides, leaves
+from .validation import IntOrArray, as_integer, is_array
+
+
+class InverseLayout(LayoutLike):
+    """The exact inverse of an injective `layout`: from a place to the index that lives there.
+
+    Its arguments are places, negative ones too where the layout has them; unused places are not `valid`.
+
+    >>> back = InverseLayout(Layout((2, 2), (2, 3)))
+    >>> [back(x) for x in (0, 2, 3, 5)], back.valid(4)
+    ([0, 1, 2, 3], False)
+    """
+
+    __slots__ = ("_layout", "_sorted")
+    _layout: Any
+    _sorted: tuple[Any, Any] | None
+
+    def __init__(self, layout: LayoutLike) -> None:
+        if not isinstance(layout, LayoutLike):
+            raise TypeError(f"InverseLayout takes a layout, got {type(layout).__name__} {layout!r}")
+        self._layout = layout
+        self._sorted = None
+
+    @property
+    def layout(self) -> Any:
+        """Return the layout that this is the inverse of.
+
+        >>> InverseLayout(Layout((2, 2), (2, 3))).layout
+        Layout((2, 2), (2, 3))
+        """
+        return self._layout
+
+    @property
+    def shape(self) -> Any:  # of a layout over named axes, a Place
+        return self._layout.cosize
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Return (): indices are plain integers.
+
+        >>> InverseLayout(Layout((2, 2), (2, 3))).axes
+        ()
+        """
+        return ()
+
+    @property
+    def cosize(self) -> int:
+        """Return the number of indices.
+
+        >>> InverseLayout(Layout((2, 2), (2, 3))).cosize
+        4
+        """
+        return int(self._layout.size)
+
+    def mode(self, *path: int) -> InverseLayout:
+        return self
+
+    def __call__(self, *coord: Coordinate) -> Any:
+        if len(coord) != 1:
+            raise CoordinateError(f"{self} takes one place, got {len(coord)}: {coord}")
+        place = coord[0]
+        if place is None or place.__class__ is slice:
+            return self
+        index, used = self._find(place)
+        if is_array(place):
+            if not used.all():
+                unused = int((~used).sum())
+                raise CoordinateError(f"{unused} of {used.size} places are unused in {self._layout}; check valid(...)")
+        elif not used:
+            raise CoordinateError(f"place {place} is unused in {self._layout}; check valid({place}) first")
+        return index
+
+    extended = __call__
+
+    def valid(self, *coord: Coordinate) -> Any:
+        return self._find(coord[0])[1]
+
+    def _find(self, place: IntOrArray) -> tuple[Any, Any]:
+        """Return (index, used) of a place, or of an array of places."""
+        if not is_array(place):
+            place = int(as_integer(place, "a place"))
+            if isinstance(self._layout, Layout) and not self._layout.guards:
+                index = find_index(self._layout, place)
+                return index, index is not None
+        import numpy as np
+
+        if self._sorted is None:
+            # padding has no place of its own: its place may be that of data
+            data = [(places[valid], index[valid]) for index, places, valid in tables.chunks(self._layout)]
+            empty = np.empty(0, np.int64)
+            table, indices = (np.concatenate([empty, *column]) for column in zip(*data, strict=True))
+            order = np.argsort(table, kind="stable")
+            self._sorted = table[order], indices[order]
+        places, order = self._sorted
+        if not len(places):
+            return (
+                (np.zeros(np.shape(place), np.int64), np.zeros(np.shape(place), bool))
+                if is_array(place)
+                else (0, False)
+            )
+        position = np.clip(np.searchsorted(places, place), 0, len(places) - 1)
+        used = places[position] == place
+        return (order[position], used) if is_array(place) else (int(order[position]), bool(used))
+
+    def _place(self, leaf_coords: list[Any]) -> Any:
+        return self(leaf_coords[0])
+
+    def _slice(self, coord: Coordinate) -> Any:
+        return self
+
+    def _places(self, index: Any) -> Any:
+        return self._find(index)[0]
+
+    def _table(self) -> Any:
+        import numpy as np
+
+        index, used = self._find(np.arange(self.shape))
+        return np.where(used, index, -1)
+
+    def _valid_table(self) -> Any:
+        import numpy as np
+
+        return self._find(np.arange(self.shape))[1]
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._layout == other._layout) if isinstance(other, InverseLayout) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(("inverse", self._layout))
+
+    def __repr__(self) -> str:
+        return f"InverseLayout({self._layout!r})"
+
+    def __str__(self) -> str:
+        return f"inverse({self._layout})"
+
+
+def find_index(layout: Layout, place: int) -> int | None:
+    """Return an index that a strided layout maps to `place`; None if there is none.
+
+    >>> find_index(Layout((4, 8), (1, 5)), 37), find_index(Layout((4, 8), (1, 5)), 4)
+    (30, None)
+    """
+    index = leaves(index_strides(layout.shape))
+    modes = [
+        (d, n - 1, at) for n, d, at in zip(leaves(layout.shape), leaves(layout.stride), index, strict=True) if n != 1
+    ]
+    if any(count < 0 for _, count, _ in modes):
+        return None
+    modes = sorted([mode for mode in modes if mode[0]], key=lambda mode: -abs(mode[0]))
+    low = [0] * (len(modes) + 1)
+    high = [0] * (len(modes) + 1)
+    for i in reversed(range(len(modes))):
+        step, count, _ = modes[i]
+        low[i] = low[i + 1] + min(0, step * count)
+        high[i] = high[i + 1] + max(0, step * count)
+
+    def search(i: int, rest: int) -> int | None:
+        if i == len(modes):
+            return 0 if rest == 0 else None
+        step, count, at = modes[i]
+        # the first coordinate with a rest that the smaller modes can still reach
+        first = -((high[i + 1] - rest) // step) if step > 0 else -((rest - low[i + 1]) // -step)
+        for c in range(max(0, first), count + 1):
+            left = rest - c * step
+            if not low[i + 1] <= left <= high[i + 1]:
+                break
+            rest_index = search(i + 1, left)
+            if rest_index is not None:
+                return int(rest_index + c * at)
+        return None
+
+    return search(0, place - layout.offset)

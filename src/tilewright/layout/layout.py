@@ -1,0 +1,581 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Layout`: a function from coordinates to places, given by a shape and strides of the same nesting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product as combinations
+from typing import Any, SupportsIndex, TypeAlias, overload
+
+from ..errors import CoordinateError, LayoutError
+from . import tables
+from .axes import PLAIN, Axis, Place, Step, Stride, as_step, axis_name, component, format_signed, format_tree
+from .coordinate import Coordinate, fixed_offset, leaf_coordinates, out_of_range_error, select_modes
+from .guards import Guard, data_extents, live_guards, validate_guard
+from .layout_like import LayoutLike, require_layout
+from .strides import (
+    ModeProgram,
+    check_offset_range,
+    evaluate_extended,
+    merge_modes,
+    mode_program,
+    mode_programs,
+    plain_reach,
+    validate_stride,
+    value_range,
+)
+from .tuples import Shape, as_tree, index_strides, leaves, map_leaves, product_each
+from .validation import as_int64, as_integer, is_array, is_tagged, validate_shape
+
+Replica: TypeAlias = "tuple[int, Step]"
+
+# What a shape and strides may be written as: lists count as tuples.
+ShapeArgument: TypeAlias = "SupportsIndex | tuple[ShapeArgument, ...] | list[Any]"
+StrideArgument: TypeAlias = "SupportsIndex | Place | tuple[StrideArgument, ...] | list[Any]"
+
+# Offset, replicas and guards of a layout that has only a shape and strides.
+_NO_EXTRAS: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]] = (0, (), ())
+
+
+class Layout(LayoutLike):
+    """A function from coordinates to places: `Layout(shape, stride)` with nested tuples of any depth.
+
+    Without `stride` the layout is compact and column-major. A stride is an integer or a step along named axes, such as
+    `2048 @ addr`. `offset` is added to every place; `replicas` are (count, step) pairs of copies that exist at the same
+    time; `guards` separate data from padding. `Layout(a, b, ...)` of layouts joins them as modes.
+
+    `==` and `hash` compare everything that `repr` shows: padding, copies and the axes that places lie on.
+    `functionally_equal` compares the functions instead, however they are written.
+
+    >>> L = Layout((4, (2, 3)), (6, (3, 1)))
+    >>> L(1, 4), L(1, (0, 2)), L(17)
+    (8, 8, 8)
+    >>> print(L, L.size, L.cosize)
+    (4,(2,3)):(6,(3,1)) 24 24
+    >>> L(2, None)
+    Layout((2, 3), (3, 1), offset=12)
+    """
+
+    __slots__ = ("_axes", "_extras", "_flat", "_modes", "_program", "_shape", "_stride", "_tagged")
+    _shape: Any  # Shape, without the cost of narrowing on hot paths
+    _stride: Any
+    _extras: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]]
+    # computed on first use
+    _axes: tuple[str, ...]
+    _tagged: tuple[int, ...]
+    _flat: tuple[list[int], list[Any]]
+    _modes: tuple[list[int], list[Any]]
+    _program: tuple[list[ModeProgram], list[ModeProgram], bool]
+
+    @overload
+    def __init__(
+        self,
+        shape: ShapeArgument = (),
+        stride: StrideArgument | None = None,
+        offset: Step = 0,
+        replicas: Sequence[Replica] = (),
+        guards: Sequence[Guard] = (),
+    ) -> None: ...
+
+    @overload
+    def __init__(self, *modes: Layout) -> None: ...
+
+    def __init__(
+        self, shape: Any = (), stride: Any = None, offset: Any = 0, replicas: Any = (), guards: Any = (), *more: Any
+    ) -> None:
+        if isinstance(shape, Layout):
+            arguments = (shape, stride, offset, replicas, guards)
+            modes = [part for k, part in enumerate(arguments) if part is not (None, None, 0, (), ())[k]]
+            shape, stride, offset, replicas, guards = join_parts((*modes, *more))
+            check_offset_range(shape, stride)
+        elif more:
+            raise TypeError(f"Layout takes at most 5 arguments unless all are layouts, got {5 + len(more)}")
+        elif not 0 <= plain_reach(shape, stride) < 2**63:
+            shape, stride = _validate(shape, stride)
+        self._shape = shape
+        self._stride = stride
+        if offset.__class__ is int and not offset and not replicas and not guards:
+            self._extras = _NO_EXTRAS
+            return
+        if offset.__class__ is not int or offset:
+            offset = as_step(offset, "offset")
+            check_offset_range(shape, stride, offset)
+        copies = tuple([_validate_replica(replica) for replica in replicas])
+        if offset.__class__ is Place:
+            offset = _canonical_offset(offset, stride, copies)
+        self._extras = (offset, copies, live_guards(shape, [validate_guard(guard, shape) for guard in guards]))
+
+    @property
+    def shape(self) -> Any:  # a Shape; typed Any so that `layout.shape[0]` needs no narrowing
+        return self._shape
+
+    @property
+    def stride(self) -> Any:
+        """Return the strides, with the nesting of the shape.
+
+        >>> Layout((4, 8)).stride
+        (1, 4)
+        """
+        return self._stride
+
+    @property
+    def offset(self) -> Any:
+        """Return the place of coordinate 0.
+
+        >>> (Layout(4) + 5).offset
+        5
+        """
+        return self._extras[0]
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        """Return the copies that exist beside the first, as (count, step) pairs.
+
+        >>> from tilewright import replicate, device
+        >>> replicate(Layout(4), 2, 1 @ device).replicas
+        ((2, Place(device=1)),)
+        """
+        return self._extras[1]
+
+    @property
+    def is_replicated(self) -> bool:
+        return bool(self.replicas)
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Return the bounds that separate data from padding; empty when all is data.
+
+        >>> from tilewright import pad
+        >>> pad(Layout(100), 128).guards
+        (Guard(stride=1, limit=100, offset=0),)
+        """
+        return self._extras[2]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Return the names of the axes that the strides lie on, in order of first use.
+
+        >>> from tilewright import addr, bank
+        >>> Layout((12, 100), (1 @ bank, 2048 @ addr)).axes
+        ('bank', 'addr')
+        """
+        try:
+            return self._axes
+        except AttributeError:
+            steps = [*self.flat_modes()[1], *(step for _, step in self.replicas), self.offset]
+            self._axes = tuple(dict.fromkeys(name for step in steps if step.__class__ is Place for name in step.axes))
+            return self._axes
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """Return the lowest and the highest place; over named axes, per axis.
+
+        >>> Layout((4, 8), (-1, 4)).bounds
+        (-3, 28)
+        """
+        if self.size == 0:
+            raise LayoutError(f"{self} is empty: it has no lowest and highest place")
+        extents = leaves(self._shape) + [count for count, _ in self.replicas]
+        steps = leaves(self._stride) + [step for _, step in self.replicas]
+        names = self.axes
+        if not names:
+            return value_range(extents, steps, self.offset)
+        ranges = {
+            name: value_range(extents, [component(step, name) for step in steps], component(self.offset, name))
+            for name in names
+        }
+        lowest, highest = ({name: ends[k] for name, ends in ranges.items()} for k in (0, 1))
+        return Place(lowest), Place(highest)
+
+    @property
+    def cosize(self) -> Any:
+        """Return the size of the smallest buffer that holds every place and place 0; over named axes, per axis.
+
+        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize, (Layout(2) - 5).cosize
+        (39, 4, 6)
+        """
+        if self.size == 0:
+            return 0
+        low, high = self.bounds
+        if isinstance(low, Place):
+            return Place({name: max(high[name], 0) + 1 - min(low[name], 0) for name in low})
+        return int(max(high, 0) + 1 - min(low, 0))
+
+    def project(self, axis: Axis | str) -> Layout:
+        """Return the layout of the coordinates along one `axis`: its places are plain integers.
+
+        >>> from tilewright import addr, bank
+        >>> Layout((12, 100), (1 @ bank, 2048 @ addr)).project(addr)
+        Layout((12, 100), (0, 2048))
+        """
+        name = axis_name(axis)
+        if name not in self.axes:
+            raise LayoutError(f"{self} has no axis {name!r}; it has {', '.join(self.axes) or 'only plain strides'}")
+        replicas = [(count, component(step, name)) for count, step in self.replicas if component(step, name)]
+        return self._with(
+            stride=map_leaves(lambda step: component(step, name), self._stride),
+            offset=component(self.offset, name),
+            replicas=tuple(replicas),
+        )
+
+    def mode(self, *path: int) -> Layout:
+        """Return mode `path[0]` as a layout, without the offset; further numbers select nested modes.
+
+        >>> Layout((4, (2, 3)), (6, (3, 1))).mode(1), Layout((4, (2, 3)), (6, (3, 1))).mode(1, 0)
+        (Layout((2, 3), (3, 1)), Layout(2, 3))
+        """
+        if self.replicas:
+            raise LayoutError(f"mode of {self}: its copies belong to all modes; take the mode first, then replicate")
+        return self._mode(path)
+
+    def _mode(self, path: tuple[int, ...]) -> Layout:
+        """Return one mode without the offset and the copies, which belong to the whole layout."""
+        shape, stride = self._shape, self._stride
+        guards = [(guard.stride, guard) for guard in self.guards]
+        for k in path:
+            modes = shape if shape.__class__ is tuple else (shape,)
+            k = as_integer(k, "a mode number")
+            if not -len(modes) <= k < len(modes):
+                raise CoordinateError(f"{self} has no mode {path}: shape {shape} has modes 0 to {len(modes) - 1}")
+            if shape.__class__ is tuple:
+                shape, stride = shape[k], stride[k]
+                guards = [(step[k], guard) for step, guard in guards]  # type: ignore[index]
+        own_guards = [Guard(step, guard.limit, guard.offset) for step, guard in guards]
+        return add_axes(make_layout(shape, stride, guards=live_guards(shape, own_guards)), self.axes)
+
+    @property
+    def modes(self) -> tuple[Layout, ...]:
+        """Return all top-level modes as layouts.
+
+        >>> Layout((4, 8)).modes
+        (Layout(4, 1), Layout(8, 4))
+        """
+        return tuple([self.mode(k) for k in range(self.rank)])
+
+    @property
+    def T(self) -> Layout:  # noqa: N802  (NumPy's name)
+        """Return the layout with its modes in reverse order, nested modes as they are.
+
+        >>> Layout((4, 6), (6, 1)).T
+        Layout((6, 4), (1, 6))
+        """
+        return self._restructure(lambda tree, _: tree[::-1] if isinstance(tree, tuple) else tree, "T")
+
+    def __call__(self, *coord: Coordinate) -> Any:
+        try:
+            program, flat, plain = self._program
+        except AttributeError:
+            modes, whole = mode_programs(self._shape, self._stride), mode_program(*self.canonical_modes())
+            program, flat, plain = self._program = modes, [whole], not self.axes and not self.replicas
+        if len(coord) != len(program):
+            if len(coord) != 1 or coord[0].__class__ is not int or not program:
+                return LayoutLike.__call__(self, *coord)
+            program = flat
+        total = self._extras[0]
+        for c, (size, inner, step) in zip(coord, program, strict=True):
+            if c.__class__ is not int:
+                return LayoutLike.__call__(self, *coord)
+            if not 0 <= c < size:
+                raise out_of_range_error(coord if len(coord) > 1 else c, self._shape)
+            for n, d in inner:
+                total = total + c % n * d
+                c = c // n
+            total = total + c * step
+        if plain and total.__class__ is int:
+            return total
+        return self._as_public_place(total)
+
+    def _place(self, leaf_coords: list[Any]) -> Any:
+        total = self.offset
+        for c, step in zip(leaf_coords, leaves(self._stride), strict=True):
+            total = total + c * step
+        return self._as_public_place(total)
+
+    def _as_public_place(self, total: Any) -> Any:
+        """Return a place as callers see it: an int, a Place with all axes of the layout, or the set of all copies."""
+        names = self.axes
+        if names:
+            parts = total._parts if isinstance(total, Place) else {PLAIN: total} if is_array(total) or total else {}
+            total = Place._of({**dict.fromkeys(names, 0), **parts})
+        elif isinstance(total, int):
+            total = int(total)
+        if not self.replicas:
+            return total
+        if any(map(is_array, total._parts.values() if names else [total])):
+            raise LayoutError(f"the places of {self} are sets and do not fit into an array; pass one index at a time")
+        steps = [[k * step for k in range(count)] for count, step in self.replicas]
+        return frozenset(total + sum(chosen, 0) for chosen in combinations(*steps))
+
+    def _slice(self, coord: Coordinate) -> Layout:
+        shape, stride = self._shape, self._stride
+        try:
+            offset = self.offset + fixed_offset(coord, shape, stride)
+        except IndexError as problem:
+            raise CoordinateError(f"slice {coord} of shape {shape}: {problem}") from None
+        new_shape, new_stride = select_modes(coord, shape), select_modes(coord, stride)
+        guards = [
+            Guard(
+                select_modes(coord, guard.stride), guard.limit, guard.offset + fixed_offset(coord, shape, guard.stride)
+            )
+            for guard in self.guards
+        ]
+        return make_layout(new_shape, new_stride, offset, self.replicas, live_guards(new_shape, guards))
+
+    def extended(self, *coord: Coordinate) -> Any:
+        return self._as_public_place(self.offset + self._extended_place(self._nest_coordinate(coord)))
+
+    def _extended_place(self, coord: Coordinate) -> Any:
+        """Return the place of a coordinate relative to the offset; the outermost coalesced mode has no end."""
+        if coord.__class__ is tuple:
+            modes = [self._mode((k,)) for k in range(self.rank)]
+            if len(coord) != len(modes):
+                raise LayoutError(
+                    f"coordinate {coord} does not fit shape {self._shape}, which takes {len(modes)} entries"
+                )
+            return sum((mode._extended_place(part) for part, mode in zip(coord, modes, strict=True)), 0)
+        extents, steps = self.canonical_modes()
+        if 0 in extents[:-1]:
+            raise LayoutError(f"{self} is empty and cannot be extended")
+        if is_array(coord):
+            coord = as_int64(coord)
+            tables.check_extended_range(self, coord)
+            sign = 1 if (coord >= 0).all() else 2 * (coord >= 0) - 1
+        else:
+            coord = coord if hasattr(coord, "free_symbols") else as_integer(coord, "a coordinate")
+            sign = -1 if isinstance(coord, int) and coord < 0 else 1
+        return evaluate_extended(extents, steps, coord, sign)
+
+    def flat_modes(self) -> tuple[list[int], list[Any]]:
+        """Return the extents and the strides of all leaves; do not modify these lists.
+
+        >>> Layout((4, (2, 3))).flat_modes()
+        ([4, 2, 3], [1, 4, 8])
+        """
+        try:
+            return self._flat
+        except AttributeError:
+            self._flat = leaves(self._shape), leaves(self._stride)
+            return self._flat
+
+    def canonical_modes(self) -> tuple[list[int], list[Any]]:
+        """Return the extents and the strides of the coalesced layout; never empty, do not modify these lists.
+
+        >>> Layout((2, (1, 6)), (1, (7, 2))).canonical_modes()
+        ([12], [1])
+        """
+        try:
+            return self._modes
+        except AttributeError:
+            extents, steps = self.flat_modes()
+            merged, (strides,) = merge_modes(extents, [steps])
+            self._modes = merged, strides
+            return self._modes
+
+    def valid(self, *coord: Coordinate) -> Any:
+        try:
+            leaf_coords = leaf_coordinates(self._nest_coordinate(coord), self._shape)
+        except IndexError:
+            return tables.valid_coordinates(self, coord) if any(map(is_array, leaves(coord))) else False
+        valid = tables.true_like(leaf_coords)
+        for guard in self.guards:
+            valid = valid & guard.is_data(leaf_coords)
+        return valid
+
+    def _has_padding(self) -> bool:
+        return bool(self.guards)
+
+    def _table(self) -> Any:
+        return tables.strided_table(self._shape, self._stride, self.offset, self.replicas, self.axes)
+
+    def _valid_table(self) -> Any:
+        valid: Any = None
+        for guard in self.guards:
+            value = tables.strided_table(self._shape, guard.stride, guard.offset, (), ())
+            inside = (value >= 0) & (value < guard.limit)
+            valid = inside if valid is None else valid & inside
+        return valid
+
+    @property
+    def logical_shape(self) -> tuple[int, ...]:
+        """Return the extent of the data in each mode; raise if the padding is not a matter of single modes.
+
+        >>> from tilewright import pad
+        >>> pad(Layout((60, 90)), (64, 96)).logical_shape
+        (60, 90)
+        """
+        if not self.guards:
+            return product_each(self._shape)
+        extents = data_extents(self._shape, self.guards)
+        if extents is None:
+            raise LayoutError(f"{self} is padded across modes, so extents do not describe its data; use valid(...)")
+        return extents
+
+    def _restructure(self, change: Callable[[Any, Any], Any], caller: str) -> Layout:
+        guards = [Guard(change(guard.stride, 0), guard.limit, guard.offset) for guard in self.guards]
+        return make_layout(change(self._shape, 1), change(self._stride, 0), self.offset, self.replicas, tuple(guards))
+
+    def _with(self, **changes: Any) -> Layout:
+        """Return the layout with some of its parts (shape, stride, offset, replicas, guards) replaced."""
+        parts = {
+            "shape": self._shape,
+            "stride": self._stride,
+            "offset": self.offset,
+            "replicas": self.replicas,
+            "guards": self.guards,
+        }
+        return make_layout(**{**parts, **changes})
+
+    def __add__(self, step: Step) -> Layout:
+        if isinstance(step, LayoutLike):
+            return NotImplemented
+        offset = self.offset + as_step(step, "offset")
+        check_offset_range(self._shape, self._stride, offset)
+        return self._with(offset=offset)
+
+    __radd__ = __add__
+
+    def __sub__(self, step: Step) -> Layout:
+        return self.__add__(-as_step(step, "offset"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return (
+            self._shape == other._shape
+            and self._stride == other._stride
+            and self._extras == other._extras
+            and self._tagged_leaves() == other._tagged_leaves()
+            and self.axes == other.axes
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._shape, self._stride, self._extras))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_layout, (self._shape, self._stride, *self._extras)
+
+    def _tagged_leaves(self) -> tuple[int, ...]:
+        """Return the positions of tagged integers among the leaves of the shape, then of the strides."""
+        try:
+            return self._tagged
+        except AttributeError:
+            extents, steps = self.flat_modes()
+            self._tagged = tuple([k for k, leaf in enumerate(extents + steps) if is_tagged(leaf)])
+            return self._tagged
+
+    def __repr__(self) -> str:
+        extra = [("offset", self.offset), ("replicas", self.replicas), ("guards", self.guards)]
+        tail = "".join([f", {name}={value!r}" for name, value in extra if value or value.__class__ is Place])
+        return f"Layout({self._shape!r}, {self._stride!r}{tail})"
+
+    def __str__(self) -> str:
+        text = f"{format_tree(self._shape)}:{format_tree(self._stride)}"
+        text += "".join(f"+R[{count}:{format_tree(step)}]" for count, step in self.replicas)
+        text += format_signed(self.offset) if self.offset or self.offset.__class__ is Place else ""
+        return text + (" where " + " and ".join(map(str, self.guards)) if self.guards else "")
+
+
+def make_layout(
+    shape: Any, stride: Any, offset: Any = 0, replicas: tuple[Replica, ...] = (), guards: tuple[Guard, ...] = ()
+) -> Layout:
+    """Return a layout of parts that are known to be consistent, without validating them.
+
+    >>> make_layout((4, 8), (1, 4))
+    Layout((4, 8), (1, 4))
+    """
+    layout: Layout = object.__new__(Layout)
+    layout._shape = shape
+    layout._stride = stride
+    if offset.__class__ is Place:
+        offset = _canonical_offset(offset, stride, replicas)
+    layout._extras = (offset, replicas, guards)
+    return layout
+
+
+def _canonical_offset(offset: Place, stride: Stride, replicas: tuple[Replica, ...]) -> Step:
+    """Return an offset without zeros, except along axes that no step names."""
+    steps: list[Any] = [*leaves(stride), *(step for _, step in replicas)]
+    named = {name for step in steps if step.__class__ is Place for name in step.axes}
+    parts = {name: amount for name, amount in offset._parts.items() if amount or (name and name not in named)}
+    return Place._of(parts) if parts else 0
+
+
+def add_axes(layout: Layout, names: tuple[str, ...]) -> Layout:
+    """Return the layout with places on all the named axes; coordinates along new axes are 0.
+
+    >>> from tilewright import bank
+    >>> add_axes(Layout(4, 1 @ bank), ("bank", "addr"))(3)
+    Place(bank=3, addr=0)
+    """
+    missing = [name for name in names if name not in layout.axes] if names else []
+    return layout + Place._of(dict.fromkeys(missing, 0)) if missing else layout
+
+
+def used_axes(layout: LayoutLike) -> tuple[str, ...]:
+    """Return the axes along which some place of a layout is not 0.
+
+    >>> from tilewright import addr, bank
+    >>> used_axes(Layout((4, 2), (1 @ bank, 0 @ addr)))
+    ('bank',)
+    """
+    if not isinstance(layout, Layout):
+        return tuple(layout.axes)
+    steps = [*layout.flat_modes()[1], *(step for _, step in layout.replicas), layout.offset]
+    return tuple([name for name in layout.axes if any(component(step, name) for step in steps)])
+
+
+def join_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:
+    """Return shape, stride, offset, replicas and guards of the layout that has these layouts as modes.
+
+    >>> join_parts((Layout(4), Layout(8, 4)))
+    ((4, 8), (1, 4), 0, (), ())
+    """
+    for layout in layouts:
+        if not isinstance(layout, Layout):
+            raise TypeError(f"a layout can only be joined with layouts, got {type(layout).__name__} {layout!r}")
+    shapes = tuple([layout._shape for layout in layouts])
+    guards = []
+    for k, layout in enumerate(layouts):
+        for guard in layout.guards:
+            strides = [guard.stride if j == k else map_leaves(_zero, shape) for j, shape in enumerate(shapes)]
+            guards.append(Guard(tuple(strides), guard.limit, guard.offset))
+    return (
+        shapes,
+        tuple([layout._stride for layout in layouts]),
+        sum((layout.offset for layout in layouts), 0),
+        sum((layout.replicas for layout in layouts), ()),
+        tuple(guards),
+    )
+
+
+def _zero(_: Any) -> int:
+    return 0
+
+
+def _validate(shape: Any, stride: Any) -> tuple[Shape, Stride]:
+    """Return shape and strides as nested tuples of integers and places; without strides, the compact ones."""
+    arguments = shape, stride
+    shape = validate_shape(shape)
+    stride = index_strides(shape) if stride is None else validate_stride(as_tree(stride), shape, arguments)
+    check_offset_range(shape, stride)
+    return shape, stride
+
+
+def _validate_replica(replica: Any) -> Replica:
+    if not isinstance(replica, tuple) or len(replica) != 2:
+        raise TypeError(f"replicas are (count, step) pairs, got {replica!r}")
+    count, step = as_integer(replica[0], "the number of copies"), as_step(replica[1], "the step between copies")
+    if count < 1:
+        raise LayoutError(f"the number of copies must be at least 1, got {count}")
+    return int(count), step
+
+
+def require_strided(value: Any, caller: str) -> Any:
+    """Return `value` if it is a strided layout, else raise an error that names `caller`.
+
+    >>> require_strided(Layout(4), "group")
+    Layout(4, 1)
+    """
+    if not isinstance(require_layout(value, caller), Layout):
+        raise LayoutError(f"{caller} of {value}: it has no strides; apply {caller} first, then compose")
+    return value

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strides: their validation, how far they reach, and how flat lists of them merge and evaluate."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NoReturn, TypeAlias
+
+from ..errors import LayoutError
+from .axes import Place, Step, Stride, as_step, format_signed, format_tree
+from .tuples import MAX_DEPTH, Nested, Shape, leaves
+
+MAX_OFFSET = 2**63 - 1
+
+# One mode, ready for evaluation: its size, (extent, stride) of its coalesced leaves but the last, and the last stride.
+ModeProgram: TypeAlias = "tuple[int, list[tuple[int, Any]], Any]"
+
+
+def plain_reach(shape: Any, stride: Any, depth: int = 0) -> int:
+    """Return the largest distance between two offsets of plain nested integers; -1 if the arguments are anything else.
+
+    >>> plain_reach((4, (2, 3)), (6, (3, 1))), plain_reach((4, 8), (1, "x")), plain_reach((4, 8), 1)
+    (23, -1, -1)
+    """
+    if shape.__class__ is int and stride.__class__ is int and shape > 0:
+        return int((shape - 1) * abs(stride))
+    if shape.__class__ is not tuple or stride.__class__ is not tuple:
+        return -1
+    if len(shape) != len(stride) or depth >= MAX_DEPTH:
+        return -1
+    reach = 0
+    for n, d in zip(shape, stride, strict=True):
+        if n.__class__ is int and d.__class__ is int:
+            if n <= 0:
+                return -1
+            reach += (n - 1) * (d if d >= 0 else -d)
+        else:
+            inner = plain_reach(n, d, depth + 1)
+            if inner < 0:
+                return -1
+            reach += inner
+    return reach
+
+
+def validate_stride(stride: Any, shape: Shape, arguments: tuple[Any, Any]) -> Stride:
+    """Return strides that are nested like `shape`; a message quotes `arguments`, the shape and strides as passed.
+
+    >>> validate_stride((1, 4), (4, 8), ((4, 8), (1, 4)))
+    (1, 4)
+    """
+    if shape.__class__ is tuple:
+        if stride.__class__ is not tuple or len(stride) != len(shape):
+            if stride.__class__ is not tuple:
+                as_step(stride, "stride")
+            _raise_mismatch(stride, shape, arguments)
+        return tuple([validate_stride(d, s, arguments) for d, s in zip(stride, shape, strict=True)])
+    if stride.__class__ is tuple:
+        _raise_mismatch(stride, shape, arguments)
+    step: Step = as_step(stride, "stride")
+    return step
+
+
+def _raise_mismatch(stride: Any, shape: Shape, arguments: tuple[Any, Any]) -> NoReturn:
+    if not isinstance(shape, tuple):
+        rule = f"the extent {shape} needs one stride, got {stride}"
+    elif arguments == (shape, stride):
+        rule = f"a tuple of {len(shape)} modes needs a tuple of {len(shape)} strides"
+    else:
+        rule = f"the mode {shape} needs {len(shape)} strides, got {stride}"
+    raise LayoutError(f"stride {arguments[1]} does not match shape {arguments[0]}: {rule}")
+
+
+def check_offset_range(shape: Shape, stride: Stride, offset: Step = 0) -> None:
+    """Raise if offsets would not fit into 64 bits, in which the copy engines compute them.
+
+    >>> check_offset_range((4, 8), (1, 4))
+    """
+    reach = _magnitude(offset)
+    for extent, step in zip(leaves(shape), leaves(stride), strict=True):
+        if extent == 0:
+            return
+        reach += (extent - 1) * _magnitude(step)
+    if reach > MAX_OFFSET:
+        text = f"{format_tree(shape)}:{format_tree(stride)}{format_signed(offset) if offset else ''}"
+        raise LayoutError(f"{text} reaches {reach}, beyond 2^63 - 1; use smaller extents, strides or offsets")
+
+
+def _magnitude(step: Any) -> int:
+    """Return the largest absolute amount of a step along any axis."""
+    return max(map(abs, step._parts.values()), default=0) if isinstance(step, Place) else abs(step)
+
+
+def value_range(extents: list[int], steps: list[Any], offset: Any) -> tuple[Any, Any]:
+    """Return the lowest and highest value of offset + sum(coordinate * step).
+
+    >>> value_range([4, 8], [-1, 4], 0)
+    (-3, 28)
+    """
+    low = high = offset
+    for extent, step in zip(extents, steps, strict=True):
+        reach = (extent - 1) * step
+        if reach > 0:
+            high = high + reach
+        else:
+            low = low + reach
+    return low, high
+
+
+def merge_modes(extents: list[int], channels: list[list[Any]]) -> tuple[list[int], list[list[Any]]]:
+    """Return modes merged wherever all channels continue, without units; at least one mode remains.
+
+    A channel is a list of strides, one per extent: those of a layout, or of one of its guards.
+
+    >>> merge_modes([2, 1, 6], [[1, 7, 2]])
+    ([12], [[1]])
+    """
+    merged: list[int] = []
+    if len(channels) == 1:
+        steps: list[Any] = []
+        for extent, step in zip(extents, channels[0], strict=True):
+            if extent == 1:
+                continue
+            if merged and merged[-1] * steps[-1] == step:
+                merged[-1] = merged[-1] * extent
+            else:
+                merged.append(extent)
+                steps.append(step)
+        return (merged, [steps]) if merged else ([1], [[0]])
+    strides: list[list[Any]] = [[] for _ in channels]
+    for k, extent in enumerate(extents):
+        if extent == 1:
+            continue
+        pairs = zip(strides, channels, strict=True)
+        if merged and all(line[-1] * merged[-1] == channel[k] for line, channel in pairs):
+            merged[-1] = merged[-1] * extent
+        else:
+            merged.append(extent)
+            for line, channel in zip(strides, channels, strict=True):
+                line.append(channel[k])
+    return (merged, strides) if merged else ([1], [[0] for _ in channels])
+
+
+def mode_program(extents: list[int], steps: list[Any]) -> ModeProgram:
+    """Return a mode, given by its coalesced leaves, ready for evaluation.
+
+    >>> mode_program([4, 8], [1, 5])
+    (32, [(4, 1)], 5)
+    """
+    return prod(extents), list(zip(extents[:-1], steps[:-1], strict=True)), steps[-1]
+
+
+def mode_programs(shape: Nested[int], stride: Any) -> list[ModeProgram]:
+    """Return every top-level mode ready for evaluation.
+
+    >>> mode_programs((4, (2, 3)), (6, (3, 1)))
+    [(4, [], 6), (6, [(2, 3)], 1)]
+    """
+    if not isinstance(shape, tuple):
+        shape, stride = (shape,), (stride,)
+    merged = [merge_modes(leaves(extents), [leaves(steps)]) for extents, steps in zip(shape, stride, strict=True)]
+    return [mode_program(extents, steps) for extents, (steps,) in merged]
+
+
+def evaluate_extended(extents: list[int], steps: list[Any], index: Any, sign: Any) -> Any:
+    """Return the place of an index with that sign when the last mode is unbounded; f(-i) is -f(i).
+
+    >>> evaluate_extended([4, 8], [1, 10], 35, 1), evaluate_extended([4, 8], [1, 10], -35, -1)
+    (83, -83)
+    """
+    index = index * sign
+    total: Any = 0
+    for extent, step in zip(extents[:-1], steps[:-1], strict=True):
+        total = total + index % extent * step
+        index = index // extent
+    return (total + index * steps[-1]) * sign

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of all places of a layout, as NumPy arrays. NumPy is imported only when one of these functions runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LayoutError
+from .axes import PLAIN, Place, component
+from .tuples import Nested, Shape, as_tree, leaves, product, product_each
+from .validation import is_array
+
+if TYPE_CHECKING:
+    from .layout import Layout
+    from .layout_like import LayoutLike
+
+
+def offset_table(layout: LayoutLike, fill: int | None, dtype: Any) -> Any:
+    """Return the place of every coordinate, one dimension per mode; see `LayoutLike.offsets`.
+
+    >>> from tilewright import Layout
+    >>> offset_table(Layout((2, 2)), None, None).tolist()
+    [[0, 2], [1, 3]]
+    """
+    places = layout._table()
+    if isinstance(places, Place):
+        return Place._of(
+            {name: _apply_fill_and_dtype(layout, table, fill, dtype) for name, table in places._parts.items()}
+        )
+    return _apply_fill_and_dtype(layout, places, fill, dtype)
+
+
+def _apply_fill_and_dtype(layout: LayoutLike, table: Any, fill: int | None, dtype: Any) -> Any:
+    import numpy as np
+
+    if fill is not None:
+        mask = layout._valid_table()
+        if mask is not None:
+            mask = mask.reshape(mask.shape + (1,) * (table.ndim - mask.ndim))
+            table = np.where(mask, table, np.asarray(fill, dtype=table.dtype))
+    if dtype is None or np.dtype(dtype) == table.dtype:
+        return table
+    limits = np.iinfo(dtype)
+    if table.size and not (limits.min <= table.min() and table.max() <= limits.max):
+        raise LayoutError(f"places {table.min()} to {table.max()} do not fit into {np.dtype(dtype)}; use a wider dtype")
+    return table.astype(dtype)
+
+
+def strided_table(
+    shape: Shape, steps: Nested[Any], offset: Any, replicas: tuple[Any, ...], axes: tuple[str, ...]
+) -> Any:
+    """Return offset + sum(coordinate * step) for every coordinate: the sum of one vector per mode.
+
+    >>> strided_table((2, 3), (3, 1), 0, (), ()).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    if axes:
+        names = (*axes, PLAIN) if any(component(step, PLAIN) for step in [*leaves(steps), offset]) else axes
+        return Place._of({name: _table_along_axis(shape, steps, offset, replicas, name) for name in names})
+    return _table_along_axis(shape, steps, offset, replicas, PLAIN)
+
+
+def _table_along_axis(shape: Shape, steps: Nested[Any], offset: Any, replicas: tuple[Any, ...], axis: str) -> Any:
+    import numpy as np
+
+    modes: list[Any] = list(zip(shape, steps, strict=True)) if isinstance(shape, tuple) else [(shape, steps)]
+    modes += [(count, step) for count, step in replicas]
+    vectors = []
+    reach = abs(int(component(offset, axis)))
+    for extents, strides in modes:
+        vector = np.zeros(1, dtype=np.int64)
+        for extent, step in zip(leaves(extents), leaves(strides), strict=True):
+            step = int(component(step, axis))
+            reach += max(extent - 1, 0) * abs(step)
+            if reach >= 2**63:
+                raise LayoutError(
+                    f"places reach {reach}, beyond 2^63 - 1, and do not fit into a 64-bit table; use L(i) instead"
+                )
+            vector = (np.arange(extent, dtype=np.int64)[:, None] * step + vector).reshape(-1)
+        vectors.append(vector)
+    if not vectors:
+        return np.array(int(component(offset, axis)), dtype=np.int64)
+    total = vectors[0] + int(component(offset, axis))
+    for vector in vectors[1:]:
+        total = total[..., None] + vector
+    return total
+
+
+def valid_coordinates(layout: LayoutLike, coord: tuple[Any, ...]) -> Any:
+    """Return which coordinates of arrays are data, where some are outside the shape.
+
+    >>> import numpy as np
+    >>> from tilewright import Layout
+    >>> valid_coordinates(Layout(4), (np.array([3, 4]),)).tolist()
+    [True, False]
+    """
+    import numpy as np
+
+    nested = as_tree(coord[0]) if len(coord) == 1 else as_tree(coord)
+    parts = nested if nested.__class__ is tuple else (nested,)
+    extents = product_each(layout.shape) if nested.__class__ is tuple else (product(layout.shape),)
+    if len(parts) != len(extents):
+        extents = tuple(leaves(layout.shape))
+    inside: Any = True
+    clipped = []
+    for part, extent in zip(parts, extents, strict=True):
+        part = np.asarray(part)
+        inside = inside & (part >= 0) & (part < extent)
+        clipped.append(np.clip(part, 0, max(extent - 1, 0)))
+    return inside & layout.valid(*clipped) if layout.size else inside
+
+
+def true_like(leaf_coords: list[Any]) -> Any:
+    """Return True, or for arrays of leaf coordinates an array of True in their common shape.
+
+    >>> import numpy as np
+    >>> true_like([1, 2]), true_like([1, np.arange(2)]).tolist()
+    (True, [True, True])
+    """
+    if not any(map(is_array, leaf_coords)):
+        return True
+    import numpy as np
+
+    return np.ones(np.broadcast_shapes(*[np.shape(part) for part in leaf_coords]), dtype=bool)
+
+
+def check_extended_range(layout: Layout, index: Any) -> None:
+    """Raise if the extended layout maps an index of the array beyond 64 bits.
+
+    >>> import numpy as np
+    >>> from tilewright import Layout
+    >>> check_extended_range(Layout(4, 2), np.arange(4))
+    """
+    if not index.size:
+        return
+    furthest = max(abs(int(index.min())), abs(int(index.max())))
+    extents, steps = layout.canonical_modes()
+    turns = furthest // (product(tuple(extents[:-1])) or 1)
+    for axis in layout.axes or (PLAIN,):
+        reach = abs(component(layout.offset, axis)) + turns * abs(component(steps[-1], axis))
+        reach += sum(max(n - 1, 0) * abs(component(d, axis)) for n, d in zip(extents[:-1], steps[:-1], strict=True))
+        if reach >= 2**63:
+            raise LayoutError(
+                f"{layout} reaches {reach}, beyond 2^63 - 1 and the 64 bits of an array; use single indices"
+            )
+
+
+def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (indices, places, valid) of the whole domain, at most `limit` indices at a time.
+
+    >>> from tilewright import Layout
+    >>> [places.tolist() for _, places, _ in chunks(Layout(6, 2), limit=4)]
+    [[0, 2, 4, 6], [8, 10]]
+    """
+    import numpy as np
+
+    size = layout.size
+    for start in range(0, size, limit):
+        index = np.arange(start, min(size, start + limit), dtype=np.int64)
+        valid = layout.valid(index)
+        places = _broadcast_places(layout._places(index), index.shape)
+        yield index, places, valid if is_array(valid) else np.full(index.shape, bool(valid))
+
+
+def _broadcast_places(places: Any, shape: tuple[int, ...]) -> Any:
+    """Return places as arrays of that shape; a layout without modes has a single place."""
+    import numpy as np
+
+    if isinstance(places, Place):
+        return Place._of({name: _broadcast_places(part, shape) for name, part in places._parts.items()})
+    return np.full(shape, places) if isinstance(places, int) else places
+
+
+def cosize_from_table(layout: LayoutLike) -> Any:
+    """Return the size of the smallest buffer that holds every place and place 0, by evaluating all places.
+
+    >>> from tilewright import Layout
+    >>> cosize_from_table(Layout((4, 8), (1, 5)))
+    39
+    """
+    if layout.size == 0:
+        return 0
+    lows: dict[str, int] = {}
+    highs: dict[str, int] = {}
+    for _, places, _ in chunks(layout):
+        for name, table in (places._parts if isinstance(places, Place) else {PLAIN: places}).items():
+            lows[name] = min(lows.get(name, 0), int(table.min()))
+            highs[name] = max(highs.get(name, 0), int(table.max()))
+    sizes = {name: highs[name] + 1 - lows[name] for name in lows}
+    return sizes[PLAIN] if sizes.keys() == {PLAIN} else Place(sizes)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions and methods with brackets: Mojo's parameters in brackets, arguments in parentheses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar, overload
+
+Result = TypeVar("Result")
+
+
+class Bracketed(Generic[Result]):
+    """A function or method that takes parameters in brackets, or none: `f[2, 2](1, 0)`, `f(5)`.
+
+    `function` is called with `owner`, the tuple of parameters, and the arguments.
+
+    >>> function = Bracketed(lambda owner, parameters, *arguments: (owner, parameters, arguments), "t")
+    >>> function[2, 2](1, 0), function(5)
+    (('t', (2, 2), (1, 0)), ('t', (), (5,)))
+    """
+
+    __slots__ = ("_function", "_owner")
+
+    def __init__(self, function: Callable[..., Result], owner: Any = None) -> None:
+        self._function = function
+        self._owner = owner
+
+    def __getitem__(self, parameters: Any) -> Callable[..., Result]:
+        return partial(self._function, self._owner, parameters if isinstance(parameters, tuple) else (parameters,))
+
+    def __call__(self, *arguments: Any, **options: Any) -> Result:
+        return self._function(self._owner, (), *arguments, **options)
+
+
+class brackets(Generic[Result]):  # noqa: N801  (used like `property`)
+    """A method `f(self, parameters, ...)` that is called as `self.f[parameters](...)`, or `self.f(...)`.
+
+    >>> class Ruler:
+    ...     steps = brackets(lambda self, parameters, n: [step * n for step in parameters])
+    >>> Ruler().steps[1, 2](10)
+    [10, 20]
+    """
+
+    def __init__(self, method: Callable[..., Result]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: Any = None) -> brackets[Result]: ...
+
+    @overload
+    def __get__(self, owner: object, kind: Any = None) -> Bracketed[Result]: ...
+
+    def __get__(self, owner: object, kind: Any = None) -> brackets[Result] | Bracketed[Result]:
+        return self if owner is None else Bracketed(self._method, owner)

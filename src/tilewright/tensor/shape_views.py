@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other shapes over the same scalars, as views: reshape, coalesce, transpose, vectorize, bitcast."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..formats import ScalarFormat, format_of
+from ..layout import Layout, LayoutLike
+from ..layout.layout import make_layout
+from ..layout.tuples import as_tree, leaves, map_leaves, product, suffix_product
+from ..layout.validation import as_integer
+from .tile_views import Brackets, Extents, Kind
+from .view_layouts import pair_layout, transpose_pair, vectorize_pair
+
+if TYPE_CHECKING:
+    from .tile_tensor import TileTensor
+
+
+class ReshapeBrackets(Brackets[Kind]):
+    """`t.reshape[2, 6]()`, `t.reshape(2, 6)` or `t.reshape(layout)`; see `TileTensor.reshape`.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(bytearray(12), tw.row_major(3, 4)).reshape[2, 6]().shape
+    (2, 6)
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[Kind]:
+        return partial(reshape, self._tensor, shape if isinstance(shape, tuple) else (shape,))
+
+    def __call__(self, *shape: int | tuple[Any, ...] | LayoutLike, allow_resize: bool = False) -> Kind:
+        """Return the tensor in another shape, or under another layout of the same size unless `allow_resize`."""
+        if len(shape) == 1 and isinstance(shape[0], LayoutLike):
+            return replace_layout(self._tensor, shape[0], allow_resize)
+        return reshape(self._tensor, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+
+
+class VectorizeBrackets(Brackets[Kind]):
+    """`t.vectorize[1, 4]()` has blocks of elements as its elements; see `TileTensor.vectorize`.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().shape
+    (6, 2)
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, block: Extents) -> partial[Kind]:
+        return partial(vectorize, self._tensor, block if isinstance(block, tuple) else (block,))
+
+    def __call__(self, *, simd_bytes: int = 64) -> Kind:
+        """Return vectors along the last mode, as long as `simd_bytes` holds scalars."""
+        rank = len(self._tensor._extents)
+        width = max(1, simd_bytes // self._tensor._store.format.itemsize)
+        return vectorize(self._tensor, (*[1] * (rank - 1), width) if rank else ())
+
+
+class BitcastBrackets(Brackets[Kind]):
+    """`t.bitcast["uint32"]()` reads the same bytes as another format; see `TileTensor.bitcast`.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor([1.0, 2.0], tw.row_major(2)).bitcast["int64"]().dtype.name
+    'int64'
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, dtype: Any) -> partial[Kind]:
+        return partial(bitcast, self._tensor, dtype)
+
+
+def reshape(tensor: Kind, shape: Any) -> Kind:
+    """Return the same elements, which must be in row-major order without gaps, in another shape.
+
+    >>> import tilewright as tw
+    >>> reshape(tw.TileTensor(list(range(12)), tw.row_major(3, 4)), (2, 6)).layout
+    Layout((2, 6), (6, 1))
+    """
+    form: Any = map_leaves(lambda n: as_integer(n, "an extent"), as_tree(shape))
+    require_row_major(tensor, "reshape")
+    if product(form) != tensor.size:
+        raise LayoutError(
+            f"cannot reshape {tensor.size} elements of shape {tensor.layout.shape} to {form}, which has {product(form)}"
+        )
+    size = tensor.element_size
+    if size == 1:
+        return tensor._view(pair_layout(make_layout(form, suffix_product(form))), tensor._offset)
+    vector = tuple([1] * (len(form) - 1) + [size]) if form else (size,)
+    pair = make_layout((form, vector), (suffix_product(form, size), (1,) * len(vector)))
+    return tensor._view(pair, tensor._offset)
+
+
+def replace_layout(tensor: Kind, layout: LayoutLike, allow_resize: bool) -> Kind:
+    """Return another layout over the storage from the first scalar of the tensor on.
+
+    >>> import tilewright as tw
+    >>> replace_layout(tw.TileTensor(list(range(12)), tw.row_major(3, 4)), tw.col_major(2, 6), False).layout
+    Layout((2, 6), (1, 2))
+    """
+    if tensor.element_size != 1:
+        raise LayoutError("cannot change the layout of a vectorized tensor; reshape it before vectorize")
+    if tensor.is_ragged:
+        raise LayoutError("cannot change the layout of a ragged view: some of its scalars belong to no element")
+    if layout.size != tensor.size and not allow_resize:
+        raise LayoutError(
+            f"{layout} has {layout.size} elements, but the tensor has {tensor.size}; allow_resize=True permits that"
+        )
+    view = tensor._view(pair_layout(layout), tensor._offset)
+    view._check_bounds()
+    return view
+
+
+def require_row_major(tensor: TileTensor, caller: str) -> None:
+    """Raise an error that names `caller` unless the elements are in row-major order without gaps.
+
+    >>> import tilewright as tw
+    >>> require_row_major(tw.TileTensor(bytearray(12), tw.row_major(3, 4)), "reshape")
+    """
+    if not is_contiguous_row_major(tensor):
+        raise LayoutError(
+            f"{caller} needs elements in row-major order without gaps, got the layout {tensor.layout}"
+            + (" with a ragged edge" if tensor.is_ragged else "")
+            + "; copy it first: TileTensor(t.to_numpy())"
+        )
+
+
+def is_contiguous_row_major(tensor: TileTensor) -> bool:
+    """Return whether the elements are in row-major order without gaps.
+
+    >>> import tilewright as tw
+    >>> is_contiguous_row_major(tw.TileTensor(bytearray(12), tw.row_major(3, 4)).transpose())
+    False
+    """
+    pair = tensor._pair
+    if not isinstance(pair, Layout) or pair.guards:
+        return False
+    modes = [*zip(pair.shape[0], pair.stride[0], strict=True)][::-1]
+    # inside a nested mode the first leaf is the fastest
+    runs = [leaf for shape, stride in modes for leaf in zip(leaves(shape), leaves(stride), strict=True)]
+    vector = [*zip(pair.shape[1], pair.stride[1], strict=True)][::-1]
+    block = [leaf for shape, stride in vector for leaf in zip(leaves(shape), leaves(stride), strict=True)]
+    expected = 1
+    for n, step in [*block, *runs]:
+        if n != 1:
+            if step != expected:
+                return False
+            expected *= n
+    return True
+
+
+def coalesce(tensor: Kind) -> Kind:
+    """Return the tensor with one mode; its elements must be in row-major order without gaps.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(list(range(12)), tw.row_major(3, 4)).coalesce().layout
+    Layout((12,), (1,))
+    """
+    require_row_major(tensor, "coalesce")
+    count, size = product(tensor._pair.shape[0]), tensor.element_size
+    pair = make_layout(((count,), (size,) if size > 1 else ()), ((size,), (1,) if size > 1 else ()))
+    return tensor._view(pair, tensor._offset)
+
+
+def transpose(tensor: Kind) -> Kind:
+    """Return the tensor with its modes in reverse.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(list(range(12)), tw.row_major(3, 4)).transpose().layout
+    Layout((4, 3), (1, 4))
+    """
+    return tensor._view(transpose_pair(tensor._pair), tensor._offset)
+
+
+def vectorize(tensor: Kind, block: tuple[Any, ...]) -> Kind:
+    """Return the tensor with blocks of elements as single elements.
+
+    >>> import tilewright as tw
+    >>> vectorize(tw.TileTensor(list(range(120)), tw.row_major(10, 12)), (1, 4)).layout
+    Layout((10, 3), (12, 4))
+    """
+    rank = len(tensor._extents)
+    if len(block) != rank:
+        raise LayoutError(
+            f"a vector of shape {tuple(block)} does not fit shape {tensor.layout.shape}; give {rank} extents"
+        )
+    widths = [int(as_integer(n, "a vector extent")) for n in block]
+    if any(n < 1 for n in widths):
+        raise LayoutError(f"the extents of a vector must be at least 1, got {tuple(block)}")
+    pair = tensor._pair if all(n == 1 for n in widths) else vectorize_pair(tensor._pair, widths)
+    return tensor._view(pair, tensor._offset)
+
+
+def bitcast(tensor: Kind, dtype: Any, rescale: bool = False) -> Kind:
+    """Return the same indices and strides over the same bytes read as another format.
+
+    `rescale=True` multiplies the strides where the new format is smaller than the old one and divides it.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> hex(bitcast(tw.TileTensor(np.ones(4, dtype=np.float32), tw.row_major(2, 2)), "uint32")[0, 0])
+    '0x3f800000'
+    """
+    old, new = tensor._store.format, format_of(dtype)
+    if not isinstance(new, ScalarFormat):
+        raise LayoutError(f"bitcast takes a scalar format, got {new.name}; unpack its blocks first")
+    data = np.asarray(tensor._store.host).view(new.dtype)
+    store = tensor._store.with_fields(data=data, format=new)
+    if old.itemsize == new.itemsize:
+        return tensor._view(tensor._pair, tensor._offset, store)
+    if not rescale or old.itemsize % new.itemsize or not isinstance(tensor._pair, Layout):
+        raise LayoutError(
+            f"{old.name} and {new.name} differ in size, so the same strides would address other bytes; rescale=True"
+            " multiplies them if the new size divides the old one"
+        )
+    factor = old.itemsize // new.itemsize
+    steps = [tuple([step * factor for step in part]) for part in tensor._pair.stride]
+    scaled = make_layout(tensor._pair.shape, tuple(steps), 0, (), tensor._pair.guards)
+    return tensor._view(scaled, tensor._offset * factor, store)

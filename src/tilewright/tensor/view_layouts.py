@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layouts of views: every view of a tensor is a substitution of indices in its layout.
+
+The layout of a tensor is a pair of modes: its elements, and the scalars of one element (its vector; empty for plain
+scalars). A view replaces the index of each mode of the elements by `start + step * i`; tiles, slices and the elements
+of a thread differ only in these numbers. Indices that leave a mode stay in the layout and are guarded, so that a view
+at a ragged edge has its full shape and knows which part of it is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ..layout import ComposedLayout, Layout, coalesce, compose
+from ..layout.guards import Guard, live_guards
+from ..layout.layout import make_layout
+from ..layout.tuples import ceil_div, leaves, map_leaves, product, product_each
+
+# A cut of one mode, (start, extent, step): index i of the view is index start + step * i of the mode, for i < extent.
+Cut: TypeAlias = "tuple[int, int, int]"
+
+
+def pair_layout(layout: Any) -> Any:
+    """Return a layout of scalars as a pair (elements, vector), with an empty vector.
+
+    >>> print(pair_layout(Layout((4, 8))))
+    ((4,8),()):((1,4),())
+    """
+    return layout._restructure(lambda tree, _: (tree if isinstance(tree, tuple) else (tree,), ()), "a tensor view")
+
+
+def elements_layout(pair: Any) -> Any:
+    """Return the layout of the first scalar of every element.
+
+    >>> print(elements_layout(pair_layout(Layout((4, 8)))))
+    (4,8):(1,4)
+    """
+    if not isinstance(pair, Layout):
+        return ComposedLayout(pair.outer, elements_layout(pair.inner))
+    guards = [Guard(guard.stride[0], guard.limit, guard.offset) for guard in pair.guards]  # type: ignore[index]
+    shape = pair.shape[0]
+    return make_layout(shape, pair.stride[0], pair.offset, (), live_guards(shape, guards))
+
+
+def vector_layout(pair: Any) -> Any:
+    """Return the layout of the scalars of the first element.
+
+    >>> print(vector_layout(vectorize_pair(pair_layout(Layout((4, 8))), (1, 4))))
+    (1,4):(1,4)
+    """
+    if not isinstance(pair, Layout):
+        return ComposedLayout(pair.outer, vector_layout(pair.inner))
+    return make_layout(pair.shape[1], pair.stride[1], pair.offset)
+
+
+def cut_modes(pair: Any, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> tuple[Any, int]:
+    """Return (pair, shift): every mode cut, and how far the first element of the result is from that of `pair`.
+
+    `keep` says which modes stay; the others are cut to one index and dropped.
+
+    >>> print(*cut_modes(pair_layout(Layout((9, 8), (8, 1))), [(6, 3, 1), (4, 4, 1)]))
+    ((3,4),()):((8,1),()) 52
+    """
+    if not isinstance(pair, Layout):
+        inner, shift = cut_modes(pair.inner, cuts, keep)
+        return ComposedLayout(pair.outer, inner + shift), 0
+    shape, stride = pair.shape[0], pair.stride[0]
+    extents, steps, outside = [], [], []
+    shift = 0
+    for k, (start, extent, step) in enumerate(cuts):
+        n, d = shape[k], stride[k]
+        extents.append(extent)
+        if n.__class__ is tuple:
+            inner = None if pair.guards else _cut_first_leaf(n, d, cuts[k])
+            if inner is None:
+                return _cut_nested(pair, cuts, keep)
+            steps.append(inner[0])
+            shift += inner[1]
+            continue
+        steps.append(d if step == 1 else d * step)
+        shift += start * d
+        if extent and not 0 <= start + (extent - 1) * step < n:
+            outside.append(k)
+    new_shape = (tuple(extents), pair.shape[1])
+    strides = (tuple(steps), pair.stride[1])
+    guards = tuple([_bound_mode(k, len(cuts), cuts[k], shape[k], pair.shape[1]) for k in outside])
+    if pair.guards or 0 in extents:  # the new guards alone are distinct, and each excludes something
+        guards = live_guards(new_shape, [*[_cut_guard(guard, cuts) for guard in pair.guards], *guards])
+    result = make_layout(new_shape, strides, pair.offset, (), guards)
+    return (result if keep is None else _drop_modes(result, keep)), int(shift)
+
+
+def _cut_first_leaf(shape: Any, stride: Any, part: Cut) -> tuple[Any, Any] | None:
+    """Return (stride, shift) of a tile of a nested mode that is a pair part of its first leaf; None for others."""
+    start, extent, step = part
+    counts = leaves(shape)
+    if step != 1 or extent.__class__ is not int or extent < 2 or start % extent or counts[0] % extent:
+        return None
+    steps, shift = leaves(stride), 0
+    for n, d in zip(counts, steps, strict=True):
+        start, digit = divmod(start, n)
+        shift += digit * d
+    return None if start else (steps[0], shift)
+
+
+def _cut_guard(guard: Guard, cuts: Sequence[Cut]) -> Guard:
+    """Return a guard over cut modes."""
+    outer, vector = guard.stride  # type: ignore[misc]
+    shift = sum(start * step for (start, _, _), step in zip(cuts, outer, strict=True))  # type: ignore[arg-type]
+    scaled = tuple([c[2] * step for c, step in zip(cuts, outer, strict=True)])  # type: ignore[arg-type]
+    return Guard((scaled, vector), guard.limit, int(guard.offset + shift))
+
+
+def _bound_mode(k: int, rank: int, cut: Cut, extent: int, vector: Any) -> Guard:
+    """Return the guard that keeps the index of mode k, after a cut, inside its extent."""
+    steps = tuple([cut[2] if j == k else 0 for j in range(rank)])
+    return Guard((steps, map_leaves(lambda _: 0, vector)), int(extent), cut[0])
+
+
+def _drop_modes(pair: Any, keep: Sequence[bool]) -> Any:
+    """Return the pair without the modes of its elements that are not kept."""
+
+    def select(tree: Any, _: int) -> Any:
+        return (tuple([part for part, is_kept in zip(tree[0], keep, strict=True) if is_kept]), tree[1])
+
+    return pair._restructure(select, "a tensor view")
+
+
+def _cut_nested(pair: Layout, cuts: Sequence[Cut], keep: Sequence[bool] | None) -> tuple[Any, int]:
+    """Return the same for nested modes: by composition, which may not be strided."""
+    tilers = tuple([Layout(extent, step) + start for start, extent, step in cuts])
+    result = compose(pair, (tilers, None))
+    return (result if keep is None else _drop_modes(result, keep)), 0
+
+
+def rebase(pair: Any) -> tuple[Any, int]:
+    """Return (pair, first): the place of the first element, and the pair relative to it.
+
+    >>> print(*rebase(pair_layout(Layout((4, 8)) + 5)))
+    ((4,8),()):((1,4),()) 5
+    """
+    if isinstance(pair, Layout):
+        return (pair - pair.offset, int(pair.offset)) if pair.offset else (pair, 0)
+    first = pair.extended(0) if product(pair.shape) else 0
+    return (pair - first, int(first)) if first else (pair, 0)
+
+
+def vectorize_pair(pair: Any, widths: Sequence[int]) -> Any:
+    """Return the pair with blocks of elements as single elements; existing vectors become part of the new ones.
+
+    >>> print(vectorize_pair(pair_layout(Layout((10, 12), (12, 1))), (1, 4)))
+    ((10,3),(1,4)):((12,4),(12,1))
+    """
+    if not isinstance(pair, Layout):
+        return ComposedLayout(pair.outer, vectorize_pair(pair.inner, widths))
+    shape, stride = pair.shape[0], pair.stride[0]
+    if any(isinstance(mode, tuple) for mode in shape):
+        return _vectorize_nested(pair, widths)
+    blocks = tuple([ceil_div(n, width) for n, width in zip(shape, widths, strict=True)])
+    new_shape = (blocks, _join_vectors(pair.shape[1], tuple(widths)))
+    guards = [_widen_guard(guard.stride, widths, guard.limit, guard.offset) for guard in pair.guards]
+    for k, (n, width) in enumerate(zip(shape, widths, strict=True)):
+        if n % width and not any(_bounds_mode(guard, k, n) for guard in pair.guards):
+            unit = tuple([int(j == k) for j in range(len(shape))])
+            guards.append(_widen_guard((unit, map_leaves(lambda _: 0, pair.shape[1])), widths, int(n), 0))
+    scaled = tuple([d * width for d, width in zip(stride, widths, strict=True)])
+    strides = (scaled, _join_vectors(pair.stride[1], stride))
+    return make_layout(new_shape, strides, pair.offset, (), live_guards(new_shape, guards))
+
+
+def _bounds_mode(guard: Guard, k: int, extent: int) -> bool:
+    """Return whether a guard already keeps the index of mode k below its extent."""
+    steps: Any = guard.stride
+    outer = steps[0]
+    alone = all(step == 0 for j, step in enumerate(outer) if j != k)
+    step = outer[k]
+    return bool(alone and step > 0 and guard.offset >= 0 and guard.limit - guard.offset <= extent * step)
+
+
+def _widen_guard(stride: Any, widths: Sequence[int], limit: int, offset: int) -> Guard:
+    """Return a guard over elements as one over blocks of elements."""
+    outer, vector = stride
+    scaled = tuple([step * width for step, width in zip(outer, widths, strict=True)])
+    return Guard((scaled, _join_vectors(vector, outer)), limit, offset)
+
+
+def _join_vectors(vector: Any, blocks: Any) -> Any:
+    """Return the modes of vectors of blocks: joined mode by mode, or appended where a slice dropped modes."""
+    if vector and len(vector) == len(blocks):
+        return tuple(zip(vector, blocks, strict=True))
+    return (*vector, *blocks)
+
+
+def _vectorize_nested(pair: Layout, widths: Sequence[int]) -> Any:
+    """Return the same for nested modes: by composition, which may not be strided."""
+    counts = product_each(pair.shape[0])
+    tilers = [make_layout((ceil_div(n, width), width), (width, 1)) for n, width in zip(counts, widths, strict=True)]
+
+    def arrange(tree: Any, _: int) -> Any:
+        outer, blocks = (tuple([mode[part] for mode in tree[0]]) for part in (0, 1))
+        return outer, _join_vectors(tree[1], blocks)
+
+    return compose(pair, (tuple(tilers), None))._restructure(arrange, "vectorize")
+
+
+def scalars_layout(pair: Any) -> Any:
+    """Return the layout of all scalars: in each mode the scalars of an element, then the next element.
+
+    >>> print(scalars_layout(vectorize_pair(pair_layout(Layout((10, 12), (12, 1))), (1, 4))))
+    (10,12):(12,1)
+    """
+
+    def arrange(tree: Any, _: int) -> Any:
+        outer, vector = tree
+        if len(outer) != len(vector):  # empty, or a slice dropped modes of the elements
+            return (*outer, *vector)
+        return tuple(zip(vector, outer, strict=True))
+
+    joined = pair._restructure(arrange, "a tensor view")
+    return coalesce(joined, (0,) * joined.rank)
+
+
+def transpose_pair(pair: Any) -> Any:
+    """Return the pair with the modes of elements and of vectors in reverse.
+
+    >>> print(transpose_pair(pair_layout(Layout((4, 8)))))
+    ((8,4),()):((4,1),())
+    """
+    return pair._restructure(lambda tree, _: (tree[0][::-1], tree[1][::-1]), "transpose")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products, divides and recasts of tile layouts, as Mojo recorded them."""
+
+import pytest
+
+from tilewright import LayoutError, is_injective, logical_product
+from tilewright.mojo.layout import Layout, coord
+from tilewright.mojo.layout.tile_layout import blocked_product, coalesce, row_major, upcast, zipped_divide
+
+from .golden import assert_layout, layout_of, listed, nested, replay
+
+ORDERS = {"26.7": "zipped", "26.2": "grouped"}
+
+
+def only(op):
+    return lambda case: case["op"] == op
+
+
+def assert_result(layout, record):
+    """Compare a layout with a record: a full one, or only shape and stride in 26.2."""
+    if "layout" in record:
+        assert_layout(layout, record["layout"])
+    else:
+        assert (listed(layout.shape), listed(layout.stride)) == (record["shape"], record["stride"])
+
+
+@replay("layout_algebra", select=only("blocked_product"))
+def test_blocked_product(case):
+    block, tiler = (layout_of(case["layout"][key]) for key in ("block", "tiler"))
+    for result in case["results"]:
+        merge = result["args"]["coalesce_output"]
+        assert_result(blocked_product(block, tiler, ORDERS[case["version"]], coalesce_output=merge), result)
+
+
+@replay("layout_algebra", select=only("zipped_divide"))
+def test_zipped_divide(case):
+    (result,) = case["results"]
+    base, tile = layout_of(case["layout"]["base"]), nested(case["layout"]["tile"])
+    assert_result(zipped_divide(base, tile, ragged="floor"), result)
+    divides = all(n % m == 0 for n, m in zip(base.shape, tile, strict=True))
+    ours = zipped_divide[tile](base)
+    if divides:
+        assert_result(ours, result)
+    else:
+        counts = [-(-n // m) for n, m in zip(base.shape, tile, strict=True)]
+        assert listed(ours.shape) == [list(tile), counts]
+        assert sum(bool(ours.valid(k)) for k in range(ours.size())) == base.size()
+
+
+@replay("layout_algebra", select=only("coalesce"))
+def test_coalesce(case):
+    assert_result(coalesce(layout_of(case["layout"])), case["results"][0])
+
+
+@replay("layout_algebra", select=only("upcast"))
+def test_upcast(case):
+    layout, factor = layout_of(case["layout"]), case["factor"]
+    assert_result(upcast[factor](layout), case["results"][0])
+    assert_result(upcast(layout, factor), case["results"][0])
+
+
+@replay("layout_algebra", select=only("nested_major"))
+def test_nested_layouts(case):
+    layout = layout_of(case["layout"])
+    (result,) = case["results"]
+    assert_layout(layout, result["layout"])
+    assert_layout(layout.transpose(), result["transpose"])
+    assert_layout(layout.reverse(), result["transpose"])
+
+
+@pytest.mark.parametrize("order", ORDERS.values())
+def test_blocks_with_gaps_do_not_overlap(order):
+    gaps = Layout(coord[2, 2], coord[4, 1])
+    assert is_injective(blocked_product(gaps, row_major[2, 3](), order))
+
+
+def test_a_blocked_product_is_zipped_or_grouped():
+    block, copies = row_major[2, 2](), row_major[2, 3]()
+    assert blocked_product(block, copies, order="grouped") == logical_product(block, copies)
+    assert blocked_product(block, copies, order="zipped") == blocked_product(block, copies)
+    for wrong in ("raked", "Zipped", ""):
+        with pytest.raises(LayoutError, match="'zipped' or 'grouped'"):
+            blocked_product(block, copies, order=wrong)
