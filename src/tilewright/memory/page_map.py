@@ -107,7 +107,7 @@ class PageMap:
     def _slot_of_place(self) -> LayoutLike:
         """Return the layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `places`."""
         strides = [
-            step.along(self.axis) * self._pages_per_bank + step.along(addr) // self.page_stride
+            step.get(self.axis.name, 0) * self._pages_per_bank + step.get(addr.name, 0) // self.page_stride
             for step in self.places.stride
         ]
         inverse: LayoutLike = left_inverse(Layout(self.places.shape, tuple(strides)))
