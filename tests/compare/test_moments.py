@@ -44,16 +44,16 @@ def test_the_rest_without_the_largest_is_what_is_left():
     a, b = rng.standard_normal(5000), rng.standard_normal(5000)
     a[:3], b[:3] = 1e6, 1e6
     found = moments_of(a, b)
-    rest = found.total(below=found.top())
+    rest = found.total(below=found.highest_bin())
     assert rest.count == 4997
     assert rest.pcc == pytest.approx(np.corrcoef(a[3:], b[3:])[0, 1])
-    assert found.total().count - found.total(below=found.largest(0.001)).count <= 5
+    assert found.total().count - found.total(below=found.largest_bins(0.001)).count <= 5
 
 
 def test_nothing_has_no_correlation():
     assert Moments().total().pcc is None
     assert moments_of(np.ones(4), np.arange(4.0)).total().pcc is None
-    assert Moments().largest(0.5) >= 0
+    assert Moments().largest_bins(0.5) >= 0
 
 
 def test_numbers_at_the_end_of_the_range_do_no_harm():

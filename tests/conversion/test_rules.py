@@ -33,7 +33,7 @@ def test_the_last_line_that_fits_wins_for_each_setting(lines, name):
 
 @given(st.lists(patterns, max_size=5), st.lists(st.text("ab.", max_size=5), max_size=4))
 def test_patterns_that_fit_nothing_are_known(lines, names):
-    unused = Rules.of([(pattern, {}) for pattern in lines]).unused(names)
+    unused = Rules.of([(pattern, {}) for pattern in lines]).unmatched_patterns(names)
     assert unused == [each for each in lines if not any(fnmatchcase(name, each) for name in names)]
 
 

@@ -30,11 +30,11 @@ def check_box(spec, box):
     data = to_bytes(values, spec)
     expected = from_bytes(data, spec)[box.slices]
     boxes = PagedBoxes(spec)
-    around = boxes.around(box)
+    around = boxes.enclosing_box(box)
     part = b"".join(bytes(data[at : at + size]) for at, size in boxes.runs(around))
     if 0 in box.shape:
         return
-    own = boxes.spec_of(around)
+    own = boxes.box_spec(around)
     assert len(part) == own.nbytes
     np.testing.assert_array_equal(from_bytes(part, own)[box.relative_to(around.offset).slices], expected)
 
@@ -79,5 +79,5 @@ def test_bad_boxes_are_refused(ranges):
 
 
 def test_a_box_that_cuts_pages_is_refused():
-    with pytest.raises(tw.LayoutError, match="around"):
+    with pytest.raises(tw.LayoutError, match="enclosing_box"):
         PagedBoxes(TensorSpec((64, 64), "bfloat8_b")).runs(Box((0, 0), (33, 64)))

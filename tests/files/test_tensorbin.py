@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import Tensorbin, Topology, parse_tensorbin, read_tensorbin, write_tensorbin
-from tilewright.files.tensorbin import write_to
+from tilewright.files.tensorbin import write_tensorbin_to
 from tilewright.memory import TensorSpec, to_bytes
 
 from ..memory.strategies import specs
@@ -24,7 +24,7 @@ RECORDED = json.loads((FOLDER / "tensorbin.json").read_text(encoding="utf-8"))
 
 def written(held):
     file = io.BytesIO()
-    write_to(file, held)
+    write_tensorbin_to(file, held)
     return file.getvalue()
 
 
@@ -109,7 +109,7 @@ def test_meshes_are_gathered(dimensions):
     topology = Topology(distribution, placements, tuple(devices))
     whole = np.arange(np.prod(topology.global_shape((2, 3)))).reshape(topology.global_shape((2, 3)))
     spec = TensorSpec((2, 3), "int32")
-    parts = {at: to_bytes(whole[topology.window(k, (2, 3))], spec) for k, at in enumerate(devices)}
+    parts = {at: to_bytes(whole[topology.device_window(k, (2, 3))], spec) for k, at in enumerate(devices)}
     data = written(Tensorbin(spec, parts, distribution, topology))
     held = parse_tensorbin(data)
     np.testing.assert_array_equal(held.array(), whole)
@@ -138,7 +138,7 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     spec = TensorSpec((5, 40), "int32", "tile")
     shape = topology.global_shape((5, 40))
     whole = np.arange(prod(shape), dtype=np.int32).reshape(shape)
-    parts = {at: to_bytes(whole[topology.window(k, (5, 40))], spec) for k, at in enumerate(topology.coordinates)}
+    parts = {at: to_bytes(whole[topology.device_window(k, (5, 40))], spec) for k, at in enumerate(topology.coordinates)}
     write_tensorbin(folder / "x.tensorbin", Tensorbin(spec, parts, topology.distribution, topology))
     np.save(folder / "x.npy", whole)
 
@@ -160,7 +160,7 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     holders = [
         device
         for k, device in enumerate(topology.coordinates)
-        if whole[topology.window(k, (5, 40))][reading.explanation.where.coordinate] == whole[at]
+        if whole[topology.device_window(k, (5, 40))][reading.explanation.where.coordinate] == whole[at]
     ]
     assert list(reading.devices) == (holders if several else [])
     with pytest.raises(tw.CoordinateError, match="outside shape"):

@@ -43,14 +43,14 @@ def test_tiles_cover_space_and_augmentation_exactly(axis):
 def test_every_order_visits_every_tile_once(tiler):
     coords = [tiler.coords(i) for i in range(len(tiler))]
     assert sorted(coords) == list(product(*map(range, tiler.grid)))
-    assert [tiler.id_at(c) for c in coords] == list(range(len(tiler)))
+    assert [tiler.number_at(c) for c in coords] == list(range(len(tiler)))
     assert list(tiler) == [tiler.tile_at(c) for c in coords] == [tiler[i] for i in range(len(tiler))]
 
 
 @given(tilers())
 def test_the_largest_tile_holds_every_tile(tiler):
     for tile in tiler:
-        assert all(a <= b for a, b in zip(tile.shape, tiler.largest, strict=True))
+        assert all(a <= b for a, b in zip(tile.shape, tiler.largest_tile, strict=True))
 
 
 @given(tilers(), st.booleans())
@@ -88,7 +88,7 @@ def test_counts_are_exact_beyond_64_bits():
     assert Tiler((1000,), (300,), 256).count == 17
     for order in ORDERS:
         far = Tiler((10**15, 10**15), (1, 1), order=order)
-        assert far.id_at(far.coords(10**29 + 7)) == 10**29 + 7
+        assert far.number_at(far.coords(10**29 + 7)) == 10**29 + 7
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_an_empty_space_has_no_tiles():
 def test_ids_out_of_range():
     tiler = Tiler((10, 7), (4, 3))
     assert tiler.get(-1) == tiler.get(9) == Box((0, 0), (0, 0))
-    assert not tiler.valid(-1)
+    assert not tiler.has_tile(-1)
     assert tiler[-1] == tiler[8]
     for wrong in (9, -10):
         with pytest.raises(CoordinateError, match="outside 0 to 8"):

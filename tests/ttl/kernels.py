@@ -8,7 +8,7 @@ from tilewright import ttl
 
 def room(tiler, dtype):
     """Return a buffer that holds the largest tile."""
-    return np.zeros(max(1, int(np.prod(tiler.row_major.largest))), dtype)
+    return np.zeros(max(1, int(np.prod(tiler.row_major.largest_tile))), dtype)
 
 
 def double(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.get_tile, shipped=False):

@@ -44,7 +44,7 @@ class ComparedTensor(Protocol):
     def read(self, box: Any = None) -> Array:
         """Return the values in a box."""
 
-    def steps(self, box: Any) -> Array | None:
+    def step_sizes(self, box: Any) -> Array | None:
         """Return the distance to the next representable number in a box, for block formats."""
 
 
@@ -73,7 +73,7 @@ class ComparedArray:
         """Return the values in a box."""
         return self.array[as_box(box, self.shape).slices]
 
-    def steps(self, box: Any) -> Array | None:
+    def step_sizes(self, box: Any) -> Array | None:
         """Return None: an array has no blocks."""
         return None
 
@@ -103,7 +103,7 @@ class ComparedStoredTensor:
         """Return the values in a box."""
         return self.tensor.read(box)
 
-    def steps(self, box: Any) -> Array | None:
+    def step_sizes(self, box: Any) -> Array | None:
         """Return the distance to the next representable number in a box, for block formats."""
         return read_step_sizes(self.tensor, box) if isinstance(self.format, BlockFormat) else None
 
@@ -134,19 +134,19 @@ class ReshapedTensor:
         """Return the values in a box."""
         return self._read_through(box, self.inner.read)
 
-    def steps(self, box: Any) -> Array | None:
+    def step_sizes(self, box: Any) -> Array | None:
         """Return the distance to the next representable number in a box, for block formats."""
-        return None if not isinstance(self.format, BlockFormat) else self._read_through(box, self.inner.steps)
+        return None if not isinstance(self.format, BlockFormat) else self._read_through(box, self.inner.step_sizes)
 
     def _read_through(self, box: Any, read: Any) -> Array:
         requested = as_box(box, self.shape)
         if self.transposed:
             order = (*range(len(self.shape) - 2), len(self.shape) - 1, len(self.shape) - 2)
-            found: Array = read(requested.turned(order))
-            return found.transpose(order)
+            result: Array = read(requested.permute(order))
+            return result.transpose(order)
         kept = iter([each for each, n in zip(requested.slices, self.shape, strict=True) if n != 1])
-        found = read(tuple([slice(0, 1) if n == 1 else next(kept) for n in self.inner.shape]))
-        return found.reshape(requested.shape)
+        result = read(tuple([slice(0, 1) if n == 1 else next(kept) for n in self.inner.shape]))
+        return result.reshape(requested.shape)
 
 
 def collect_tensors(value: Any) -> dict[str, ComparedTensor]:

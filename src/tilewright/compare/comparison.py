@@ -63,27 +63,27 @@ def find_hidden_errors(moments: Moments, counts: Counts) -> list[Finding]:
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
     total = moments.total()
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if total.count and total.pcc is None:
         side = "A" if not total.variance_a else "B"
-        found.append(Finding("constant", f"{side} is constant, so PCC is undefined", 0.0))
-    found += _find_in_error(total, counts)
-    found += _find_outliers(moments, total)
+        findings.append(Finding("constant", f"{side} is constant, so PCC is undefined", 0.0))
+    findings += _find_in_error(total, counts)
+    findings += _find_outliers(moments, total)
     if counts.zeroed:
         share = counts.zeroed / max(1, counts.nonzero)
         zeroed = _count_elements(counts.zeroed, "nonzero ")
         text = f"{zeroed} became zero ({_format_percent(share)}), which hardly changes PCC"
-        found.append(Finding("zeroed", text, share))
+        findings.append(Finding("zeroed", text, share))
     if counts.flipped:
         share = counts.flipped / counts.elements
-        found.append(
+        findings.append(
             Finding("flipped", f"{_count_elements(counts.flipped)} changed sign ({_format_percent(share)})", share)
         )
     if counts.not_finite:
         share = counts.not_finite / counts.elements
         text = f"NaN or infinite on one side only: {_count_elements(counts.not_finite)}, which PCC ignores"
-        found.append(Finding("not_finite", text, share))
-    return found
+        findings.append(Finding("not_finite", text, share))
+    return findings
 
 
 def _find_in_error(total: Totals, counts: Counts) -> list[Finding]:
@@ -92,29 +92,29 @@ def _find_in_error(total: Totals, counts: Counts) -> list[Finding]:
     whole = sum(parts.values())
     if not whole or not total.squared_error:
         return []
-    found = []
+    result = []
     if parts["factor"] / whole >= _NOTABLE_SHARE and total.slope is not None:
         text = f"B is {total.slope:.6g} x A, which is {_format_percent(parts['factor'] / whole)} of the squared error"
-        found.append(Finding("factor", f"{text}; PCC is the same for any factor", total.slope))
+        result.append(Finding("factor", f"{text}; PCC is the same for any factor", total.slope))
     if parts["offset"] / whole >= _NOTABLE_SHARE:
         shift = total.mean_b - total.mean_a
         text = (
             f"B is A {'+' if shift > 0 else '-'} {abs(shift):.6g}, which is {_format_percent(parts['offset'] / whole)}"
         )
-        found.append(Finding("offset", f"{text} of the squared error; PCC is the same for any offset", shift))
+        result.append(Finding("offset", f"{text} of the squared error; PCC is the same for any offset", shift))
     share = counts.worst_error**2 / (total.squared_error * total.count)
     if share >= _NOTABLE_SHARE and total.count > 1 / FEW_SHARE:
         percent = _format_percent(min(1.0, share))
         text = f"one element makes {percent} of the squared error; PCC averages it over {total.count}"
-        found.append(Finding("one_error", text, share))
-    return found
+        result.append(Finding("one_error", text, share))
+    return result
 
 
 def _find_outliers(moments: Moments, total: Totals) -> list[Finding]:
     """Return a finding if a few large elements dominate the correlation."""
     if total.pcc is None or total.count < 1 / FEW_SHARE:
         return []
-    lowest, top = moments.largest(FEW_SHARE), moments.top()
+    lowest, top = moments.largest_bins(FEW_SHARE), moments.highest_bin()
     shares = [_variance_share(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]
     if not shares or shares[0] < _NOTABLE_SHARE:
         return []
@@ -136,7 +136,7 @@ def _variance_share(total: Totals, rest: Totals) -> float:
     return 1.0 - rest.count * rest.variance_a / (total.count * total.variance_a)
 
 
-def summarize_pcc(pcc: float | None, relative_rms: float, found: list[Finding]) -> str:
+def summarize_pcc(pcc: float | None, relative_rms: float, findings: list[Finding]) -> str:
     """Return one sentence on how far PCC can be trusted for two tensors.
 
     >>> summarize_pcc(0.99999, 0.004, [])
@@ -145,7 +145,7 @@ def summarize_pcc(pcc: float | None, relative_rms: float, found: list[Finding]) 
     error = f"{_format_percent(relative_rms)} of the values (rms)"
     if pcc is None:
         return f"PCC is undefined; the error is {error}"
-    if not found:
+    if not findings:
         return f"PCC is reliable here: the error is noise, {error}"
     seen = sqrt(max(0.0, 1.0 - pcc * pcc))
     if pcc >= PASSING_PCC and relative_rms > 2.0 * seen:
@@ -267,7 +267,7 @@ class TensorComparison(Shown):
         >>> diff(np.zeros(3), np.zeros(3)).tensors[0].to_json()["same"]
         True
         """
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the names and texts of all figures.
@@ -277,14 +277,14 @@ class TensorComparison(Shown):
         ('PCC', 'every element is equal')
         """
         shape = " x ".join(map(str, self.shape)) or "scalar"
-        found = [("tensor", f"{self.name or 'the array'}: {shape}, {self.format_a} and {self.format_b}")]
+        result = [("tensor", f"{self.name or 'the array'}: {shape}, {self.format_a} and {self.format_b}")]
         if self.problem:
-            return [*found, ("problem", self.problem)]
+            return [*result, ("problem", self.problem)]
         if not self.unequal:
-            return [*found, ("equal", f"all {self.count} elements"), ("PCC", "every element is equal")]
+            return [*result, ("equal", f"all {self.count} elements"), ("PCC", "every element is equal")]
         beyond = "" if self.different == self.unequal else f", {self.different} of them beyond the tolerance"
         share = f"{100 * self.unequal / self.count:.3g} %"
-        found += [
+        result += [
             ("unequal", f"{self.unequal} of {self.count} elements ({share}){beyond}"),
             ("max abs", f"{self.max_abs:.6g}" + ("" if self.worst is None else f" at {self.worst}")),
             ("max rel", f"{self.max_relative:.6g}"),
@@ -294,7 +294,7 @@ class TensorComparison(Shown):
             ("PCC", "none" if self.pcc is None else f"{self.pcc:.9g}"),
             ("", self.pcc_in_words),
         ]
-        return [*found, *(("", f"- {each}") for each in self.findings)]
+        return [*result, *(("", f"- {finding}") for finding in self.findings)]
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<9}{text}" for name, text in self.lines())
@@ -329,7 +329,7 @@ class Comparison(Shown):
         >>> diff(np.zeros(3), np.ones(3)).same
         False
         """
-        return not self.only_a and not self.only_b and all(each.same for each in self.tensors)
+        return not self.only_a and not self.only_b and all(tensor.same for tensor in self.tensors)
 
     @property
     def worst(self) -> TensorComparison | None:
@@ -342,9 +342,9 @@ class Comparison(Shown):
         return max(self.tensors, key=lambda each: (not each.same, bool(each.problem), each.relative_rms), default=None)
 
     def __getitem__(self, name: str) -> TensorComparison:
-        for each in self.tensors:
-            if each.name == name:
-                return each
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
         raise KeyError(f"no comparison of {name!r}; there are {len(self.tensors)} others")
 
     def __iter__(self) -> Iterator[TensorComparison]:
@@ -357,8 +357,8 @@ class Comparison(Shown):
         >>> sorted(diff(np.zeros(3), np.ones(3)).to_json())
         ['a', 'b', 'only_a', 'only_b', 'same', 'tensors', 'tolerance']
         """
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**found, "tensors": [each.to_json() for each in self.tensors], "same": self.same}
+        result = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**result, "tensors": [tensor.to_json() for tensor in self.tensors], "same": self.same}
 
     def table(self) -> str:
         """Return a table with a line per tensor.
@@ -382,7 +382,7 @@ class Comparison(Shown):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        same = sum(each.same for each in self.tensors)
+        same = sum(tensor.same for tensor in self.tensors)
         missing = len(self.only_a) + len(self.only_b)
         heading = f"{same} of {len(self.tensors)} tensors are the same ({self.tolerance})"
         others = f", {missing} in only one of the two" if missing else ""

@@ -21,7 +21,7 @@ _BINS = 1024 - _LOWEST + 1
 _CHUNK = 1 << 13  # elements at a time: temporaries stay in the caches, and sums are the same however they are made
 
 
-def _zeros() -> Floats:
+def _zero_bins() -> Floats:
     return np.zeros(_BINS)
 
 
@@ -35,13 +35,13 @@ class Moments:
     1.0
     """
 
-    count: Floats = field(default_factory=_zeros)
-    mean_a: Floats = field(default_factory=_zeros)
-    mean_b: Floats = field(default_factory=_zeros)
-    aa: Floats = field(default_factory=_zeros)
-    bb: Floats = field(default_factory=_zeros)
-    ab: Floats = field(default_factory=_zeros)
-    squared_error: Floats = field(default_factory=_zeros)
+    count: Floats = field(default_factory=_zero_bins)
+    mean_a: Floats = field(default_factory=_zero_bins)
+    mean_b: Floats = field(default_factory=_zero_bins)
+    aa: Floats = field(default_factory=_zero_bins)
+    bb: Floats = field(default_factory=_zero_bins)
+    ab: Floats = field(default_factory=_zero_bins)
+    squared_error: Floats = field(default_factory=_zero_bins)
 
     def add(self, a: Floats, b: Floats) -> None:
         """Add pairs of finite numbers.
@@ -52,9 +52,9 @@ class Moments:
         2
         """
         for start in range(0, a.size, _CHUNK):
-            self._add(a[start : start + _CHUNK], b[start : start + _CHUNK])
+            self._add_chunk(a[start : start + _CHUNK], b[start : start + _CHUNK])
 
-    def _add(self, a: Floats, b: Floats) -> None:
+    def _add_chunk(self, a: Floats, b: Floats) -> None:
         low, sums = _sum_bins(a, b)
         count, mean_a, mean_b, aa, bb, ab, squared_error = sums
         part = slice(low, low + count.size)
@@ -76,7 +76,7 @@ class Moments:
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0, 1000.0]), np.array([1.0, 1000.0]))
-        >>> moments.total(below=moments.top()).mean_a
+        >>> moments.total(below=moments.highest_bin()).mean_a
         1.0
         """
         count = self.count[:below]
@@ -97,30 +97,30 @@ class Moments:
                 float(self.squared_error[:below].sum() / number),
             )
 
-    def top(self) -> int:
+    def highest_bin(self) -> int:
         """Return the highest bin that is not empty.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0]), np.array([1.0]))
-        >>> ones = moments.top()
+        >>> ones = moments.highest_bin()
         >>> moments.add(np.array([2.0]), np.array([2.0]))
-        >>> moments.top() - ones
+        >>> moments.highest_bin() - ones
         1
         """
         used = np.flatnonzero(self.count)
         return int(used[-1]) if used.size else 0
 
-    def largest(self, share: float) -> int:
+    def largest_bins(self, share: float) -> int:
         """Return the lowest bin so that it and those above hold at most `share` of the elements, and at least one.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0] * 99 + [1000.0]), np.array([1.0] * 99 + [1000.0]))
-        >>> moments.largest(1.0) < moments.largest(0.01) <= moments.top()
+        >>> moments.largest_bins(1.0) < moments.largest_bins(0.01) <= moments.highest_bin()
         True
         """
         above = np.cumsum(self.count[::-1])[::-1]
         few = np.flatnonzero((above > 0) & (above <= max(1.0, share * float(self.count.sum()))))
-        return int(few[0]) if few.size else self.top() + 1
+        return int(few[0]) if few.size else self.highest_bin() + 1
 
 
 def _sum_bins(a: Floats, b: Floats) -> tuple[int, Any]:
@@ -272,8 +272,8 @@ class ErrorMap:
 def _block_starts(first: int, count: int, step: int) -> NDArray[np.int64]:
     """Return the starts of the blocks of `step` rows in `count` rows from row `first` on."""
     borders = np.arange(first // step, (first + count - 1) // step + 1, dtype=np.int64) * step
-    found: NDArray[np.int64] = np.maximum(borders - first, 0)
-    return found
+    result: NDArray[np.int64] = np.maximum(borders - first, 0)
+    return result
 
 
 _PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
@@ -332,8 +332,8 @@ def settle_non_finite(apart: Floats, a: Any, b: Any) -> Floats:
     one_nan, other_nan = np.isnan(a), np.isnan(b)
     same = (np.asarray(a) == np.asarray(b)) | (one_nan & other_nan)
     far = (one_nan != other_nan) | np.isnan(apart)
-    found: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
-    return found
+    result: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
+    return result
 
 
 def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:

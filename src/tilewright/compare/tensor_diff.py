@@ -118,39 +118,39 @@ def diff(
     both = [name for name in wanted if name in ones and name in others]
     total = sum([prod(ones[name].shape) for name in both])
     done = 0
-    found = []
+    result = []
     for name in both:
         work = _TensorDiff(name, ones[name], others[name], tolerance, transpose, memory)
         for step in work.run():
             done += step
             if progress is not None:
                 progress(done, total)
-        found.append(work.result())
+        result.append(work.result())
     return Comparison(
         _display_name(a, "A"),
         _display_name(b, "B"),
         tolerance,
-        tuple(found),
+        tuple(result),
         tuple([name for name in wanted if name not in others]),
         tuple([name for name in wanted if name not in ones]),
     )
 
 
-def _display_name(thing: Any, otherwise: str) -> str:
-    return os.fspath(thing) if isinstance(thing, (str, os.PathLike)) else otherwise
+def _display_name(value: Any, default: str) -> str:
+    return os.fspath(value) if isinstance(value, (str, os.PathLike)) else default
 
 
 def _select_names(names: list[str], patterns: Any) -> list[str]:
     if patterns is None:
         return names
     asked = [patterns] if isinstance(patterns, str) else list(patterns)
-    found = []
+    result = []
     for pattern in asked:
         hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         if not hits:
             raise LayoutError(f"no tensor matches {pattern!r}; there are {len(names)}, such as {names[0]!r}")
-        found += hits
-    return list(dict.fromkeys(found))
+        result += hits
+    return list(dict.fromkeys(result))
 
 
 class _ElementPair(NamedTuple):
@@ -186,9 +186,9 @@ class _TensorDiff:
             self.unit = coarser_format(a.format, b.format)
         except TilewrightError as problem:
             self.problem = str(problem)
-        self.map = ErrorMap(a.shape, self._tile())
+        self.map = ErrorMap(a.shape, self._tile_shape())
 
-    def _tile(self) -> tuple[int, int]:
+    def _tile_shape(self) -> tuple[int, int]:
         for each in (self.b, self.a):
             if each.spec is not None and each.spec.page_layout is PageLayout.TILE:
                 return each.spec.tile.shape
@@ -200,7 +200,7 @@ class _TensorDiff:
             yield self.count
             return
         max_elements = max(1, self.memory // _BYTES_PER_ELEMENT)
-        for box in row_major_slabs(self.a.shape, max_elements, self._tile()):
+        for box in row_major_slabs(self.a.shape, max_elements, self._tile_shape()):
             self._compare_slab(box)
             yield prod(box.shape)
 
@@ -260,19 +260,19 @@ class _TensorDiff:
             self.first = (start + k, _to_python_number(piece.a[k]), _to_python_number(piece.b[k]))
 
     def _step_sizes(self, box: Box) -> Floats | None:
-        found = [side.steps(box) for side in (self.a, self.b)]
-        known = [each.reshape(-1) for each in found if each is not None]
+        result = [side.step_sizes(box) for side in (self.a, self.b)]
+        known = [each.reshape(-1) for each in result if each is not None]
         return None if not known else known[0] if len(known) == 1 else np.maximum(known[0], known[1])
 
     def _exceeds_tolerance(self, one: Floats, apart: Floats, ulps: Floats) -> NDArray[np.bool_]:
         limit = self.tolerance
-        found: NDArray[np.bool_] = np.ones(apart.shape, np.bool_)
+        result: NDArray[np.bool_] = np.ones(apart.shape, np.bool_)
         if limit.atol or limit.rtol:
             with np.errstate(all="ignore"):
-                found &= ~(apart <= limit.atol + limit.rtol * np.abs(one))
+                result &= ~(apart <= limit.atol + limit.rtol * np.abs(one))
         if limit.ulp is not None:
-            found &= ~(ulps <= limit.ulp)
-        return found
+            result &= ~(ulps <= limit.ulp)
+        return result
 
     def result(self) -> TensorComparison:
         """Return the result."""
@@ -282,7 +282,7 @@ class _TensorDiff:
             return TensorComparison(self.name, a.shape, format_a, format_b, same=False, problem=self.problem)
         total = self.moments.total()
         counts = Counts(self.count, self.nonzero, self.zeroed, self.flipped, self.not_finite, self.max_abs)
-        found = find_hidden_errors(self.moments, counts) if self.unequal else []
+        result = find_hidden_errors(self.moments, counts) if self.unequal else []
         rms_a = sqrt(total.variance_a + total.mean_a**2)
         rms = sqrt(total.squared_error)
         relative = (rms / rms_a if rms_a else inf) if rms else 0.0
@@ -305,18 +305,18 @@ class _TensorDiff:
             pcc=total.pcc,
             factor=total.slope,
             offset=total.offset,
-            pcc_in_words=summarize_pcc(total.pcc, relative, found) if self.unequal else "",
-            findings=tuple(found),
-            first=self._difference(self.first),
-            worst=self._difference(self.worst),
+            pcc_in_words=summarize_pcc(total.pcc, relative, result) if self.unequal else "",
+            findings=tuple(result),
+            first=self._make_difference(self.first),
+            worst=self._make_difference(self.worst),
             map_block=self.map.block,
             error_map=self.map.cells,
         )
 
-    def _difference(self, found: tuple[int, float, float] | None) -> Difference | None:
-        if found is None:
+    def _make_difference(self, element: tuple[int, float, float] | None) -> Difference | None:
+        if element is None:
             return None
-        at, one, other = found
+        at, one, other = element
         coordinate = tuple([int(c) for c in np.unravel_index(at, self.a.shape)]) if self.a.shape else ()
         for each in (self.b, self.a):
             if each.spec is not None:

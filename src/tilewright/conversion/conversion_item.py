@@ -61,7 +61,7 @@ def assign_file_slots(names: list[str], specs: list[TensorSpec], to: str) -> lis
 def _file_slot(file: str, spec: TensorSpec, to: str) -> OutputSlot:
     if to == "banks":
         image = BankImage(spec)
-        beside = {file + INDEX_SUFFIX: image.index()}
+        beside = {file + INDEX_SUFFIX: image.index_json()}
         return OutputSlot(file + IMAGE_SUFFIX, 0, image.nbytes, image=image, beside=beside)
     head = encode_file_start(spec) if to == "tensorbin" else _encode_npy_head(spec)
     return OutputSlot(f"{file}.{to}", len(head), len(head) + spec.nbytes, head)
@@ -97,11 +97,11 @@ def lay_end_to_end(entries: list[ManifestEntry]) -> list[ManifestEntry]:
     >>> lay_end_to_end([])
     []
     """
-    found, end = [], 0
+    result, end = [], 0
     for entry in entries:
         start, end = end, end + entry.spec.nbytes
-        found.append(replace(entry, output=ByteRange(entry.output.file, start, end, entry.output.sha256)))
-    return found
+        result.append(replace(entry, output=ByteRange(entry.output.file, start, end, entry.output.sha256)))
+    return result
 
 
 def encode_safetensors_head(entries: list[ManifestEntry], version: str) -> bytes:
@@ -111,9 +111,10 @@ def encode_safetensors_head(entries: list[ManifestEntry], version: str) -> bytes
     b'{'
     """
     listed = [
-        SafetensorsEntry(each.name, "U8", (each.spec.nbytes,), each.output.start, each.output.end) for each in entries
+        SafetensorsEntry(entry.name, "U8", (entry.spec.nbytes,), entry.output.start, entry.output.end)
+        for entry in entries
     ]
-    manifest = ConversionManifest("safetensors", version, {each.name: each for each in entries})
+    manifest = ConversionManifest("safetensors", version, {entry.name: entry for entry in entries})
     start = encode_header(listed, {METADATA_KEY: manifest.to_bytes().decode()})
     if len(start) > MAX_HEADER_BYTES:
         raise FileFormatError(

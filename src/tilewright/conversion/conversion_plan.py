@@ -56,10 +56,10 @@ class ConversionPlan:
     skipped: tuple[str, ...] = ()
 
     @property
-    def single(self) -> bool:
+    def is_single_file(self) -> bool:
         """Return whether the result is one file.
 
-        >>> ConversionPlan(Path("o.safetensors"), "safetensors", ()).single
+        >>> ConversionPlan(Path("o.safetensors"), "safetensors", ()).is_single_file
         True
         """
         return self.to == "safetensors"
@@ -72,7 +72,7 @@ class ConversionPlan:
     @property
     def bytes_out(self) -> int:
         """Return the bytes of all outputs, headers included."""
-        head = self.items[0].slot.start if self.single else 0
+        head = self.items[0].slot.start if self.is_single_file else 0
         return head + sum([item.bytes_out for item in self.items])
 
     @property
@@ -101,7 +101,7 @@ class ConversionPlan:
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from the records of all items by key."""
-        begin = self.items[0].slot.start if self.single else 0
+        begin = self.items[0].slot.start if self.is_single_file else 0
         entries = {}
         for item in self.items:
             record = done[item.key]
@@ -127,7 +127,7 @@ class ConversionPlan:
             return float("nan")
         started = perf_counter()
         source = largest.source
-        values = source.read(box.turned(source.order))
+        values = source.read(box.permute(source.order))
         turned = values.transpose(largest.target.order)
         spec = largest.target.spec
         small = ConversionTarget(
@@ -139,7 +139,7 @@ class ConversionPlan:
         _hash_array(values), _hash_array(out)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
-        files = 1 if self.single else len(self.items)
+        files = 1 if self.is_single_file else len(self.items)
         return (spent * self.bytes_in / max(1, values.nbytes) + files * _SECONDS_PER_FILE) / workers
 
     def to_json(self) -> dict[str, Any]:
@@ -205,14 +205,14 @@ def plan_conversion(
     all_rules = Rules.of(rules, **for_all)
     tensors = open_sources(sources, follow_symlinks)
     targets, skipped, notes = _choose_targets(tensors.values(), all_rules, kind)
-    notes = [f"no tensor matches the pattern {pattern!r}" for pattern in all_rules.unused(tensors)] + notes
+    notes = [f"no tensor matches the pattern {pattern!r}" for pattern in all_rules.unmatched_patterns(tensors)] + notes
     if not targets:
         raise FormatError(f"nothing to convert: all {len(tensors)} tensors are skipped")
-    kept = [tensors[name] for name in targets]
-    slots = _assign_slots(kept, targets, path, kind)
+    selected = [tensors[name] for name in targets]
+    slots = _assign_slots(selected, targets, path, kind)
     items = [
         ConversionItem(source, targets[source.name], slot, source.path.name, __version__, kind)
-        for source, slot in zip(kept, slots, strict=True)
+        for source, slot in zip(selected, slots, strict=True)
     ]
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
 
@@ -233,7 +233,7 @@ def _choose_targets(
     tensors: Iterable[StoredTensor], rules: Rules, to: str
 ) -> tuple[dict[str, ConversionTarget], list[str], list[str]]:
     """Return the target of each tensor, the skipped names, and notes; raise one error for all problems."""
-    found: dict[str, ConversionTarget] = {}
+    result: dict[str, ConversionTarget] = {}
     skipped, notes, problems = [], [], []
     for source in tensors:
         try:
@@ -244,7 +244,7 @@ def _choose_targets(
         if target is None:
             skipped.append(source.name)
             continue
-        found[source.name] = target
+        result[source.name] = target
         if target.note is not None:
             notes.append(f"{source.name}: {target.note}")
     if problems:
@@ -253,16 +253,19 @@ def _choose_targets(
         more = [f"and {len(problems) - _MAX_LISTED_PROBLEMS} more"] if len(problems) > _MAX_LISTED_PROBLEMS else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
         raise first(count + "\n".join(lines + more))
-    return found, skipped, notes
+    return result, skipped, notes
 
 
 def _assign_slots(
-    kept: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
+    selected: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
 ) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots([each.name for each in kept], [targets[each.name].spec for each in kept], to)
+        return assign_file_slots(
+            [tensor.name for tensor in selected], [targets[tensor.name].spec for tensor in selected], to
+        )
     nowhere = OutputSlot(out.name, 0, 0)
     entries = [
-        ConversionItem(each, targets[each.name], nowhere, each.path.name, __version__, to).entry() for each in kept
+        ConversionItem(tensor, targets[tensor.name], nowhere, tensor.path.name, __version__, to).entry()
+        for tensor in selected
     ]
     return assign_shared_slots(out.name, lay_end_to_end(entries), __version__)

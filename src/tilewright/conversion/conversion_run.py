@@ -122,14 +122,7 @@ def convert(
     """
     plan = plan_conversion(sources, out, to, rules, follow_symlinks, **for_all)
     return run_plan(
-        plan,
-        memory=memory,
-        jobs=jobs,
-        resume=resume,
-        force=force,
-        part=part,
-        executor=executor,
-        progress=progress,
+        plan, memory=memory, jobs=jobs, resume=resume, force=force, part=part, executor=executor, progress=progress
     )
 
 
@@ -158,7 +151,7 @@ def run_plan(
         raise MemoryConfigError(
             "force cannot be used with part: it would remove other parts; remove the output before starting them"
         )
-    folder = WorkFolder(plan.out, plan.single)
+    folder = WorkFolder(plan.out, plan.is_single_file)
     existing = ExistingOutput(plan, folder)
     existing.validate(resume or part is not None, resume, force)
     started = perf_counter()
@@ -237,7 +230,7 @@ class _ConversionRun:
     def run(self, journal: Journal, threads: int, slab: int, executor: Executor | None) -> None:
         """Convert the pending items, here or on an executor."""
         _check_disk_space(self.plan, self.pending)
-        if self.plan.single:
+        if self.plan.is_single_file:
             _allocate_payload(self.folder, self.plan)
 
         def add_record(item: ConversionItem, record: ItemRecord) -> None:
@@ -254,25 +247,25 @@ class _ConversionRun:
             self.add_bytes(item.bytes_in)
 
 
-def convert_item(item: ConversionItem, out: Path, parts: Path, jobs: int, slab: int, call_id: str = "") -> ItemRecord:
+def convert_item(item: ConversionItem, out: Path, drafts: Path, jobs: int, slab: int, call_id: str = "") -> ItemRecord:
     """Convert an item here and return its record; this is what travels to a worker.
 
     `call_id` makes the call unique (see `submit_unique`).
     """
     records: list[ItemRecord] = []
-    WorkerPool([item], out, parts, jobs, slab).run(lambda _, record: records.append(record), lambda _: None)
+    WorkerPool([item], out, drafts, jobs, slab).run(lambda _, record: records.append(record), lambda _: None)
     return records[0]
 
 
 def _run_on_executor(
-    items: list[ConversionItem], executor: Executor, out: Path, parts: Path, jobs: int, slab: int
+    items: list[ConversionItem], executor: Executor, out: Path, drafts: Path, jobs: int, slab: int
 ) -> Iterator[tuple[ConversionItem, ItemRecord]]:
     """Yield items as an executor finishes them; failures are retried, perhaps on another worker."""
     waiting = iter(sorted(items, key=lambda item: -item.bytes_in))  # largest first
     running: dict[Future[ItemRecord], tuple[ConversionItem, int]] = {}
 
     def submit(item: ConversionItem, attempt: int) -> None:
-        where = (out.absolute(), parts.absolute())
+        where = (out.absolute(), drafts.absolute())
         running[submit_unique(executor, convert_item, item, *where, jobs, slab)] = (item, attempt)
 
     try:
@@ -336,7 +329,7 @@ def _finish_conversion(
         if not all(is_in_payload(item, known[item.key], folder) for item in others):
             return False  # results of other parts are gone; they will be converted again
         manifest = plan.manifest(known)
-        if plan.single:
+        if plan.is_single_file:
             _allocate_payload(folder, plan)
             with (folder.drafts / PAYLOAD).open("r+b", buffering=0) as opened:
                 file = OutputFile(opened.fileno(), plan.out)

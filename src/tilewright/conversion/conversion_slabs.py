@@ -52,7 +52,7 @@ class SlabCutter:
         return tuple([self.source.order[d] for d in self.target.order])
 
     @cached_property
-    def _shape(self) -> tuple[int, ...]:
+    def _stored_shape(self) -> tuple[int, ...]:
         return tuple([self.source.shape[d] for d in inverse_order(self.source.order)])
 
     @cached_property
@@ -63,7 +63,7 @@ class SlabCutter:
         rows = self.target.spec.page_layout is PageLayout.ROW_MAJOR
         if self.whole_rows and rows and out:  # the pages of rows
             out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
-        into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._shape)
+        into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._stored_shape)
         return [lcm(unit, out[back[d]]) for d, unit in enumerate(into)]
 
     def slab_bytes(self, extents: list[int]) -> int:
@@ -87,7 +87,7 @@ class SlabCutter:
     @cached_property
     def extents(self) -> tuple[int, ...]:
         """Return the extents of a slab; slabs at the edges may be smaller."""
-        extents = [max(1, n) for n in self._shape]
+        extents = [max(1, n) for n in self._stored_shape]
         for d, unit in enumerate(self._units):
             if self.slab_bytes(extents) <= self.max_bytes:
                 break
@@ -105,10 +105,10 @@ class SlabCutter:
         return tuple(extents)
 
     def __len__(self) -> int:
-        return prod([max(1, -(-n // step)) for n, step in zip(self._shape, self.extents, strict=True)])
+        return prod([max(1, -(-n // step)) for n, step in zip(self._stored_shape, self.extents, strict=True)])
 
     def __iter__(self) -> Iterator[Box]:
-        starts = [range(0, max(1, n), step) for n, step in zip(self._shape, self.extents, strict=True)]
+        starts = [range(0, max(1, n), step) for n, step in zip(self._stored_shape, self.extents, strict=True)]
         for start in product(*starts):
-            ends = zip(start, self.extents, self._shape, strict=True)
+            ends = zip(start, self.extents, self._stored_shape, strict=True)
             yield Box(start, tuple([min(step, n - at) for at, step, n in ends]))

@@ -34,7 +34,7 @@ class ExistingOutput:
     @property
     def is_finished(self) -> bool:
         """Return whether a finished conversion, or any file of that name, exists."""
-        return self.plan.out.exists() if self.plan.single else (self.plan.out / MANIFEST_NAME).exists()
+        return self.plan.out.exists() if self.plan.is_single_file else (self.plan.out / MANIFEST_NAME).exists()
 
     def validate(self, allow_unfinished: bool, resume: bool, force: bool) -> None:
         """Raise if files exist that must not be replaced."""
@@ -44,13 +44,13 @@ class ExistingOutput:
             raise FileExistsError(
                 errno.EEXIST, "also a source, which would be replaced; choose another output", str(source)
             )
-        if out.is_dir() if self.plan.single else out.exists() and not out.is_dir():
-            problem = "a directory, but one file is to be written" if self.plan.single else "not a directory"
+        if out.is_dir() if self.plan.is_single_file else out.exists() and not out.is_dir():
+            problem = "a directory, but one file is to be written" if self.plan.is_single_file else "not a directory"
             raise FileExistsError(errno.EEXIST, f"{problem}; choose another output", str(out))
         if force:
             return
         if self.is_finished:
-            if self.plan.single and self._manifest() is None:
+            if self.plan.is_single_file and self._manifest() is None:
                 problem = "exists and was not made by convert; choose another output, or use force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
             if not resume:
@@ -60,7 +60,7 @@ class ExistingOutput:
             if not allow_unfinished:
                 problem = "unfinished; continue with resume, or start over with force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
-        elif not self.plan.single and not self.folder.path.exists() and _has_other_files(out):
+        elif not self.plan.is_single_file and not self.folder.path.exists() and _has_other_files(out):
             # with a work folder, they may be files of the first tensor, not yet in a journal
             problem = "contains other files; choose another output, or write beside them with force"
             raise FileExistsError(errno.EEXIST, problem, str(out))
@@ -79,14 +79,14 @@ class ExistingOutput:
             return {}
         if self.is_finished:
             return self._rehash_finished()
-        found = self.folder.records()
+        result = self.folder.records()
         if part is None:  # otherwise other parts may be running
             self.folder.remove_drafts()
-            if self.plan.single and not self._has_payload():
+            if self.plan.is_single_file and not self._has_payload():
                 self.folder.clear()
-                found = {}
+                result = {}
         planned = {item.key for item in self.plan.items}
-        for key, record in found.items():
+        for key, record in result.items():
             if key not in planned:
                 self._orphans |= {record.get("file"), *(record.get("beside") or ())}
         records = self.records()
@@ -105,7 +105,7 @@ class ExistingOutput:
     def _manifest(self) -> ConversionManifest | None:
         """Return the manifest of the existing output, None if it was not made by convert."""
         try:
-            if not self.plan.single:
+            if not self.plan.is_single_file:
                 return read_manifest(self.plan.out / MANIFEST_NAME)
             _, metadata = read_safetensors(self.plan.out)
             return ConversionManifest.from_bytes(metadata[METADATA_KEY]) if METADATA_KEY in metadata else None
@@ -116,8 +116,8 @@ class ExistingOutput:
         """Return the records of a finished conversion, after hashing its files and sources again."""
         manifest = self._manifest()
         entries = {} if manifest is None or manifest.to != self.plan.to else manifest.entries
-        begin = self.plan.items[0].slot.start if self.plan.single and self.plan.items else 0
-        found: dict[str, ItemRecord] = {}
+        begin = self.plan.items[0].slot.start if self.plan.is_single_file and self.plan.items else 0
+        result: dict[str, ItemRecord] = {}
         for item in self.plan.items:
             entry = entries.get(item.name)
             if entry is None or manifest is None or manifest.version != item.version:
@@ -127,29 +127,31 @@ class ExistingOutput:
             if _current_hashes(item, self.plan.out) == (entry.source.sha256, entry.output.sha256):
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
                 file = item.source.file
-                found[item.key] = ItemRecord(
+                result[item.key] = ItemRecord(
                     item.key, entry.source.sha256, entry.output.sha256, file.time, file.size, time
                 )
-        if len(found) == len(self.plan.items) == len(entries):
-            return found
-        if self.plan.single:  # slots may have moved: it is converted again, and replaced when complete
+        if len(result) == len(self.plan.items) == len(entries):
+            return result
+        if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete
             return {}
         self._orphans |= output_names(manifest.entries.values() if manifest is not None else ())
         with self.folder.journal(None) as journal:
             for item in self.plan.items:
-                if item.key in found:
-                    journal.add({**found[item.key].to_json(), "file": item.slot.file, "beside": list(item.slot.beside)})
+                if item.key in result:
+                    journal.add(
+                        {**result[item.key].to_json(), "file": item.slot.file, "beside": list(item.slot.beside)}
+                    )
         (self.plan.out / MANIFEST_NAME).unlink()
-        return found
+        return result
 
     def _remove_everything(self) -> None:
         """Remove the files of an earlier conversion; a single file stays until it is replaced."""
-        manifest = self._manifest() if self.is_finished and not self.plan.single else None
+        manifest = self._manifest() if self.is_finished and not self.plan.is_single_file else None
         if manifest is not None:
             self._orphans |= output_names(manifest.entries.values())
         for record in self.folder.records().values() if not self._has_damaged_journal() else ():
             self._orphans |= {record.get("file"), *(record.get("beside") or ())}
-        if not self.plan.single:
+        if not self.plan.is_single_file:
             (self.plan.out / MANIFEST_NAME).unlink(missing_ok=True)
         self.folder.clear()
         (self.folder.drafts / PAYLOAD).unlink(missing_ok=True)
@@ -178,9 +180,9 @@ def output_names(entries: Iterable[ManifestEntry]) -> set[str]:
     >>> output_names([])
     set()
     """
-    found = {entry.output.file for entry in entries}
-    images = [name for name in found if name.endswith(IMAGE_SUFFIX)]
-    return found | {name.removesuffix(IMAGE_SUFFIX) + INDEX_SUFFIX for name in images}
+    result = {entry.output.file for entry in entries}
+    images = [name for name in result if name.endswith(IMAGE_SUFFIX)]
+    return result | {name.removesuffix(IMAGE_SUFFIX) + INDEX_SUFFIX for name in images}
 
 
 def _current_hashes(item: ConversionItem, out: Path) -> tuple[str, str] | None:
@@ -215,12 +217,12 @@ def is_still_valid(item: ConversionItem, done: ItemRecord, out: Path, folder: Wo
         return is_in_payload(item, done, folder)
     path = final_path(out, slot)
     try:
-        found = path.stat()
+        result = path.stat()
     except FileNotFoundError:
         return False
-    if found.st_size != slot.size or not _has_side_files(item, path):
+    if result.st_size != slot.size or not _has_side_files(item, path):
         return False
-    return found.st_mtime_ns == done.output_time or hash_range(path, 0, slot.size) == done.output_hash
+    return result.st_mtime_ns == done.output_time or hash_range(path, 0, slot.size) == done.output_hash
 
 
 def is_in_payload(item: ConversionItem, done: ItemRecord, folder: WorkFolder) -> bool:

@@ -109,11 +109,11 @@ class PieceHashes:
         self._changed = Condition()
         self.in_order = [True for _ in begins]
 
-    def start(self, stream: int, data: bytes) -> None:
+    def add_prefix(self, stream: int, data: bytes) -> None:
         """Hash bytes before the first piece of a range.
 
         >>> hashes = PieceHashes(0, 0)
-        >>> hashes.start(1, b"abc")
+        >>> hashes.add_prefix(1, b"abc")
         >>> hashes.hexdigest(1)[:8]
         'ba7816bf'
         """

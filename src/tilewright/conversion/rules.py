@@ -40,7 +40,7 @@ class Settings:
     cores of `grid`; `buffer` is "dram" or "l1"; `memory` is a memory config, in Python. `skip` leaves the tensor
     out.
 
-    >>> Settings(dtype="bfloat8_b", tile=(16, 32)).over(Settings(dtype="float32", skip=True))
+    >>> Settings(dtype="bfloat8_b", tile=(16, 32)).with_defaults(Settings(dtype="float32", skip=True))
     Settings(dtype='bfloat8_b', tile=(16, 32), skip=True)
     """
 
@@ -62,7 +62,7 @@ class Settings:
     skip: bool | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], where: str) -> Settings:
+    def of(cls, values: Mapping[str, Any], where: str) -> Settings:
         """Return validated settings; raise for an unknown or invalid one, with `where` in the message.
 
         >>> try:
@@ -71,18 +71,18 @@ class Settings:
         ...     print(problem)
         unknown key 'dtyp' in rule '*'; did you mean 'dtype'?
         """
-        known = [each.name for each in fields(cls)]
-        for key in given:
+        known = [field.name for field in fields(cls)]
+        for key in values:
             if key not in known:
                 near = [_FOREIGN_KEYS[key]] if key in _FOREIGN_KEYS else get_close_matches(str(key), known, 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
                 raise FormatError(f"unknown key {key!r} in {where}; {hint}")
-        found = cls(**given)
+        result = cls(**values)
         try:
-            found._validate()
+            result._validate()
         except (ValueError, TypeError) as problem:  # including our own errors
             raise FormatError(f"{where}: {problem}") from None
-        return found
+        return result
 
     def _validate(self) -> None:
         if self.dtype is not None:
@@ -105,17 +105,17 @@ class Settings:
         if self.pad_value is not None and (isinstance(self.pad_value, bool) or not _is_number(self.pad_value)):
             raise FormatError(f"expected a number as pad_value, got {self.pad_value!r}")
 
-    def over(self, others: Settings) -> Settings:
+    def with_defaults(self, others: Settings) -> Settings:
         """Return these settings, with `others` where they are not set.
 
-        >>> Settings(layout="tile").over(Settings(layout="row_major", dtype="int32")).layout
+        >>> Settings(layout="tile").with_defaults(Settings(layout="row_major", dtype="int32")).layout
         'tile'
         """
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
         return Settings(**{k: getattr(others, k) if value is None else value for k, value in own.items()})
 
     def __repr__(self) -> str:
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
         return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
 
 
@@ -151,7 +151,7 @@ class Rules:
         (('*', Settings(layout='tile')),)
         """
         if isinstance(lines, Rules):
-            return cls(lines.lines, Settings.of(for_all, "the settings for all tensors").over(lines.for_all))
+            return cls(lines.lines, Settings.of(for_all, "the settings for all tensors").with_defaults(lines.for_all))
         if isinstance(lines, (str, Path)):
             given = _read_toml(lines)
         else:
@@ -165,16 +165,16 @@ class Rules:
         >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
         'bfloat16'
         """
-        found = Settings()
+        result = Settings()
         for pattern, settings in self.lines:
             if fnmatchcase(name, pattern):
-                found = settings.over(found)
-        return found
+                result = settings.with_defaults(result)
+        return result
 
-    def unused(self, names: Iterable[str]) -> list[str]:
+    def unmatched_patterns(self, names: Iterable[str]) -> list[str]:
         """Return the patterns that match none of these names.
 
-        >>> Rules.of({"a*": {}, "*.wieght": {}}).unused(["a.weight", "b.weight"])
+        >>> Rules.of({"a*": {}, "*.wieght": {}}).unmatched_patterns(["a.weight", "b.weight"])
         ['*.wieght']
         """
         listed = list(names)
@@ -186,15 +186,15 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
     if size > _MAX_BYTES:
         raise FileFormatError(f"{path} has {size} bytes, more than {_MAX_BYTES} for rules")
     try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        result = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise FileFormatError(f"{path} is not TOML: {problem}") from None
     except RecursionError:
         raise FileFormatError(f"{path} is nested too deeply for rules") from None
-    for pattern, settings in found.items():
+    for pattern, settings in result.items():
         if not isinstance(settings, dict):
             raise FileFormatError(
                 f'{path}: expected settings for the pattern {pattern!r}, got {settings!r}; write "*norm*" = {{dtype = '
                 f'"bfloat16"}}'
             )
-    return list(found.items())
+    return list(result.items())

@@ -63,7 +63,7 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
     ConversionTarget(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), order=(1, 0), pad_value=0, note=None)
     """
     own = rules.settings(source.name)
-    both = own.over(rules.for_all)
+    both = own.with_defaults(rules.for_all)
     if both.skip:
         return None
     if source.format is None:
@@ -193,11 +193,7 @@ def _choose_memory(settings: Settings, to: str) -> Any:
             raise MemoryConfigError("shard = 'nd' needs shard_shape, such as [1, 64, 32]")
         distribution = settings.distribution or "round_robin_1d"
         return placements.nd_sharded(settings.shard_shape, cores, orientation, distribution, buffer)
-    makers = {
-        "height": placements.height_sharded,
-        "width": placements.width_sharded,
-        "block": placements.block_sharded,
-    }
+    makers = {"height": placements.height_sharded, "width": placements.width_sharded, "block": placements.block_sharded}
     return makers[settings.shard](cores, settings.shard_shape, orientation, buffer)
 
 

@@ -87,13 +87,13 @@ class TensorJob:
         """Write and hash what comes before the data."""
         if self.item.slot.head:
             self._file.write(0, self.item.slot.head)
-            self.hashes.start(_OUTPUT, self.item.slot.head)
+            self.hashes.add_prefix(_OUTPUT, self.item.slot.head)
 
     def convert_slab(self, slab: Box, scratch: Scratch) -> tuple[Piece, Piece]:
         """Read, pack and write a slab; return its pieces of source and output, to be hashed."""
         source_piece, values = self._read(slab, scratch)
         self._check_range(values)
-        packed = self._pack(values.transpose(self.slabs.order), slab.turned(self.slabs.order), scratch)
+        packed = self._pack(values.transpose(self.slabs.order), slab.permute(self.slabs.order), scratch)
         for offset, piece in packed.pieces:
             self._file.write(offset, piece)
         is_one_piece = len(packed.pieces) == 1 and self.item.slot.image is None
@@ -109,13 +109,13 @@ class TensorJob:
         """Return the stored bytes of a slab, with their start if they are one run, and the values."""
         source = self.item.source
         if len(source.parts) > 1:
-            values = source.read(slab.turned(source.order))
+            values = source.read(slab.permute(source.order))
             return (None, np.empty(0, np.uint8)), values.transpose(inverse_order(source.order))
         runs = source.runs(slab)
         data = scratch.allocate(sum([size for _, size in runs]))
         source.file.read_runs(runs, data)
         start = runs[0][0] if len(runs) == 1 else None
-        return (start, data), source.decode(data, source.pages.spec_of(slab))
+        return (start, data), source.decode(data, source.pages.box_spec(slab))
 
     def _check_range(self, values: Any) -> None:
         """Raise if integers do not fit the target's format."""
@@ -130,7 +130,7 @@ class TensorJob:
                 )
 
     def _pack(self, values: Any, box: Box, scratch: Scratch) -> PackedPages:
-        spec, slot = self._boxes.spec_of(box), self.item.slot
+        spec, slot = self._boxes.box_spec(box), self.item.slot
         pages = scratch.allocate(spec.nbytes)
         if spec.nbytes:
             pack_pages(values, spec, self.item.target.pad_value, pages, self.threads)
@@ -236,10 +236,10 @@ class WorkerPool:
         """
         streams = 2 if len(self.items) > 1 and self.slab_bytes >= _MIN_BYTES_FOR_TWO else 1
         items = iter(self.items)
-        for slabs in zip_longest(*[self._slabs_of(items, self.slab_bytes // streams) for _ in range(streams)]):
+        for slabs in zip_longest(*[self._iterate_slabs(items, self.slab_bytes // streams) for _ in range(streams)]):
             yield [step for step in slabs if step is not None]
 
-    def _slabs_of(self, items: Iterator[ConversionItem], slab_bytes: int) -> Iterator[_SlabStep]:
+    def _iterate_slabs(self, items: Iterator[ConversionItem], slab_bytes: int) -> Iterator[_SlabStep]:
         """Yield the slabs of one tensor after the other, taking items from a shared iterator."""
         for item in items:
             slabs = SlabCutter(item.source, item.target, slab_bytes, item.slot.image is not None)

@@ -84,7 +84,7 @@ class VerifyReport:
         >>> VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)).problems
         []
         """
-        return [each for each in self.verdicts if not each.is_good]
+        return [verdict for verdict in self.verdicts if not verdict.is_good]
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -203,19 +203,19 @@ def _open_single_file(out: Path) -> tuple[ConversionManifest, dict[str, OutputOp
 
 
 def _verify_tensor(
-    entry: ManifestEntry, made: OutputOpener, sources: dict[str, StoredTensor] | None, slab: int
+    entry: ManifestEntry, open_output: OutputOpener, sources: dict[str, StoredTensor] | None, slab: int
 ) -> Verdict:
     size = entry.output.size
     try:
-        tensor, path, begin = made()
+        tensor, path, begin = open_output()
         if tensor.host != entry.spec and (tensor.host is None or tensor.host.nbytes != entry.spec.nbytes):
             return Verdict(entry.name, size, f"the file holds {tensor.host}, but the manifest says {entry.spec}")
         for broken in placement_violations(entry.spec):  # an earlier release may have written it
             return Verdict(entry.name, size, f"invalid placement: {broken}; convert it again")
-        found = hash_range(path, begin + entry.output.start, begin + entry.output.end)
-        if found != entry.output.sha256:
+        result = hash_range(path, begin + entry.output.start, begin + entry.output.end)
+        if result != entry.output.sha256:
             return Verdict(
-                entry.name, size, f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {found}"
+                entry.name, size, f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {result}"
             )
         if path.stat().st_size < begin + entry.output.end:
             return Verdict(entry.name, size, "its file is too short")
@@ -234,14 +234,14 @@ def _verify_tensor(
 def _decode_all(tensor: StoredTensor, slab: int) -> None:
     """Read all values, slab by slab; raise if they cannot be decoded."""
     whole = ConversionTarget(
-        PagedBoxes(tensor.pages.spec).spec_of(as_box(None, tensor.shape)), tuple(range(len(tensor.shape)))
+        PagedBoxes(tensor.pages.spec).box_spec(as_box(None, tensor.shape)), tuple(range(len(tensor.shape)))
     )
     for box in SlabCutter(tensor, whole, slab):
         tensor.read(box)
 
 
 def _compare_with_source(
-    entry: ManifestEntry, made: StoredTensor, sources: dict[str, StoredTensor], slab: int
+    entry: ManifestEntry, converted: StoredTensor, sources: dict[str, StoredTensor], slab: int
 ) -> Verdict:
     """Convert a tensor again from its source, compare it, and return the verdict."""
     name, size = entry.name, entry.output.size
@@ -256,28 +256,28 @@ def _compare_with_source(
     shape = tuple([source.shape[d] for d in order])
     if shape != entry.spec.shape.logical:
         return Verdict(name, size, f"the source has shape {shape}, but the manifest says {entry.spec.shape}")
-    found = hash_range(source.path, *source.byte_range, source.file)
-    if found != entry.source.sha256:
-        return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {found}")
+    result = hash_range(source.path, *source.byte_range, source.file)
+    if result != entry.source.sha256:
+        return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {result}")
     target = ConversionTarget(entry.spec, order, entry.pad_value)
     # in memory: the slab, the expected pages, the decoded values, and both as float64
     slabs, boxes = (
-        SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), made.image is not None),
+        SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None),
         PagedBoxes(entry.spec),
     )
     error = largest = 0.0
     for box in slabs:
-        values = source.read(box.turned(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
-        turned = box.turned(slabs.order)
-        spec = boxes.spec_of(turned)
+        values = source.read(box.permute(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
+        turned = box.permute(slabs.order)
+        spec = boxes.box_spec(turned)
         expected = aligned_empty(spec.nbytes, np.uint8)
         if spec.nbytes:
             pack_pages(values, spec, entry.pad_value, expected, 1)
-        stored = made.read_pages(turned)
+        stored = converted.read_pages(turned)
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
             return Verdict(name, size, f"converting the source gives different bytes, first at byte {at} of {turned}")
-        away, most = _largest_difference(values, made.decode(stored, spec))
+        away, most = _largest_difference(values, converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest)
 

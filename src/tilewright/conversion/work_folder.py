@@ -120,17 +120,17 @@ class WorkFolder:
         ...     WorkFolder(Path(folder), single=False).records()
         {}
         """
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for path in sorted(self.path.glob("done*.jsonl")):
             for line in path.read_bytes().split(b"\n")[:-1]:
                 try:
                     record = parse_json(line, "a line of the journal")
-                    found[record["key"]] = record
+                    result[record["key"]] = record
                 except (FileFormatError, KeyError, TypeError):
                     raise FileFormatError(
                         f"{path} is not a conversion journal; start over with force, or remove it"
                     ) from None
-        return found
+        return result
 
     def journal(self, part: tuple[int, int] | None) -> Journal:
         """Return the journal of this process, open for appending."""

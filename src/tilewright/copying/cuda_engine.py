@@ -120,13 +120,15 @@ def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray],
 
     def make() -> tuple[Any, list[Any]]:
         program = get_function(load_module(kernel.source, device), shape.name, shape.large_shared)
-        return program, [cupy.asarray(table) for table in kernel.tables()]
+        return program, [cupy.asarray(table) for table in kernel.coordinate_tables()]
 
     with translate_errors(device), backend.current_stream():
-        program, tables = kernel.built(device, make)
+        program, tables = kernel.build_once(device, make)
         resident = min(2048 // shape.threads, per_processor // (kernel.local_bytes + 1024))
         count = min(kernel.pipeline.tiles, groups or max(1, resident) * processors)
-        starts = [np.uint64(array.memory + start) for array, start in zip(arrays, kernel.starts(arrays), strict=True)]
+        starts = [
+            np.uint64(array.memory + start) for array, start in zip(arrays, kernel.element_offsets(arrays), strict=True)
+        ]
         program((count,), (shape.threads,), (*starts, *tables), shared_mem=shape.large_shared)
 
 

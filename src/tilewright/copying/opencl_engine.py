@@ -126,15 +126,15 @@ def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray],
 
     def make() -> tuple[Any, list[Any]]:
         built = cl.Kernel(build_program(cl, queue.context, device, kernel.source), shape.name)
-        return built, [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.tables()]
+        return built, [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.coordinate_tables()]
 
     try:
-        program, tables = kernel.built((queue.context.int_ptr, device.int_ptr), make)
+        program, tables = kernel.build_once((queue.context.int_ptr, device.int_ptr), make)
     except cl.Error as problem:
         raise TransferError(
             f"{device.name} could not compile the kernel; its compute function must be C:\n{problem}"
         ) from None
-    starts = kernel.starts(arrays)
+    starts = kernel.element_offsets(arrays)
     operands = [(array.memory, np.uint64(start)) for array, start in zip(arrays, starts, strict=True)]
     try:
         for k, argument in enumerate([*chain.from_iterable(operands), *tables]):

@@ -92,10 +92,10 @@ def as_scalar_dtype(dtype: Any) -> np.dtype[Any]:
         if dtype.hasobject:
             raise FileFormatError(f"expected a numeric type for an array file, got {dtype}, which holds Python objects")
         return dtype
-    found = format_of(dtype)
-    if isinstance(found, BlockFormat):
-        raise FileFormatError(f"expected a scalar format for an array file, got block format {found}")
-    kind: np.dtype[Any] = np.dtype(found.dtype)
+    result = format_of(dtype)
+    if isinstance(result, BlockFormat):
+        raise FileFormatError(f"expected a scalar format for an array file, got block format {result}")
+    kind: np.dtype[Any] = np.dtype(result.dtype)
     return kind
 
 

@@ -33,7 +33,7 @@ class BankImage:
     """The offsets of a tensor's pages in its bank image.
 
     >>> image = BankImage(TensorSpec((64, 64), "bfloat8_b", chip="wormhole_n150"))
-    >>> image.bank_bytes, image.nbytes, image.offsets(np.arange(4)).tolist()
+    >>> image.bank_bytes, image.nbytes, image.page_offsets(np.arange(4)).tolist()
     (1088, 13056, [0, 1088, 2176, 3264])
     """
 
@@ -57,18 +57,18 @@ class BankImage:
         """
         return len(self.spec.paging.cores) * self.bank_bytes
 
-    def offsets(self, pages: Integers) -> Integers:
+    def page_offsets(self, pages: Integers) -> Integers:
         """Return the offset of each page in the image.
 
-        >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).offsets(np.array([0, 1, 12])).tolist()
+        >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).page_offsets(np.array([0, 1, 12])).tolist()
         [0, 64, 32]
         """
         page_map = self.spec.page_map
         slots = page_map.slot_of_page(pages)
         layouts = (page_map.position_of_slot, page_map.offset_of_slot)
         position, address = [np.broadcast_to(layout(slots), pages.shape) for layout in layouts]
-        found: Integers = position.astype(np.int64) * self.bank_bytes + address
-        return found
+        result: Integers = position.astype(np.int64) * self.bank_bytes + address
+        return result
 
     def runs(self, runs: Runs) -> Runs:
         """Return the runs of the image that hold runs of entire pages, page by page.
@@ -78,12 +78,12 @@ class BankImage:
         [(0, 4), (64, 4)]
         """
         size = self.spec.page_bytes
-        found: Runs = []
+        result: Runs = []
         for start, length in runs:
             if start % size or length % size:
                 raise MemoryConfigError(f"bytes {start} to {start + length} are not entire pages of {size} bytes")
-            found += [(int(at), size) for at in self.offsets(np.arange(start // size, (start + length) // size))]
-        return found
+            result += [(int(at), size) for at in self.page_offsets(np.arange(start // size, (start + length) // size))]
+        return result
 
     def scatter_pages(self, start: int, pages: ByteArray) -> list[tuple[int, ByteArray]]:
         """Return host pages from byte `start` on as pieces (offset, bytes) of the image.
@@ -94,7 +94,7 @@ class BankImage:
         """
         size, step = self.spec.page_bytes, self.spec.aligned_page_bytes
         first, count = start // size, len(pages) // size
-        offsets = self.offsets(np.arange(first, first + count))
+        offsets = self.page_offsets(np.arange(first, first + count))
         order = np.argsort(offsets, kind="stable")
         rows = np.zeros((count, step), np.uint8)
         rows[:, :size] = pages.reshape(count, size)[order]
@@ -103,10 +103,10 @@ class BankImage:
         flat = rows.reshape(-1)
         return [(int(offsets[a]), flat[a * step : b * step]) for a, b in pairwise(cuts) if a < b]
 
-    def index(self) -> bytes:
+    def index_json(self) -> bytes:
         """Return the index of the image as JSON: the spec, and the core and offset of each bank.
 
-        >>> index = BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).index()
+        >>> index = BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).index_json()
         >>> json.loads(index)["banks"][1]
         {'bank': 1, 'core': [1, 0], 'offset': 32}
         """
@@ -115,7 +115,7 @@ class BankImage:
             {"bank": bank, "core": list(core), "offset": k * self.bank_bytes}
             for k, (bank, core) in enumerate(zip(spec.banks, spec.paging.cores, strict=True))
         ]
-        found = {
+        result = {
             "spec": spec_to_json(spec),
             "buffer": spec.memory.buffer_type.name.lower(),
             "bank_bytes": self.bank_bytes,
@@ -123,7 +123,7 @@ class BankImage:
             "page_step": spec.aligned_page_bytes,
             "banks": banks,
         }
-        return (json.dumps(found, indent=1) + "\n").encode()
+        return (json.dumps(result, indent=1) + "\n").encode()
 
 
 def read_bank_image(path: Any, name: str) -> StoredTensor:
@@ -138,15 +138,15 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     ...     for at, part in image.scatter_pages(0, np.arange(8, dtype=np.uint8)):
     ...         data[at : at + len(part)] = part.tobytes()
     ...     _ = Path(folder, "x.banks.bin").write_bytes(data)
-    ...     _ = Path(folder, "x.banks.json").write_bytes(image.index())
+    ...     _ = Path(folder, "x.banks.json").write_bytes(image.index_json())
     ...     read_bank_image(Path(folder, "x.banks.json"), "x").read().tolist()
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     index = SourceFile(path)
     if index.size > _MAX_INDEX_BYTES:
         raise FileFormatError(f"the index has {index.size} bytes, more than {_MAX_INDEX_BYTES}")
-    found = parse_json(index.read(0, index.size), "the index of a bank image")
-    image = BankImage(spec_from_json(found.get("spec") if isinstance(found, dict) else None))
+    result = parse_json(index.read(0, index.size), "the index of a bank image")
+    image = BankImage(spec_from_json(result.get("spec") if isinstance(result, dict) else None))
     data = SourceFile(index.path.with_name(index.path.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
     try:
         size = image.nbytes

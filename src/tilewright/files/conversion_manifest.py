@@ -104,16 +104,16 @@ class ManifestEntry:
         >>> sorted(entry.to_json())
         ['output', 'source', 'spec']
         """
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "source": {**self.source.to_json(), "dtype": self.kind},
             "spec": spec_to_json(self.spec),
             "output": self.output.to_json(),
         }
         if self.order is not None:
-            found["order"] = list(self.order)
+            result["order"] = list(self.order)
         if self.pad_value:
-            found["pad_value"] = self.pad_value
-        return found
+            result["pad_value"] = self.pad_value
+        return result
 
     @classmethod
     def from_json(cls, name: str, data: Any) -> ManifestEntry:
@@ -179,17 +179,17 @@ class ConversionManifest:
         ...     print(problem)
         expected an integer from 0 to 1 as manifest version, got None
         """
-        found = parse_json(data, "the manifest")
-        if not isinstance(found, dict):
-            raise FileFormatError(f"expected an object as manifest, got {repr(found)[:40]}")
-        expect_integer(found.get("manifest"), "manifest version", _VERSION)
-        tensors = found.get("tensors")
+        result = parse_json(data, "the manifest")
+        if not isinstance(result, dict):
+            raise FileFormatError(f"expected an object as manifest, got {repr(result)[:40]}")
+        expect_integer(result.get("manifest"), "manifest version", _VERSION)
+        tensors = result.get("tensors")
         if not isinstance(tensors, dict):
             raise FileFormatError("the manifest lists no tensors")
         entries = {expect_string(name, "a name"): ManifestEntry.from_json(name, data) for name, data in tensors.items()}
         to, version = (
-            expect_string(found.get("to"), "the kind of files"),
-            expect_string(found.get("tilewright"), "the version"),
+            expect_string(result.get("to"), "the kind of files"),
+            expect_string(result.get("tilewright"), "the version"),
         )
         return cls(to, version, entries)
 
@@ -221,16 +221,16 @@ def open_converted_tensors(
     >>> open_converted_tensors(Path("nowhere"), ConversionManifest("npy", "0.0.1"))
     []
     """
-    found = []
+    result = []
     for name, entry in manifest.entries.items():
         path = resolve_inside(folder, entry.output.file, follow_symlinks)
         try:
-            found.append(open_converted_tensor(path, name, entry, manifest.to))
+            result.append(open_converted_tensor(path, name, entry, manifest.to))
         except FileNotFoundError:
             raise FileFormatError(f"the manifest lists {entry.output.file!r}, which does not exist") from None
         except FileFormatError as problem:
             raise FileFormatError(f"{path}: {problem}") from None
-    return found
+    return result
 
 
 def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) -> StoredTensor:

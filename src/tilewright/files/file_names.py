@@ -45,17 +45,17 @@ def find_checkpoint_folder(folder: Path) -> Path:
     """
     if not _MODEL.fullmatch(folder.resolve().name) or not (folder / _SNAPSHOTS).is_dir():
         return folder
-    found = sorted([each for each in (folder / _SNAPSHOTS).iterdir() if each.is_dir()])
+    result = sorted([each for each in (folder / _SNAPSHOTS).iterdir() if each.is_dir()])
     main = folder / "refs" / "main"
     if main.is_file() and main.stat().st_size < _MAX_BYTES:
         named = main.read_text(encoding="utf-8", errors="replace").strip()
-        found = [each for each in found if each.name == named] or found
-    if len(found) != 1:
+        result = [each for each in result if each.name == named] or result
+    if len(result) != 1:
         raise FileFormatError(
-            f"expected one snapshot in {folder}, got {len(found)}, and refs/main names none of them; give the folder of"
-            f" one: {', '.join(each.name for each in found[:8]) or 'none, download the model again'}"
+            f"expected one snapshot in {folder}, got {len(result)}, and refs/main names none of them; give the folder"
+            f" of one: {', '.join(each.name for each in result[:8]) or 'none, download the model again'}"
         )
-    return found[0]
+    return result[0]
 
 
 _MAX_BYTES = 200  # of a file name; a suffix and a temporary name must fit into 255

@@ -85,10 +85,10 @@ class TensorFacts:
         >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).to_json()["nbytes"]
         2
         """
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        result = {field.name: getattr(self, field.name) for field in fields(self)}
         spec = None if self.spec is None else spec_to_json(self.spec)
         mesh = None if self.mesh is None else self.mesh.to_json()
-        return {**found, "spec": spec, "mesh": mesh, "nbytes": self.nbytes}
+        return {**result, "spec": spec, "mesh": mesh, "nbytes": self.nbytes}
 
 
 class Inspection(Shown):
@@ -102,9 +102,9 @@ class Inspection(Shown):
     ('directory', [('x', (2, 3), 'float32')])
     """
 
-    def __init__(self, found: TensorFile) -> None:
-        self.file = found
-        self.tensors = tuple([_summarize(each) for each in found.values()])
+    def __init__(self, file: TensorFile) -> None:
+        self.file = file
+        self.tensors = tuple([_summarize(each) for each in file.values()])
 
     @property
     def path(self) -> str:
@@ -124,7 +124,7 @@ class Inspection(Shown):
     @property
     def nbytes(self) -> int:
         """Return the bytes of all tensors."""
-        return sum([each.nbytes for each in self.tensors])
+        return sum([tensor.nbytes for tensor in self.tensors])
 
     def tile(self, name: str, row: int, column: int) -> DecodedTile:
         """Return one decoded tile of tensor `name`, by its `row` and `column` in the tensor folded to a matrix.
@@ -173,9 +173,9 @@ class Inspection(Shown):
             "files": [{"path": str(path), "nbytes": path.stat().st_size} for path in self.file.files],
             "metadata": self.metadata,
             "nbytes": self.nbytes,
-            "elements": sum([prod(each.shape) for each in self.tensors]),
-            "padding_bytes": sum([each.padding_bytes for each in self.tensors]),
-            "tensors": [each.to_json() for each in self.tensors],
+            "elements": sum([prod(tensor.shape) for tensor in self.tensors]),
+            "padding_bytes": sum([tensor.padding_bytes for tensor in self.tensors]),
+            "tensors": [tensor.to_json() for tensor in self.tensors],
         }
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class Inspection(Shown):
             shape = "x".join(map(str, each.shape)) or "scalar"
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
             lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
-        placed = Counter([each.placed for each in self.tensors])
+        placed = Counter([tensor.placed for tensor in self.tensors])
         return "\n".join(
             [*lines, *(f"{_count_text(count, 'tensor')} in {how}" for how, count in placed.most_common(5))]
         )

@@ -34,8 +34,8 @@ class Topology:
         >>> Topology.replicated([(0, 0)])
         Topology(distribution=(1,), placements=(None,), coordinates=((0, 0),))
         """
-        found = tuple(coordinates)
-        return cls((len(found),), (None,), found)
+        result = tuple(coordinates)
+        return cls((len(result),), (None,), result)
 
     def global_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the entire tensor if each device holds `shape`.
@@ -50,10 +50,10 @@ class Topology:
                 whole[cut] *= count
         return tuple(whole)
 
-    def window(self, index: int, shape: tuple[int, ...]) -> tuple[slice, ...]:
+    def device_window(self, index: int, shape: tuple[int, ...]) -> tuple[slice, ...]:
         """Return the part of the entire tensor that device number `index` holds, of extents `shape`.
 
-        >>> Topology((2,), (0,), ((0, 0), (0, 1))).window(1, (32, 64))
+        >>> Topology((2,), (0,), ((0, 0), (0, 1))).device_window(1, (32, 64))
         (slice(32, 64, None), slice(0, 64, None))
         """
         start = [0] * len(shape)
@@ -102,7 +102,9 @@ class Mesh:
         """
         if all(cut is None for cut in self.topology.placements):
             return self.topology.coordinates, at
-        windows = [self.topology.window(index, self.part_shape) for index in range(len(self.topology.coordinates))]
+        windows = [
+            self.topology.device_window(index, self.part_shape) for index in range(len(self.topology.coordinates))
+        ]
         holders = [
             (device, window)
             for device, window in zip(self.topology.coordinates, windows, strict=True)

@@ -50,21 +50,21 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
     if size > _MAX_HEADER_BYTES or end > len(start):
         raise FileFormatError(f"the header size is {size}, but only {len(start) - 8 - wide} bytes follow")
     try:
-        found = ast.literal_eval(str(start[8 + wide : end], "utf-8" if major == 3 else "latin-1").strip())
+        result = ast.literal_eval(str(start[8 + wide : end], "utf-8" if major == 3 else "latin-1").strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as problem:
         raise FileFormatError(f"the header is not a dictionary: {problem}") from None
-    if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
+    if not isinstance(result, dict) or set(result) != {"descr", "fortran_order", "shape"}:
         raise FileFormatError("the header must have exactly the keys descr, fortran_order and shape")
-    if not isinstance(found["fortran_order"], bool) or not isinstance(found["shape"], tuple):
+    if not isinstance(result["fortran_order"], bool) or not isinstance(result["shape"], tuple):
         raise FileFormatError(
             "expected a bool as fortran_order and a tuple as shape, got"
-            f" {found['fortran_order']!r} and {found['shape']!r}"
+            f" {result['fortran_order']!r} and {result['shape']!r}"
         )
-    for n in found["shape"]:
+    for n in result["shape"]:
         expect_integer(n, "an extent")
-    if len(found["shape"]) > 64:
-        raise FileFormatError(f"expected at most 64 dimensions, got {len(found['shape'])}")
-    return found, end
+    if len(result["shape"]) > 64:
+        raise FileFormatError(f"expected at most 64 dimensions, got {len(result['shape'])}")
+    return result, end
 
 
 def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
@@ -86,7 +86,7 @@ def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
     return dtype, element if isinstance(element, ScalarFormat) else None
 
 
-def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: int) -> StoredTensor:
+def make_npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: int) -> StoredTensor:
     """Return the tensor of an `.npy` file, or `.npz` member, of `nbytes` bytes at `begin`; `start` is its first bytes.
 
     >>> import tempfile
@@ -94,7 +94,7 @@ def npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: in
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder, "x.npy"), np.zeros((2, 3)))
     ...     file = SourceFile(Path(folder, "x.npy"))
-    ...     npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
+    ...     make_npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
     (2, 3)
     """
     layout = _parse_npy_layout(start, nbytes)
@@ -134,12 +134,12 @@ def _parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
     """Return the layout of an `.npy` file of `nbytes` bytes; raise unless the elements fill the rest of it."""
     header, offset = parse_npy_header(start)
     dtype, _ = _parse_descr(header["descr"])
-    found = NpyLayout(dtype, header["shape"], offset, header["fortran_order"])
-    if offset + found.nbytes != nbytes:
+    result = NpyLayout(dtype, header["shape"], offset, header["fortran_order"])
+    if offset + result.nbytes != nbytes:
         raise FileFormatError(
-            f"shape {list(found.shape)} of {dtype} takes {found.nbytes} bytes, but {nbytes - offset} follow the header"
+            f"{list(result.shape)} of {dtype} takes {result.nbytes} bytes, but {nbytes - offset} follow the header"
         )
-    return found
+    return result
 
 
 def read_npy_layout(path: Any) -> NpyLayout:
@@ -170,7 +170,7 @@ def read_npy(path: Any, name: str) -> StoredTensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     file = SourceFile(path)
-    return npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
+    return make_npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
 
 
 def read_npz(path: Any) -> list[StoredTensor]:
@@ -187,7 +187,7 @@ def read_npz(path: Any) -> list[StoredTensor]:
     try:
         with zipfile.ZipFile(file.path) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
-            found = [_open_member(archive, info, file) for info in members]
+            result = [_open_member(archive, info, file) for info in members]
             taken = sorted([_member_range(info, file) for info in members])
     except FileFormatError:
         raise
@@ -196,7 +196,7 @@ def read_npz(path: Any) -> list[StoredTensor]:
     for (_, end), (start, _) in pairwise(taken):  # overlapping members are how a small file unpacks to terabytes
         if start < end:
             raise FileFormatError(f"two members overlap in bytes {start} to {end}")
-    return found
+    return result
 
 
 _ZIP_ERRORS: tuple[type[Exception], ...] = (
@@ -226,11 +226,11 @@ def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFi
     with archive.open(info) as member:
         start = member.read(min(info.file_size, _MAX_HEADER_BYTES + 12))
     if info.compress_type != zipfile.ZIP_STORED:
-        return npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
+        return make_npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
     begin, end = _member_range(info, file)
     if info.compress_size != info.file_size or end > file.size:
         raise FileFormatError(f"member {info.filename!r} extends beyond the end of the file")
-    return npy_tensor(name, file, begin, start, info.file_size)
+    return make_npy_tensor(name, file, begin, start, info.file_size)
 
 
 def _member_range(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:

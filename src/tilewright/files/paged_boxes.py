@@ -46,7 +46,7 @@ class PagedBoxes:
     """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
 
     >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
-    >>> box = boxes.around(Box((40, 33), (10, 1)))
+    >>> box = boxes.enclosing_box(Box((40, 33), (10, 1)))
     >>> box, boxes.runs(box)
     (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
     """
@@ -81,10 +81,10 @@ class PagedBoxes:
         tiled = self.spec.page_layout is PageLayout.TILE
         return self.spec.page_bytes if tiled else int(getattr(self.spec.dtype, "itemsize", 0))
 
-    def around(self, box: Box) -> Box:
+    def enclosing_box(self, box: Box) -> Box:
         """Return the smallest box of entire pages that contains a box.
 
-        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).around(Box((0, 65), (33, 5)))
+        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
         Box(offset=(0, 64), shape=(64, 6))
         """
         start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
@@ -98,7 +98,7 @@ class PagedBoxes:
         ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
         for a, b, unit, n, units in ends:
             if a % unit or (b % unit and b != n):
-                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use around(box)")
+                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use enclosing_box(box)")
             start.append(a // unit)
             count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
         return start, count
@@ -123,10 +123,10 @@ class PagedBoxes:
             offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
         return [(int(at), size) for at in offsets.reshape(-1)]
 
-    def spec_of(self, box: Box) -> TensorSpec:
+    def box_spec(self, box: Box) -> TensorSpec:
         """Return the spec of the bytes of a box of entire pages.
 
-        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).spec_of(Box((96, 0), (4, 70)))
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).box_spec(Box((96, 0), (4, 70)))
         TensorSpec((4, 70), 'bfloat8_b', 'tile')
         """
         whole = self.spec

@@ -85,14 +85,14 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
     """
     if bytes(data[:1]) != b"{":
         raise FileFormatError("the header does not start with '{'")
-    found = parse_json(data, "the header")
-    metadata = found.pop(METADATA, {})
+    result = parse_json(data, "the header")
+    metadata = result.pop(METADATA, {})
     if not isinstance(metadata, dict):
         raise FileFormatError(f"expected an object as {METADATA}, got {repr(metadata)[:40]}")
     metadata = {
         expect_string(k, "a key of the metadata"): expect_string(v, f"metadata {k!r}") for k, v in metadata.items()
     }
-    entries = sorted([_parse_entry(*item) for item in found.items()], key=lambda each: (each.start, each.end))
+    entries = sorted([_parse_entry(*item) for item in result.items()], key=lambda each: (each.start, each.end))
     reached = 0
     for entry in entries:
         if entry.start != reached:
@@ -157,32 +157,34 @@ def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
     missing = specs.keys() - {entry.name for entry in entries}
     if missing:
         raise FileFormatError(f"the metadata describes {sorted(missing)[0]!r}, which is not in the file")
-    return [_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
+    return [_make_tensor(entry, file, start, specs.get(entry.name)) for entry in entries], metadata
 
 
 def _parse_own_metadata(metadata: dict[str, str]) -> dict[str, Any]:
     """Return the entry of each tensor in tilewright's own metadata."""
     if METADATA_KEY not in metadata:
         return {}
-    ours = parse_json(metadata[METADATA_KEY], f"the metadata {METADATA_KEY!r}")
-    tensors = ours.get("tensors") if isinstance(ours, dict) else None
-    if not isinstance(tensors, dict) or not all(isinstance(each, dict) for each in tensors.values()):
+    own = parse_json(metadata[METADATA_KEY], f"the metadata {METADATA_KEY!r}")
+    tensors = own.get("tensors") if isinstance(own, dict) else None
+    if not isinstance(tensors, dict) or not all(isinstance(tensor, dict) for tensor in tensors.values()):
         raise FileFormatError(f"the metadata {METADATA_KEY!r} lists no tensors")
     return tensors
 
 
-def _tensor(entry: SafetensorsEntry, file: SourceFile, data: int, ours: dict[str, Any] | None) -> StoredTensor:
-    if ours is None:
+def _make_tensor(
+    entry: SafetensorsEntry, file: SourceFile, data_start: int, metadata: dict[str, Any] | None
+) -> StoredTensor:
+    if metadata is None:
         element = KINDS[entry.kind][1]
         nbytes = entry.end - entry.start
-        return StoredTensor.dense(entry.name, entry.kind, entry.shape, element, file, data + entry.start, nbytes)
-    spec = spec_from_json(ours.get("spec"))
+        return StoredTensor.dense(entry.name, entry.kind, entry.shape, element, file, data_start + entry.start, nbytes)
+    spec = spec_from_json(metadata.get("spec"))
     if entry.kind != "U8" or entry.shape != (spec.nbytes,):
         raise FileFormatError(
             f"expected U8 of shape [{spec.nbytes}] for {entry.name!r} ({spec}), got {entry.kind} of shape"
             f" {list(entry.shape)}"
         )
-    return StoredTensor.paged(entry.name, entry.kind, spec, file, data + entry.start)
+    return StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
 
 
 def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:
@@ -216,14 +218,14 @@ def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[st
     for name, array in arrays.items():
         if validate_tensor_name(name) == METADATA:
             raise FileFormatError(f"a tensor cannot be named {METADATA!r}, which the format reserves")
-        found = np.asarray(array)
-        found = np.ascontiguousarray(found).reshape(found.shape)  # the former makes vectors of scalars
-        plain = found.astype(found.dtype.newbyteorder("<"), copy=False)
+        result = np.asarray(array)
+        result = np.ascontiguousarray(result).reshape(result.shape)  # the former makes vectors of scalars
+        plain = result.astype(result.dtype.newbyteorder("<"), copy=False)
         end = reached + plain.nbytes
         entries.append(SafetensorsEntry(name, _TYPE_OF_FORMAT[format_of(plain).name], plain.shape, reached, end))
         values.append(plain)
         reached = end
     with replace_file(path) as file:
         file.write(encode_header(entries, dict(metadata or {})))
-        for each in values:
-            file.write(each.reshape(-1).view(np.uint8).data)
+        for value in values:
+            file.write(value.reshape(-1).view(np.uint8).data)

@@ -24,19 +24,19 @@ def sample_model(layers: int = 2) -> dict[str, Array]:
     >>> len(model), model["layers.0.mlp.up.weight"].shape, round(sum(each.nbytes for each in model.values()) / 1e6, 1)
     (18, (768, 192), 4.3)
     """
-    found: dict[str, Array] = {
+    result: dict[str, Array] = {
         "embed.positions": np.arange(512, dtype=np.int32),
         "embed.weight": _weight_matrix(WORDS, WIDTH, 0),
     }
     for layer in range(layers):
         base, seed = f"layers.{layer}", 100 * (layer + 1)
         for k, name in enumerate("qkvo"):
-            found[f"{base}.attention.{name}.weight"] = _weight_matrix(WIDTH, WIDTH, seed + k)
-        found[f"{base}.mlp.up.weight"] = _weight_matrix(HIDDEN, WIDTH, seed + 10)
-        found[f"{base}.mlp.down.weight"] = _weight_matrix(WIDTH, HIDDEN, seed + 11)
-        found[f"{base}.norm.weight"] = np.linspace(0.5, 1.5, WIDTH, dtype=np.float32).astype(ml_dtypes.bfloat16)
-        found[f"{base}.norm.bias"] = np.zeros(WIDTH, ml_dtypes.bfloat16)
-    return found
+            result[f"{base}.attention.{name}.weight"] = _weight_matrix(WIDTH, WIDTH, seed + k)
+        result[f"{base}.mlp.up.weight"] = _weight_matrix(HIDDEN, WIDTH, seed + 10)
+        result[f"{base}.mlp.down.weight"] = _weight_matrix(WIDTH, HIDDEN, seed + 11)
+        result[f"{base}.norm.weight"] = np.linspace(0.5, 1.5, WIDTH, dtype=np.float32).astype(ml_dtypes.bfloat16)
+        result[f"{base}.norm.bias"] = np.zeros(WIDTH, ml_dtypes.bfloat16)
+    return result
 
 
 def _weight_matrix(rows: int, columns: int, seed: int) -> Array:
@@ -52,8 +52,8 @@ def _normal_values(count: int, seed: int) -> Array:
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     bits ^= bits >> np.uint64(31)
     total = sum([(bits >> np.uint64(16 * k) & np.uint64(0xFFFF)).astype(np.float64) for k in range(4)])
-    found: Array = ((total / 65535 - 2) * np.sqrt(3)).astype(np.float32)
-    return found
+    result: Array = ((total / 65535 - 2) * np.sqrt(3)).astype(np.float32)
+    return result
 
 
 def write_sample_model(path: Any, layers: int = 2) -> None:

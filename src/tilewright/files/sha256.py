@@ -63,8 +63,8 @@ def update_pair(one: Hash, first: Any, other: Hash, second: Any) -> None:
         a, b = one.complete_blocks(first), other.complete_blocks(second)
         _compress(one, a, other, b)
     else:
-        one.update(_buffer(first))
-        other.update(_buffer(second))
+        one.update(_as_buffer(first))
+        other.update(_as_buffer(second))
 
 
 class PairedHash:
@@ -84,7 +84,7 @@ class PairedHash:
 
     def complete_blocks(self, data: Any) -> Any:
         """Return the complete blocks of more bytes as an array; the remainder is kept for the next bytes."""
-        rest = np.frombuffer(_buffer(data), np.uint8)
+        rest = np.frombuffer(_as_buffer(data), np.uint8)
         self._count += len(rest)
         if self._tail:
             missing = _BLOCK - len(self._tail)
@@ -112,7 +112,7 @@ class PairedHash:
         return ended.state.astype(">u4").tobytes().hex()
 
 
-def _buffer(data: Any) -> Any:
+def _as_buffer(data: Any) -> Any:
     return data.data if isinstance(data, np.ndarray) else data
 
 

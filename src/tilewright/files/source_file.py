@@ -38,9 +38,9 @@ class SourceFile:
     def __init__(self, path: Any) -> None:
         self.path = Path(path)
         self._map: ByteArray | None = None
-        handle, found = self._open_checked()
+        handle, result = self._open_checked()
         os.close(handle)
-        self.size, self.time = found.st_size, found.st_mtime_ns
+        self.size, self.time = result.st_size, result.st_mtime_ns
 
     def __getstate__(self) -> tuple[Path, int, int]:
         # the map is not sent, and the receiver may be in another directory
@@ -53,15 +53,15 @@ class SourceFile:
     def _open_checked(self) -> tuple[int, os.stat_result]:
         # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
         handle = os.open(self.path, _READ_FLAGS)
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        result = os.fstat(handle)
+        if not stat.S_ISREG(result.st_mode):
             os.close(handle)
             raise FileFormatError(f"{self.path} is not a regular file")
-        return handle, found
+        return handle, result
 
     def _reopen(self) -> int:
-        handle, found = self._open_checked()
-        if (found.st_size, found.st_mtime_ns) != (self.size, self.time):
+        handle, result = self._open_checked()
+        if (result.st_size, result.st_mtime_ns) != (self.size, self.time):
             os.close(handle)
             raise FileFormatError(f"{self.path} has changed since it was opened; open it again")
         return handle
@@ -140,6 +140,6 @@ def _read_at(handle: int, offset: int, part: memoryview) -> int:
     if hasattr(os, "preadv"):
         return os.preadv(handle, [part], offset)
     os.lseek(handle, offset, os.SEEK_SET)  # the handle belongs to this call
-    found = os.read(handle, len(part))
-    part[: len(found)] = found
-    return len(found)
+    result = os.read(handle, len(part))
+    part[: len(result)] = result
+    return len(result)

@@ -31,31 +31,35 @@ def spec_to_json(spec: TensorSpec) -> Json:
     >>> spec_to_json(TensorSpec((60, 90), "bfloat8_b"))
     {'shape': [60, 90], 'dtype': 'bfloat8_b', 'layout': 'tile', 'tile': [32, 32], 'memory': {'buffer': 'dram'}}
     """
-    found: Json = {"shape": list(spec.shape.logical), "dtype": spec.dtype.name, "layout": spec.page_layout.name.lower()}
+    result: Json = {
+        "shape": list(spec.shape.logical),
+        "dtype": spec.dtype.name,
+        "layout": spec.page_layout.name.lower(),
+    }
     if spec.page_layout is PageLayout.TILE or not spec.tile.is_default:
-        found["tile"] = list(spec.tile.shape)
+        result["tile"] = list(spec.tile.shape)
         if spec.tile.transpose:
-            found["transpose_tile"] = True
-    found["memory"] = _memory_to_json(spec.memory)
+            result["transpose_tile"] = True
+    result["memory"] = _memory_to_json(spec.memory)
     if spec.chip is not None:
-        found["chip"] = _chip_to_json(spec.chip)
+        result["chip"] = _chip_to_json(spec.chip)
     if spec.alignment is not None:
-        found["alignment"] = list(spec.alignment)
-    return found
+        result["alignment"] = list(spec.alignment)
+    return result
 
 
 def _memory_to_json(memory: MemoryConfig) -> Json:
-    found: Json = {"buffer": memory.buffer_type.name.lower()}
+    result: Json = {"buffer": memory.buffer_type.name.lower()}
     shards: ShardSpec | NdShardSpec | None = memory.nd_shard_spec if memory.made_with_nd else memory.shard_spec
     if shards is None:
-        return found
-    found["layout"] = memory.memory_layout.name.lower()
-    found["shard"] = list(shards.shape)
-    found["cores"] = [[*each.start, *each.end] for each in shards.grid]
-    found["orientation"] = shards.orientation.name.lower()
+        return result
+    result["layout"] = memory.memory_layout.name.lower()
+    result["shard"] = list(shards.shape)
+    result["cores"] = [[*core_range.start, *core_range.end] for core_range in shards.grid]
+    result["orientation"] = shards.orientation.name.lower()
     if isinstance(shards, NdShardSpec):
-        found["distribution"] = shards.distribution.name.lower()
-    return found
+        result["distribution"] = shards.distribution.name.lower()
+    return result
 
 
 def _chip_to_json(chip: Chip) -> Any:

@@ -202,31 +202,31 @@ class StoredTensor:
         ...     open_tensors(Path(folder, "x.npy"))["x"].read(slice(2, 3)).tolist()
         [[6, 7, 8]]
         """
-        stored_box = as_box(box, self.shape).turned(inverse_order(self.order))
-        found: Array | None = None
+        stored_box = as_box(box, self.shape).permute(inverse_order(self.order))
+        result: Array | None = None
         for part, common in self._parts_in(stored_box):
             values = self._read_part(part, common)
             if common == stored_box:
-                found = values
+                result = values
                 break
-            found = np.empty(stored_box.shape, values.dtype) if found is None else found
-            found[common.relative_to(stored_box.offset).slices] = values
-        if found is None:
-            found = np.empty(stored_box.shape, self.dtype)
-        return found.transpose(self.order)
+            result = np.empty(stored_box.shape, values.dtype) if result is None else result
+            result[common.relative_to(stored_box.offset).slices] = values
+        if result is None:
+            result = np.empty(stored_box.shape, self.dtype)
+        return result.transpose(self.order)
 
     def _parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
         """Yield the parts that intersect a box, with the intersections."""
         for part in self.parts:
-            common = box.meeting(part.box)
+            common = box.intersection(part.box)
             if not common.empty:
                 yield part, common
 
     def _read_part(self, part: StoredPart, box: Box) -> Array:
         inside = box.relative_to(part.box.offset)
-        around = self.pages.around(inside)
+        around = self.pages.enclosing_box(inside)
         data: ByteArray = self.read_pages(around, part)
-        return self.decode(data, self.pages.spec_of(around))[inside.relative_to(around.offset).slices]
+        return self.decode(data, self.pages.box_spec(around))[inside.relative_to(around.offset).slices]
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the runs (offset, size) of the file that hold a box of entire pages, in the order of the pages.

@@ -44,12 +44,12 @@ class TensorFile(Mapping[str, StoredTensor]):
     ) -> None:
         self.path, self.kind, self.metadata = path, kind, dict(metadata or {})
         self._tensors: dict[str, StoredTensor] = {}
-        for each in tensors:
-            validate_tensor_name(each.name)
-            if each.name in self._tensors:
-                places = sorted({str(self._tensors[each.name].path), str(each.path)})
-                raise FileFormatError(f"tensor {each.name!r} exists twice, in {' and '.join(places)}")
-            self._tensors[each.name] = each
+        for tensor in tensors:
+            validate_tensor_name(tensor.name)
+            if tensor.name in self._tensors:
+                places = sorted({str(self._tensors[tensor.name].path), str(tensor.path)})
+                raise FileFormatError(f"tensor {tensor.name!r} exists twice, in {' and '.join(places)}")
+            self._tensors[tensor.name] = tensor
 
     def __getitem__(self, name: str) -> StoredTensor:
         try:
@@ -75,7 +75,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     [path.name for path in open_tensors(folder).files]
         ['x.npy']
         """
-        return list(dict.fromkeys([each.path for each in self._tensors.values()]))
+        return list(dict.fromkeys([_tensor.path for _tensor in self._tensors.values()]))
 
     @property
     def nbytes(self) -> int:
@@ -87,7 +87,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     open_tensors(folder).nbytes
         24
         """
-        return sum([each.nbytes for each in self._tensors.values()])
+        return sum([_tensor.nbytes for _tensor in self._tensors.values()])
 
     def __repr__(self) -> str:
         return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
@@ -147,8 +147,8 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
     file = SourceFile(index)
     if file.size > _MAX_INDEX_BYTES:
         raise FileFormatError(f"the index has {file.size} bytes, more than {_MAX_INDEX_BYTES}")
-    found = parse_json(file.read(0, file.size), "the index")
-    listed = found.get("weight_map") if isinstance(found, dict) else None
+    result = parse_json(file.read(0, file.size), "the index")
+    listed = result.get("weight_map") if isinstance(result, dict) else None
     if not isinstance(listed, dict):
         raise FileFormatError("the index has no weight_map")
     homes = {
@@ -188,9 +188,9 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
         raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)})")
-    found = [_read_with_path(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
-    metadata = {key: value for each in found for key, value in each.metadata.items()}
-    return TensorFile(folder, "directory", [each for file in found for each in file.values()], metadata)
+    result = [_read_with_path(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
+    metadata = {key: value for each in result for key, value in each.metadata.items()}
+    return TensorFile(folder, "directory", [each for file in result for each in file.values()], metadata)
 
 
 def _read_image(index: Path) -> StoredTensor:
@@ -198,5 +198,5 @@ def _read_image(index: Path) -> StoredTensor:
 
 
 def _read_converted(manifest: Path, follow_symlinks: bool) -> TensorFile:
-    found = open_converted_tensors(manifest.parent, read_manifest(manifest), follow_symlinks)
-    return TensorFile(manifest.parent, "converted", found)
+    result = open_converted_tensors(manifest.parent, read_manifest(manifest), follow_symlinks)
+    return TensorFile(manifest.parent, "converted", result)

@@ -57,7 +57,7 @@ def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
 
 
 def _fields(tensor: StoredTensor) -> dict[str, Any]:
-    return {each.name: getattr(tensor, each.name) for each in fields(tensor)}
+    return {field.name: getattr(tensor, field.name) for field in fields(tensor)}
 
 
 class _BlockPartReader(StoredTensor):
@@ -65,9 +65,9 @@ class _BlockPartReader(StoredTensor):
 
     def decode(self, data: Any, spec: TensorSpec) -> Array:
         """Return a number per element of some pages, in logical order."""
-        found = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
+        result = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
         plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
-        return from_bytes(found.astype(np.float32).reshape(-1).view(np.uint8), plain)
+        return from_bytes(result.astype(np.float32).reshape(-1).view(np.uint8), plain)
 
     def numbers(self, parts: PackedTiles) -> Array:
         """Return a number per element, [tiles, elements]."""
@@ -121,8 +121,8 @@ class DecodedTile(Shown):
         """
         rows = zip(self.values.tolist(), self.valid.tolist(), strict=True)
         values = [[v if ok else None for v, ok in zip(*row, strict=True)] for row in rows]
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**found, "values": values, "valid": None, "exponents": self._exponents()}
+        result = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**result, "values": values, "valid": None, "exponents": self._exponents()}
 
     def _exponents(self) -> list[list[int]] | None:
         return None if self.exponents is None else self.exponents.tolist()
@@ -159,7 +159,7 @@ class DecodedTile(Shown):
         along_rows = scales is not None and bool((scales == scales[:, :1]).all())
         lines = []
         if scales is not None and not along_rows:  # blocks run down the columns
-            lines += _wrap_cells(f"{'exp':>8}", [str(each) for each in scales[0]], width)
+            lines += _wrap_cells(f"{'exp':>8}", [str(scale) for scale in scales[0]], width)
         for row in range(down.start, down.stop):
             front = f"{row:>2}"
             if self.exponents is not None:
@@ -221,15 +221,15 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
         slice(top, min(top + high, rows)),
         slice(left, min(left + wide, columns)),
     )[len(shape) - len(tensor.shape) :]
-    found = tensor.read(box).astype(np.float64)
-    found = found.reshape(min(high, rows - top), min(wide, columns - left))
+    result = tensor.read(box).astype(np.float64)
+    result = result.reshape(min(high, rows - top), min(wide, columns - left))
     values, valid = np.full((high, wide), np.nan), np.zeros((high, wide), np.bool_)
-    inside = (slice(0, found.shape[0]), slice(0, found.shape[1]))
-    values[inside], valid[inside] = found, True
+    inside = (slice(0, result.shape[0]), slice(0, result.shape[1]))
+    values[inside], valid[inside] = result, True
     exponents = None
     if isinstance(tensor.format, BlockFormat):
         factors = np.ones((high, wide))
-        factors[inside] = read_block_scales(tensor, box).reshape(found.shape)
+        factors[inside] = read_block_scales(tensor, box).reshape(result.shape)
         exponents = np.frexp(factors)[1].astype(np.int64) - 1
     return DecodedTile(
         tensor.name,
@@ -275,7 +275,7 @@ class StoredElement(Shown):
         """Return plain data."""
         stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
         if self.mesh is not None:
-            stored |= {"mesh": self.mesh.to_json(), "devices": [list(each) for each in self.devices]}
+            stored |= {"mesh": self.mesh.to_json(), "devices": [list(device) for device in self.devices]}
         return {**stored, "offset": self.offset, "scale_offset": self.scale_offset, **self.explanation.to_json()}
 
     def steps(self) -> list[tuple[str, str]]:
@@ -312,10 +312,10 @@ def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | N
     validate_coordinate(at, tensor.shape)
     devices, inside = ((), at) if tensor.mesh is None else tensor.mesh.locate(at)
     too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
-    found = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip
+    result = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip
     value = tensor.read(tuple([slice(c, c + 1) for c in at])).reshape(-1)[0].item()
     offset, scale_offset = _file_offsets(tensor, at)
-    return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, found, devices, tensor.mesh)
+    return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, result, devices, tensor.mesh)
 
 
 def spec_on_chip(tensor: StoredTensor, chip: Any) -> TensorSpec:

@@ -128,7 +128,7 @@ class Tensorbin:
         first = next(parts)
         whole = np.empty(self.topology.global_shape(shape), first.dtype)
         for index, part in enumerate(chain([first], parts)):
-            copy(part, whole[self.topology.window(index, shape)])
+            copy(part, whole[self.topology.device_window(index, shape)])
         return whole
 
     def __repr__(self) -> str:
@@ -159,15 +159,15 @@ def parse_tensorbin(data: Any) -> Tensorbin:
 
     >>> import io
     >>> file = io.BytesIO()
-    >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    >>> write_tensorbin_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
     >>> parse_tensorbin(file.getvalue()).spec
     TensorSpec((4,), 'uint8', 'row_major')
     """
     view = memoryview(data)
     header, start = parse_file_start(view, len(view))
     parts: ByteArray = np.frombuffer(view[start:], np.uint8)
-    found = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
-    return Tensorbin(header.spec, found, header.mesh_shape, header.topology)
+    result = {at: parts[offset : offset + length] for at, (offset, length) in header.extents.items()}
+    return Tensorbin(header.spec, result, header.mesh_shape, header.topology)
 
 
 def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHeader, int]:
@@ -175,7 +175,7 @@ def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHead
 
     >>> import io
     >>> file = io.BytesIO()
-    >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    >>> write_tensorbin_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
     >>> parse_file_start(file.getvalue(), len(file.getvalue()))[0].extents
     {(0, 0): ByteExtent(offset=0, size=4)}
     """
@@ -220,15 +220,15 @@ def write_tensorbin(path: Any, tensorbin: Tensorbin) -> None:
     4
     """
     with replace_file(path) as file:
-        write_to(file, tensorbin)
+        write_tensorbin_to(file, tensorbin)
 
 
-def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
+def write_tensorbin_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
     """Write a tensorbin file to an open file.
 
     >>> import io
     >>> file = io.BytesIO()
-    >>> write_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    >>> write_tensorbin_to(file, Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
     >>> file.getvalue()[-4:]
     b'abcd'
     """
@@ -240,7 +240,7 @@ def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
         )
     extents, parts, end = {}, [], 0
     placed: dict[Any, int] = {}  # offsets of parts that several devices share
-    replicas = _replicas(tensorbin)
+    replicas = _find_replicas(tensorbin)
     for at, part in tensorbin.shards.items():
         keys = (part.ctypes.data, replicas.get(at, at))
         start = next((placed[key] for key in keys if key in placed), None)
@@ -256,22 +256,22 @@ def write_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
         file.write(part.data)
 
 
-def _replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
+def _find_replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
     """Return, per device, the first device with the same part; raise if their bytes differ."""
     topology, shape = tensorbin.topology, tensorbin.spec.shape.logical
     first: dict[Any, Coordinate] = {}
-    found = {}
+    result = {}
     for index, at in enumerate(topology.coordinates):
         if at not in tensorbin.shards:
             continue
-        window = tuple([(each.start, each.stop) for each in topology.window(index, shape)])
-        found[at] = first.setdefault(window, at)
-        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[found[at]]):
+        window = tuple([(each.start, each.stop) for each in topology.device_window(index, shape)])
+        result[at] = first.setdefault(window, at)
+        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[result[at]]):
             raise LayoutError(
-                f"devices {found[at]} and {at} are replicas but hold different bytes; give both the same, or another"
+                f"devices {result[at]} and {at} are replicas but hold different bytes; give both the same, or another"
                 " topology"
             )
-    return found
+    return result
 
 
 def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
@@ -322,7 +322,7 @@ def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
     except TilewrightError as problem:
         raise FileFormatError(f"the parts of the mesh do not make a tensor: {problem}") from None
     spec = header.spec
-    offsets = [start + each.offset for each in header.extents.values()]
+    offsets = [start + extent.offset for extent in header.extents.values()]
     reach = (min(offsets), max(offsets) + spec.nbytes)
     order = tuple(range(len(shape)))
     mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical) if len(header.extents) > 1 else None
@@ -348,7 +348,7 @@ def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...],
     for index, at in enumerate(topology.coordinates):
         if at not in extents:
             raise FileFormatError(f"the shard of device {at} is missing")
-        window = topology.window(index, shape)
+        window = topology.device_window(index, shape)
         box = Box.between(tuple([each.start for each in window]), tuple([each.stop for each in window]))
         parts.setdefault(box, StoredPart(box, start + extents[at].offset))
     return topology.global_shape(shape), tuple(parts.values())

@@ -119,7 +119,7 @@ def _parse_enum(kind: type[_Kind], number: int) -> _Kind:
     try:
         return kind(number)
     except ValueError:
-        known = ", ".join(f"{each.value} {each.name}" for each in kind)
+        known = ", ".join(f"{member.value} {member.name}" for member in kind)
         raise FileFormatError(f"unknown {kind.__name__} {number}; known values: {known}") from None
 
 
@@ -163,7 +163,7 @@ def _parse_spec(table: FlatTable) -> TensorSpec:
     tile = None
     pages = layout.number(1, "B")
     if pages == _TILE_PAGES:
-        tile = _tile(_require(layout.table(2), "tile"))
+        tile = _parse_tile(_require(layout.table(2), "tile"))
     elif pages != _ROW_MAJOR_PAGES:
         raise FileFormatError(f"unknown page layout {pages}; expected 1 (row-major) or 2 (tile)")
     kind = PageLayout.TILE if tile else PageLayout.ROW_MAJOR
@@ -187,7 +187,7 @@ def default_alignment(spec: TensorSpec) -> tuple[int, ...]:
     return (1,) if sharding is None else sharding.shape[-1:]
 
 
-def _tile(pages: FlatTable) -> Tile:
+def _parse_tile(pages: FlatTable) -> Tile:
     table = pages.table(0)
     if table is None:
         return Tile()

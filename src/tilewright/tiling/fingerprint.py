@@ -64,7 +64,7 @@ def fingerprint_compute(compute: Callable[..., Any]) -> str:
     """
     digest = hashlib.sha256()
     try:
-        for part in _FingerprintParts().parts(compute, "the compute"):
+        for part in _PartsWalk().parts(compute, "the compute"):
             digest.update(f"{len(part)}:".encode() + part)
     except UnidentifiedError:
         raise
@@ -73,7 +73,7 @@ def fingerprint_compute(compute: Callable[..., Any]) -> str:
     return digest.hexdigest()
 
 
-class _FingerprintParts:
+class _PartsWalk:
     """A walk through all that a compute depends on, item object once."""
 
     def __init__(self) -> None:
@@ -96,27 +96,27 @@ class _FingerprintParts:
         else:
             self.seen[id(value)] = len(self.seen)
             self.alive.append(value)
-            yield from self._compound(value, label)
+            yield from self._compound_parts(value, label)
 
-    def _compound(self, value: Any, label: str) -> Iterator[bytes]:
+    def _compound_parts(self, value: Any, label: str) -> Iterator[bytes]:
         if (library := _find_library(value)) is not None:
             yield name_compute(value).encode()
             yield from _version_parts(library)
         elif isinstance(value, (list, tuple)):
-            yield from self._sequence(value, label)
+            yield from self._sequence_parts(value, label)
         elif isinstance(value, (set, frozenset)):
             # in no order, so label was seen in one element must not be a reference in the next
-            yield from sorted([b"".join(_FingerprintParts().parts(item, label)) for item in value])
+            yield from sorted([b"".join(_PartsWalk().parts(item, label)) for item in value])
         elif isinstance(value, dict):
             for key, item in value.items():
                 yield from self.parts(key, label)
                 yield from self.parts(item, f"{label}[{key!r}]")
         elif isinstance(value, functools.partial):
-            yield from self._sequence((value.func, value.args, value.keywords), label)
+            yield from self._sequence_parts((value.func, value.args, value.keywords), label)
         elif isinstance(value, MethodType):
-            yield from self._sequence((value.__func__, value.__self__), label)
+            yield from self._sequence_parts((value.__func__, value.__self__), label)
         elif isinstance(value, FunctionType):
-            yield from self._function(value, label)
+            yield from self._function_parts(value, label)
         elif isinstance(value, np.ufunc):
             yield name_compute(value).encode()
             if value.__name__ not in vars(np):  # numpy.frompyfunc, numba.vectorize
@@ -127,21 +127,21 @@ class _FingerprintParts:
             yield name_compute(value).encode()
             yield from self.parts(value.__self__, f"the object of {label}")
         elif isinstance(value, type):
-            yield from self._class(value, label)
+            yield from self._class_parts(value, label)
         elif hasattr(value, "py_func"):  # compiled by numba
             yield from self.parts(value.py_func, label)
         else:
-            yield from self._instance(value, label)
+            yield from self._instance_parts(value, label)
 
-    def _sequence(self, values: Iterable[Any], label: str) -> Iterator[bytes]:
+    def _sequence_parts(self, values: Iterable[Any], label: str) -> Iterator[bytes]:
         for value in values:
             yield from self.parts(value, label)
 
-    def _function(self, function: FunctionType, label: str) -> Iterator[bytes]:
+    def _function_parts(self, function: FunctionType, label: str) -> Iterator[bytes]:
         yield name_compute(function).encode()
         if "<lambda>" in function.__qualname__.split(".")[-1] and label == "the compute":
             raise UnidentifiedError("the compute is a lambda, which has no name")
-        yield from self._code(function.__code__)
+        yield from self._code_parts(function.__code__)
         yield from self.parts(function.__defaults__, f"a default of {function.__qualname__}")
         yield from self.parts(function.__kwdefaults__, f"a default of {function.__qualname__}")
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -150,20 +150,20 @@ class _FingerprintParts:
             except ValueError:  # not assigned yet
                 continue
             yield from self.parts(value, f"{name}, which {function.__qualname__} encloses,")
-        yield from self._globals(function)
+        yield from self._global_parts(function)
         if function.__dict__:
             yield from self.parts({k: v for k, v in vars(function).items() if k != "__wrapped__"}, label)
 
-    def _code(self, code: CodeType) -> Iterator[bytes]:
+    def _code_parts(self, code: CodeType) -> Iterator[bytes]:
         yield code.co_code
         yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags)).encode()
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
-                yield from self._code(constant)
+                yield from self._code_parts(constant)
             else:
                 yield from self.parts(constant, "a constant")
 
-    def _globals(self, function: FunctionType) -> Iterator[bytes]:
+    def _global_parts(self, function: FunctionType) -> Iterator[bytes]:
         names = sorted(set(_code_names(function.__code__)))
         for name in names:
             if name not in function.__globals__:
@@ -176,9 +176,9 @@ class _FingerprintParts:
                     if attribute in vars(value):
                         yield from self.parts(vars(value)[attribute], f"{name}.{attribute}")
 
-    def _class(self, kind: type, label: str) -> Iterator[bytes]:
+    def _class_parts(self, kind: type, label: str) -> Iterator[bytes]:
         yield name_compute(kind).encode()
-        yield from self._sequence(kind.__bases__, label)
+        yield from self._sequence_parts(kind.__bases__, label)
         ignored = ("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__firstlineno__")
         for name, value in vars(kind).items():
             if name in ignored or type(value).__name__ in ("member_descriptor", "getset_descriptor", "_abc_data"):
@@ -187,7 +187,7 @@ class _FingerprintParts:
             yield name.encode()
             yield from self.parts(inner, f"{kind.__qualname__}.{name}")
 
-    def _instance(self, value: Any, label: str) -> Iterator[bytes]:
+    def _instance_parts(self, value: Any, label: str) -> Iterator[bytes]:
         kind = type(value)
         slots = [name for item in kind.__mro__ for name in _slot_names(item) if hasattr(value, name)]
         if _is_library(kind.__module__) or not (hasattr(value, "__dict__") or slots):

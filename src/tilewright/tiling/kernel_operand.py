@@ -60,19 +60,19 @@ class KernelOperand:
     @property
     def pitches(self) -> tuple[int, ...]:
         """Return the strides in local memory, in elements; rows start at multiples of a vector."""
-        extents = self.tiler.largest
-        found, step = [1], 1
+        extents = self.tiler.largest_tile
+        result, step = [1], 1
         for axis in range(self.rank - 1, 0, -1):
             step *= extents[axis]
             if axis == self.rank - 1:
                 step = -(-step * self.size // WIDEST) * WIDEST // self.size
-            found.append(step)
-        return tuple(found[::-1])
+            result.append(step)
+        return tuple(result[::-1])
 
     @property
     def buffer_bytes(self) -> int:
         """Return the bytes that a tile takes in local memory."""
-        count = self.pitches[0] * self.tiler.largest[0]
+        count = self.pitches[0] * self.tiler.largest_tile[0]
         return -(-count * self.size // WIDEST) * WIDEST
 
     @property
@@ -130,13 +130,13 @@ class KernelOperand:
         axes = list(range(rank))
         if self.tiler.order == "column_major" and rank > 1:
             axes[-2:] = [rank - 1, rank - 2]
-        found = [""] * rank
+        result = [""] * rank
         below = 1
         for k, axis in reversed(list(enumerate(axes))):
             text = tile if below == 1 else f"{tile} / {below}u"
-            found[axis] = text if k == 0 else f"{text} % {grid[axis]}u"
+            result[axis] = text if k == 0 else f"{text} % {grid[axis]}u"
             below *= grid[axis]
-        return found
+        return result
 
     def find_call(self, tile: str) -> str:
         """Return the C call that computes the box of a tile."""
@@ -163,7 +163,7 @@ class KernelOperand:
 
     def describe(self) -> str:
         """Return a description of the operand for a comment."""
-        shape, tile = (" x ".join(map(str, each)) for each in (self.tiler.space, self.tiler.largest))
+        shape, tile = (" x ".join(map(str, each)) for each in (self.tiler.space, self.tiler.largest_tile))
         around = "" if not self.exceeds_space or self.fill is None else f", {_describe_fill(self.fill)} around"
         return f"{self.name}: {self.format.name} of {shape}, {self.tiler.count} tiles of {tile}{around}"
 
@@ -231,8 +231,8 @@ def element_code(operand: KernelOperand) -> list[str]:
     if isinstance(operand.fill, str):
         near = f"INLINE {operand.index_type} {name}_near({operand.index_type} x, {operand.index_type} n) {{"
         turned = [f"    x{k} = {name}_near(x{k}, {n});" for k, n in enumerate(operand.tiler.space)]
-        found = indent([line.format(index=operand.index_type) for line in _PAD_INDEX_CODE[operand.fill]])
-        return [near, *found, "}", head, *turned, f"    {load}", "}"]
+        result = indent([line.format(index=operand.index_type) for line in _PAD_INDEX_CODE[operand.fill]])
+        return [near, *result, "}", head, *turned, f"    {load}", "}"]
     value = f"({raw})0x{int.from_bytes(operand.fill or b'', 'little'):x}"
     return [head, f"    if ({operand.inside_condition(xs)}) {load}", f"    return {value};", "}"]
 
@@ -284,7 +284,7 @@ def _has_row_copies(operand: KernelOperand) -> bool:
 
 def _thread_loop(operand: KernelOperand, body: list[str], width: int = 1) -> list[str]:
     """Return a loop in which threads share the elements of a tile, or vectors of `width` elements."""
-    extents = list(operand.tiler.largest)
+    extents = list(operand.tiler.largest_tile)
     extents[-1] = -(-extents[-1] // width)
     total, below, indices = 1, 1, [""] * operand.rank
     for k in reversed(range(operand.rank)):
@@ -374,11 +374,7 @@ def _import_vectors(operand: KernelOperand) -> list[str]:
     copy = f"COPY_ASYNC_{piece}({to}, {start});"
     if piece < 4:  # too narrow for asynchronous copies
         copy = f"*({kind} *)({to}) = *(const {kind} *)({start});"
-    return [
-        head,
-        *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)),
-        "}",
-    ]
+    return [head, *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)), "}"]
 
 
 def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing: bool) -> list[str]:

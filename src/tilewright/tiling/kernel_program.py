@@ -36,13 +36,13 @@ def compute_statements(compute: Any, outputs: Sequence[KernelOperand]) -> str:
             return compute.strip("\n")
         compute = [compute]
     if isinstance(compute, Mapping):
-        missing = [each.name for each in outputs if each.name not in compute]
+        missing = [operand.name for operand in outputs if operand.name not in compute]
         if missing or len(compute) != len(outputs):
             raise TransferError(
                 f"the compute has expressions for {', '.join(map(str, compute))}, but the outputs are"
-                f" {', '.join(each.name for each in outputs)}; give one expression per output"
+                f" {', '.join(operand.name for operand in outputs)}; give one expression per output"
             )
-        compute = [compute[each.name] for each in outputs]
+        compute = [compute[operand.name] for operand in outputs]
     if not isinstance(compute, Sequence) or not all(isinstance(each, str) and each.strip() for each in compute):
         raise TransferError(
             f"expected C statements or an expression such as '2 * in0', got {compute!r}; Python functions run on the"
@@ -109,7 +109,7 @@ def compute_function(
 
 def _element_loop(operand: KernelOperand, body: list[str]) -> list[str]:
     """Return a loop in which threads share the elements of a tile of an output."""
-    extents = operand.tiler.largest
+    extents = operand.tiler.largest_tile
     below, digits = 1, []
     for k in reversed(range(operand.rank)):
         text = "q" if below == 1 else f"q / {below}u"
@@ -183,15 +183,15 @@ class KernelProgram:
         """Return the launch parameters: the name, the threads, and the memory of a work-group."""
         # stores of CUDA are synchronous, so one output buffer is enough
         leaving = self.buffers if self._is_opencl else 1
-        shared = [(f"{each.name}_buffers", self.buffers * each.buffer_bytes) for each in self.inputs]
-        shared += [(f"{each.name}_buffers", leaving * each.buffer_bytes) for each in self.outputs]
+        shared = [(f"{operand.name}_buffers", self.buffers * operand.buffer_bytes) for operand in self.inputs]
+        shared += [(f"{operand.name}_buffers", leaving * operand.buffer_bytes) for operand in self.outputs]
         if self._is_opencl:
             shared.append(("spare", 16))
         return Kernel(NAME, self._header_comment(), (), 0, self.threads, (), tuple(shared))
 
     def _header_comment(self) -> str:
         buffers = "1 buffer" if self.buffers == 1 else f"{self.buffers} buffers"
-        return "\n".join([*[each.describe() for each in self.operands], f"{buffers} per input"])
+        return "\n".join([*[operand.describe() for operand in self.operands], f"{buffers} per input"])
 
     def text(self) -> str:
         """Return the source."""
@@ -214,30 +214,30 @@ class KernelProgram:
         return "\n".join([*lines, *self._kernel_function(), ""])
 
     def _memory_parameters(self, operands: Sequence[KernelOperand], starts: bool) -> list[str]:
-        found = []
+        result = []
         for each in operands:
-            found.append(f"GLOBAL {'const ' if each in self.inputs else ''}u8 *{each.name}_memory")
+            result.append(f"GLOBAL {'const ' if each in self.inputs else ''}u8 *{each.name}_memory")
             if starts:
-                found.append(f"const u64 {each.name}_start")
-        return found + [f"GLOBAL const i32 *{each.name}_tiles" for each in operands if each.is_listed]
+                result.append(f"const u64 {each.name}_start")
+        return result + [f"GLOBAL const i32 *{operand.name}_tiles" for operand in operands if operand.is_listed]
 
     def _import_tile_function(self) -> list[str]:
         """Return the function that imports a tile of every input."""
         arguments = [*self._memory_parameters(self.inputs, starts=False)]
-        arguments += [f"LOCAL {each.bits_type} *{each.name}_buffer" for each in self.inputs]
+        arguments += [f"LOCAL {operand.bits_type} *{operand.name}_buffer" for operand in self.inputs]
         if not self._is_opencl:
             head = f"INLINE void import_tile({', '.join(['const u32 tile', *arguments])}) {{"
             calls = [
-                f"{each.name}_import({each.name}_buffer, {each.name}_memory, {each.find_call('tile')});"
-                for each in self.inputs
+                f"{operand.name}_import({operand.name}_buffer, {operand.name}_memory, {operand.find_call('tile')});"
+                for operand in self.inputs
             ]
             return [head, *indent(calls), "}"]
         arguments += ["LOCAL v16 *spare", "event_t event"]
         head = f"INLINE event_t import_tile({', '.join(['const u32 tile', *arguments])}) {{"
         calls = [
-            f"event = {each.name}_import({each.name}_buffer, {each.name}_memory, {each.find_call('tile')},"
+            f"event = {operand.name}_import({operand.name}_buffer, {operand.name}_memory, {operand.find_call('tile')},"
             " spare, event);"
-            for each in self.inputs
+            for operand in self.inputs
         ]
         return [head, *indent([*calls, "return event;"]), "}"]
 
@@ -248,9 +248,9 @@ class KernelProgram:
 
     def _import_call(self, tile: str, buffer: str) -> str:
         """Return the statement that starts to import a tile."""
-        arguments = [tile, *[f"{each.name}_memory" for each in self.inputs]]
-        arguments += [f"{each.name}_tiles" for each in self.inputs if each.is_listed]
-        arguments += [self._buffer_pointer(each, buffer) for each in self.inputs]
+        arguments = [tile, *[f"{operand.name}_memory" for operand in self.inputs]]
+        arguments += [f"{operand.name}_tiles" for operand in self.inputs if operand.is_listed]
+        arguments += [self._buffer_pointer(operand, buffer) for operand in self.inputs]
         if not self._is_opencl:
             return f"import_tile({', '.join(arguments)});"
         return f"arriving[{buffer}] = import_tile({', '.join([*arguments, 'spare', '0'])});"
@@ -264,7 +264,7 @@ class KernelProgram:
         head = f"KERNEL({self.threads}) {NAME}({', '.join(arguments)}) {{"
         start = shared_arrays(kernel, dynamic=not opencl and bool(kernel.large_shared))
         if opencl:
-            start += [f"{each.name}_memory += {each.name}_start;" for each in self.operands]
+            start += [f"{operand.name}_memory += {operand.name}_start;" for operand in self.operands]
             start += [f"event_t arriving[{buffers}], leaving[{buffers}];"]
             first = f"(GLOBAL const u8 *){self.operands[0].name}_memory"
             for k in range(buffers):  # every buffer starts free, with the event of a dummy copy
@@ -291,15 +291,18 @@ class KernelProgram:
             body.append("wait_group_events(1, &leaving[buffer]);")
         body += [
             "BARRIER;",
-            *[f"const {each.name}_box_t {each.name}_box = {each.find_call('tile')};" for each in self.operands],
+            *[
+                f"const {operand.name}_box_t {operand.name}_box = {operand.find_call('tile')};"
+                for operand in self.operands
+            ],
         ]
-        for each in self.outputs:
-            pointer = self._buffer_pointer(each, "buffer" if opencl else "")
-            body.append(f"LOCAL {each.bits_type} *{each.name}_buffer = {pointer};")
-        given = [f"({self._buffer_pointer(each, 'buffer')})" for each in self.inputs] + [
-            f"{each.name}_buffer" for each in self.outputs
+        for operand in self.outputs:
+            pointer = self._buffer_pointer(operand, "buffer" if opencl else "")
+            body.append(f"LOCAL {operand.bits_type} *{operand.name}_buffer = {pointer};")
+        given = [f"({self._buffer_pointer(operand, 'buffer')})" for operand in self.inputs] + [
+            f"{operand.name}_buffer" for operand in self.outputs
         ]
-        given += [f"{each.name}_box" for each in self.operands]
+        given += [f"{operand.name}_box" for operand in self.operands]
         body += [f"compute(tile, {', '.join(given)});", "BARRIER;"]
         if buffers == 1:
             body += next_one

@@ -220,10 +220,7 @@ class Pipeline(PipelineSpec):
         super().__init__(inputs, outputs, scheme, depth, workers, queue, memory_limit)
 
     def steps(
-        self,
-        trace: Trace | None = None,
-        progress: ProgressCallback | None = None,
-        cancel: CancelFlag | None = None,
+        self, trace: Trace | None = None, progress: ProgressCallback | None = None, cancel: CancelFlag | None = None
     ) -> Iterator[Step]:
         """Yield the tiles one by one, imported; a tile's outputs are exported when the next tile is requested.
 

@@ -177,5 +177,5 @@ def _shared_sizes(read: list[int], written: list[int]) -> list[int]:
 
 
 def _aligned_tile_bytes(tiler: Tiler, endpoint: Endpoint) -> int:
-    nbytes = prod(tiler.largest) * endpoint.dtype.itemsize
+    nbytes = prod(tiler.largest_tile) * endpoint.dtype.itemsize
     return -(-nbytes // CACHE_LINE) * CACHE_LINE

@@ -186,33 +186,33 @@ class Schedule(Shown):
             return tuple([f"b{k}" for k in range(self.depth)])
         return tuple([f"{side}{k}" for side in ("in", "out") for k in range(self.depth)])
 
-    def imports(
+    def import_actions(
         self, tile: int, buffer: str, after: TransferKind | None = None, after_tile: int = 0
     ) -> tuple[Action, ...]:
         """Return the imports of `tile` into `buffer`, one per input; each follows an `after` transfer of `after_tile`.
 
-        >>> Schedule("duplex", 2).imports(1, "in")
+        >>> Schedule("duplex", 2).import_actions(1, "in")
         (Import(tile=1, buffer='in', operand=0, after=()),)
         """
         if tile >= self.tiles:
             return ()
         if after is None:
             return tuple([Import(tile, buffer, operand) for operand in range(self.inputs)])
-        follows = self.keys(after, after_tile)
+        follows = self.transfer_keys(after, after_tile)
         return tuple([Import(tile, buffer, k, follows[k : k + 1]) for k in range(self.inputs)])
 
-    def exports(self, tile: int, buffer: str) -> tuple[Action, ...]:
+    def export_actions(self, tile: int, buffer: str) -> tuple[Action, ...]:
         """Return the exports of `tile` from `buffer`, one per output.
 
-        >>> Schedule("duplex", 2).exports(1, "out")
+        >>> Schedule("duplex", 2).export_actions(1, "out")
         (Export(tile=1, buffer='out', operand=0, after=()),)
         """
         return tuple([Export(tile, buffer, operand) for operand in range(self.outputs)])
 
-    def keys(self, kind: TransferKind, tile: int) -> tuple[TransferKey, ...]:
+    def transfer_keys(self, kind: TransferKind, tile: int) -> tuple[TransferKey, ...]:
         """Return the transfers of `tile`, one per operand; none for a tile that does not exist.
 
-        >>> Schedule("duplex", 2, inputs=2).keys("import", 0)
+        >>> Schedule("duplex", 2, inputs=2).transfer_keys("import", 0)
         (TransferKey(kind='import', tile=0, operand=0), TransferKey(kind='import', tile=0, operand=1))
         """
         if not 0 <= tile < self.tiles:
@@ -228,15 +228,17 @@ def _wait_for(keys: tuple[TransferKey, ...]) -> tuple[Action, ...]:
 def _final_wait(schedule: Schedule, count: int) -> tuple[Action, ...]:
     """Return the wait for the exports of the last tiles."""
     return _wait_for(
-        tuple([key for i in range(schedule.tiles - count, schedule.tiles) for key in schedule.keys("export", i)])
+        tuple(
+            [key for i in range(schedule.tiles - count, schedule.tiles) for key in schedule.transfer_keys("export", i)]
+        )
     )
 
 
 def _duplex_phases(schedule: Schedule) -> Iterator[Phase]:
-    yield Phase("start", None, schedule.imports(0, "in"))
+    yield Phase("start", None, schedule.import_actions(0, "in"))
     for i in range(schedule.tiles):
-        ready = _wait_for(schedule.keys("export", i - 1) + schedule.keys("import", i))
-        follow = schedule.exports(i, "out") + schedule.imports(i + 1, "in")
+        ready = _wait_for(schedule.transfer_keys("export", i - 1) + schedule.transfer_keys("import", i))
+        follow = schedule.export_actions(i, "out") + schedule.import_actions(i + 1, "in")
         yield Phase("step", i, (*ready, Compute(i, "in", "out"), *follow))
     yield Phase("finish", None, _final_wait(schedule, 1))
 
@@ -245,24 +247,28 @@ def _buffered_phases(schedule: Schedule) -> Iterator[Phase]:
     depth = schedule.depth
     ahead = depth - 1
     into, out = schedule.buffers[:depth], schedule.buffers[depth:]
-    yield Phase("start", None, tuple([action for i in range(ahead) for action in schedule.imports(i, into[i])]))
+    yield Phase("start", None, tuple([action for i in range(ahead) for action in schedule.import_actions(i, into[i])]))
     for i in range(schedule.tiles):
         slot = i % depth
         # the buffer of tile i - 1 is free, so its successor can start before the wait
-        arriving = schedule.imports(i + ahead, into[slot - 1])
-        ready = _wait_for(schedule.keys("export", i - depth) + schedule.keys("import", i))
-        yield Phase("step", i, (*arriving, *ready, Compute(i, into[slot], out[slot]), *schedule.exports(i, out[slot])))
+        arriving = schedule.import_actions(i + ahead, into[slot - 1])
+        ready = _wait_for(schedule.transfer_keys("export", i - depth) + schedule.transfer_keys("import", i))
+        yield Phase(
+            "step", i, (*arriving, *ready, Compute(i, into[slot], out[slot]), *schedule.export_actions(i, out[slot]))
+        )
     yield Phase("finish", None, _final_wait(schedule, depth))
 
 
 def _simplex_phases(schedule: Schedule) -> Iterator[Phase]:
     buffers = schedule.buffers
-    yield Phase("start", None, schedule.imports(0, "b0") + schedule.imports(1, "b1"))
+    yield Phase("start", None, schedule.import_actions(0, "b0") + schedule.import_actions(1, "b1"))
     for i in range(schedule.tiles):
         turning = buffers[(i + 2) % 3]
         # import i followed export i - 2 into its buffer: both are over together
-        ready = _wait_for(schedule.keys("export", i - 2) + schedule.keys("import", i))
-        follow = schedule.exports(i, turning) + schedule.imports(i + 2, turning, after="export", after_tile=i)
+        ready = _wait_for(schedule.transfer_keys("export", i - 2) + schedule.transfer_keys("import", i))
+        follow = schedule.export_actions(i, turning) + schedule.import_actions(
+            i + 2, turning, after="export", after_tile=i
+        )
         yield Phase("step", i, (*ready, Compute(i, buffers[i % 3], turning), *follow))
     yield Phase("finish", None, _final_wait(schedule, 2))
 
@@ -270,19 +276,23 @@ def _simplex_phases(schedule: Schedule) -> Iterator[Phase]:
 def _direct_phases(schedule: Schedule) -> Iterator[Phase]:
     depth = schedule.depth
     buffers = schedule.buffers
-    yield Phase("start", None, tuple([action for i in range(depth - 1) for action in schedule.imports(i, buffers[i])]))
+    yield Phase(
+        "start", None, tuple([action for i in range(depth - 1) for action in schedule.import_actions(i, buffers[i])])
+    )
     for i in range(schedule.tiles):
         # every transfer follows the one that has its buffer, so waits only keep the queue short
         ahead = i + depth - 1
         last = {"after": "export", "after_tile": ahead - depth} if ahead >= depth else {}
-        arriving = schedule.imports(ahead, buffers[ahead % depth], **last)  # type: ignore[arg-type]
+        arriving = schedule.import_actions(ahead, buffers[ahead % depth], **last)  # type: ignore[arg-type]
         leaving = tuple(
             [Export(i, buffers[i % depth], k, (TransferKey("import", i, k),)) for k in range(schedule.outputs)]
         )
-        over = _wait_for(schedule.keys("import", i - depth + 1) + schedule.keys("export", i - depth + 1))
+        over = _wait_for(
+            schedule.transfer_keys("import", i - depth + 1) + schedule.transfer_keys("export", i - depth + 1)
+        )
         yield Phase("step", i, (*arriving, *leaving, *over))
     rest = range(max(0, schedule.tiles - depth + 1), schedule.tiles)
-    keys = [key for i in rest for key in schedule.keys("import", i) + schedule.keys("export", i)]
+    keys = [key for i in rest for key in schedule.transfer_keys("import", i) + schedule.transfer_keys("export", i)]
     yield Phase("finish", None, _wait_for(tuple(keys)))
 
 

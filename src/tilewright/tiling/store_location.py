@@ -45,7 +45,7 @@ class StorageRegion(NamedTuple):
     footprint: Footprint
     arrangement: Any
 
-    def meets(self, other: StorageRegion) -> bool:
+    def overlaps(self, other: StorageRegion) -> bool:
         """Return whether two regions share a byte."""
         return bool(self.store == other.store) and self.footprint.overlaps(other.footprint)
 
@@ -69,7 +69,7 @@ def share_bytes(source: HasRegions, target: HasRegions) -> bool:
     ... )
     (True, False)
     """
-    return any(one.meets(other) for one in source.regions() for other in target.regions())
+    return any(one.overlaps(other) for one in source.regions() for other in target.regions())
 
 
 def validate_separate_targets(targets: Sequence[HasRegions]) -> None:

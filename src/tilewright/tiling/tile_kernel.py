@@ -159,11 +159,11 @@ class TileKernel:
         """Return the launch parameters: the name, the threads, and the memory of a work-group."""
         return self._launch
 
-    def tables(self) -> list[Any]:
+    def coordinate_tables(self) -> list[Any]:
         """Return the tables of tile coordinates that the program takes after the memories."""
         return [operand.coordinates() for operand in self._program.operands if operand.is_listed]
 
-    def starts(self, arrays: list[DeviceArray]) -> list[int]:
+    def element_offsets(self, arrays: list[DeviceArray]) -> list[int]:
         """Return the byte offset of element 0 of each operand in its device memory."""
         offsets = []
         for (endpoint, _, _), array in zip(self._operands, arrays, strict=True):
@@ -171,7 +171,7 @@ class TileKernel:
             offsets.append(array.start + (0 if tensor is None else tensor.address - tensor.memory.address))
         return offsets
 
-    def built(self, key: Any, build: Callable[[], Built]) -> Built:
+    def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
         """Return what a driver builds from the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()

@@ -89,12 +89,7 @@ class Tiler(Shown):
     order: str
 
     def __init__(
-        self,
-        space: Extents,
-        tile: Extents,
-        overlap: Extents = 0,
-        augmentation: Margins = 0,
-        order: str = "row_major",
+        self, space: Extents, tile: Extents, overlap: Extents = 0, augmentation: Margins = 0, order: str = "row_major"
     ) -> None:
         space_extents = as_extents(space, "space")
         rank = len(space_extents)
@@ -166,10 +161,10 @@ class Tiler(Shown):
         return len(self.space)
 
     @cached_property
-    def largest(self) -> tuple[int, ...]:
+    def largest_tile(self) -> tuple[int, ...]:
         """Return the extents that hold every tile: what a buffer must be able to hold.
 
-        >>> Tiler((10, 2), (4, 3)).largest
+        >>> Tiler((10, 2), (4, 3)).largest_tile
         (4, 2)
         """
         reach = [n + a + b for n, (a, b) in zip(self.space, self.augmentation, strict=True)]
@@ -222,23 +217,23 @@ class Tiler(Shown):
         >>> Tiler((10, 7), (4, 3), order="column_major").coords(1)
         (1, 0)
         """
-        if not self.valid(number):
+        if not self.has_tile(number):
             raise CoordinateError(f"tile {number} is outside 0 to {self.count - 1} of {self}")
         return coordinates_of(self.order, self.grid, number)
 
-    def id_at(self, coords: Sequence[int]) -> int:
+    def number_at(self, coords: Sequence[int]) -> int:
         """Return the number of the tile at grid coordinates `coords`.
 
-        >>> Tiler((10, 7), (4, 3), order="column_major").id_at((1, 0))
+        >>> Tiler((10, 7), (4, 3), order="column_major").number_at((1, 0))
         1
         """
         self.tile_at(coords)
         return number_of(self.order, self.grid, tuple(coords))
 
-    def valid(self, number: int) -> bool:
+    def has_tile(self, number: int) -> bool:
         """Return whether `number` is the number of a tile.
 
-        >>> Tiler((10, 7), (4, 3)).valid(9)
+        >>> Tiler((10, 7), (4, 3)).has_tile(9)
         False
         """
         return 0 <= number < self.count
@@ -249,7 +244,7 @@ class Tiler(Shown):
         >>> Tiler((10, 7), (4, 3)).get(9).empty
         True
         """
-        return self[number] if self.valid(number) else empty_box(self.rank)
+        return self[number] if self.has_tile(number) else empty_box(self.rank)
 
     def neighbours(self, number: int, diagonal: bool = False) -> list[int]:
         """Return the numbers of the tiles that share a face (with `diagonal`, also a corner) with tile `number`.

@@ -367,11 +367,7 @@ def to_core_tensor(tensor: Any, window: Box, space: tuple[int, ...], start_eleme
     count, rest = divmod(tensor.base.offset, tensor.elem_size)
     spacing = tensor.layout
     depth, height, width = space
-    steps = (
-        spacing.plane_spacing if depth > 1 else width * height,
-        spacing.row_spacing if height > 1 else width,
-        1,
-    )
+    steps = (spacing.plane_spacing if depth > 1 else width * height, spacing.row_spacing if height > 1 else width, 1)
     kind = InternalTensor if tensor.internal else ExternalTensor
     return kind(
         tensor.base.memory[rest:],

@@ -34,7 +34,7 @@ class tiler_t:
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).row_major.grid
         (1, 3, 3)
         """
-        return self._tiler("row_major")
+        return self._make_tiler("row_major")
 
     @cached_property
     def column_major(self) -> Tiler:
@@ -43,9 +43,9 @@ class tiler_t:
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
         'column_major'
         """
-        return self._tiler("column_major")
+        return self._make_tiler("column_major")
 
-    def _tiler(self, order: str) -> Tiler:
+    def _make_tiler(self, order: str) -> Tiler:
         a = self.augmentation
         overlap = (self.overlap.depth, self.overlap.height, self.overlap.width)
         margins = ((a.front, a.back), (a.top, a.bottom), (a.left, a.right))
@@ -177,7 +177,7 @@ def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:
     >>> valid_tile_id(9, create_tiler(shape_t(10, 7), shape_t(4, 3)))
     False
     """
-    return tiler.row_major.valid(tile_id)
+    return tiler.row_major.has_tile(tile_id)
 
 
 def number_of_tiles(tiler: tiler_t) -> int:

@@ -127,7 +127,7 @@ def schedule_picture(words: FormFields) -> Scene:
 
 def _buffer_fact(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
     """Return how much L1 the buffers of a pipeline take, if elements have the format of the tensor."""
-    each = -(-prod(tiler.largest) * spec.page_bytes // spec.page_elements)
+    each = -(-prod(tiler.largest_tile) * spec.page_bytes // spec.page_elements)
     total, available = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
     words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {available} in the L1 of a core"
     return Fact("buffers", words, "good" if total <= available else "bad")

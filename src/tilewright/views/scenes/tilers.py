@@ -89,7 +89,7 @@ def _tile_ids(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[Any]:
     """Return the tile id of every cell (Python integers of any size)."""
     outer = (0,) * (tiler.rank - (2 if down else 1))
     ids = {
-        (r, c): tiler.id_at((*outer, r, c) if down else (*outer, c))
+        (r, c): tiler.number_at((*outer, r, c) if down else (*outer, c))
         for r in (np.unique(down.owner).tolist() if down else [0])
         for c in np.unique(across.owner).tolist()
     }
@@ -103,7 +103,7 @@ def _tile_outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outl
         return []
     outer = (0,) * (tiler.rank - (2 if down else 1))
     kind: OutlineKind = "halo" if any(tiler.overlap) else "tile"
-    numbers = [tiler.id_at((*outer, r, c) if down else (*outer, c)) for r, c in combinations(*map(range, grid))]
+    numbers = [tiler.number_at((*outer, r, c) if down else (*outer, c)) for r, c in combinations(*map(range, grid))]
     return [_tile_outline(tiler, number, down, across, kind) for number in numbers]
 
 
