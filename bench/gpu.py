@@ -188,7 +188,7 @@ def tile_rows(bench: Bench, size: int) -> None:
         def untilized(x: Any, n: int = n) -> Any:
             return x.view(n, n, 2, 2, 16, 16).permute(0, 2, 4, 1, 3, 5).contiguous()
 
-        def turned(x: Any) -> Any:
+        def transposed(x: Any) -> Any:
             return x.T.contiguous()
 
         tiles, back = torch.empty_like(source).view(-1), torch.empty_like(source)
@@ -206,7 +206,7 @@ def tile_rows(bench: Bench, size: int) -> None:
         )
         bench.row(
             f"{name} transpose", source, back, plan_copy(placement_of(as_operand(source.T)), plain),
-            lambda s=source, b=back: torch.equal(b, s.T), turned,
+            lambda s=source, b=back: torch.equal(b, s.T), transposed,
         )  # fmt: skip
 
 

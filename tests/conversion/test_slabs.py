@@ -54,7 +54,7 @@ def test_slabs_cover_a_tensor_once(cut):
         runs = source.runs(box)
         in_order &= len(runs) == 1 and runs[0][0] == at
         at = runs[-1][0] + runs[-1][1]
-        turned = box.turned(slabs.order)
+        turned = box.permute(slabs.order)
         bytes_out += sum(size for _, size in pages.runs(turned))
         spec = pages.box_spec(turned)
         assert spec.nbytes + int(np.prod(box.shape)) * 2 <= most

@@ -26,7 +26,7 @@ def test_size_and_emptiness_are_those_of_what_it_holds(box):
 
 @given(boxes, boxes)
 def test_two_boxes_meet_in_what_both_hold(one, other):
-    assert held(one.meeting(other)) == held(one) & held(other)
+    assert held(one.intersection(other)) == held(one) & held(other)
 
 
 @given(boxes)
@@ -46,7 +46,7 @@ def test_counted_from_elsewhere_it_holds_the_same(box, start):
 
 @given(boxes)
 def test_its_axes_may_be_turned_and_its_ends_say_it_all(box):
-    assert held(box.turned((1, 0))) == {(b, a) for a, b in held(box)}
+    assert held(box.permute((1, 0))) == {(b, a) for a, b in held(box)}
     assert Box.between(box.offset, box.end) == box
 
 

@@ -127,7 +127,7 @@ class ConversionPlan:
             return float("nan")
         started = perf_counter()
         source = largest.source
-        values = source.read(box.turned(source.order))
+        values = source.read(box.permute(source.order))
         turned = values.transpose(largest.target.order)
         spec = largest.target.spec
         small = ConversionTarget(type(spec)(turned.shape, spec.dtype, spec.layout, spec.tile), largest.target.order)

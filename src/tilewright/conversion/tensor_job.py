@@ -93,7 +93,7 @@ class TensorJob:
         """Read, pack and write a slab; return its pieces of source and output, to be hashed."""
         source_piece, values = self._read(slab, scratch)
         self._check_range(values)
-        packed = self._pack(values.transpose(self.slabs.order), slab.turned(self.slabs.order), scratch)
+        packed = self._pack(values.transpose(self.slabs.order), slab.permute(self.slabs.order), scratch)
         for offset, piece in packed.pieces:
             self._file.write(offset, piece)
         is_one_piece = len(packed.pieces) == 1 and self.item.slot.image is None
@@ -109,7 +109,7 @@ class TensorJob:
         """Return the stored bytes of a slab, with their start if they are one run, and the values."""
         source = self.item.source
         if len(source.parts) > 1:
-            values = source.read(slab.turned(source.order))
+            values = source.read(slab.permute(source.order))
             return (None, np.empty(0, np.uint8)), values.transpose(inverse_order(source.order))
         runs = source.runs(slab)
         data = scratch.allocate(sum([size for _, size in runs]))

@@ -267,8 +267,8 @@ def _compare_with_source(
     )
     error = largest = 0.0
     for box in slabs:
-        values = source.read(box.turned(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
-        turned = box.turned(slabs.order)
+        values = source.read(box.permute(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
+        turned = box.permute(slabs.order)
         spec = boxes.box_spec(turned)
         expected = aligned_empty(spec.nbytes, np.uint8)
         if spec.nbytes:

@@ -202,7 +202,7 @@ class StoredTensor:
         ...     open_tensors(Path(folder, "x.npy"))["x"].read(slice(2, 3)).tolist()
         [[6, 7, 8]]
         """
-        stored_box = as_box(box, self.shape).turned(inverse_order(self.order))
+        stored_box = as_box(box, self.shape).permute(inverse_order(self.order))
         result: Array | None = None
         for part, common in self._parts_in(stored_box):
             values = self._read_part(part, common)
@@ -218,7 +218,7 @@ class StoredTensor:
     def _parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
         """Yield the parts that intersect a box, with the intersections."""
         for part in self.parts:
-            common = box.meeting(part.box)
+            common = box.intersection(part.box)
             if not common.empty:
                 yield part, common
 

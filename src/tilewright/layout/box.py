@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Box`: a range of coordinates along every axis of a space, which may reach beyond it."""
+"""`Box`: a range of coordinates along every axis of an array, which may extend beyond it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import prod
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of a space: where it starts, which may be outside, and how far it goes along each axis.
+    """A box of coordinates: its start, which may be negative, and its extent along each axis.
 
     >>> Box((-1, 4), (3, 4)).end
     (2, 8)
@@ -47,7 +47,7 @@ class Box:
 
     @property
     def empty(self) -> bool:
-        """Return whether the box holds nothing.
+        """Return whether the box has no elements.
 
         >>> Box((0, 0), (5, 0)).empty
         True
@@ -64,7 +64,7 @@ class Box:
         return tuple([slice(start, start + n) for start, n in zip(self.offset, self.shape, strict=True)])
 
     def within(self, space: tuple[int, ...]) -> Box:
-        """Return the part of the box that lies inside a space; empty where there is none.
+        """Return the part of the box inside an array of that shape, which may be empty.
 
         >>> Box((-1, 4), (3, 4)).within((10, 6))
         Box(offset=(0, 4), shape=(2, 2))
@@ -74,25 +74,25 @@ class Box:
         return Box(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
 
     def relative_to(self, offset: tuple[int, ...]) -> Box:
-        """Return the same box, counted from another start.
+        """Return the same box relative to another start.
 
         >>> Box((5, 4), (3, 4)).relative_to((4, 4))
         Box(offset=(1, 0), shape=(3, 4))
         """
         return Box(tuple([a - b for a, b in zip(self.offset, offset, strict=True)]), self.shape)
 
-    def meeting(self, other: Box) -> Box:
-        """Return what two boxes have in common; empty where that is nothing.
+    def intersection(self, other: Box) -> Box:
+        """Return the common part of two boxes, which may be empty.
 
-        >>> Box((0, 0), (4, 4)).meeting(Box((2, 3), (4, 4)))
+        >>> Box((0, 0), (4, 4)).intersection(Box((2, 3), (4, 4)))
         Box(offset=(2, 3), shape=(2, 1))
         """
         return Box.between(tuple(map(max, self.offset, other.offset)), tuple(map(min, self.end, other.end)))
 
-    def turned(self, order: tuple[int, ...]) -> Box:
+    def permute(self, order: tuple[int, ...]) -> Box:
         """Return the box with its axes in another order, as `numpy.transpose` has it.
 
-        >>> Box((2, 3), (5, 9)).turned((1, 0))
+        >>> Box((2, 3), (5, 9)).permute((1, 0))
         Box(offset=(3, 2), shape=(9, 5))
         """
         return Box(tuple([self.offset[axis] for axis in order]), tuple([self.shape[axis] for axis in order]))
@@ -102,7 +102,7 @@ class Box:
 
 
 def empty_box(rank: int) -> Box:
-    """Return the box that holds nothing: what an id out of range gives.
+    """Return an empty box of that rank.
 
     >>> empty_box(2)
     Box(offset=(0, 0), shape=(0, 0))

@@ -66,7 +66,7 @@ def tiles_without_holes(layout: Layout) -> bool:
     return _find_gaps(layout).no_holes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Gaps:
     """The gaps between the modes of a layout, as modes that fill them."""
 
