@@ -11,6 +11,7 @@ import pytest
 SOURCES = Path(__file__).parents[1] / "src" / "tilewright"
 
 PACKAGES = (
+    "version",
     "errors",
     "atomic",
     "byte_sizes",

@@ -17,6 +17,7 @@ from .errors import (
     TransferError,
 )
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
+from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .compare import Comparison, diff
@@ -67,8 +68,6 @@ if TYPE_CHECKING:
     )
     from .tensor import StorageType, Tensor, TileTensor
     from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
-
-__version__ = "0.1.0"
 
 # Rooms that need NumPy are opened on first use, so that `import tilewright` stays quick.
 _LAZY = {

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..layout.box import Box
+from ..version import __version__
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
