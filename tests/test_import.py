@@ -17,4 +17,9 @@ def test_importing_brings_layouts_and_nothing_that_is_not_in_every_python():
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     new = json.loads(run.stdout)
     assert not {name.partition(".")[0] for name in new} - sys.stdlib_module_names - {"tilewright"}
-    assert {name.split(".")[1] for name in new if name.startswith("tilewright.")} == {"errors", "layout", "showing"}
+    assert {name.split(".")[1] for name in new if name.startswith("tilewright.")} == {
+        "errors",
+        "layout",
+        "showing",
+        "version",
+    }

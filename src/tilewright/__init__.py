@@ -17,6 +17,7 @@ from .errors import (
     TransferError,
 )
 from .layout import *  # noqa: F403  (the whole vocabulary of layouts is public here too)
+from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .compare import Comparison, diff
@@ -44,12 +45,12 @@ if TYPE_CHECKING:
         Device,
         MemoryConfig,
         NdShardSpec,
+        PageLayout,
         Shape,
         ShardDistribution,
         ShardOrientation,
         ShardSpec,
         ShardStrategy,
-        TensorLayout,
         TensorMemoryLayout,
         TensorSpec,
         Tile,
@@ -68,8 +69,6 @@ if TYPE_CHECKING:
     from .tensor import StorageType, Tensor, TileTensor
     from .tiling import Pipeline, TilePlan, Tiler, Trace, plan_tiles, stream, suggest_tile
 
-__version__ = "0.1.0"
-
 # Rooms that need NumPy are opened on first use, so that `import tilewright` stays quick.
 _LAZY = {
     **dict.fromkeys(
@@ -81,7 +80,7 @@ _LAZY = {
         ("Allocator", "BufferType", "Chip", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet"), "memory"
     ),
     **dict.fromkeys(("Device", "MemoryConfig", "NdShardSpec", "Shape", "ShardDistribution"), "memory"),
-    **dict.fromkeys(("ShardOrientation", "ShardSpec", "ShardStrategy", "TensorLayout"), "memory"),
+    **dict.fromkeys(("ShardOrientation", "ShardSpec", "ShardStrategy", "PageLayout"), "memory"),
     **dict.fromkeys(("TensorMemoryLayout", "TensorSpec", "Tile", "block_sharded", "fit", "from_bytes"), "memory"),
     **dict.fromkeys(("height_sharded", "interleaved", "nd_sharded", "sharded_across_dims"), "memory"),
     **dict.fromkeys(("explain", "explain_address", "to_bytes", "width_sharded"), "memory"),
@@ -117,6 +116,7 @@ __all__ = [
     "MemoryConfigError",
     "NdShardSpec",
     "OutOfMemory",
+    "PageLayout",
     "Pipeline",
     "Placement",
     "Plan",
@@ -131,7 +131,6 @@ __all__ = [
     "StoredTensor",
     "Tensor",
     "TensorFile",
-    "TensorLayout",
     "TensorMemoryLayout",
     "TensorSpec",
     "Tensorbin",

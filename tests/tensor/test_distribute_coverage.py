@@ -205,11 +205,13 @@ def test_thread_layouts_must_fit(threads, problem, text):
 
 def test_other_arguments_are_checked():
     tensor = TileTensor(iota(49), row_major(7, 7))
-    with pytest.raises(LayoutError, match="needs a thread layout in brackets"):
+    with pytest.raises(TypeError, match="thread_id"):
         tensor.distribute(0)
-    with pytest.raises(TypeError, match="a swizzle is a Swizzle, got str 'x'"):
+    with pytest.raises(TypeError, match="the thread layout must be a Layout, got int 0"):
+        tensor.distribute(0, 0)
+    with pytest.raises(TypeError, match="the swizzle must be a Swizzle, got str 'x'"):
         tensor.distribute[row_major(7, 7), "x"](0)
-    with pytest.raises(LayoutError, match="ragged='often': use 'warn', 'floor', 'cover' or 'error'"):
+    with pytest.raises(LayoutError, match="expected ragged='warn', 'floor', 'cover' or 'error', got 'often'"):
         tensor.distribute[row_major(2, 2)](0, ragged="often")
-    with pytest.raises(LayoutError, match="ragged='often': use 'warn', 'floor', 'cover' or 'error'"):
+    with pytest.raises(LayoutError, match="expected ragged='warn', 'floor', 'cover' or 'error', got 'often'"):
         tensor.distribute[row_major(7, 7)](0, ragged="often")

@@ -246,8 +246,8 @@ def test_a_trace_holds_every_action(tmp_path):
         (([], np.zeros(4)), {}, TransferError, "at least one source"),
         ((np.zeros(4), np.zeros(4), doubled), {"overlap": (1, 2)}, LayoutError, "2 axes"),
         ((np.zeros(4), np.zeros(4), doubled), {"scheme": "direct"}, LayoutError, "use another scheme"),
-        ((np.zeros(4), np.zeros(4, int), None), {}, LayoutError, "of one type"),
-        ((np.zeros(4), np.zeros(4), None), {"overlap": 1}, LayoutError, "cut alike"),
+        ((np.zeros(4), np.zeros(4, int), None), {}, LayoutError, "equal tilers and types"),
+        ((np.zeros(4), np.zeros(4), None), {"overlap": 1}, LayoutError, "equal tilers and types"),
     ],
 )
 def test_what_is_refused(arguments, options, error, message):

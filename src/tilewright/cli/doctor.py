@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from textwrap import TextWrapper
 from typing import Any
 
-from .. import __version__
 from ..byte_sizes import format_bytes
+from ..version import __version__
 from .console import Answer
 from .environment import (
     MissingPart,

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from .. import __version__
+from ..version import __version__
 from .console import Answer, Console, to_json
 from .failures import CommandError, ExitCode, describe_error
 

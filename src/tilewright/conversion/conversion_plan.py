@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..layout.box import Box
+from ..version import __version__
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
@@ -130,7 +130,9 @@ class ConversionPlan:
         values = source.read(box.permute(source.order))
         turned = values.transpose(largest.target.order)
         spec = largest.target.spec
-        small = ConversionTarget(type(spec)(turned.shape, spec.dtype, spec.layout, spec.tile), largest.target.order)
+        small = ConversionTarget(
+            type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order
+        )
         out = np.empty(small.spec.nbytes, np.uint8)
         if small.spec.nbytes:
             pack_pages(turned, small.spec, 0, out, 1)

@@ -90,7 +90,7 @@ def distribute(
     >>> distribute(tw.TileTensor(list(range(48)), tw.row_major(6, 8)), tw.col_major(2, 2), 1).layout
     Layout((3, 4), (16, 2))
     """
-    return distribute_with_offset(tensor, threads, thread_id, swizzle=swizzle, wrap=wrap, ragged=ragged)[0]
+    return _locate_elements(tensor, threads, thread_id, swizzle, wrap, ragged)[0]
 
 
 def distribute_with_offset(
@@ -109,6 +109,13 @@ def distribute_with_offset(
     >>> distribute_with_offset(t, (tw.row_major(2, 8), tw.Swizzle(2, 0, 3)), 10)[1:]
     ((1, 2), 16)
     """
+    return _locate_elements(tensor, threads, thread_id, swizzle, wrap, ragged)
+
+
+def _locate_elements(
+    tensor: Kind, threads: Threads, thread_id: int, swizzle: Swizzle | None, wrap: bool, ragged: str
+) -> LocatedView[Kind]:
+    """Return (view, thread coordinates, offset) of the elements of one thread."""
     layout, swizzle = _validate_threads(tensor, threads, swizzle)
     coords = _thread_coordinates(layout, thread_id, wrap)
     cuts: list[Cut] = []

@@ -10,7 +10,7 @@ from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
 from .tiler import Tiler
-from .trace import RunReport, Trace
+from .trace import PipelineReport, Trace
 from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout
 from .transfers import InlineQueue, SimulatedQueue, ThreadQueue, TransferEvent, export, import_, wait
 
@@ -23,8 +23,8 @@ __all__ = [
     "InternalTensor",
     "Output",
     "Pipeline",
+    "PipelineReport",
     "PlanReport",
-    "RunReport",
     "Schedule",
     "SimulatedQueue",
     "Step",

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..copying.host_memory import CACHE_LINE
 from ..errors import TransferError
 from ..files.array_file import create_array, open_array
+from ..layout.tuples import round_up
 from .operands import (
     Input,
     Output,
@@ -26,10 +28,11 @@ from .operands import (
     validate_operand,
 )
 from .pipeline import Pipeline
+from .schedule import buffer_bytes
 from .store_location import shared_targets_error
 from .tile_compute import CancelFlag, ProgressCallback
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
-from .trace import RunReport, Trace
+from .trace import PipelineReport, Trace
 from .transfers import TransferQueue
 
 DEFAULT_LIMIT = 8 << 20
@@ -40,8 +43,6 @@ CACHED_TILE = 1 << 20
 
 SHORT_ROW = 4096
 """Bytes of a row below which starting the row costs more than copying it."""
-
-_SCHEME_BUFFERS = {"duplex": 1, "double": 2, "simplex": 3}
 
 
 ElementSizes = tuple[list[int], list[int]]
@@ -92,20 +93,20 @@ def suggest_tile(
     extents = as_extents(space, "space")
     halos = tuple([before + after for before, after in as_margins(halo, "halo", len(extents))])
     sizes = [np.dtype(kind).itemsize for kind in inputs], [np.dtype(kind).itemsize for kind in outputs]
-    buffers = _SCHEME_BUFFERS.get(scheme) or depth or 3
+    depth = depth or 3
     best: tuple[float, tuple[int, ...]] | None = None
-    for tile in _candidate_tiles(extents, halos, sizes, scheme, buffers, memory_limit):
+    for tile in _candidate_tiles(extents, halos, sizes, scheme, depth, memory_limit):
         cost = _transfer_cost(tile, halos, sizes)
         if best is None or cost < best[0]:
             best = (cost, tile)
     if best is None:
-        least = _buffer_bytes((1,) * len(extents), halos, sizes, scheme, buffers)
+        least = _buffer_bytes((1,) * len(extents), halos, sizes, scheme, depth)
         raise TransferError(
             f"tiles of one element with this halo take {least} bytes with {scheme} buffering, the limit is"
             f" {memory_limit}; raise the limit, or use a scheme with fewer buffers"
         )
     tile = best[1]
-    nbytes = _buffer_bytes(tile, halos, sizes, scheme, buffers)
+    nbytes = _buffer_bytes(tile, halos, sizes, scheme, depth)
     extra = prod((t + n) / t for t, n in zip(tile, halos, strict=True)) - 1
     halo_text = f", halos add {extra:.0%} to the reads".replace("%", " %") if extra else ""
     row = tile[-1] * max(*sizes[0], *sizes[1], 1)
@@ -113,25 +114,18 @@ def suggest_tile(
         f"{' x '.join(map(str, tile))} tiles: {nbytes} of {memory_limit} bytes for {scheme} buffering{halo_text},"
         f" rows of {row} bytes"
     )
-    return TileSuggestion(tile, buffers if scheme in ("buffered", "direct") else 2, nbytes, why)
+    return TileSuggestion(tile, depth if scheme in ("buffered", "direct") else 2, nbytes, why)
 
 
-def _buffer_bytes(tile: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, buffers: int) -> int:
+def _buffer_bytes(tile: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, depth: int) -> int:
     """Return the bytes of buffers that a tile takes, each rounded up to a cache line."""
-    into = [_round_to_cache_line(prod(t + n for t, n in zip(tile, halos, strict=True)) * size) for size in sizes[0]]
-    out = [_round_to_cache_line(prod(tile) * size) for size in sizes[1]]
-    if scheme in ("simplex", "direct"):
-        count = max(len(into), len(out))
-        return buffers * sum([max((*into[k : k + 1], *out[k : k + 1])) for k in range(count)])
-    return buffers * (sum(into) + sum(out))
-
-
-def _round_to_cache_line(nbytes: int) -> int:
-    return -(-nbytes // 64) * 64
+    padded = prod([t + n for t, n in zip(tile, halos, strict=True)])
+    read = [round_up(padded * size, CACHE_LINE) for size in sizes[0]]
+    return buffer_bytes(scheme, depth, read, [round_up(prod(tile) * size, CACHE_LINE) for size in sizes[1]])
 
 
 def _candidate_tiles(
-    space: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, buffers: int, limit: int
+    space: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, depth: int, limit: int
 ) -> Iterator[tuple[int, ...]]:
     """Yield, for each row width and each power-of-two share of the limit, the largest tile that fits."""
     for width in _row_widths(space[-1]):
@@ -139,7 +133,7 @@ def _candidate_tiles(
         while budget:
 
             def fits(tile: tuple[int, ...], budget: int = budget) -> bool:
-                return _buffer_bytes(tile, halos, sizes, scheme, buffers) <= budget
+                return _buffer_bytes(tile, halos, sizes, scheme, depth) <= budget
 
             tile = _grow_tile(space, width, fits)
             if tile is None:
@@ -209,7 +203,7 @@ def stream(
     trace: Trace | None = None,
     queue: TransferQueue | None = None,
     concurrent: bool = False,
-) -> RunReport:
+) -> PipelineReport:
     """Compute a target from a source tile by tile, with bounded memory, and return a report.
 
     Args:

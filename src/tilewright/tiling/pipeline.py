@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from math import prod
 from time import perf_counter, perf_counter_ns
@@ -12,7 +12,6 @@ from typing import Any
 from ..errors import LayoutError, TransferError
 from ..layout.box import Box, empty_box
 from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
-from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import Compute, Export, Import, TransferKey, TransferKind, Wait
 from .store_location import share_bytes
@@ -29,7 +28,7 @@ from .tile_compute import (
 from .tile_copies import direct_copy
 from .tile_kernel import TileKernel
 from .tiler import Tiler
-from .trace import RunReport, Trace, TraceSpan
+from .trace import PipelineReport, Trace, TraceSpan
 from .transfers import InlineQueue, ThreadQueue, Transfer, TransferQueue, raise_failures, start_transfer
 from .workers import TileWorkers, choose_worker_count
 
@@ -207,18 +206,6 @@ class Pipeline(PipelineSpec):
     True
     """
 
-    def __init__(
-        self,
-        inputs: Sequence[Input],
-        outputs: Sequence[Output],
-        scheme: str = "double",
-        depth: int | None = None,
-        workers: int = 1,
-        queue: TransferQueue | None = None,
-        memory_limit: int | None = None,
-    ) -> None:
-        super().__init__(inputs, outputs, scheme, depth, workers, queue, memory_limit)
-
     def steps(
         self, trace: Trace | None = None, progress: ProgressCallback | None = None, cancel: CancelFlag | None = None
     ) -> Iterator[Step]:
@@ -243,7 +230,7 @@ class Pipeline(PipelineSpec):
         progress: ProgressCallback | None = None,
         cancel: CancelFlag | None = None,
         concurrent: bool = False,
-    ) -> RunReport:
+    ) -> PipelineReport:
         """Import, compute and export every tile, and return a report.
 
         Args:
@@ -270,20 +257,20 @@ class Pipeline(PipelineSpec):
         started = perf_counter()
         if compute is None and self.queue is None and trace is None and self._can_copy_directly():
             copied = self._copy_directly(progress, cancel)
-            return RunReport(self.tiles, perf_counter() - started, copied, copied, 0)
+            return PipelineReport(self.tiles, perf_counter() - started, copied, copied, 0)
         direct = self.scheme == "direct"  # a tile is exported from the buffer it was imported into
         if count := choose_worker_count(self, concurrent or direct):
             function = _pass_tiles if direct else compute or _copy_tiles
             TileWorkers(self, function, count, concurrent or direct, trace, progress, cancel).run()
             read = sum([item.tiler.volume * endpoint.dtype.itemsize for endpoint, item in self.sources])
             written = sum([item.tiler.volume * endpoint.dtype.itemsize for endpoint, item in self.targets])
-            return RunReport(self.tiles, perf_counter() - started, read, written, self.buffer_bytes)
+            return PipelineReport(self.tiles, perf_counter() - started, read, written, self.buffer_bytes)
         run = ScheduledRun(self, trace, progress, cancel)
         with closing(run.steps()) as steps:
             for step in steps:
                 run_compute(compute or _copy_tiles, step)
         seconds = perf_counter() - started
-        return RunReport(self.tiles, seconds, run.nbytes["import"], run.nbytes["export"], self.buffer_bytes)
+        return PipelineReport(self.tiles, seconds, run.nbytes["import"], run.nbytes["export"], self.buffer_bytes)
 
     def _can_copy_directly(self) -> bool:
         """Return whether sources and targets are arrays in memory that share no bytes, without halo or padding."""

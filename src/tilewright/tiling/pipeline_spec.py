@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
+from ..layout.tuples import round_up
 from ..showing import Shown
 from .endpoints import Endpoint, TileBuffer
 from .operands import Input, Output, open_endpoint
-from .schedule import Schedule
+from .schedule import Schedule, buffer_bytes, shared_buffer_sizes
 from .store_location import are_same_array, share_bytes, validate_separate_targets
 from .tile_padding import REPEATING_FILLS, validate_fill
 from .tiler import Tiler
@@ -110,7 +111,7 @@ class PipelineSpec(Shown):
             return 2 if depth is None else depth
         if limit is None:
             return 3
-        return max(1, min(8, self.tiles, limit // max(1, self._buffer_bytes(1))))
+        return max(1, min(8, self.tiles, limit // max(1, buffer_bytes(self.scheme, 1, *self._tile_bytes()))))
 
     def schedule(self) -> Schedule:
         """Return every action of a run, as data, before anything runs.
@@ -126,13 +127,7 @@ class PipelineSpec(Shown):
     @cached_property
     def buffer_bytes(self) -> int:
         """Return the bytes of all buffers."""
-        return self._buffer_bytes(self.depth)
-
-    def _buffer_bytes(self, depth: int) -> int:
-        read, written = self._tile_bytes()
-        if self.scheme in ("simplex", "direct"):
-            return (3 if self.scheme == "simplex" else depth) * sum(_shared_sizes(read, written))
-        return (sum(read) + sum(written)) * (1 if self.scheme == "duplex" else depth)
+        return buffer_bytes(self.scheme, self.depth, *self._tile_bytes())
 
     def _tile_bytes(self) -> tuple[list[int], list[int]]:
         """Return the buffer bytes of the largest tile of each input and of each output."""
@@ -150,7 +145,7 @@ class PipelineSpec(Shown):
         read, written = self._tile_bytes()
         names = self.schedule().buffers
         if self.scheme in ("simplex", "direct"):
-            shared = {name: [TileBuffer(nbytes) for nbytes in _shared_sizes(read, written)] for name in names}
+            shared = {name: [TileBuffer(nbytes) for nbytes in shared_buffer_sizes(read, written)] for name in names}
             return shared, shared
         return (
             {name: [TileBuffer(nbytes) for nbytes in read] for name in names if name.startswith("in")},
@@ -170,12 +165,5 @@ def _validate_operands(operands: Sequence[Operand], kind: type[Operand]) -> tupl
     return tuple(items)
 
 
-def _shared_sizes(read: list[int], written: list[int]) -> list[int]:
-    """Return the bytes of buffers that serve an input and an output in turn."""
-    count = max(len(read), len(written))
-    return [max((*read[k : k + 1], *written[k : k + 1])) for k in range(count)]
-
-
 def _aligned_tile_bytes(tiler: Tiler, endpoint: Endpoint) -> int:
-    nbytes = prod(tiler.largest_tile) * endpoint.dtype.itemsize
-    return -(-nbytes // CACHE_LINE) * CACHE_LINE
+    return round_up(prod(tiler.largest_tile) * endpoint.dtype.itemsize, CACHE_LINE)

@@ -8,7 +8,7 @@ the actions in order, and honours `after`, gets the right result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -294,6 +294,27 @@ def _direct_phases(schedule: Schedule) -> Iterator[Phase]:
     rest = range(max(0, schedule.tiles - depth + 1), schedule.tiles)
     keys = [key for i in rest for key in schedule.transfer_keys("import", i) + schedule.transfer_keys("export", i)]
     yield Phase("finish", None, _wait_for(tuple(keys)))
+
+
+def buffer_bytes(scheme: str, depth: int, read: Sequence[int], written: Sequence[int]) -> int:
+    """Return the bytes of all buffers of a scheme, from the tile bytes of each input (`read`) and output (`written`).
+
+    >>> buffer_bytes("double", 2, [64], [64]), buffer_bytes("simplex", 2, [64], [128])
+    (256, 384)
+    """
+    if scheme in ("simplex", "direct"):
+        return (3 if scheme == "simplex" else depth) * sum(shared_buffer_sizes(read, written))
+    return (sum(read) + sum(written)) * {"duplex": 1, "double": 2}.get(scheme, depth)
+
+
+def shared_buffer_sizes(read: Sequence[int], written: Sequence[int]) -> list[int]:
+    """Return the bytes of buffers that serve an input and an output in turn.
+
+    >>> shared_buffer_sizes([64, 32], [128])
+    [128, 32]
+    """
+    count = max(len(read), len(written))
+    return [max((*read[k : k + 1], *written[k : k + 1])) for k in range(count)]
 
 
 SCHEMES: dict[str, Callable[[Schedule], Iterator[Phase]]] = {

@@ -35,7 +35,7 @@ class StorageRegion(NamedTuple):
     """The bytes that an array occupies: in which store (memory, file or object), which ones, and in what arrangement.
 
     >>> from tilewright.copying.footprint import dense_footprint
-    >>> StorageRegion("memory", dense_footprint(0, 8), (0, 1)).meets(
+    >>> StorageRegion("memory", dense_footprint(0, 8), (0, 1)).overlaps(
     ...     StorageRegion("memory", dense_footprint(7, 2), (7, 1))
     ... )
     True

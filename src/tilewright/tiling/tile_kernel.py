@@ -20,7 +20,7 @@ from .kernel_program import COMPUTE_UNITS, KernelProgram, compute_statements
 from .pipeline_spec import PipelineSpec
 from .tile_padding import validate_fill
 from .tiler import Tiler
-from .trace import RunReport
+from .trace import PipelineReport
 
 SCHEME_BUFFERS = {"duplex": 1, "double": 2}
 MAX_TILES = 2**31 - 1
@@ -113,7 +113,7 @@ class TileKernel:
         """
         return sum(nbytes for _, nbytes in self._launch.shared)
 
-    def run(self, groups: int | None = None) -> RunReport:
+    def run(self, groups: int | None = None) -> PipelineReport:
         """Run the kernel on all tiles, and return a report.
 
         Operands on the host are copied to the device and back. With all operands on the device the kernel is enqueued
@@ -141,7 +141,7 @@ class TileKernel:
                     backend.download(array, endpoint.tensor.memory.bytes)
         nbytes = [tiler.volume * endpoint.dtype.itemsize for endpoint, tiler, _ in self._operands]
         seconds = perf_counter() - started
-        return RunReport(self.pipeline.tiles, seconds, sum(nbytes[:count]), sum(nbytes[count:]), self.local_bytes)
+        return PipelineReport(self.pipeline.tiles, seconds, sum(nbytes[:count]), sum(nbytes[count:]), self.local_bytes)
 
     def _device_backend(self, device_driver: Any) -> Any:
         """Return the device and queue of the operands, or the driver's default."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run did: `RunReport` with its totals, and `Trace` with every action, which Perfetto can show."""
+"""What a run did: `PipelineReport` with its totals, and `Trace` with every action, which Perfetto can show."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .transfers import Transfer
 
 
 @dataclass(frozen=True)
-class RunReport:
+class PipelineReport:
     """What a run did: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
 
-    >>> RunReport(tiles=4, seconds=0.5, bytes_in=10**9, bytes_out=10**9, buffer_bytes=1 << 20).bytes_per_second
+    >>> PipelineReport(tiles=4, seconds=0.5, bytes_in=10**9, bytes_out=10**9, buffer_bytes=1 << 20).bytes_per_second
     4000000000.0
     """
 
@@ -32,7 +32,7 @@ class RunReport:
     def bytes_per_second(self) -> float:
         """Return the bandwidth of the transfers, both directions together.
 
-        >>> RunReport(1, 2.0, 3, 1, 0).bytes_per_second
+        >>> PipelineReport(1, 2.0, 3, 1, 0).bytes_per_second
         2.0
         """
         return (self.bytes_in + self.bytes_out) / self.seconds if self.seconds else 0.0

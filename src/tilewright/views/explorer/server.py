@@ -24,8 +24,8 @@ from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from ... import __version__
 from ...errors import TilewrightError
+from ...version import __version__
 from ..html import to_html
 from ..scene import Scene, to_json
 from ..svg import to_svg
