@@ -95,7 +95,9 @@ class ShardSpec(Wrapper[memory.ShardSpec]):
 
     __slots__ = ()
 
-    def __init__(self, grid: Any, shard_shape: Any, shard_orientation: Any = ShardOrientation.ROW_MAJOR) -> None:
+    def __init__(
+        self, grid: Any, shard_shape: Any, shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
+    ) -> None:
         self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
 
     @property
@@ -147,7 +149,7 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
         self,
         shard_shape: Any,
         grid: Any,
-        orientation: Any = ShardOrientation.ROW_MAJOR,
+        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: Any = ShardDistribution.ROUND_ROBIN_1D,
     ) -> None:
         self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), orientation, shard_distribution_strategy)

@@ -32,12 +32,12 @@ def from_torch(
     *,
     spec: TensorSpec | None = None,
     tile: Any = None,
-    pad_value: Any = None,
+    pad_value: float | None = None,
     layout: Any = None,
     device: Any = None,
     memory_config: Any = None,
-    mesh_mapper: Any = None,
-    cq_id: Any = None,
+    mesh_mapper: object = None,
+    cq_id: object = None,
     preserve_nan_values: bool = False,
     col_tilize: bool = False,
     enable_bfloat_opt: bool = False,
@@ -79,9 +79,9 @@ def to_torch(
     dtype: Any = None,
     *,
     torch_rank: int | None = None,
-    mesh_composer: Any = None,
+    mesh_composer: object = None,
     device: Any = None,
-    cq_id: Any = None,
+    cq_id: object = None,
 ) -> Any:
     """Return the values as a tensor of torch if the program uses torch, as an array otherwise.
 
@@ -121,7 +121,7 @@ def squeezed(tensor: Tensor, rank: int) -> Tensor:
 
 
 def to_device(
-    tensor: Tensor, device: Device, memory_config: Any = None, queue_id: Any = None, *, cq_id: Any = None
+    tensor: Tensor, device: Device, memory_config: Any = None, queue_id: object = None, *, cq_id: object = None
 ) -> Tensor:
     """Return the tensor on a device, in the memory it is meant for or in another.
 
@@ -131,7 +131,7 @@ def to_device(
     return Tensor.wrap(tensor.plain.to_device(device, unwrap(memory_config)))
 
 
-def from_device(tensor: Tensor, blocking: bool = True, queue_id: Any = None, *, cq_id: Any = None) -> Tensor:
+def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, *, cq_id: object = None) -> Tensor:
     """Return the tensor on the host.
 
     >>> from_device(to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150"))).to_list()
@@ -179,7 +179,7 @@ def to_layout(
     dtype: Any = None,
     memory_config: Any = None,
     *,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
     pad_value: Any = 0.0,
 ) -> Tensor:
     """Return the tensor in tiles, padded with a value, or in rows, without padding.
@@ -201,7 +201,12 @@ def to_dtype(tensor: Tensor, dtype: Any) -> Tensor:
 
 
 def typecast(
-    tensor: Tensor, dtype: Any, *, memory_config: Any = None, output_tensor: Any = None, sub_core_grids: Any = None
+    tensor: Tensor,
+    dtype: Any,
+    *,
+    memory_config: Any = None,
+    output_tensor: object = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in another data type, and in another memory if one is given.
 
@@ -250,7 +255,7 @@ def pad(
     value: Any = 0,
     use_multicore: bool = True,
     memory_config: Any = None,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return a larger tensor: padding is (before, after) for each dimension, or a shape followed by a start.
 
@@ -299,7 +304,7 @@ def tilize(
     use_multicore: bool = True,
     use_low_perf: bool = False,
     tile: Any = None,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in tiles, padded with zeros where needed.
 
@@ -311,7 +316,7 @@ def tilize(
 
 
 def untilize(
-    tensor: Tensor, *, memory_config: Any = None, use_multicore: bool = True, sub_core_grids: Any = None
+    tensor: Tensor, *, memory_config: Any = None, use_multicore: bool = True, sub_core_grids: object = None
 ) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
@@ -330,7 +335,7 @@ def tilize_with_val_padding(
     memory_config: Any = None,
     dtype: Any = None,
     use_multicore: bool = True,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in tiles with a given padded shape, filled with a value.
 
@@ -352,7 +357,7 @@ def tilize_with_zero_padding(
     memory_config: Any = None,
     dtype: Any = None,
     use_multicore: bool = True,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in tiles, padded with zeros.
 
@@ -368,7 +373,7 @@ def untilize_with_unpadding(
     *,
     memory_config: Any = None,
     use_multicore: bool = True,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in rows, from the origin up to and including an end.
 
@@ -380,7 +385,7 @@ def untilize_with_unpadding(
 
 
 def reciprocal(
-    tensor: Tensor, *, memory_config: Any = None, output_tensor: Any = None, sub_core_grids: Any = None
+    tensor: Tensor, *, memory_config: Any = None, output_tensor: object = None, sub_core_grids: object = None
 ) -> Tensor:
     """Return 1 / x, element by element, in the type of x.
 

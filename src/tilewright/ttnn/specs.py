@@ -83,7 +83,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         # ttnn names what it works out by the shards alone, not by the method that was called
         return TensorSpec.wrap(self.plain.with_memory(memory.MemoryConfig("nd_sharded", buffer, nd_shard_spec=shards)))
 
-    def height_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def height_sharded(self, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut along its height, as evenly as whole tiles allow.
 
         >>> from tilewright.ttnn import CoreRange
@@ -93,7 +93,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """
         return self._sharded(memory.height_sharded, unwrap(grid), orientation=orientation)
 
-    def width_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def width_sharded(self, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut along its width, as evenly as whole tiles allow.
 
         >>> from tilewright.ttnn import CoreRange
@@ -103,7 +103,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """
         return self._sharded(memory.width_sharded, unwrap(grid), orientation=orientation)
 
-    def block_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def block_sharded(self, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut both ways over a rectangle of cores.
 
         >>> from tilewright.ttnn import CoreRange
@@ -113,7 +113,9 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """
         return self._sharded(memory.block_sharded, unwrap(grid), orientation=orientation)
 
-    def sharded_across_dims(self, dims: Any, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def sharded_across_dims(
+        self, dims: Any, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
+    ) -> TensorSpec:
         """Return the spec with one shard for each index of some dimensions.
 
         >>> from tilewright.ttnn import CoreRange
@@ -124,7 +126,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         return self._sharded(memory.sharded_across_dims, dims, unwrap(grid), orientation)
 
     def sharded_across_dims_except(
-        self, dims: Any, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR
+        self, dims: Any, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
     ) -> TensorSpec:
         """Return the spec with one shard for each index of all but some dimensions.
 
@@ -140,7 +142,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         shard_shape: Any,
         grid: Any,
         shard_alignment: ShardShapeAlignment = ShardShapeAlignment.RECOMMENDED,
-        orientation: Any = ShardOrientation.ROW_MAJOR,
+        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: Any = ShardDistribution.ROUND_ROBIN_1D,
     ) -> TensorSpec:
         """Return the spec in shards of a shape that is rounded up as asked.

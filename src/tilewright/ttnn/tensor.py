@@ -59,10 +59,10 @@ class Tensor(TensorProperties[tensor.Tensor]):
         mem_config: Any = None,
         memory_config: Any = None,
         tile: Any = None,
-        pad_value: Any = None,
+        pad_value: float | None = None,
         col_tilize: bool = False,
-        cq_id: Any = None,
-        mesh_mapper: Any = None,
+        cq_id: object = None,
+        mesh_mapper: object = None,
         preserve_nan_values: bool = False,
         enable_bfloat_opt: bool = False,
     ) -> None:

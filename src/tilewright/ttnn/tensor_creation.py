@@ -33,7 +33,7 @@ def create_tensor(
     dtype: Any = None,
     layout: Any = None,
     tile: Any = None,
-    pad_value: Any = None,
+    pad_value: float | None = None,
     memory: Any = None,
     col_tilize: bool = False,
     device: Any = None,

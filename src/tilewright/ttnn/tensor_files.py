@@ -68,8 +68,8 @@ def as_tensor(
     memory_config: Any = None,
     cache_file_name: Any = None,
     preprocess: Callable[[Any], Any] | None = None,
-    mesh_mapper: Any = None,
-    cache_dump_mode: Any = None,
+    mesh_mapper: object = None,
+    cache_dump_mode: object = None,
 ) -> Tensor:
     """Return the tensor of an array, cached in a file under the name that ttnn gives it.
 
