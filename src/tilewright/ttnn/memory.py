@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import memory
@@ -96,7 +96,10 @@ class ShardSpec(Wrapper[memory.ShardSpec]):
     __slots__ = ()
 
     def __init__(
-        self, grid: Any, shard_shape: Any, shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
+        self,
+        grid: Any,
+        shard_shape: Iterable[int],
+        shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
     ) -> None:
         self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
 
@@ -147,7 +150,7 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
 
     def __init__(
         self,
-        shard_shape: Any,
+        shard_shape: Iterable[int],
         grid: Any,
         orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: Any = ShardDistribution.ROUND_ROBIN_1D,
@@ -293,7 +296,7 @@ L1_BLOCK_SHARDED_MEMORY_CONFIG = _l1(TensorMemoryLayout.BLOCK_SHARDED)
 
 
 def create_sharded_memory_config(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any = None,
@@ -312,7 +315,7 @@ def create_sharded_memory_config(
 
 
 def create_sharded_memory_config_(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any,

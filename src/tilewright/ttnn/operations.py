@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor.page_operations import convert_pages, pad_spec
 from .arguments import reject_unsupported
-from .data_types import DataType
+from .data_types import DataType, DataTypeLike
 from .devices import Device, known_device
 from .memory import MemoryConfig
 from .specs import TensorSpec
@@ -28,14 +29,14 @@ LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
 def from_torch(
     tensor: Any,
-    dtype: Any = None,
+    dtype: DataTypeLike | None = None,
     *,
     spec: TensorSpec | None = None,
     tile: Any = None,
     pad_value: float | None = None,
     layout: Any = None,
     device: Any = None,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     mesh_mapper: object = None,
     cq_id: object = None,
     preserve_nan_values: bool = False,
@@ -96,7 +97,7 @@ def to_torch(
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
-def to_numpy(tensor: Tensor, dtype: Any = None) -> np.ndarray[Any, Any]:
+def to_numpy(tensor: Tensor, dtype: DataTypeLike | None = None) -> np.ndarray[Any, Any]:
     """Return the values as an array; block formats become float32.
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
@@ -121,7 +122,12 @@ def squeezed(tensor: Tensor, rank: int) -> Tensor:
 
 
 def to_device(
-    tensor: Tensor, device: Device, memory_config: Any = None, queue_id: object = None, *, cq_id: object = None
+    tensor: Tensor,
+    device: Device,
+    memory_config: MemoryConfig | None = None,
+    queue_id: object = None,
+    *,
+    cq_id: object = None,
 ) -> Tensor:
     """Return the tensor on a device, in the memory it is meant for or in another.
 
@@ -140,7 +146,9 @@ def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, 
     return tensor.cpu()
 
 
-def to_memory_config(tensor: Tensor, memory_config: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+def to_memory_config(
+    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: Any = None
+) -> Tensor:
     """Return the tensor in another memory of its device; from the host it goes to the device named or open.
 
     >>> from tilewright.ttnn import L1_MEMORY_CONFIG, manage_device
@@ -176,8 +184,8 @@ def get_memory_config(tensor: Tensor) -> MemoryConfig:
 def to_layout(
     tensor: Tensor,
     layout: Any,
-    dtype: Any = None,
-    memory_config: Any = None,
+    dtype: DataTypeLike | None = None,
+    memory_config: MemoryConfig | None = None,
     *,
     sub_core_grids: object = None,
     pad_value: Any = 0.0,
@@ -191,7 +199,7 @@ def to_layout(
     return _placed(held.plain.to_layout(layout, pad_value=pad_value), memory_config)
 
 
-def to_dtype(tensor: Tensor, dtype: Any) -> Tensor:
+def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     """Return the tensor in another data type; padding is converted with the data.
 
     >>> to_dtype(from_torch(np.ones((5, 7), np.float32)), DataType.BFLOAT16).dtype
@@ -202,9 +210,9 @@ def to_dtype(tensor: Tensor, dtype: Any) -> Tensor:
 
 def typecast(
     tensor: Tensor,
-    dtype: Any,
+    dtype: DataTypeLike,
     *,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
     sub_core_grids: object = None,
 ) -> Tensor:
@@ -217,11 +225,11 @@ def typecast(
     return _placed(to_dtype(tensor, dtype).plain, memory_config)
 
 
-def _placed(held: Any, memory_config: Any) -> Tensor:
+def _placed(held: Any, memory_config: MemoryConfig | None) -> Tensor:
     return Tensor.wrap(held if memory_config is None else held.to_memory_config(unwrap(memory_config)))
 
 
-def reshape(tensor: Tensor, shape: Any) -> Tensor:
+def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
     """Return the same elements in another shape, also of tiled tensors.
 
     >>> reshape(from_torch(np.ones((4, 6), np.float32)), (2, -1)).shape
@@ -254,7 +262,7 @@ def pad(
     *rest: Any,
     value: Any = 0,
     use_multicore: bool = True,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     sub_core_grids: object = None,
 ) -> Tensor:
     """Return a larger tensor: padding is (before, after) for each dimension, or a shape followed by a start.
@@ -299,8 +307,8 @@ def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
 def tilize(
     tensor: Tensor,
     *,
-    memory_config: Any = None,
-    dtype: Any = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
     use_low_perf: bool = False,
     tile: Any = None,
@@ -316,7 +324,11 @@ def tilize(
 
 
 def untilize(
-    tensor: Tensor, *, memory_config: Any = None, use_multicore: bool = True, sub_core_grids: object = None
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
@@ -332,8 +344,8 @@ def tilize_with_val_padding(
     output_tensor_shape: Any,
     pad_value: Any,
     *,
-    memory_config: Any = None,
-    dtype: Any = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
     sub_core_grids: object = None,
 ) -> Tensor:
@@ -354,8 +366,8 @@ def tilize_with_val_padding(
 def tilize_with_zero_padding(
     tensor: Tensor,
     *,
-    memory_config: Any = None,
-    dtype: Any = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
     sub_core_grids: object = None,
 ) -> Tensor:
@@ -371,7 +383,7 @@ def untilize_with_unpadding(
     tensor: Tensor,
     output_tensor_end: Any,
     *,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     use_multicore: bool = True,
     sub_core_grids: object = None,
 ) -> Tensor:
@@ -385,7 +397,11 @@ def untilize_with_unpadding(
 
 
 def reciprocal(
-    tensor: Tensor, *, memory_config: Any = None, output_tensor: object = None, sub_core_grids: object = None
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return 1 / x, element by element, in the type of x.
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from .. import memory, tensor
 from ..memory import PageLayout
 from ..memory.spec import as_spec
-from .data_types import DataType
+from .data_types import DataType, DataTypeLike
 from .wrapper import Wrapper
 
 _Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
@@ -114,7 +114,7 @@ class Tile(Wrapper[memory.Tile]):
         """
         return self.plain.transpose
 
-    def get_tile_size(self, dtype: Any) -> int:
+    def get_tile_size(self, dtype: DataTypeLike) -> int:
         """Return the bytes of a tile.
 
         >>> Tile((32, 32)).get_tile_size(DataType.BFLOAT16)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -25,7 +26,7 @@ _STRATEGY_OF = {strategy.memory_layout: strategy for strategy in ShardStrategy}
 
 
 def create_sharded_memory_config(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any = None,
@@ -59,7 +60,7 @@ def create_sharded_memory_config(
 
 
 def create_sharded_memory_config_(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any,
@@ -105,7 +106,7 @@ def _validate_tiles(shard: tuple[int, int], padded: list[int]) -> None:
         )
 
 
-def _validate_extents(shape: Any) -> tuple[int, ...]:
+def _validate_extents(shape: Iterable[int]) -> tuple[int, ...]:
     try:
         extents = tuple([int(n) for n in shape])
     except TypeError:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import lcm
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..layout.tuples import round_up
 from ..memory import BufferType, PageLayout, ShardDistribution, ShardOrientation, TensorMemoryLayout
 from ..memory.sharding import ROW_BYTES, Sharding
 from .arguments import bind_by_type
-from .data_types import DataType, ShardShapeAlignment
+from .data_types import DataType, DataTypeLike, ShardShapeAlignment
 from .memory import MemoryConfig, NdShardSpec, ShardSpec
 from .shapes import TensorProperties, Tile
 from .wrapper import unwrap
@@ -39,8 +40,8 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any,
+        shape: Iterable[int],
+        dtype: DataTypeLike,
         layout: Any,
         *placement: Any,
         memory_layout: Any = None,
@@ -139,7 +140,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     def sharded(
         self,
-        shard_shape: Any,
+        shard_shape: Iterable[int],
         grid: Any,
         shard_alignment: ShardShapeAlignment = ShardShapeAlignment.RECOMMENDED,
         orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -56,8 +57,8 @@ class Tensor(TensorProperties[tensor.Tensor]):
         data_type: Any = None,
         device: Any = None,
         layout: Any = None,
-        mem_config: Any = None,
-        memory_config: Any = None,
+        mem_config: MemoryConfig | None = None,
+        memory_config: MemoryConfig | None = None,
         tile: Any = None,
         pad_value: float | None = None,
         col_tilize: bool = False,
@@ -299,7 +300,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     # Operations.
 
-    def to(self, target: Any, mem_config: Any = None) -> Tensor:
+    def to(self, target: Any, mem_config: MemoryConfig | None = None) -> Tensor:
         """Return the tensor on a device, or in another layout with zeros as padding.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to(PageLayout.TILE).layout
@@ -317,7 +318,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return Tensor.wrap(self.plain.from_device())
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: Iterable[int]) -> Tensor:
         """Return the same elements in another shape.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).reshape(2, 1).to_list()
@@ -351,7 +352,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         whole = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
         return Tensor.wrap(self.plain.pad(whole, None, pad_value))
 
-    def unpad_from_tile(self, shape: Any) -> Tensor:
+    def unpad_from_tile(self, shape: Sequence[int]) -> Tensor:
         """Return the box of this shape from the origin; rows only.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).unpad_from_tile([1, 2]).padded_shape

@@ -12,7 +12,7 @@ from ..errors import FormatError
 from ..formats import Format, cast, format_of
 from ..memory import TensorSpec
 from ..tensor import Tensor
-from .data_types import DataType
+from .data_types import DataType, DataTypeLike
 
 _BFLOAT16 = format_of("bfloat16")
 # Types that ttnn does not have, and what it takes instead when no other is asked for.
@@ -30,7 +30,7 @@ _THROUGH_BFLOAT16 = ("float64", "float16", "int64", "int16", "uint64")
 
 def create_tensor(
     source: Any,
-    dtype: Any = None,
+    dtype: DataTypeLike | None = None,
     layout: Any = None,
     tile: Any = None,
     pad_value: float | None = None,

@@ -15,7 +15,8 @@ from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import PageLayout
 from ..tensor import Tensor as PlainTensor
 from .arguments import reject_unsupported
-from .data_types import DataType
+from .data_types import DataType, DataTypeLike
+from .memory import MemoryConfig
 from .tensor import Tensor
 from .tensor_creation import create_tensor
 from .wrapper import unwrap
@@ -61,11 +62,11 @@ def _checked(file_name: Any) -> Path:
 
 def as_tensor(
     tensor: Any,
-    dtype: Any = None,
+    dtype: DataTypeLike | None = None,
     *,
     layout: Any = PageLayout.ROW_MAJOR,
     device: Any = None,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     cache_file_name: Any = None,
     preprocess: Callable[[Any], Any] | None = None,
     mesh_mapper: object = None,
@@ -99,7 +100,7 @@ def as_tensor(
     return Tensor.wrap(held if device is None else held.to_device(device))
 
 
-def _cache_path(name: Any, dtype: Any, layout: Any) -> Path:
+def _cache_path(name: Any, dtype: DataTypeLike | None, layout: Any) -> Path:
     """Return the path that ttnn's as_tensor makes of its arguments, of which either may be None."""
     kind = "None" if dtype is None else DataType.of(dtype).name
     pages = "None" if layout is None else PageLayout.of(layout).name
