@@ -111,7 +111,7 @@ def further_values(folder):
         *[
             tw.CoreGrid(x=8, y=8),
             tw.block_sharded((8, 8)),
-            memory.Resident("gap", 3, 4),
+            memory.AddressContent("gap", 3, 4),
             files.inspect(_a_file(folder)).tensors[0],
         ],
         *[tiling.Input(array, tw.Tiler((8, 8), (4, 4))), tiling.Output(array, tw.Tiler((8, 8), (4, 4)))],

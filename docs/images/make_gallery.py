@@ -119,7 +119,7 @@ PICTURES = (
         "What a stored tensor holds, and the banks that would hold its tiles.",
         """
         wave = np.sin(np.arange(40)[:, None] / 5) * np.cos(np.arange(70) / 7)
-        scene = views.scene_of(tw.Tensor.of(wave, dtype="bfloat16", layout="tile", chip="wormhole_n150"))
+        scene = views.scene_of(tw.Tensor.of(wave, dtype="bfloat16", page_layout="tile", chip="wormhole_n150"))
         """,
     ),
     Picture(

@@ -12,7 +12,7 @@ def test_what_does_not_fit_gets_alternatives_that_do(run):
     question = ("2048x2048", "--dtype", "float32", "--layout", "tile", "--shard", "height", "--grid", "2x1")
     done = run("fit", *question, status=1)
     assert done.out.startswith("does not fit wormhole_n150\n")
-    assert "what would fit, nearest first:" in done.out
+    assert "alternatives that fit, nearest first:" in done.out
     assert all(len(line) <= 80 for line in done.out.splitlines())
     data = run("fit", *question, "--json", status=1).json
     assert not data["fits"]
@@ -32,7 +32,7 @@ def test_several_tensors_with_settings_of_their_own_and_circular_buffers(run):
     assert [each["bytes_per_bank"] for each in data["tensors"]] == [524288, 45056, 2048]
     assert data["circular_buffer_bytes"] == 256 * 1024 + 1000
     clash = run("fit", *tensors, "--layout", "tile", "--cb", "1MiB", status=1)
-    assert "circular buffers reach from" in clash.out
+    assert "circular buffers use L1 from" in clash.out
 
 
 def test_memory_that_is_kept_counts(run):

@@ -102,7 +102,7 @@ def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
         (["explain", "4x60", "--at", "0,0", "--core", "0,0"], 2, "are only for --address"),
         (["explain", "4x60", "--address", "0"], 2, "needs either --core X,Y or --bank N"),
         (["explain", "4x60", "--at", "0,0", "--dtype", "bfloat9"], 2, "'bfloat9' is not a format"),
-        (["explain", "4x60", "--at", "0,0", "--chip", "potato"], 2, "there is no chip 'potato'"),
+        (["explain", "4x60", "--at", "0,0", "--chip", "potato"], 2, "unknown chip 'potato'"),
         (["explain", "4x60", "--at", "0,0", "--grid", "8"], 2, "is not a grid"),
         (["explain", "4x60", "--at", "0,0", "--grid", "8x8"], 2, "--grid needs --shard"),
         (["explain", "4x60", "--at", "0,0", "--shard", "nd"], 2, "--shard nd needs --shard-shape"),

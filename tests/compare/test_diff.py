@@ -55,7 +55,7 @@ def test_the_figures_are_those_of_numpy_whatever_the_memory(shape, seed, memory)
 @pytest.mark.parametrize("dtype", ["bfloat8_b", "bfloat4_b", "bfloat16"])
 def test_a_packed_file_is_within_a_step_of_its_source(tmp_path, dtype):
     np.save(tmp_path / "w.npy", WEIGHTS)
-    path = stored(tmp_path, "w", WEIGHTS, dtype, layout="tile", memory=tw.height_sharded((4, 2)))
+    path = stored(tmp_path, "w", WEIGHTS, dtype, page_layout="tile", memory=tw.height_sharded((4, 2)))
     exact = only(tw.diff(tmp_path / "w.npy", path, memory=1 << 20))
     assert not exact.same
     assert 0 <= exact.max_ulp <= 1
@@ -66,8 +66,8 @@ def test_a_packed_file_is_within_a_step_of_its_source(tmp_path, dtype):
 
 def test_the_same_values_in_other_layouts_are_the_same(tmp_path):
     rows = stored(tmp_path, "rows", WEIGHTS, "float32")
-    tiles = stored(tmp_path, "tiles", WEIGHTS, "float32", layout="tile", tile=(16, 32))
-    turned = stored(tmp_path, "turned", WEIGHTS, "float32", layout="tile", tile=tw.Tile((32, 32), transpose=True))
+    tiles = stored(tmp_path, "tiles", WEIGHTS, "float32", page_layout="tile", tile=(16, 32))
+    turned = stored(tmp_path, "turned", WEIGHTS, "float32", page_layout="tile", tile=tw.Tile((32, 32), transpose=True))
     for other in (tiles, turned):
         assert tw.diff(rows, other, memory=1 << 18).same
 

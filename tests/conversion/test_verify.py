@@ -141,7 +141,7 @@ def test_files_that_no_chip_takes_are_bad(tmp_path, monkeypatch):
         out = tmp_path / f"out{number}"
         with monkeypatch.context() as patch:
             for module in ("conversion.targets", "files.tensorbin"):
-                patch.setattr(f"tilewright.{module}.check_placement", lambda spec: None)
+                patch.setattr(f"tilewright.{module}.validate_placement", lambda spec: None)
             tw.convert(tmp_path / "x.npy", out, **asked)
         report = tw.verify(out)
         assert not report

@@ -38,7 +38,7 @@ def test_facts_are_those_of_the_spec(tmp_path):
 @pytest.mark.parametrize("tile", [tw.Tile(), tw.Tile((16, 32)), tw.Tile((32, 32), transpose=True)], ids=str)
 @pytest.mark.parametrize("dtype", ["bfloat8_b", "bfloat16"])
 def test_tiles_hold_the_values_and_the_exponents(tmp_path, tile, dtype):
-    spec = stored(tmp_path / "w.tensorbin", VALUES, dtype, layout="tile", tile=tile)
+    spec = stored(tmp_path / "w.tensorbin", VALUES, dtype, page_layout="tile", tile=tile)
     expected = tw.from_bytes(tw.to_bytes(VALUES, spec), spec).astype(np.float64)
     found = tw.inspect(tmp_path / "w.tensorbin")
     down = -(-100 // tile.height)
@@ -123,7 +123,7 @@ def test_pictures(tmp_path):
 def test_only_headers_are_read(tmp_path, monkeypatch):
     from tilewright.files.source_file import SourceFile
 
-    stored(tmp_path / "w.tensorbin", np.zeros((512, 512), np.float32), "float32", layout="tile")
+    stored(tmp_path / "w.tensorbin", np.zeros((512, 512), np.float32), "float32", page_layout="tile")
     np.save(tmp_path / "x.npy", np.zeros((512, 512)))
     taken = []
     read = SourceFile.read_runs  # all reading goes through it

@@ -46,7 +46,7 @@ def test_files_of_ttnn_are_read(case):
     spec, config = held.spec, case["memory_config"]
     assert spec.shape == case["shape"]
     assert list(spec.padded_shape) == case["padded_shape"]
-    assert (spec.dtype.name, spec.layout.name) == (case["data_type"], case["layout"])
+    assert (spec.dtype.name, spec.page_layout.name) == (case["data_type"], case["layout"])
     assert list(spec.tile.shape) == case.get("tile", [32, 32])
     assert spec.tile.transpose == case.get("transpose_tile", False)
     assert (spec.memory.memory_layout.name, spec.memory.buffer_type.name) == (

@@ -63,7 +63,7 @@ def specs(draw, empty=False, rank=4):
     arguments = {
         "shape": shape,
         "dtype": dtype,
-        "layout": "tile" if tiled else "row_major",
+        "page_layout": "tile" if tiled else "row_major",
         "tile": tile,
         "chip": chip,
     }

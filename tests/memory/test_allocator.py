@@ -55,7 +55,7 @@ def test_regions_that_are_set_apart():
     assert allocator.allocate_bytes(32, "l1").end == chip.end("l1") - 1024
     assert allocator.allocate_bytes(32, "l1_small").end == chip.end("l1")
     assert allocator.allocate_bytes(32, "trace").address == chip.end("dram") - 90112
-    assert Allocator(chip, worker_l1_size=1_000_000).start("l1") == chip.end("l1") - 1_000_000
+    assert Allocator(chip, worker_l1_size=1_000_000).start_address("l1") == chip.end("l1") - 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -84,5 +84,5 @@ def test_report_names_what_is_there():
     allocator = Allocator("wormhole_n150")
     allocator.allocate_bytes(100, "l1")
     assert "1499008 - 1499136" in allocator.report()
-    with pytest.raises(MemoryConfigError, match="SYSTEM_MEMORY is not memory of a chip"):
+    with pytest.raises(MemoryConfigError, match="SYSTEM_MEMORY is not a memory of a chip"):
         allocator.allocate_bytes(1, "system_memory")

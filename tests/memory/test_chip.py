@@ -7,7 +7,7 @@ import pytest
 
 from tilewright import MemoryConfigError
 from tilewright.memory import Chip, TensorSpec, chip_names
-from tilewright.memory.bank_order import shuffled_banks
+from tilewright.memory.chip import shuffled_banks
 
 from .strategies import SMALL
 
@@ -55,7 +55,7 @@ def test_every_shipped_chip_works(name):
     chip = Chip.named(name)
     assert eval(repr(chip), {"Chip": Chip}) == chip  # noqa: S307
     for kind in ("dram", "l1"):
-        spec = TensorSpec((100, 100), layout="tile", memory=kind, chip=chip)
+        spec = TensorSpec((100, 100), page_layout="tile", memory=kind, chip=chip)
         assert spec.element_at(spec.where(99, 99)) == (99, 99)
         cores = [chip.core_of(bank, kind) for bank in range(chip.banks(kind))]
         assert [chip.bank_of(core, kind) for core in dict.fromkeys(cores)] == [
@@ -71,7 +71,7 @@ def test_storage_cores_have_two_banks():
 
 def test_names():
     assert Chip.of("wormhole_b0") == Chip.named("n150") == Chip.of(Chip.named("wormhole_n150"))
-    with pytest.raises(MemoryConfigError, match=r"no chip 'tpu'; choose one of blackhole_p100"):
+    with pytest.raises(MemoryConfigError, match=r"unknown chip 'tpu'; use one of blackhole_p100"):
         Chip.named("tpu")
 
 
@@ -89,10 +89,10 @@ def test_a_chip_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "misses 'cores'"),
-        ("[cores]\ngrid = [1, 1]\n[l1]\nbase = 0\n[dram]\nbase = 0\n", "misses 'end'"),
-        ("[cores\n", "cannot be read"),
-        ("[cores]\ngrid = 3\n[l1]\nbase=0\nend=1\n[dram]\nbanks=1\nbase=0\nend=1\nalignment=1\n", "cannot be read"),
+        ("", "'cores' is missing"),
+        ("[cores]\ngrid = [1, 1]\n[l1]\nbase = 0\n[dram]\nbase = 0\n", "'end' is missing"),
+        ("[cores\n", "cannot read"),
+        ("[cores]\ngrid = 3\n[l1]\nbase=0\nend=1\n[dram]\nbanks=1\nbase=0\nend=1\nalignment=1\n", "cannot read"),
     ],
 )
 def test_descriptions_that_cannot_be_read(text, words):
@@ -103,11 +103,11 @@ def test_descriptions_that_cannot_be_read(text, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"harvested": 3}, "harvest fewer than 3 of the rows"),
+        ({"harvested": 3}, "harvest fewer than 3 rows"),
         ({"dispatch": "medium"}, "'fast' or 'slow'"),
         ({"harvested_from": "corners"}, "'rows' or 'columns'"),
-        ({"l1_base": 2**30}, "give it room"),
-        ({"l1_base": 8}, "not aligned to 16"),
+        ({"l1_base": 2**30}, "is empty"),
+        ({"l1_base": 8}, "not a multiple of its alignment 16"),
     ],
 )
 def test_chips_that_cannot_be(change, words):
@@ -118,7 +118,7 @@ def test_chips_that_cannot_be(change, words):
 def test_banks_that_are_not_there():
     with pytest.raises(MemoryConfigError, match=r"core \(4, 0\) has no L1 bank on small .* \(0, 0\) to \(3, 2\)"):
         SMALL.bank_of((4, 0), "l1")
-    with pytest.raises(MemoryConfigError, match="no DRAM bank 5; it has 0 to 4"):
+    with pytest.raises(MemoryConfigError, match="has DRAM banks 0 to 4, got bank 5"):
         SMALL.core_of(5, "dram")
-    with pytest.raises(MemoryConfigError, match="not measured"):
+    with pytest.raises(MemoryConfigError, match="are not known"):
         SMALL.noc_address(0, 0)

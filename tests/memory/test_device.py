@@ -85,7 +85,7 @@ def test_freed_memory_keeps_its_bytes_and_is_used_again():
     second = device.allocate(TensorSpec((4, 4), "uint8"))
     assert second.address == first.address
     assert (device.get(second) == 7).all()
-    with pytest.raises(MemoryConfigError, match="freed before"):
+    with pytest.raises(MemoryConfigError, match="freed already"):
         device.free(first)
 
 
@@ -99,7 +99,7 @@ def test_images_can_be_written_and_read(tmp_path):
     for tensor in (a, b):
         assert np.array_equal(other.get(tensor), device.get(tensor))
     assert other.memory_view("l1").allocated == device.memory_view("l1").allocated
-    with pytest.raises(MemoryConfigError, match="load it there"):
+    with pytest.raises(MemoryConfigError, match="is a dump of small"):
         Device.load(tmp_path, "wormhole_n150")
     manifest = (tmp_path / "banks.json").read_text()
     for damage in ("", "[]", "{}", manifest.replace("ranges", "range"), manifest.replace('"L1"', "7, 8")):
@@ -109,7 +109,7 @@ def test_images_can_be_written_and_read(tmp_path):
     (tmp_path / "banks.json").write_text(manifest)
     image = (tmp_path / "l1_003.bin").read_bytes()
     (tmp_path / "l1_003.bin").write_bytes(bytes([image[0] ^ 1]) + image[1:])  # of another dump, which was interrupted
-    with pytest.raises(MemoryConfigError, match="is not what"):
+    with pytest.raises(MemoryConfigError, match="does not match"):
         Device.load(tmp_path, SMALL)
     (tmp_path / "l1_003.bin").write_bytes(b"short")
     with pytest.raises(MemoryConfigError, match="has 5 bytes"):
@@ -119,18 +119,18 @@ def test_images_can_be_written_and_read(tmp_path):
 def test_what_does_not_fit_is_refused():
     device = Device(SMALL)
     tensor = device.allocate(TensorSpec((4, 4), "uint8"))
-    with pytest.raises(LayoutError, match="not the tensor of shape"):
+    with pytest.raises(LayoutError, match="they must be equal"):
         device.write_array(tensor, np.zeros((4, 5)))
-    with pytest.raises(LayoutError, match="16 contiguous bytes, got 15"):
+    with pytest.raises(LayoutError, match=r"16 contiguous bytes.* got 15"):
         device.write(tensor, np.zeros(15, np.uint8))
-    with pytest.raises(MemoryConfigError, match="outside DRAM of small"):
+    with pytest.raises(MemoryConfigError, match=r"outside the address range .* of DRAM of small"):
         device.read_bytes(0, 0, 1)
-    with pytest.raises(MemoryConfigError, match="no bank 5"):
+    with pytest.raises(MemoryConfigError, match="got bank 5"):
         device.read_bytes(5, 64, 1)
-    with pytest.raises(MemoryConfigError, match="cannot be allocated on"):
+    with pytest.raises(MemoryConfigError, match="but the allocator is for"):
         device.allocate(TensorSpec((4, 4), chip="wormhole_n150"))
     raw = device.allocator.allocate_bytes(64, "l1")
-    with pytest.raises(MemoryConfigError, match="holds raw bytes"):
+    with pytest.raises(MemoryConfigError, match="is not a tensor"):
         device.read(raw)
 
 

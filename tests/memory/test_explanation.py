@@ -59,7 +59,7 @@ def test_a_shard_that_ends_early_leaves_a_gap():
 
 
 def test_a_bit_outside_a_byte_is_refused():
-    with pytest.raises(tw.MemoryConfigError, match="bit 8 is not in a byte"):
+    with pytest.raises(tw.MemoryConfigError, match="expected a bit from 0 to 7, got 8"):
         explain_address(tw.TensorSpec((4, 4), chip="n150"), 0, 0, bit=8)
 
 

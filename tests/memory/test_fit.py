@@ -39,14 +39,14 @@ def test_fit_agrees_with_the_allocator(spec):
 @pytest.mark.parametrize(
     "request_",
     [
-        TensorSpec((1, 1, 16384, 16384), layout="tile", memory="l1"),
-        TensorSpec((2048, 1024), layout="tile", memory=height_sharded((1, 1), (2048, 1024))),
-        TensorSpec((64, 64), layout="tile", memory=height_sharded((1, 9), (32, 64))),
-        TensorSpec((64, 64), layout="tile", memory=nd_sharded((32, 32), (8, 8), distribution="contiguous_1d")),
+        TensorSpec((1, 1, 16384, 16384), page_layout="tile", memory="l1"),
+        TensorSpec((2048, 1024), page_layout="tile", memory=height_sharded((1, 1), (2048, 1024))),
+        TensorSpec((64, 64), page_layout="tile", memory=height_sharded((1, 9), (32, 64))),
+        TensorSpec((64, 64), page_layout="tile", memory=nd_sharded((32, 32), (8, 8), distribution="contiguous_1d")),
         TensorSpec((10**5, 1000), "int32", memory=block_sharded((8, 8))),
-        {"shape": (100, 64), "layout": "tile", "memory": height_sharded((4, 1), (25, 64))},
-        {"shape": (100, 64), "dtype": "bfloat8_b", "layout": "row_major"},
-        {"shape": (100, 64), "layout": "tile", "memory": block_sharded([((0, 0), (1, 1)), ((2, 0), (2, 0))])},
+        {"shape": (100, 64), "page_layout": "tile", "memory": height_sharded((4, 1), (25, 64))},
+        {"shape": (100, 64), "dtype": "bfloat8_b", "page_layout": "row_major"},
+        {"shape": (100, 64), "page_layout": "tile", "memory": block_sharded([((0, 0), (1, 1)), ((2, 0), (2, 0))])},
     ],
 )
 def test_alternatives_are_legal_and_fit(request_):
@@ -78,14 +78,14 @@ def test_circular_buffers_clash_before_launch():
     for too_much in (free + 1, [free, 1], {"in": free, "out": 1}):
         answer = fit(LARGE, circular_buffers=too_much)
         assert not answer
-        assert "make them 1 bytes smaller" in answer.problems[0].remedy
+        assert "make the buffers 1 bytes smaller" in answer.problems[0].remedy
         assert all(fit(option.spec, circular_buffers=too_much) for option in answer.alternatives)
-    with pytest.raises(MemoryConfigError, match="0 or more"):
+    with pytest.raises(MemoryConfigError, match="at least 0 bytes"):
         fit(LARGE, circular_buffers=-1)
 
 
 def test_small_l1_counts():
-    spec = TensorSpec((32, 32), layout="tile", memory=interleaved("l1"), chip="wormhole_n150")
+    spec = TensorSpec((32, 32), page_layout="tile", memory=interleaved("l1"), chip="wormhole_n150")
     assert fit(spec, l1_small_size=32768).tensors[0].address == 1499136 - 32768 - 2048
 
 
@@ -124,7 +124,7 @@ def test_a_tensor_without_elements_takes_no_memory():
 def test_a_sharding_is_called_what_it_was_asked_as(kind, grid):
     make = {"height": height_sharded, "width": width_sharded, "block": block_sharded}[kind]
     for shape in ((32, 32), (64, 64), (512, 32), (32, 512), (2, 64, 64)):
-        spec = TensorSpec(shape, layout="tile", memory=make(grid), chip="wormhole_n150")
+        spec = TensorSpec(shape, page_layout="tile", memory=make(grid), chip="wormhole_n150")
         assert spec.memory.memory_layout.name == f"{kind.upper()}_SHARDED"
         again = spec.with_chip("blackhole_p150").with_memory(spec.memory)
         assert again.memory.memory_layout is spec.memory.memory_layout

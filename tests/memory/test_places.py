@@ -120,7 +120,7 @@ def test_the_chain_of_the_reference():
 
 
 def test_the_figure_of_the_founding_document():
-    spec = TensorSpec((128, 128), layout="tile", memory=block_sharded((2, 2), (64, 64)), chip="wormhole_n150")
+    spec = TensorSpec((128, 128), page_layout="tile", memory=block_sharded((2, 2), (64, 64)), chip="wormhole_n150")
     table = spec.pages()
     on = {}
     for page in range(16):
@@ -129,7 +129,7 @@ def test_the_figure_of_the_founding_document():
 
 
 def test_interleaved_is_the_case_of_shards_of_one_page():
-    plain = TensorSpec((100, 150), layout="tile", chip="wormhole_n150")
+    plain = TensorSpec((100, 150), page_layout="tile", chip="wormhole_n150")
     banks = [((k, 0), (k, 0)) for k in range(12)]
     dealt = plain.with_memory(nd_sharded((32, 32), banks, buffer_type="dram"))
     assert np.array_equal(plain.pages().rows(), dealt.pages().rows())
@@ -146,7 +146,7 @@ def test_elements_that_straddle_bytes_have_a_place_but_no_layout():
     spec = TensorSpec((64, 64), "mxfp6_e2m3", "tile", chip="wormhole_n150")
     for at in ((0, 0), (0, 1), (63, 63), (33, 18)):
         assert spec.element_at(spec.where(*at)) == at
-    with pytest.raises(MemoryConfigError, match=r"6 bits straddle bytes"):
+    with pytest.raises(MemoryConfigError, match=r"6 bits and cross bytes"):
         _ = spec.placement
 
 
@@ -169,7 +169,7 @@ def test_a_scalar_has_a_place():
 
 
 def test_questions_about_banks_need_a_chip():
-    with pytest.raises(MemoryConfigError, match="give one, as in chip='wormhole_n150'"):
+    with pytest.raises(MemoryConfigError, match="pass one, such as chip='wormhole_n150'"):
         TensorSpec((4, 4)).where(0, 0)
 
 
@@ -181,7 +181,7 @@ def test_coordinates_are_checked():
 
 
 def test_a_tensor_that_does_not_fit_has_no_first_address():
-    spec = TensorSpec((16384, 16384), layout="tile", memory=interleaved("l1"), chip="wormhole_n150")
+    spec = TensorSpec((16384, 16384), page_layout="tile", memory=interleaved("l1"), chip="wormhole_n150")
     with pytest.raises(OutOfMemory, match="8388608"):
         spec.where(0, 0)
     assert spec.where(0, 0, base=0).address == 0
@@ -189,6 +189,6 @@ def test_a_tensor_that_does_not_fit_has_no_first_address():
 
 def test_large_tensors_answer_at_once():
     start = time.perf_counter()
-    spec = TensorSpec((2**20, 2**20), layout="tile", memory=nd_sharded((96, 160), (7, 7)), chip="wormhole_n150")
+    spec = TensorSpec((2**20, 2**20), page_layout="tile", memory=nd_sharded((96, 160), (7, 7)), chip="wormhole_n150")
     assert spec.element_at(spec.where(12345, 999999, base=0), base=0) == (12345, 999999)
     assert time.perf_counter() - start < 5  # no table of 10^9 pages was made on the way

@@ -8,7 +8,7 @@ import pytest
 from tilewright import LayoutError
 from tilewright.mojo import DType, Float32, InlineArray, Scalar, Span, UInt8
 from tilewright.mojo.layout import AddressSpace, Coord, Idx, LayoutTensor, TileTensor
-from tilewright.mojo.layout.tile_layout import TensorLayout, blocked_product, row_major
+from tilewright.mojo.layout.tile_layout import PageLayout, blocked_product, row_major
 from tilewright.mojo.std.gpu.host import DeviceContext
 
 
@@ -236,7 +236,7 @@ def test_values_of_members(tensor):
     assert (tensor.rank, tensor.flat_rank, tensor.element_size, tensor.numel()) == (2, 2, 1, 16)
     assert (tensor.static_shape[1], tensor.static_stride[0], tensor.dim[0](), tensor.dim(1)) == (4, 4, 4, 4)
     assert (tensor.dynamic_stride(0), tensor.dtype, tensor.linear_idx_type) == (4, DType.float32, DType.int32)
-    assert isinstance(tensor.layout, TensorLayout)
+    assert isinstance(tensor.layout, PageLayout)
     assert isinstance(tensor.to_layout_tensor(), LayoutTensor)
     assert TileTensor.get_type_name() == "TileTensor"
     assert tensor.get_type_name() == (

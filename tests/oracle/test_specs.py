@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright.ttnn as ours
 from tilewright.memory import NdShardSpec
-from tilewright.memory.paging import cut_in_shards
+from tilewright.memory.paging import sharded_paging
 
 from .questions import TILES, both, cores, described, memories, range_lists, ranges_of, shapes
 
@@ -96,7 +96,7 @@ def test_shard_page_mapping(data):
                 getattr(d.ShardDistributionStrategy, strategy),
             )
             return sorted(((core.x, core.y), list(pages)) for core, pages in found if pages)
-        paging = cut_in_shards(
+        paging = sharded_paging(
             tuple(shape), NdShardSpec(shard, cores(d, grid).plain, orientation.lower(), strategy.lower()), page
         )
         held = {}

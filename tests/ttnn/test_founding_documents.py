@@ -47,7 +47,7 @@ def test_outer_dimensions_are_folded():
 
 def test_pages_of_a_64x64_tensor():
     assert tw.TensorSpec((64, 64)).num_pages == 64
-    assert tw.TensorSpec((64, 64), layout="tile").num_pages == 4
+    assert tw.TensorSpec((64, 64), page_layout="tile").num_pages == 4
 
 
 def test_banks():

@@ -129,7 +129,7 @@ def test_typing_changes_everything(look):
 
 def test_clicking_an_element_shows_its_whole_way(look):
     page = look()
-    # page 15 is the tile at row 5, column 0 of the pages; in it row 1, column 17
+    # page 15 is the tile at row 5, column 0 of the pages: row 1, column 17
     pages = page.get_by_role("application", name="pages of 32 x 32 elements")
     pages.click(position=cell(page, "svg[aria-label='pages of 32 x 32 elements']", 5, 0))
     settled(page)

@@ -83,4 +83,4 @@ def test_a_tensor_that_does_not_fit_is_drawn_all_the_same():
 
 def test_pages_that_do_not_exist_are_named():
     with pytest.raises(LayoutError, match="pages are 0 to 3"):
-        views.page_scene(tw.TensorSpec((64, 64), layout="tile", chip="wormhole_n150"), 4)
+        views.page_scene(tw.TensorSpec((64, 64), page_layout="tile", chip="wormhole_n150"), 4)

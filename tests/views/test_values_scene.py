@@ -24,14 +24,14 @@ def in_a_notebook() -> dict[str, object]:
     return {
         "layout": tw.row_major(4, 8),
         "tile tensor": tw.TileTensor(VALUES, tw.row_major(40, 70)),
-        "spec": tw.TensorSpec((40, 70), layout="tile", chip="wormhole_n150"),
+        "spec": tw.TensorSpec((40, 70), page_layout="tile", chip="wormhole_n150"),
         "spec without a chip": tw.TensorSpec((40, 70), "bfloat8_b"),
         "tensor": packed,
-        "placed tensor": tw.Tensor.of(VALUES, layout="tile", chip="wormhole_n150"),
+        "placed tensor": tw.Tensor.of(VALUES, page_layout="tile", chip="wormhole_n150"),
         "scalar": tw.Tensor.of(np.float32(3)),
         "empty": tw.Tensor.of(np.zeros((0, 4))),
         "not finite": tw.Tensor.of(np.array([[math.nan, math.inf, 1.0]])),
-        "large": tw.Tensor.of(np.zeros((2048, 1024), np.float32), layout="tile"),
+        "large": tw.Tensor.of(np.zeros((2048, 1024), np.float32), page_layout="tile"),
         "tiler": tiler,
         "pipeline": Pipeline([Input(VALUES, tiler)], [Output(np.zeros_like(VALUES), tiler)]),
         "tile plan": tw.plan_tiles(VALUES, np.zeros_like(VALUES), tile=(16, 32), overlap=1, pad="edge"),
@@ -49,7 +49,7 @@ def test_everything_has_a_picture_in_a_notebook(name):
 
 
 def test_values_are_those_of_the_tensor():
-    grid = views.scene_of(tw.Tensor.of(VALUES, dtype="bfloat16", layout="tile")).panels[0]
+    grid = views.scene_of(tw.Tensor.of(VALUES, dtype="bfloat16", page_layout="tile")).panels[0]
     again = np.array(grid.field("value").values).reshape(grid.rows, grid.columns)
     assert np.array_equal(again, np.asarray(tw.Tensor.of(VALUES, dtype="bfloat16").numpy(), np.float64))
     assert {(box.row, box.column) for box in grid.outlines} == {(r, c) for r in (0, 32) for c in (0, 32, 64)}

@@ -236,7 +236,7 @@ def _shorten_name(name: str, width: int) -> str:
 
 def _describe_target(item: Any) -> str:
     spec, turned = item.target.spec, item.target.order != tuple(range(len(item.target.order)))
-    tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.layout.name == "TILE" else "in rows"
+    tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "in rows"
     shards = "" if spec.memory.sharding is None else f", {spec.memory.memory_layout.name.lower()}"
     return f"{spec.dtype} {_format_shape(spec.shape.logical) + ' ' if turned else ''}{tiles}{shards}"
 

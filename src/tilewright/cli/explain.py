@@ -64,6 +64,7 @@ def command(
         return _build_answer(spec, [], found, shape=None if stored is None else stored.shape)
     assert address is not None  # checked above
     place = bank if core is None else core
+    assert place is not None  # checked above
     resident = explain_address(spec, place, address, bit, base)
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
     lines = [("address", f"{address} ({address:#x}) of {place_name}"), ("holds", str(resident))]
@@ -80,11 +81,11 @@ def _build_answer(
     data: dict[str, Any] | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> Answer:
-    from ..memory.explanation import as_lines
+    from ..memory.explanation import format_steps
 
     steps = [("tensor", str(spec)), *lines, *([] if found is None else found.steps())]
     facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape}
-    return Answer(lambda: as_lines(steps), facts | (found.to_json() if data is None else data))
+    return Answer(lambda: format_steps(steps), facts | (found.to_json() if data is None else data))
 
 
 def _open_stored(ctx: click.Context, what: str, tensor: str | None, follow_links: bool) -> StoredTensor | None:

@@ -229,7 +229,7 @@ def _allocate_subjects(
         if subject.name:
             names[block.number] = subject.name
     if sum(show_options.cb):
-        block = allocator.reserve(allocator.start("l1"), sum(show_options.cb), "l1")
+        block = allocator.reserve(allocator.start_address("l1"), sum(show_options.cb), "l1")
         names[block.number] = "circular buffers"
     return allocator, names
 

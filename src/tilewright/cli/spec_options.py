@@ -69,7 +69,7 @@ class SpecOptions:
         return {
             "shape": shape,
             "dtype": self.dtype,
-            "layout": self.layout or ("tile" if tiled else None),
+            "page_layout": self.layout or ("tile" if tiled else None),
             "tile": Tile(self.tile or (32, 32), self.transpose_tile) if tiled else None,
             "memory": self.memory(),
             "chip": self.build_chip(),

@@ -16,7 +16,7 @@ from ..errors import LayoutError, TilewrightError
 from ..formats import BlockFormat
 from ..layout.box import Box
 from ..layout.tuples import round_up
-from ..memory import TensorLayout, TensorSpec
+from ..memory import PageLayout, TensorSpec
 from .compared_tensors import ComparedTensor, collect_tensors, match_shape
 from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc
 from .error_statistics import ErrorMap, Moments, coarser_format, settle_non_finite, ulp_distance
@@ -190,7 +190,7 @@ class _TensorDiff:
 
     def _tile_shape(self) -> tuple[int, int]:
         for each in (self.b, self.a):
-            if each.spec is not None and each.spec.layout is TensorLayout.TILE:
+            if each.spec is not None and each.spec.page_layout is PageLayout.TILE:
                 return each.spec.tile.shape
         return _TILE
 

@@ -130,7 +130,9 @@ class ConversionPlan:
         values = source.read(box.permute(source.order))
         turned = values.transpose(largest.target.order)
         spec = largest.target.spec
-        small = ConversionTarget(type(spec)(turned.shape, spec.dtype, spec.layout, spec.tile), largest.target.order)
+        small = ConversionTarget(
+            type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order
+        )
         out = np.empty(small.spec.nbytes, np.uint8)
         if small.spec.nbytes:
             pack_pages(turned, small.spec, 0, out, 1)

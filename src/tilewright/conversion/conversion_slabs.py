@@ -20,7 +20,7 @@ from ..files.stored_tensor import inverse_order
 from ..formats import BlockFormat
 from ..layout.box import Box
 from ..layout.tuples import round_up
-from ..memory import TensorLayout
+from ..memory import PageLayout
 from .targets import ConversionTarget
 
 
@@ -60,7 +60,7 @@ class SlabCutter:
         """Return the units of slab extents, so that slabs are entire pages on both sides."""
         back = inverse_order(self.order)
         out = PagedBoxes(self.target.spec).units
-        rows = self.target.spec.layout is TensorLayout.ROW_MAJOR
+        rows = self.target.spec.page_layout is PageLayout.ROW_MAJOR
         if self.whole_rows and rows and out:  # the pages of rows
             out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
         into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._stored_shape)
@@ -72,7 +72,7 @@ class SlabCutter:
         count = prod(extents)
         padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
         read = -(-padded_in * host.page_bytes // host.page_elements)
-        plain = host.layout is TensorLayout.ROW_MAJOR and not isinstance(host.dtype, BlockFormat)
+        plain = host.page_layout is PageLayout.ROW_MAJOR and not isinstance(host.dtype, BlockFormat)
         values = (
             0
             if plain and not self.source.swapped and len(self.source.parts) == 1
@@ -80,7 +80,7 @@ class SlabCutter:
         )
         back = [extents[d] for d in self.order]
         turned = [round_up(n, unit) for n, unit in zip(back, PagedBoxes(spec).units, strict=True)]
-        rank_one = spec.tile.height if spec.layout is TensorLayout.TILE and len(turned) == 1 else 1
+        rank_one = spec.tile.height if spec.page_layout is PageLayout.TILE and len(turned) == 1 else 1
         written = -(-prod(turned) * rank_one * spec.page_bytes // spec.page_elements)
         return read + values + written * (2 if self.whole_rows else 1)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import FileFormatError, FormatError
 from ..formats import format_of
-from ..memory import Chip, TensorLayout, Tile
+from ..memory import Chip, PageLayout, Tile
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -88,7 +88,7 @@ class Settings:
         if self.dtype is not None:
             format_of(self.dtype)
         if self.layout is not None:
-            TensorLayout.of(self.layout)
+            PageLayout.of(self.layout)
         if self.tile is not None:
             Tile.of(tuple(self.tile) if isinstance(self.tile, list) else self.tile)
         if self.chip is not None:

@@ -11,8 +11,8 @@ from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
 from ..files.tensorbin_header import dtype_code
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
-from ..memory import Chip, TensorLayout, TensorSpec, Tile
-from ..memory.legality import check_placement
+from ..memory import Chip, PageLayout, TensorSpec, Tile
+from ..memory.placement_rules import validate_placement
 from .rules import Rules, Settings
 
 OUTPUT_KINDS = ("tensorbin", "safetensors", "banks", "npy")
@@ -73,17 +73,15 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
     dtype, note = _choose_format(source.format, own, rules.for_all, to)
     order = _dimension_order(len(source.shape), both.transpose)
     shape = tuple([source.shape[d] for d in order])
-    layout = TensorLayout.of(_choose_layout(both, dtype, to))
-    tile = (
-        _choose_tile(both) if layout is TensorLayout.TILE else None
-    )  # tile settings do not apply to row-major tensors
+    layout = PageLayout.of(_choose_layout(both, dtype, to))
+    tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
     spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, to), _choose_chip(both))
     if to == "tensorbin" and not spec.nbytes:
         raise LayoutError("the tensor is empty, which tensorbin files cannot store; leave it out with skip = true")
     if to == "banks":
         _ = spec.known_chip
     if to != "npy":  # .npy files have no placement
-        check_placement(spec)
+        validate_placement(spec)
     return ConversionTarget(spec, order, 0 if both.pad_value is None else both.pad_value, note)
 
 

@@ -26,7 +26,7 @@ from ..files.stored_tensor import inverse_order
 from ..layout.box import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec
-from ..memory.host_bytes import as_stored, host_placement
+from ..memory.host_storage import as_stored_array, host_placement
 from .conversion_item import ConversionItem, ItemRecord, final_path
 from .conversion_slabs import SlabCutter
 from .output_file import OutputFile, Piece, PieceHashes, hash_pieces, hash_range
@@ -179,7 +179,7 @@ def pack_pages(values: Any, spec: TensorSpec, pad_value: float, out: ByteArray, 
     >>> out.tolist()
     [1, 2, 3, 4]
     """
-    array = as_stored(values, spec)
+    array = as_stored_array(values, spec)
     execute(plan_copy(placement_of(array), host_placement(spec, pad_value)), array, out, threads)
 
 

@@ -25,7 +25,7 @@ from ..files.file_names import resolve_inside
 from ..files.paged_boxes import PagedBoxes, as_box
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.stored_tensor import inverse_order
-from ..memory.legality import placement_violations
+from ..memory.placement_rules import placement_violations
 from .conversion_plan import open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .conversion_slabs import SlabCutter

@@ -63,8 +63,10 @@ class BankImage:
         >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).page_offsets(np.array([0, 1, 12])).tolist()
         [0, 64, 32]
         """
-        slots = self.spec.paging.slots(pages)
-        position, address = [np.broadcast_to(along(slots), pages.shape) for along in self.spec.page_axes]
+        page_map = self.spec.page_map
+        slots = page_map.slot_of_page(pages)
+        layouts = (page_map.position_of_slot, page_map.offset_of_slot)
+        position, address = [np.broadcast_to(layout(slots), pages.shape) for layout in layouts]
         result: Integers = position.astype(np.int64) * self.bank_bytes + address
         return result
 

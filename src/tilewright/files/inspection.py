@@ -10,8 +10,8 @@ from math import prod
 from typing import Any
 
 from ..errors import LayoutError
-from ..memory import TensorLayout, TensorSpec
-from ..memory.explanation import as_lines
+from ..memory import PageLayout, TensorSpec
+from ..memory.explanation import format_steps
 from ..showing import Shown
 from .mesh import Mesh
 from .spec_json import spec_to_json
@@ -58,7 +58,7 @@ class TensorFacts:
         """
         if self.spec is None:
             return "rows"
-        paged = f"tiles {self.spec.tile}" if self.spec.layout is TensorLayout.TILE else "rows"
+        paged = f"tiles {self.spec.tile}" if self.spec.page_layout is PageLayout.TILE else "rows"
         placed = paged if self.spec.memory == type(self.spec.memory)() else f"{paged}, {self.spec.memory}"
         return placed if self.mesh is None else f"{placed}, on a mesh of {self.mesh}"
 
@@ -77,7 +77,7 @@ class TensorFacts:
             lines.insert(2, ("mesh", str(self.mesh)))
         if self.spec is not None:
             lines.append(("spec", repr(self.spec) + ("" if self.mesh is None else ", of each device's part")))
-        return as_lines(lines)
+        return format_steps(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return the same for programs.

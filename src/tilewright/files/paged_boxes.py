@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..layout.box import Box
 from ..layout.tuples import round_up
-from ..memory import TensorLayout, TensorSpec, alignment_of, padded_extents
+from ..memory import PageLayout, TensorSpec, alignment_of, padded_extents
 
 Runs = list[tuple[int, int]]
 
@@ -60,7 +60,7 @@ class PagedBoxes:
         >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
         (1, 32, 32)
         """
-        tiled = self.spec.layout is TensorLayout.TILE
+        tiled = self.spec.page_layout is PageLayout.TILE
         rank = self.spec.shape.rank
         return ((1,) * rank + (self.spec.tile.shape if tiled else (1, 1)))[-rank:] if rank else ()
 
@@ -73,18 +73,18 @@ class PagedBoxes:
     @property
     def _stored_units(self) -> tuple[int, ...]:
         rank = len(self.spec.padded_shape)
-        tiled = self.spec.layout is TensorLayout.TILE
+        tiled = self.spec.page_layout is PageLayout.TILE
         return ((1,) * rank + (self.spec.tile.shape if tiled else (1, 1)))[-rank:] if rank else ()
 
     @property
     def _unit_bytes(self) -> int:
-        tiled = self.spec.layout is TensorLayout.TILE
+        tiled = self.spec.page_layout is PageLayout.TILE
         return self.spec.page_bytes if tiled else int(getattr(self.spec.dtype, "itemsize", 0))
 
     def enclosing_box(self, box: Box) -> Box:
         """Return the smallest box of entire pages that contains a box.
 
-        >>> PagedBoxes(TensorSpec((100, 70), layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
+        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
         Box(offset=(0, 64), shape=(64, 6))
         """
         start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
@@ -132,8 +132,8 @@ class PagedBoxes:
         whole = self.spec
         _, count = self._unit_range(box)
         padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
-        usual = whole.tile.shape if whole.layout is TensorLayout.TILE else (1,)
+        usual = whole.tile.shape if whole.page_layout is PageLayout.TILE else (1,)
         own = padded_extents(box.shape, usual) == padded or 0 in padded
         return TensorSpec(
-            box.shape, whole.dtype, whole.layout, whole.tile, alignment=None if own else alignment_of(padded)
+            box.shape, whole.dtype, whole.page_layout, whole.tile, alignment=None if own else alignment_of(padded)
         )

@@ -13,8 +13,8 @@ from ..memory import (
     CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
+    PageLayout,
     ShardSpec,
-    TensorLayout,
     TensorSpec,
     Tile,
     chip_names,
@@ -31,8 +31,12 @@ def spec_to_json(spec: TensorSpec) -> Json:
     >>> spec_to_json(TensorSpec((60, 90), "bfloat8_b"))
     {'shape': [60, 90], 'dtype': 'bfloat8_b', 'layout': 'tile', 'tile': [32, 32], 'memory': {'buffer': 'dram'}}
     """
-    result: Json = {"shape": list(spec.shape.logical), "dtype": spec.dtype.name, "layout": spec.layout.name.lower()}
-    if spec.layout is TensorLayout.TILE or not spec.tile.is_default:
+    result: Json = {
+        "shape": list(spec.shape.logical),
+        "dtype": spec.dtype.name,
+        "layout": spec.page_layout.name.lower(),
+    }
+    if spec.page_layout is PageLayout.TILE or not spec.tile.is_default:
         result["tile"] = list(spec.tile.shape)
         if spec.tile.transpose:
             result["transpose_tile"] = True

@@ -16,7 +16,7 @@ from ..copying.host_memory import aligned_empty
 from ..errors import FormatError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..layout.box import Box
-from ..memory import TensorLayout, TensorSpec, from_bytes
+from ..memory import PageLayout, TensorSpec, from_bytes
 from .mesh import Mesh
 from .paged_boxes import PagedBoxes, Runs, as_box
 from .source_file import ByteArray, SourceFile
@@ -260,7 +260,7 @@ class StoredTensor:
         >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()
         [7, 8]
         """
-        plain = spec.layout is TensorLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
+        plain = spec.page_layout is PageLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
         if plain and isinstance(spec.dtype, ScalarFormat):
             values = data.view(spec.dtype.dtype)
             return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)

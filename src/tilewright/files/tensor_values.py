@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat
 from ..formats.packed_tiles import PackedTiles, split_tiles
-from ..memory import Explanation, TensorLayout, TensorSpec, explain, from_bytes
-from ..memory.explanation import as_lines, scale_name
-from ..memory.where import check_coordinate
+from ..memory import Explanation, PageLayout, TensorSpec, explain, from_bytes
+from ..memory.explanation import format_steps, scale_name
+from ..memory.where import validate_coordinate
 from ..showing import Shown
 from .mesh import Coordinate, Mesh
 from .stored_tensor import StoredTensor
@@ -66,7 +66,7 @@ class _BlockPartReader(StoredTensor):
     def decode(self, data: Any, spec: TensorSpec) -> Array:
         """Return a number per element of some pages, in logical order."""
         result = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
-        plain = TensorSpec(spec.shape.logical, "float32", spec.layout, spec.tile, alignment=spec.alignment)
+        plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
         return from_bytes(result.astype(np.float32).reshape(-1).view(np.uint8), plain)
 
     def numbers(self, parts: PackedTiles) -> Array:
@@ -201,7 +201,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     ...     int(read_tile(open_tensors(folder)["x"], 0, 0).valid.sum())
     6
     """
-    tiled = tensor.spec is not None and tensor.spec.layout is TensorLayout.TILE
+    tiled = tensor.spec is not None and tensor.spec.page_layout is PageLayout.TILE
     high, wide = tensor.spec.tile.shape if tensor.spec is not None and tiled else _WINDOW
     face = tensor.spec.tile.face_shape if tensor.spec is not None and tiled else (high, 16)
     shape = tensor.shape if len(tensor.shape) > 1 else (1, *(tensor.shape or (1,)))
@@ -294,7 +294,7 @@ class StoredElement(Shown):
         return [*stored, *self.explanation.steps()]
 
     def __str__(self) -> str:
-        return as_lines(self.steps())
+        return format_steps(self.steps())
 
 
 def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | None = None) -> StoredElement:
@@ -309,7 +309,7 @@ def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | N
     """
     placed = spec_on_chip(tensor, chip)
     at = tuple([int(c) for c in coordinate])
-    check_coordinate(at, tensor.shape)
+    validate_coordinate(at, tensor.shape)
     devices, inside = ((), at) if tensor.mesh is None else tensor.mesh.locate(at)
     too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
     result = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip

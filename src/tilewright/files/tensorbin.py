@@ -22,7 +22,7 @@ from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..layout.box import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec, from_bytes
-from ..memory.legality import check_placement
+from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, Mesh, Topology
 from .source_file import SourceFile
@@ -233,7 +233,7 @@ def write_tensorbin_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
     b'abcd'
     """
     dtype_code(tensorbin.spec.dtype)
-    check_placement(tensorbin.spec)
+    validate_placement(tensorbin.spec)
     if not tensorbin.spec.nbytes or not tensorbin.shards:
         raise LayoutError(
             f"cannot write {tensorbin.spec} on {len(tensorbin.shards)} devices to a tensorbin file: it is empty"

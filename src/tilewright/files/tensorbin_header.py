@@ -17,10 +17,10 @@ from ..memory import (
     CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
+    PageLayout,
     ShardDistribution,
     ShardOrientation,
     ShardSpec,
-    TensorLayout,
     TensorMemoryLayout,
     TensorSpec,
     Tile,
@@ -166,7 +166,7 @@ def _parse_spec(table: FlatTable) -> TensorSpec:
         tile = _parse_tile(_require(layout.table(2), "tile"))
     elif pages != _ROW_MAJOR_PAGES:
         raise FileFormatError(f"unknown page layout {pages}; expected 1 (row-major) or 2 (tile)")
-    kind = TensorLayout.TILE if tile else TensorLayout.ROW_MAJOR
+    kind = PageLayout.TILE if tile else PageLayout.ROW_MAJOR
     memory = _parse_memory(_require(layout.table(3), "memory config"))
     alignment = layout.numbers(4, _MAX_DIMENSIONS)
     plain = TensorSpec(shape, _DTYPES[code], kind, tile, memory)
@@ -178,10 +178,10 @@ def _parse_spec(table: FlatTable) -> TensorSpec:
 def default_alignment(spec: TensorSpec) -> tuple[int, ...]:
     """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
 
-    >>> default_alignment(TensorSpec((5, 7), layout="tile")), default_alignment(TensorSpec((5, 7)))
+    >>> default_alignment(TensorSpec((5, 7), page_layout="tile")), default_alignment(TensorSpec((5, 7)))
     ((32, 32), (1,))
     """
-    if spec.layout is TensorLayout.TILE:
+    if spec.page_layout is PageLayout.TILE:
         return spec.tile.shape
     sharding = spec.memory.sharding
     return (1,) if sharding is None else sharding.shape[-1:]
@@ -250,7 +250,7 @@ def encode_header(header: TensorbinHeader) -> bytes:
     True
     """
     spec = header.spec
-    tiled = spec.layout is TensorLayout.TILE
+    tiled = spec.page_layout is PageLayout.TILE
     size = {
         0: FlatNumber("I", spec.tile.height),
         1: FlatNumber("I", spec.tile.width),

@@ -6,6 +6,7 @@ from .casts import cast
 from .catalogue import (
     BLOCK_FORMATS,
     Format,
+    FormatLike,
     bfloat2_a,
     bfloat2_b,
     bfloat4_a,
@@ -54,6 +55,7 @@ __all__ = [
     "Flattening",
     "FloatScale",
     "Format",
+    "FormatLike",
     "Limits",
     "NumberFormat",
     "PowerOfTwo",

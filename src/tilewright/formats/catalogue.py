@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
 
 from ..errors import FormatError
 from .block_format import BlockFormat
@@ -11,7 +13,17 @@ from .element_encoding import E2M1, E2M3, E3M2, E4M3, E5M2, ElementEncoding, Sig
 from .scalar_format import SCALAR_FORMATS, ScalarFormat, find_scalar_format
 from .scale_encoding import FloatScale, PowerOfTwo
 
+
+class HasDtype(Protocol):
+    """An array of any library with NumPy dtypes."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+
 Format: TypeAlias = ScalarFormat | BlockFormat
+# a format, its name, or a NumPy dtype or scalar type
+FormatLike: TypeAlias = "Format | str | np.dtype[Any] | type[Any]"
 
 # The exponent section is padded to 16 bytes, the L1 alignment of every chip that has these formats.
 _L1_ALIGNMENT = 16
@@ -53,7 +65,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
 _ALIASES = {"mxfp4_e2m1": "mxfp4"}
 
 
-def format_of(value: Any) -> Format:
+def format_of(value: FormatLike | HasDtype) -> Format:
     """Return the format of `value`: a name, a NumPy dtype, an array, or a format.
 
     >>> import numpy as np
@@ -73,7 +85,7 @@ def format_of(value: Any) -> Format:
     return number_format
 
 
-def block_format_of(value: Any) -> BlockFormat:
+def block_format_of(value: FormatLike) -> BlockFormat:
     """Return the block format of a name or format; raise a FormatError if it is a scalar format.
 
     >>> block_format_of("bfloat8_b").block

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ..errors import CoordinateError, LayoutError
 from .tuples import Nested, Shape, as_tree, leaves, nest_like, prefix_product, product
-from .validation import IntOrArray, check_coordinate, is_array
+from .validation import IntOrArray, is_array, validate_coordinate
 
 # A coordinate of any form a layout takes: an index, entries per mode or per leaf, None or `:` for a mode that stays.
 Coordinate: TypeAlias = Any
@@ -53,9 +53,9 @@ def _append_leaf_coordinates(coord: Coordinate, shape: Shape, flat: list[IntOrAr
         for part, mode in zip(coord, shape, strict=True):
             _append_leaf_coordinates(part, mode, flat)
     elif not isinstance(shape, tuple):
-        flat.append(check_coordinate(coord, shape))
+        flat.append(validate_coordinate(coord, shape))
     else:
-        coord = check_coordinate(coord, product(shape))
+        coord = validate_coordinate(coord, product(shape))
         extents: list[int] = leaves(shape)
         for extent in extents[:-1]:
             flat.append(coord % extent)

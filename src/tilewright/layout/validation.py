@@ -98,10 +98,10 @@ def as_int64(array: IntOrArray) -> IntOrArray:
     return array if array.dtype == "int64" else array.astype("int64")
 
 
-def check_coordinate(coord: IntOrArray, extent: int) -> IntOrArray:
+def validate_coordinate(coord: IntOrArray, extent: int) -> IntOrArray:
     """Return one coordinate (or an array of them) with 0 <= coord < extent; raise ValueError if it is outside.
 
-    >>> check_coordinate(3, 4)
+    >>> validate_coordinate(3, 4)
     3
     """
     if coord.__class__ is not int:

@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WHERE on a machine: chips, shapes with padding, memory configurations, pages, banks, and what fits."""
+"""Memory: chips, tensor specs, sharding, pages, banks and addresses, the allocator, and what fits."""
 
 from .allocator import Allocation, Allocator, MemoryView
-from .alternatives import Alternative
-from .changes import Change, ChangeKind, converted, reshaped, resharded, retiled, sliced, transposed
 from .chip import Chip, chip_names
-from .config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
-from .core_order import WorkSplit, corerange_to_cores, num_cores_to_corerangeset, split_work_to_cores
-from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
 from .device import Device
-from .even_shards import create_sharded_memory_config, create_sharded_memory_config_
-from .explanation import Explanation, Resident, explain, explain_address
-from .fitting import Fit, FitTensor, fit, row_width_multiple
-from .host_bytes import from_bytes, to_bytes
-from .kinds import BufferType, ShardDistribution, ShardOrientation, ShardStrategy, TensorLayout, TensorMemoryLayout
-from .legality import Violation
-from .padding import alignment_of, padded_extents
-from .page_table import PageTable
+from .explanation import AddressContent, Explanation, explain, explain_address
+from .fit_report import Alternative, Fit, FitTensor, fit, row_width_multiple
+from .host_storage import from_bytes, to_bytes
+from .memory_config import (
+    BufferType,
+    MemoryConfig,
+    NdShardSpec,
+    PageLayout,
+    ShardDistribution,
+    ShardOrientation,
+    ShardSpec,
+    ShardStrategy,
+    TensorMemoryLayout,
+)
+from .page_geometry import Tile
+from .page_map import PageMap, PageTable
 from .paging import Paging
-from .shape import Shape
+from .placement_rules import Violation
+from .shape import Shape, alignment_of, padded_extents
 from .sharding import (
     Sharding,
     block_sharded,
@@ -29,17 +34,24 @@ from .sharding import (
     width_sharded,
 )
 from .spec import TensorSpec
-from .tile import Tile
+from .spec_changes import (
+    ChangeKind,
+    SpecChange,
+    convert_spec,
+    reshape_spec,
+    reshard_spec,
+    retile_spec,
+    slice_spec,
+    transpose_spec,
+)
 from .where import Where
 
 __all__ = [
-    "DRAM_MEMORY_CONFIG",
-    "L1_MEMORY_CONFIG",
+    "AddressContent",
     "Allocation",
     "Allocator",
     "Alternative",
     "BufferType",
-    "Change",
     "ChangeKind",
     "Chip",
     "CoreCoord",
@@ -53,46 +65,42 @@ __all__ = [
     "MemoryConfig",
     "MemoryView",
     "NdShardSpec",
+    "PageLayout",
+    "PageMap",
     "PageTable",
     "Paging",
-    "Resident",
     "Shape",
     "ShardDistribution",
     "ShardOrientation",
     "ShardSpec",
     "ShardStrategy",
     "Sharding",
-    "TensorLayout",
+    "SpecChange",
     "TensorMemoryLayout",
     "TensorSpec",
     "Tile",
     "Violation",
     "Where",
-    "WorkSplit",
     "alignment_of",
     "block_sharded",
     "chip_names",
-    "converted",
-    "corerange_to_cores",
-    "create_sharded_memory_config",
-    "create_sharded_memory_config_",
+    "convert_spec",
     "explain",
     "explain_address",
+    "first_cores",
     "fit",
     "from_bytes",
     "height_sharded",
     "interleaved",
     "nd_sharded",
-    "num_cores_to_corerangeset",
     "padded_extents",
-    "reshaped",
-    "resharded",
-    "retiled",
+    "reshape_spec",
+    "reshard_spec",
+    "retile_spec",
     "row_width_multiple",
     "sharded_across_dims",
-    "sliced",
-    "split_work_to_cores",
+    "slice_spec",
     "to_bytes",
-    "transposed",
+    "transpose_spec",
     "width_sharded",
 ]

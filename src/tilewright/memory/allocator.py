@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Allocator`: which addresses tensors get. All banks of a memory move in lockstep: one list of blocks serves them."""
+"""`Allocator`: the addresses of tensors. Allocations have the same address in all banks of a memory."""
 
 from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import MemoryConfigError, OutOfMemory
 from ..layout.tuples import ceil_div, round_up
 from ..showing import Shown
-from .chip import Chip
-from .kinds import BufferType
-from .legality import placement_violations
+from .chip import Chip, ChipLike
+from .memory_config import BufferType, BufferTypeLike
+from .placement_rules import placement_violations
 from .spec import TensorSpec
 
-NOWHERE = 0  # the address of a tensor without elements, which takes no memory
-TRACE_UNIT = 8192  # bytes; a bank's share of the trace region is a multiple of this
+EMPTY_ADDRESS = 0  # the address of a tensor without elements
+TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of this
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A block at the same address in every bank of a memory, and the tensor it was made for.
+    """An allocated block at the same address in every bank of a memory, and the spec of its tensor, if any.
 
     >>> Allocator("wormhole_n150").allocate(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150")).address
     1495040
@@ -45,7 +44,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
-    """The state of one memory, in bytes of each bank: all, allocated, free, and the largest free block.
+    """The state of one memory, in bytes per bank: total, allocated, free, and the largest free block.
 
     >>> print(Allocator("wormhole_n150").memory_view("l1"))
     L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
@@ -62,22 +61,22 @@ class MemoryView:
     def __str__(self) -> str:
         head = f"{self.buffer_type}: {self.allocated} of {self.bank_bytes} bytes in each of {self.num_banks} banks used"
         lines = [f"{head}, largest free block {self.largest_free}"]
-        for each in self.allocations:
-            what = f"  {each.spec.shape} {each.spec.dtype}, {each.spec.memory}" if each.spec else ""
-            lines.append(f"  {each.address:>10} - {each.end:<10} {each.size:>9} bytes{what}")
+        for block in self.allocations:
+            tensor = f"  {block.spec.shape} {block.spec.dtype}, {block.spec.memory}" if block.spec else ""
+            lines.append(f"  {block.address:>10} - {block.end:<10} {block.size:>9} bytes{tensor}")
         return "\n".join(lines)
 
 
-class _Region:
-    """A range of addresses with its free blocks, lowest first."""
+class _AddressRange:
+    """A range of addresses with its free blocks, lowest first, and its allocations by address."""
 
     def __init__(self, start: int, end: int, top_down: bool) -> None:
         self.start, self.end, self.top_down = start, end, top_down
         self.blocks = [(start, end)] if start < end else []
-        self.taken: dict[int, Allocation] = {}
+        self.allocations: dict[int, Allocation] = {}
 
-    def take(self, size: int) -> int | None:
-        """Return the address of the first block that fits, None if none does."""
+    def allocate(self, size: int) -> int | None:
+        """Return the address of the first free block that fits, or None."""
         order = range(len(self.blocks) - 1, -1, -1) if self.top_down else range(len(self.blocks))
         for k in order:
             low, high = self.blocks[k]
@@ -89,8 +88,8 @@ class _Region:
             return address
         return None
 
-    def take_at(self, start: int, size: int) -> bool:
-        """Take a certain block if it is free, and say whether it was."""
+    def allocate_at(self, start: int, size: int) -> bool:
+        """Allocate the block at an address, and return whether it was free."""
         for k, (low, high) in enumerate(self.blocks):
             if low <= start and start + size <= high:
                 rest = [(low, start), (start + size, high)]
@@ -98,8 +97,8 @@ class _Region:
                 return True
         return False
 
-    def give_back(self, start: int, end: int) -> None:
-        """Add a free block, merged with the neighbours that it touches."""
+    def free(self, start: int, end: int) -> None:
+        """Add a free block, merged with adjacent free blocks."""
         for block in [block for block in self.blocks if block[1] == start or block[0] == end]:
             self.blocks.remove(block)
             start, end = min(start, block[0]), max(end, block[1])
@@ -107,10 +106,10 @@ class _Region:
 
 
 class Allocator(Shown):
-    """The memories of a chip with what is allocated in them: first fit, DRAM from the bottom, L1 from the top.
+    """The allocator of a chip: first fit, in DRAM from the bottom, in L1 from the top.
 
-    `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are set apart; `worker_l1_size`
-    makes L1 smaller, from below.
+    `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are reserved; `worker_l1_size`
+    limits L1 to its upper part.
 
     >>> allocator = Allocator("wormhole_n150")
     >>> first = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
@@ -123,104 +122,103 @@ class Allocator(Shown):
     """
 
     def __init__(
-        self, chip: Any, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
+        self, chip: ChipLike, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
     ) -> None:
         self.chip = Chip.of(chip)
         unit = self.chip.allocation_alignment
         l1_end, dram_end = self.chip.end("l1"), self.chip.end("dram")
         small = round_up(l1_small_size, unit)
-        trace = round_up(ceil_div(trace_region_size, self.chip.dram_banks), TRACE_UNIT)
+        trace = round_up(ceil_div(trace_region_size, self.chip.dram_banks), TRACE_ALIGNMENT)
         l1_base = self.chip.base("l1") if worker_l1_size is None else l1_end - worker_l1_size
         if l1_base < self.chip.base("l1") or l1_base > l1_end - small:
             raise MemoryConfigError(
-                f"L1 of {self.chip.name} is {self.chip.bank_bytes('l1')} bytes: worker_l1_size={worker_l1_size} with"
-                f" l1_small_size={l1_small_size} does not fit; use less"
+                f"worker_l1_size={worker_l1_size} and l1_small_size={l1_small_size} do not fit the"
+                f" {self.chip.bank_bytes('l1')} bytes of L1 of {self.chip.name}"
             )
         if trace > self.chip.bank_bytes("dram"):
             raise MemoryConfigError(
-                f"trace_region_size={trace_region_size} takes {trace} bytes of each DRAM bank, which has"
-                f" {self.chip.bank_bytes('dram')}; use less"
+                f"trace_region_size={trace_region_size} needs {trace} bytes per DRAM bank, but a bank has"
+                f" {self.chip.bank_bytes('dram')}"
             )
         self._regions = {
-            BufferType.DRAM: _Region(self.chip.base("dram"), dram_end - trace, top_down=False),
-            BufferType.TRACE: _Region(dram_end - trace, dram_end, top_down=False),
-            BufferType.L1: _Region(l1_base, l1_end - small, top_down=True),
-            BufferType.L1_SMALL: _Region(l1_end - small, l1_end, top_down=True),
+            BufferType.DRAM: _AddressRange(self.chip.base("dram"), dram_end - trace, top_down=False),
+            BufferType.TRACE: _AddressRange(dram_end - trace, dram_end, top_down=False),
+            BufferType.L1: _AddressRange(l1_base, l1_end - small, top_down=True),
+            BufferType.L1_SMALL: _AddressRange(l1_end - small, l1_end, top_down=True),
         }
         self._count = 0
 
     def allocate(self, spec: TensorSpec) -> Allocation:
-        """Return the block that a tensor gets; its pages are the ones of `spec.pages(allocation.address)`.
+        r"""Return the block allocated for a tensor; its pages are `spec.pages(allocation.address)`.
 
         >>> spec = TensorSpec((1, 1, 16384, 16384), "bfloat16", "tile", memory="l1", chip="n150")
         >>> try:
         ...     Allocator("n150").allocate(spec)
         ... except OutOfMemory as problem:
-        ...     print(problem)
-        536870912 bytes of L1 over 64 banks need 8388608 in each, but the largest free block is 1393312: a bank has \
-1393312 bytes, of which 0 are allocated and 1393312 free; fit(spec) lists what would fit
+        ...     print(str(problem)[:63])
+        536870912 bytes of L1 over 64 banks need 8388608 bytes per bank
         """
         if spec.known_chip != self.chip:
             raise MemoryConfigError(
-                f"a tensor for {spec.known_chip} cannot be allocated on {self.chip}; use spec.with_chip(...)"
+                f"the spec is for {spec.known_chip}, but the allocator is for {self.chip}; use spec.with_chip(...)"
             )
         kind, size = spec.memory.buffer_type, spec.allocated_bytes
-        for broken in placement_violations(spec, any_size=True):
-            raise broken.error(str(broken))
+        for violation in placement_violations(spec, any_size=True):
+            raise violation.error(str(violation))
         if not size:
-            return Allocation(self._numbered(), kind, NOWHERE, 0, spec)
+            return Allocation(self._next_number(), kind, EMPTY_ADDRESS, 0, spec)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
-        return self._take(kind, size, total, len(spec.used_banks), spec)
+        return self._allocate(kind, size, total, len(spec.used_banks), spec)
 
-    def allocate_bytes(self, size: int, buffer_type: Any) -> Allocation:
-        """Return a block of so many bytes of every bank, rounded up to the unit of the chip.
+    def allocate_bytes(self, size: int, buffer_type: BufferTypeLike) -> Allocation:
+        """Return a block of `size` bytes per bank, rounded up to the alignment of the chip.
 
         >>> Allocator("wormhole_n150").allocate_bytes(100, "l1").size
         128
         """
         kind = BufferType.of(buffer_type)
         unit, banks = self.chip.allocation_alignment, self.chip.banks(kind)
-        return self._take(kind, max(unit, round_up(size, unit)), size * banks, banks, None)
+        return self._allocate(kind, max(unit, round_up(size, unit)), size * banks, banks, None)
 
-    def reserve(self, address: int, size: int, buffer_type: Any) -> Allocation:
-        """Return the block at an address, which must be free.
+    def reserve(self, address: int, size: int, buffer_type: BufferTypeLike) -> Allocation:
+        """Allocate the block at an address, which must be free, and return it.
 
         >>> Allocator("wormhole_n150").reserve(2097152, 64, "dram").end
         2097216
         """
         region = self._region(BufferType.of(buffer_type))
-        if size < 1 or not region.take_at(address, size):
+        if size < 1 or not region.allocate_at(address, size):
             raise MemoryConfigError(
                 f"{size} bytes at {address} of {BufferType.of(buffer_type)} are not free; the free blocks are"
                 f" {', '.join(f'{low} to {high}' for low, high in region.blocks) or 'none'}"
             )
         return self._record(region, BufferType.of(buffer_type), address, size, None)
 
-    def _take(self, kind: BufferType, size: int, total: int, banks: int, spec: TensorSpec | None) -> Allocation:
+    def _allocate(self, kind: BufferType, size: int, total: int, banks: int, spec: TensorSpec | None) -> Allocation:
         region = self._region(kind)
-        address = region.take(size)
+        address = region.allocate(size)
         if address is None:
             view = self.memory_view(kind)
             raise OutOfMemory(
-                f"{total} bytes of {kind} over {banks} banks need {size} in each, but the largest free block is"
-                f" {view.largest_free}: a bank has {view.bank_bytes} bytes, of which {view.allocated} are allocated and"
-                f" {view.free} free; fit(spec) lists what would fit"
+                f"{total} bytes of {kind} over {banks} banks need {size} bytes per bank, but the largest free block has"
+                f" {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated and {view.free}"
+                " free; fit(spec) lists alternatives"
             )
         return self._record(region, kind, address, size, spec)
 
     def _record(
-        self, region: _Region, kind: BufferType, address: int, size: int, spec: TensorSpec | None
+        self, region: _AddressRange, kind: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
-        found = Allocation(self._numbered(), kind, address, size, spec)
-        region.taken[address] = found
-        return found
+        allocation = Allocation(self._next_number(), kind, address, size, spec)
+        region.allocations[address] = allocation
+        return allocation
 
-    def _numbered(self) -> int:
+    def _next_number(self) -> int:
         self._count += 1
         return self._count - 1
 
     def free(self, allocation: Allocation) -> None:
-        """Give a block back; free neighbours become one block. A tensor without elements has none to give back.
+        """Free a block; adjacent free blocks are merged.
 
         >>> allocator = Allocator("wormhole_n150")
         >>> allocator.free(allocator.allocate_bytes(100, "l1"))
@@ -230,17 +228,21 @@ class Allocator(Shown):
         if not allocation.size:
             return
         region = self._region(allocation.buffer_type)
-        if region.taken.get(allocation.address) != allocation:
-            raise MemoryConfigError(f"{allocation} is not allocated here; it was freed before, or is of another device")
-        del region.taken[allocation.address]
-        region.give_back(allocation.address, allocation.end)
+        if region.allocations.get(allocation.address) != allocation:
+            raise MemoryConfigError(
+                f"{allocation} is not allocated: it was freed already, or belongs to another allocator"
+            )
+        del region.allocations[allocation.address]
+        region.free(allocation.address, allocation.end)
 
-    def _region(self, kind: BufferType) -> _Region:
+    def _region(self, kind: BufferType) -> _AddressRange:
         if kind not in self._regions:
-            raise MemoryConfigError(f"{kind} is not memory of a chip; use one of {', '.join(map(str, self._regions))}")
+            raise MemoryConfigError(
+                f"{kind} is not a memory of a chip; use one of {', '.join(map(str, self._regions))}"
+            )
         return self._regions[kind]
 
-    def memory_view(self, buffer_type: Any) -> MemoryView:
+    def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
         """Return the state of one memory.
 
         >>> Allocator("wormhole_n150", l1_small_size=1000).memory_view("l1_small").bank_bytes
@@ -249,29 +251,29 @@ class Allocator(Shown):
         kind = BufferType.of(buffer_type)
         region = self._region(kind)
         sizes = [high - low for low, high in region.blocks]
-        whole, free = region.end - region.start, sum(sizes)
-        taken = tuple([region.taken[address] for address in sorted(region.taken)])
-        return MemoryView(kind, self.chip.banks(kind), whole, whole - free, free, max(sizes, default=0), taken)
+        total, free = region.end - region.start, sum(sizes)
+        blocks = tuple([region.allocations[address] for address in sorted(region.allocations)])
+        return MemoryView(kind, self.chip.banks(kind), total, total - free, free, max(sizes, default=0), blocks)
 
-    def lowest(self, buffer_type: Any) -> int:
-        """Return the lowest allocated address of a memory, its end if there is none.
+    def lowest_address(self, buffer_type: BufferTypeLike) -> int:
+        """Return the lowest allocated address of a memory, or its end if nothing is allocated.
 
-        >>> Allocator("wormhole_n150").lowest("l1")
+        >>> Allocator("wormhole_n150").lowest_address("l1")
         1499136
         """
         region = self._region(BufferType.of(buffer_type))
-        return min(region.taken, default=region.end)
+        return min(region.allocations, default=region.end)
 
-    def start(self, buffer_type: Any) -> int:
+    def start_address(self, buffer_type: BufferTypeLike) -> int:
         """Return the first address of a memory.
 
-        >>> Allocator("wormhole_n150", worker_l1_size=1048576).start("l1")
+        >>> Allocator("wormhole_n150", worker_l1_size=1048576).start_address("l1")
         450560
         """
         return self._region(BufferType.of(buffer_type)).start
 
     def report(self) -> str:
-        """Return the state of all memories that have any, with what lies where.
+        """Return the state of all memories with their allocations.
 
         >>> allocator = Allocator("wormhole_n150")
         >>> block = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", memory="l1", chip="n150"))

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Chip`: what of a machine decides where bytes go. A chip is data: the shipped ones are the files in `chips/`."""
+"""`Chip`: the cores, banks, address ranges and alignments of a machine. Known chips are the files in `chips/`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import MemoryConfigError
-from .bank_order import shuffled_banks
-from .cores import CoreCoord
-from .kinds import BufferType
+from .cores import CoreCoord, CoreLike
+from .memory_config import BufferType, BufferTypeLike
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,13 +22,17 @@ else:
 
 _FOLDER = Path(__file__).parent / "chips"
 DISPATCH_MODES = ("fast", "slow")
+_MODULUS = 2147483647  # minstd_rand0: x -> 16807 x mod 2^31 - 1, from 1
+_MULTIPLIER = 16807
+_RANGE = _MODULUS - 2  # the generator yields 1 to _MODULUS - 1
 
 
 @dataclass(frozen=True, repr=False)
 class Chip:
-    """A machine: its grid of cores, and the banks of L1 and DRAM with their bases, ends and alignments.
+    """A chip: its grid of cores, and the banks of L1 and DRAM with their address ranges and alignments.
 
-    `dispatch` is "fast" or "slow": fast dispatch keeps some lines of cores for itself. `harvested` lines are off.
+    `dispatch` is "fast" or "slow": fast dispatch reserves some rows or columns of cores. `harvested` is the number of
+    rows or columns that are disabled.
 
     >>> chip = Chip.named("wormhole_n150")
     >>> chip.compute_grid, chip.banks("dram"), chip.banks("l1")
@@ -57,45 +62,47 @@ class Chip:
 
     def __post_init__(self) -> None:
         if self.dispatch not in DISPATCH_MODES:
-            raise MemoryConfigError(f"{self.name}: dispatch is 'fast' or 'slow', not {self.dispatch!r}")
+            raise MemoryConfigError(f"{self.name}: expected dispatch 'fast' or 'slow', got {self.dispatch!r}")
         if self.harvested_from not in ("rows", "columns"):
-            raise MemoryConfigError(f"{self.name}: harvested_from is 'rows' or 'columns', not {self.harvested_from!r}")
+            raise MemoryConfigError(
+                f"{self.name}: expected harvested_from 'rows' or 'columns', got {self.harvested_from!r}"
+            )
         across, down = self.compute_grid
         if min(across, down, self.dram_banks) < 1:
             raise MemoryConfigError(
-                f"{self.name}: a grid of {across} x {down} cores with {self.dram_banks} DRAM banks holds nothing;"
-                f" harvest fewer than {self.harvested} of the {self.harvested_from}"
+                f"{self.name}: expected at least one core and one DRAM bank, got {across} x {down} cores and"
+                f" {self.dram_banks} banks; harvest fewer than {self.harvested} {self.harvested_from}"
             )
         for buffer in (BufferType.L1, BufferType.DRAM):
             if not 0 <= self.base(buffer) < self.end(buffer):
                 raise MemoryConfigError(
-                    f"{self.name}: {buffer} runs from {self.base(buffer)} to {self.end(buffer)}; give it room"
+                    f"{self.name}: the {buffer} address range {self.base(buffer)} to {self.end(buffer)} is empty"
                 )
             if self.base(buffer) % self.page_alignment(buffer):
                 raise MemoryConfigError(
-                    f"{self.name}: the {buffer} base {self.base(buffer)} is not aligned to"
-                    f" {self.page_alignment(buffer)} bytes"
+                    f"{self.name}: the {buffer} base {self.base(buffer)} is not a multiple of its alignment"
+                    f" {self.page_alignment(buffer)}"
                 )
 
     @classmethod
     def named(cls, name: str, dispatch: str = "fast", harvested: int | None = None) -> Chip:
-        """Return a shipped chip by its name or another name it goes by.
+        """Return a known chip by name or alias, with its `dispatch` and number of `harvested` rows or columns.
 
         >>> Chip.named("n300").name, Chip.named("wormhole_n150", harvested=0).compute_grid
         ('wormhole_n300', CoreCoord(x=8, y=9))
         """
-        files = _known_chips()
+        files = _chip_files()
         if name not in files:
             raise MemoryConfigError(
-                f"there is no chip {name!r}; choose one of {', '.join(chip_names())},"
-                " or describe your own in a file for Chip.read"
+                f"unknown chip {name!r}; use one of {', '.join(chip_names())}, or read your own description with"
+                " Chip.read(path)"
             )
         chip = cls.read(files[name])
         return replace(chip, dispatch=dispatch, harvested=chip.harvested if harvested is None else harvested)
 
     @classmethod
-    def read(cls, path: Any) -> Chip:
-        """Return the chip that a TOML file describes, named after the file.
+    def read(cls, path: str | PathLike[str]) -> Chip:
+        """Return the chip that a TOML file describes, with the name of the file.
 
         >>> Chip.read(_FOLDER / "quasar_q1.toml").name
         'quasar_q1'
@@ -127,30 +134,28 @@ class Chip:
         """
         try:
             table = tomllib.loads(text)
-            return cls(**_fields_of(table, name))
+            return cls(**_chip_fields(table, name))
         except (KeyError, TypeError, ValueError, RecursionError) as problem:  # a TOMLDecodeError is a ValueError
             if isinstance(problem, MemoryConfigError):
                 raise
-            what = f"misses {problem}" if isinstance(problem, KeyError) else f"cannot be read: {problem}"
+            reason = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem)
             raise MemoryConfigError(
-                f"the description of chip {name!r} {what}; it needs [cores] grid, [l1] base and end, and [dram] banks,"
-                " base, end and alignment"
+                f"cannot read the description of chip {name!r}: {reason}; it needs [cores] grid, [l1] base and end, and"
+                " [dram] banks, base, end and alignment"
             ) from None
 
     @classmethod
-    def of(cls, value: Any) -> Chip:
-        """Return a chip given as such or by name.
+    def of(cls, value: ChipLike) -> Chip:
+        """Return a chip from a `Chip` or a name.
 
         >>> Chip.of("p150").arch
         'blackhole'
         """
-        return value if isinstance(value, Chip) else _named(str(value))
-
-    # Cores.
+        return value if isinstance(value, Chip) else _cached_chip(str(value))
 
     @cached_property
     def compute_grid(self) -> CoreCoord:
-        """Return (columns, rows) of the cores that programs may use.
+        """Return (columns, rows) of the cores that programs can use.
 
         >>> Chip.named("blackhole_p150").compute_grid
         CoreCoord(x=11, y=10)
@@ -176,9 +181,7 @@ class Chip:
     def _l1_bank_of(self) -> dict[CoreCoord, int]:
         return {core: bank for bank, core in reversed(list(enumerate(self.l1_cores)))}
 
-    # Banks.
-
-    def banks(self, buffer: Any) -> int:
+    def banks(self, buffer: BufferTypeLike) -> int:
         """Return the number of banks of a memory.
 
         >>> Chip.named("grayskull").banks("dram"), Chip.named("grayskull").banks("l1")
@@ -188,16 +191,16 @@ class Chip:
             return self.compute_grid.x * self.compute_grid.y + len(self.storage_cores) * self.storage_banks
         return self.dram_banks
 
-    def shard_grid(self, buffer: Any) -> CoreCoord:
-        """Return (columns, rows) of the cores that shards go to where no others are named: a row of banks for DRAM.
+    def shard_grid(self, buffer: BufferTypeLike) -> CoreCoord:
+        """Return (columns, rows) of the cores for shards: the compute grid, or a row of banks for DRAM.
 
         >>> Chip.named("blackhole_p100").shard_grid("dram"), Chip.named("blackhole_p100").shard_grid("l1")
         (CoreCoord(x=7, y=1), CoreCoord(x=11, y=10))
         """
         return self.compute_grid if BufferType.of(buffer).is_l1 else CoreCoord(self.dram_banks, 1)
 
-    def bank_of(self, core: Any, buffer: Any) -> int:
-        """Return the bank of a core: its (first) L1 bank, or for DRAM the bank that its x names.
+    def bank_of(self, core: CoreLike, buffer: BufferTypeLike) -> int:
+        """Return the bank of a core: its (first) L1 bank, or the DRAM bank with its x as number.
 
         >>> Chip.named("wormhole_n150").bank_of((1, 4), "l1"), Chip.named("wormhole_n150").bank_of((5, 0), "dram")
         (0, 5)
@@ -208,17 +211,17 @@ class Chip:
                 return self._l1_bank_of[at]
             across, down = self.compute_grid
             raise MemoryConfigError(
-                f"core {at} has no L1 bank on {self.name} with {self.dispatch} dispatch;"
-                f" its cores are (0, 0) to ({across - 1}, {down - 1})"
+                f"core {at} has no L1 bank on {self.name} with {self.dispatch} dispatch; use cores (0, 0) to"
+                f" ({across - 1}, {down - 1})"
             )
         if at.y or at.x >= self.dram_banks:
             raise MemoryConfigError(
-                f"core {at} is no DRAM bank of {self.name}: x names the bank and y must be 0;"
-                f" use (0, 0) to ({self.dram_banks - 1}, 0)"
+                f"core {at} is not a DRAM bank of {self.name}: x must be the number of a bank and y must be 0; use (0,"
+                f" 0) to ({self.dram_banks - 1}, 0)"
             )
         return at.x
 
-    def core_of(self, bank: int, buffer: Any) -> CoreCoord:
+    def core_of(self, bank: int, buffer: BufferTypeLike) -> CoreCoord:
         """Return the core that owns a bank; a DRAM bank counts as the core (bank, 0).
 
         >>> Chip.named("wormhole_n150").core_of(0, "l1"), Chip.named("wormhole_n150").core_of(5, "dram")
@@ -226,12 +229,12 @@ class Chip:
         """
         if not 0 <= bank < self.banks(buffer):
             raise MemoryConfigError(
-                f"{self.name} has no {BufferType.of(buffer)} bank {bank}; it has 0 to {self.banks(buffer) - 1}"
+                f"{self.name} has {BufferType.of(buffer)} banks 0 to {self.banks(buffer) - 1}, got bank {bank}"
             )
         return self.l1_cores[bank] if BufferType.of(buffer).is_l1 else CoreCoord(bank, 0)
 
-    def base(self, buffer: Any) -> int:
-        """Return the first address that tensors may use in a bank.
+    def base(self, buffer: BufferTypeLike) -> int:
+        """Return the first address for tensors in a bank.
 
         >>> Chip.named("wormhole_n150").base("l1")
         105824
@@ -240,7 +243,7 @@ class Chip:
             return self.l1_base
         return self.dram_bases[DISPATCH_MODES.index(self.dispatch)]
 
-    def end(self, buffer: Any) -> int:
+    def end(self, buffer: BufferTypeLike) -> int:
         """Return the address after the last byte of a bank.
 
         >>> Chip.named("wormhole_n150").end("l1")
@@ -248,16 +251,16 @@ class Chip:
         """
         return self.l1_end if BufferType.of(buffer).is_l1 else self.dram_end
 
-    def bank_bytes(self, buffer: Any) -> int:
-        """Return how many bytes of a bank tensors may use.
+    def bank_bytes(self, buffer: BufferTypeLike) -> int:
+        """Return the bytes of a bank for tensors.
 
         >>> Chip.named("wormhole_n150").bank_bytes("l1")
         1393312
         """
         return self.end(buffer) - self.base(buffer)
 
-    def page_alignment(self, buffer: Any) -> int:
-        """Return the multiple of bytes at which the pages of a memory start.
+    def page_alignment(self, buffer: BufferTypeLike) -> int:
+        """Return the alignment of pages in bytes.
 
         >>> Chip.named("blackhole_p150").page_alignment("dram"), Chip.named("blackhole_p150").page_alignment("l1")
         (64, 16)
@@ -266,7 +269,7 @@ class Chip:
 
     @property
     def allocation_alignment(self) -> int:
-        """Return the multiple of bytes in which memory of any kind is handed out.
+        """Return the alignment of allocations in bytes, in any memory.
 
         >>> Chip.named("wormhole_n150").allocation_alignment
         32
@@ -274,24 +277,24 @@ class Chip:
         return self.dram_alignment
 
     def noc_address(self, bank: int, address: int) -> int:
-        """Return the address that a DRAM byte has on the network of the chip, where that is known.
+        """Return the network-on-chip address of a DRAM byte, if it is known.
 
         >>> Chip.named("wormhole_n150").noc_address(3, 1053828) == 1053828 + 2**30
         True
         """
         if not self.dram_noc_offsets:
-            raise MemoryConfigError(f"where the DRAM banks of {self.name} lie on its network was not measured")
+            raise MemoryConfigError(f"the network addresses of the DRAM banks of {self.name} are not known")
         return address + self.dram_noc_offsets[bank]
 
     def __repr__(self) -> str:
-        known = _known_chips()
+        known = _chip_files()
         if self.name in known:
-            shipped = Chip.read(known[self.name])
-            if self == replace(shipped, dispatch=self.dispatch, harvested=self.harvested):
+            original = Chip.read(known[self.name])
+            if self == replace(original, dispatch=self.dispatch, harvested=self.harvested):
                 changed = [
                     f", {name}={getattr(self, name)!r}"
                     for name in ("dispatch", "harvested")
-                    if getattr(self, name) != getattr(shipped, name)
+                    if getattr(self, name) != getattr(original, name)
                 ]
                 return f"Chip.named({self.name!r}{''.join(changed)})"
         return f"Chip({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in fields(self))})"
@@ -302,7 +305,7 @@ class Chip:
 
 
 def chip_names() -> list[str]:
-    """Return the names of the shipped chips.
+    """Return the names of the known chips.
 
     >>> chip_names()[:2]
     ['blackhole_p100', 'blackhole_p150']
@@ -312,7 +315,7 @@ def chip_names() -> list[str]:
 
 @lru_cache(maxsize=1)
 def known_chips() -> tuple[Chip, ...]:
-    """Return every shipped chip with all cores that it can have, those of Wormhole first.
+    """Return every known chip with all of its cores, Wormhole chips first.
 
     >>> [(chip.name, tuple(chip.compute_grid)) for chip in known_chips()][:2]
     [('wormhole_n150', (8, 10)), ('wormhole_n300', (8, 10))]
@@ -322,8 +325,8 @@ def known_chips() -> tuple[Chip, ...]:
 
 
 @lru_cache(maxsize=1)
-def _known_chips() -> dict[str, Path]:
-    """Return the file of every shipped chip, under all its names."""
+def _chip_files() -> dict[str, Path]:
+    """Return the file of every known chip, by name and alias."""
     known = {}
     for path in sorted(_FOLDER.glob("*.toml")):
         also = tomllib.loads(path.read_text(encoding="utf-8")).get("also", [])
@@ -332,15 +335,15 @@ def _known_chips() -> dict[str, Path]:
 
 
 @lru_cache(maxsize=64)
-def _named(name: str) -> Chip:
+def _cached_chip(name: str) -> Chip:
     return Chip.named(name)
 
 
-def _fields_of(table: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the arguments of `Chip` that a description holds."""
+def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the arguments of `Chip` from a parsed description."""
     cores, l1, dram = table["cores"], table["l1"], table["dram"]
     base = dram["base"]
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "name": table.get("name", name),
         "arch": table.get("arch", name),
         "grid": tuple(cores["grid"]),
@@ -356,4 +359,46 @@ def _fields_of(table: dict[str, Any], name: str) -> dict[str, Any]:
         "dram_noc_offsets": tuple(dram.get("noc_offsets", ())),
     }
     optional = ("harvested_from", "harvested", "dispatch_lines", "storage_banks")
-    return {**found, **{key: cores[key] for key in optional if key in cores}}
+    return {**arguments, **{key: cores[key] for key in optional if key in cores}}
+
+
+def _random_draws() -> Iterator[int]:
+    """Yield the numbers of libstdc++'s minstd_rand0, seeded with 0."""
+    state = 1
+    while True:
+        state = _MULTIPLIER * state % _MODULUS
+        yield state - 1
+
+
+def _uniform_below(limit: int, draws: Iterator[int]) -> int:
+    """Return a uniform number from 0 to limit - 1; draws that would bias it are rejected."""
+    scale = _RANGE // limit
+    return next(draw for draw in draws if draw < limit * scale) // scale
+
+
+@lru_cache(maxsize=64)
+def shuffled_banks(count: int) -> tuple[int, ...]:
+    """Return the L1 bank of each core, with cores counted row by row.
+
+    The runtime shuffles banks with libstdc++'s `std::shuffle` and a `default_random_engine` seeded with 0, so that the
+    order depends only on the number of banks. Two swaps share one random draw while the square of the count fits.
+
+    >>> shuffled_banks(8)
+    (2, 7, 1, 6, 5, 0, 4, 3)
+    """
+    draws = _random_draws()
+    banks = list(range(count))
+    k = 1
+    if count % 2 == 0 and count:
+        j = _uniform_below(2, draws)
+        banks[1], banks[j] = banks[j], banks[1]
+        k = 2
+    while k < count:
+        first, second = divmod(_uniform_below((k + 1) * (k + 2), draws), k + 2)
+        banks[k], banks[first] = banks[first], banks[k]
+        banks[k + 1], banks[second] = banks[second], banks[k + 1]
+        k += 2
+    return tuple(banks)
+
+
+ChipLike: TypeAlias = Chip | str

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores and sets of cores. A core is always (x, y), x to the right and y down."""
+"""Cores, and ranges and sets of cores. A core is (x, y): column and row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout.validation import as_integer
 
 
 class CoreCoord(NamedTuple):
-    """A core: column x, row y. It is a pair, and equal to one.
+    """A core: column x and row y; it compares equal to the pair (x, y).
 
     >>> CoreCoord(3, 1), CoreCoord(3, 1) == (3, 1)
     (CoreCoord(x=3, y=1), True)
@@ -22,20 +22,21 @@ class CoreCoord(NamedTuple):
     y: int
 
     @classmethod
-    def of(cls, value: Any) -> CoreCoord:
-        """Return a core given as a pair, or as an object with x and y.
+    def of(cls, value: CoreLike) -> CoreCoord:
+        """Return a core from a pair (x, y), or from an object with attributes x and y.
 
         >>> CoreCoord.of((3, 1))
         CoreCoord(x=3, y=1)
         """
         if isinstance(value, CoreCoord):
             return value
-        pair = (value.x, value.y) if hasattr(value, "x") else value
+        candidate: Any = value
+        pair = (candidate.x, candidate.y) if hasattr(candidate, "x") else candidate
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-            raise MemoryConfigError(f"a core is (x, y), got {value!r}")
-        x, y = (int(as_integer(n, "a core's coordinate")) for n in pair)
+            raise MemoryConfigError(f"expected a core (x, y), got {value!r}")
+        x, y = (int(as_integer(n, "core coordinate")) for n in pair)
         if x < 0 or y < 0:
-            raise MemoryConfigError(f"core ({x}, {y}) has a negative coordinate; cores are counted from (0, 0)")
+            raise MemoryConfigError(f"core coordinates must not be negative, got ({x}, {y})")
         return cls(x, y)
 
     def __str__(self) -> str:
@@ -53,7 +54,7 @@ class CoreRange:
     start: CoreCoord
     end: CoreCoord
 
-    def __init__(self, start: Any, end: Any = None) -> None:
+    def __init__(self, start: CoreLike, end: CoreLike | None = None) -> None:
         first = CoreCoord.of(start)
         last = first if end is None else CoreCoord.of(end)
         if first.x > last.x or first.y > last.y:
@@ -104,7 +105,7 @@ class CoreRange:
         return [CoreCoord(x, y) for x in columns for y in rows]
 
     def overlaps(self, other: CoreRange) -> bool:
-        """Return whether two ranges share a core.
+        """Return whether two ranges have a core in common.
 
         >>> CoreRange((0, 0), (1, 1)).overlaps(CoreRange((1, 1), (2, 2)))
         True
@@ -124,17 +125,17 @@ class CoreRange:
         return f"{self.start}-{self.end}"
 
 
-def _as_range(value: Any) -> CoreRange:
+def _as_core_range(value: Any) -> CoreRange:  # any nested sequence; checked here
     if isinstance(value, CoreRange):
         return value
     if not isinstance(value, Sequence) or isinstance(value, str) or not 1 <= len(value) <= 2:
-        raise MemoryConfigError(f"a range of cores is ((x, y), (x, y)), both included, got {value!r}")
+        raise MemoryConfigError(f"expected a range of cores ((x, y), (x, y)), got {value!r}")
     return CoreRange(*value)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class CoreRangeSet:
-    """Ranges that do not overlap. A list keeps its order, which decides placement; a Python set is sorted by start.
+    """Ranges of cores that do not overlap. The order of a list is kept and decides placement; a set is sorted.
 
     >>> CoreRangeSet([((2, 0), (3, 1)), ((0, 0), (1, 0))]).num_cores
     6
@@ -142,25 +143,24 @@ class CoreRangeSet:
 
     ranges: tuple[CoreRange, ...]
 
-    def __init__(self, ranges: Any = ()) -> None:
-        if not isinstance(ranges, Iterable) or isinstance(ranges, str):
-            raise MemoryConfigError(
-                f"a set of cores is made of ranges, got {ranges!r}; CoreRangeSet.of takes grids, too"
-            )
-        found = [_as_range(each) for each in ranges]
+    def __init__(self, ranges: Iterable[Any] = ()) -> None:  # of CoreRange, or of pairs of corners
+        candidates: Any = ranges
+        if not isinstance(candidates, Iterable) or isinstance(candidates, str):
+            raise MemoryConfigError(f"expected ranges of cores, got {ranges!r}; CoreRangeSet.of accepts grids, too")
+        core_ranges = [_as_core_range(value) for value in ranges]
         if isinstance(ranges, (set, frozenset)):
-            found.sort(key=lambda each: each.start)
-        for k, each in enumerate(found):
-            for other in found[:k]:
-                if each.overlaps(other):
+            core_ranges.sort(key=lambda core_range: core_range.start)
+        for k, core_range in enumerate(core_ranges):
+            for other in core_ranges[:k]:
+                if core_range.overlaps(other):
                     raise MemoryConfigError(
-                        f"core ranges {other} and {each} overlap; a core may belong to one range of a set only"
+                        f"core ranges {other} and {core_range} overlap; the ranges of a set must be disjoint"
                     )
-        object.__setattr__(self, "ranges", tuple(found))
+        object.__setattr__(self, "ranges", tuple(core_ranges))
 
     @classmethod
-    def of(cls, value: Any) -> CoreRangeSet:
-        """Return the cores that value describes: a set, a range, a grid, (x, y) extents, or ranges in order.
+    def of(cls, value: CoresLike) -> CoreRangeSet:
+        """Return the cores of a set, a range, a grid, (columns, rows), or ranges in order.
 
         >>> CoreRangeSet.of((8, 4)), CoreRangeSet.of(CoreGrid(y=4, x=8)) == CoreRangeSet.of((8, 4))
         (CoreRangeSet([CoreRange((0, 0), (7, 3))]), True)
@@ -175,9 +175,7 @@ class CoreRangeSet:
             return CoreGrid(x=value[0], y=value[1]).ranges
         if isinstance(value, Iterable):
             return cls(value)
-        raise MemoryConfigError(
-            f"{value!r} describes no cores; use a CoreRangeSet, a CoreRange, a CoreGrid or (columns, rows)"
-        )
+        raise MemoryConfigError(f"expected a CoreRangeSet, a CoreRange, a CoreGrid or (columns, rows), got {value!r}")
 
     @property
     def num_cores(self) -> int:
@@ -186,7 +184,7 @@ class CoreRangeSet:
         >>> CoreRangeSet.of((8, 4)).num_cores
         32
         """
-        return sum(each.size for each in self.ranges)
+        return sum(core_range.size for core_range in self.ranges)
 
     @property
     def bounding_box(self) -> CoreRange:
@@ -196,8 +194,8 @@ class CoreRangeSet:
         CoreRange((0, 0), (3, 1))
         """
         if not self.ranges:
-            raise MemoryConfigError("an empty set of cores has no bounding box; give it a range")
-        starts, ends = [each.start for each in self.ranges], [each.end for each in self.ranges]
+            raise MemoryConfigError("an empty set of cores has no bounding box")
+        starts, ends = zip(*[(core_range.start, core_range.end) for core_range in self.ranges], strict=True)
         return CoreRange(
             (min(at.x for at in starts), min(at.y for at in starts)),
             (max(at.x for at in ends), max(at.y for at in ends)),
@@ -209,7 +207,7 @@ class CoreRangeSet:
         >>> [tuple(core) for core in CoreRangeSet([((2, 0), (2, 1)), ((0, 0), (1, 0))]).cores()]
         [(2, 0), (2, 1), (0, 0), (1, 0)]
         """
-        return [core for each in self.ranges for core in each.cores(row_wise)]
+        return [core for core_range in self.ranges for core in core_range.cores(row_wise)]
 
     def __iter__(self) -> Iterator[CoreRange]:
         return iter(self.ranges)
@@ -237,9 +235,9 @@ class CoreGrid:
 
     def __post_init__(self) -> None:
         for name in ("y", "x"):
-            object.__setattr__(self, name, int(as_integer(getattr(self, name), f"{name} of a grid")))
+            object.__setattr__(self, name, int(as_integer(getattr(self, name), f"{name} of a core grid")))
         if self.x < 1 or self.y < 1:
-            raise MemoryConfigError(f"a grid needs at least one row and one column, got y={self.y}, x={self.x}")
+            raise MemoryConfigError(f"a core grid needs at least one row and one column, got y={self.y}, x={self.x}")
 
     @property
     def num_cores(self) -> int:
@@ -258,3 +256,56 @@ class CoreGrid:
         CoreRangeSet([CoreRange((0, 0), (3, 1))])
         """
         return CoreRangeSet([CoreRange((0, 0), (self.x - 1, self.y - 1))])
+
+
+CoreLike: TypeAlias = CoreCoord | Sequence[int]
+CoresLike: TypeAlias = CoreRangeSet | CoreRange | CoreGrid | tuple[int, int] | Iterable[Any]
+
+
+def first_cores(
+    count: int, grid: CoreGrid | CoreLike, row_wise: bool = False, start: CoreLike = (0, 0)
+) -> CoreRangeSet:
+    """Return the first `count` cores of a grid from `start` on, as at most three ranges.
+
+    >>> first_cores(10, (8, 8), row_wise=True)
+    CoreRangeSet([CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))])
+    """
+    across, down = grid_extents(grid)
+    first = CoreCoord.of(start)
+    # lines run along the fast direction; corners are (along, line), swapped back at the end
+    fast, lines = (across, down) if row_wise else (down, across)
+    along, line = first if row_wise else first[::-1]
+    available = fast * lines - (line * fast + along)
+    if not 0 <= along < fast or not 0 <= line < lines:
+        raise MemoryConfigError(f"start {first} is outside the grid of {across} x {down} cores")
+    if not 0 < count <= available:
+        raise MemoryConfigError(
+            f"a grid of {across} x {down} cores has {available} cores from {first} on, expected 1 to {available}, got"
+            f" {count}"
+        )
+    boxes = []
+    left = count
+    if along and left > fast - along:
+        boxes.append(((along, line), (fast - 1, line)))
+        left -= fast - along
+        along, line = 0, line + 1
+    if left > fast:
+        full = left // fast
+        boxes.append(((0, line), (fast - 1, line + full - 1)))
+        left -= full * fast
+        line += full
+    if left:
+        boxes.append(((along, line), (along + left - 1, line)))
+    return CoreRangeSet([CoreRange(*(corner if row_wise else corner[::-1] for corner in box)) for box in boxes])
+
+
+def grid_extents(grid: CoreGrid | CoreLike) -> tuple[int, int]:
+    """Return (columns, rows) of a `CoreGrid`, or of a pair (x, y).
+
+    >>> grid_extents(CoreGrid(y=2, x=4))
+    (4, 2)
+    """
+    if isinstance(grid, CoreGrid):
+        return grid.x, grid.y
+    at = CoreCoord.of(grid)
+    return at.x, at.y

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Device`: a simulated chip whose banks hold real bytes, written and read through copy plans."""
+"""`Device`: a simulated chip with real bytes in its banks, written and read by copy plans."""
 
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+import mmap
+import sys
+from functools import cached_property, lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -14,25 +17,82 @@ import numpy as np
 from ..atomic import write_file
 from ..copying import Placement, execute, plan_copy
 from ..copying.host_memory import aligned_empty, placement_of
-from ..errors import MemoryConfigError
-from ..formats import ScalarFormat
+from ..errors import MemoryConfigError, OutOfMemory
+from ..formats import FormatLike
 from ..layout import Layout, PagedLayout, compose
+from ..layout.tuples import round_up
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
-from .banks import Banks
-from .chip import Chip
-from .host_bytes import as_stored, checked_bytes, empty_result, from_bytes, to_bytes
-from .kinds import BufferType
+from .chip import Chip, ChipLike
+from .cores import CoreLike
+from .host_storage import as_stored_array, empty_result, from_bytes, to_bytes, validate_bytes
+from .memory_config import BufferType, BufferTypeLike
 from .spec import TensorSpec
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ReadableBuffer: TypeAlias = "bytes | bytearray | memoryview | np.ndarray[Any, Any]"
 MANIFEST = "banks.json"
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+_MIN_HUGE_PAGE_BYTES = 1 << 26  # size of a bank from which on huge pages of the operating system pay off
+
+
+class BankMemory:
+    """One memory of a chip: all banks in a single address space, so that one plan can access all of them.
+
+    >>> banks = BankMemory(Chip.named("wormhole_n150"), BufferType.L1)
+    >>> banks.at(3, 200000, 4)[:] = 7
+    >>> banks.at(3, 200002, 4).tolist()
+    [7, 7, 0, 0]
+    """
+
+    def __init__(self, chip: Chip, buffer_type: BufferType) -> None:
+        self.count = chip.banks(buffer_type)
+        self.start, self.end = chip.base(buffer_type), chip.end(buffer_type)
+        self.stride = round_up(self.end - self.start, mmap.PAGESIZE)
+        self.name = f"{buffer_type} of {chip.name}"
+
+    @cached_property
+    def bytes(self) -> Bytes:
+        """Return all bytes; the operating system allocates memory when they are first written.
+
+        >>> BankMemory(Chip.named("wormhole_n150"), BufferType.DRAM).bytes.size == 12 * 1072693248
+        True
+        """
+        size = self.count * self.stride
+        try:
+            if sys.platform == "win32":
+                pages = mmap.mmap(-1, size)
+            else:
+                pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
+        except (OSError, ValueError) as problem:
+            raise OutOfMemory(
+                f"cannot reserve {size} bytes of address space for {self.name} ({problem}); describe a chip with less"
+                " memory for Chip.read"
+            ) from None
+        if self.stride >= _MIN_HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+            pages.madvise(mmap.MADV_HUGEPAGE)
+        return np.frombuffer(pages, dtype=np.uint8)
+
+    def at(self, bank: int, address: int, size: int) -> Bytes:
+        """Return so many bytes of a bank from an address on, without a copy.
+
+        >>> BankMemory(Chip.named("wormhole_n150"), BufferType.L1).at(0, 105824, 8).size
+        8
+        """
+        if not 0 <= bank < self.count:
+            raise MemoryConfigError(f"{self.name} has banks 0 to {self.count - 1}, got bank {bank}")
+        if size < 0 or not self.start <= address <= address + size <= self.end:
+            raise MemoryConfigError(
+                f"{size} bytes at {address} are outside the address range {self.start} to {self.end} of {self.name}"
+            )
+        first = bank * self.stride + address - self.start
+        return self.bytes[first : first + size]
 
 
 class Device(Shown):
-    """A chip with memory: tensors are allocated, written, read and freed, and every byte lies where it would.
+    """A chip with memory: tensors are allocated, written, read and freed, with every byte where the real chip has it.
 
-    Bytes that no page covers keep what they held before, as on a real device.
+    Bytes outside of pages keep their values, as on a real chip. The parameters are those of `Allocator`.
 
     >>> device = Device("wormhole_n150")
     >>> tensor = device.put(np.arange(12).reshape(3, 4), TensorSpec((3, 4), "int32", "tile"))
@@ -41,16 +101,16 @@ class Device(Shown):
     """
 
     def __init__(
-        self, chip: Any, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
+        self, chip: ChipLike, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
     ) -> None:
         self.chip = Chip.of(chip)
         self.allocator = Allocator(self.chip, l1_small_size, trace_region_size, worker_l1_size)
-        self._banks = {is_l1: Banks(self.chip, BufferType.L1 if is_l1 else BufferType.DRAM) for is_l1 in (True, False)}
-
-    # Tensors.
+        self._banks = {
+            is_l1: BankMemory(self.chip, BufferType.L1 if is_l1 else BufferType.DRAM) for is_l1 in (True, False)
+        }
 
     def allocate(self, spec: TensorSpec) -> Allocation:
-        """Return the block of a tensor; a spec without a chip is taken to be for this one.
+        """Return the memory allocated for a tensor; a spec without a chip gets this one.
 
         >>> Device("wormhole_n150").allocate(TensorSpec((4, 4), "float32")).size
         32
@@ -58,7 +118,7 @@ class Device(Shown):
         return self.allocator.allocate(spec if spec.chip else spec.with_chip(self.chip))
 
     def free(self, allocation: Allocation) -> None:
-        """Give a block back; its bytes stay until someone writes there.
+        """Free the memory of a tensor; its bytes stay until they are overwritten.
 
         >>> device = Device("wormhole_n150")
         >>> device.free(device.allocate(TensorSpec((4, 4), "float32")))
@@ -66,7 +126,7 @@ class Device(Shown):
         self.allocator.free(allocation)
 
     def put(self, array: Any, spec: TensorSpec, pad_value: Any = 0) -> Allocation:
-        """Return the block of a tensor that was allocated and written from an array.
+        """Allocate a tensor, write an array to it, padded with `pad_value`, and return its memory.
 
         >>> device = Device("wormhole_n150")
         >>> device.get(device.put([1.5, 2.5], TensorSpec((2,), "bfloat16"))).tolist()
@@ -77,7 +137,7 @@ class Device(Shown):
         return allocation
 
     def write_array(self, allocation: Allocation, array: Any, pad_value: Any = 0) -> None:
-        """Write an array to its pages, converted and padded, in one pass where elements have bytes of their own.
+        """Write an array to the pages of a tensor, converted, and padded with `pad_value`.
 
         >>> device = Device("wormhole_n150")
         >>> tensor = device.allocate(TensorSpec((2,), "int32"))
@@ -85,33 +145,33 @@ class Device(Shown):
         >>> device.get(tensor).tolist()
         [3, 4]
         """
-        spec = _spec_of(allocation)
-        target = self._elements(spec, pad_value)
+        spec = _tensor_spec(allocation)
+        target = self._element_placement(spec, pad_value)
         if target is None:
             self.write(allocation, to_bytes(array, spec, pad_value))
         elif spec.nbytes:
-            values = as_stored(array, spec)
-            execute(plan_copy(placement_of(values), target), values, self._from(allocation))
+            values = as_stored_array(array, spec)
+            execute(plan_copy(placement_of(values), target), values, self._memory_from(allocation))
 
-    def get(self, allocation: Allocation, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return the values of a tensor as an array of its shape; block formats become float32.
+    def get(self, allocation: Allocation, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
+        """Return the values of a tensor as an array, as `dtype`; block formats become float32.
 
         >>> device = Device("wormhole_n150")
         >>> device.get(device.put([[1, 2]], TensorSpec((1, 2), "uint8")), dtype="float32").tolist()
         [[1.0, 2.0]]
         """
-        spec = _spec_of(allocation)
-        source = self._elements(spec, 0)
+        spec = _tensor_spec(allocation)
+        source = self._element_placement(spec, 0)
         if source is None:
             return from_bytes(self.read(allocation), spec, dtype)
         result = empty_result(spec, dtype)
         if result.size:
-            view = as_stored(result, spec)
-            execute(plan_copy(source, placement_of(view)), self._from(allocation), view)
+            view = as_stored_array(result, spec)
+            execute(plan_copy(source, placement_of(view)), self._memory_from(allocation), view)
         return result
 
     def write(self, allocation: Allocation, pages: Any) -> None:
-        """Write the bytes of all pages, back to back, to where the pages lie.
+        """Write the bytes of all pages, one after the other, to the banks.
 
         >>> device = Device("wormhole_n150")
         >>> tensor = device.allocate(TensorSpec((2, 4), "uint8"))
@@ -119,57 +179,56 @@ class Device(Shown):
         >>> device.read_bytes(1, tensor.address, 4).tolist()
         [4, 5, 6, 7]
         """
-        spec = _spec_of(allocation)
+        spec = _tensor_spec(allocation)
         if spec.nbytes:
-            data = checked_bytes(pages, spec)
-            execute(plan_copy(*self._pages(spec)), data, self._from(allocation))
+            data = validate_bytes(pages, spec)
+            execute(plan_copy(*self._page_placements(spec)), data, self._memory_from(allocation))
 
     def read(self, allocation: Allocation) -> Bytes:
-        """Return the bytes of all pages, back to back.
+        """Return the bytes of all pages, one after the other.
 
         >>> device = Device("wormhole_n150")
         >>> device.read(device.put([[1, 2], [3, 4]], TensorSpec((2, 2), "uint8"))).tolist()
         [1, 2, 3, 4]
         """
-        spec = _spec_of(allocation)
+        spec = _tensor_spec(allocation)
         data = aligned_empty(spec.nbytes, np.uint8)
         if spec.nbytes:
-            flat, scattered = self._pages(spec)
-            execute(plan_copy(scattered, flat), self._from(allocation), data)
+            flat, scattered = self._page_placements(spec)
+            execute(plan_copy(scattered, flat), self._memory_from(allocation), data)
         return data
 
-    # Places in the one address space of a memory, counted from the start of a tensor's block in bank 0.
-
-    def _from(self, allocation: Allocation) -> Bytes:
+    def _memory_from(self, allocation: Allocation) -> Bytes:
+        """Return the address space of all banks from the start of an allocation in bank 0 on."""
         banks = self._banks[allocation.buffer_type.is_l1]
         return banks.bytes[allocation.address - banks.start :]
 
-    def _elements(self, spec: TensorSpec, fill: Any) -> Placement | None:
-        """Return where the elements lie; None if they have no bytes of their own or straddle the count of elements."""
+    def _element_placement(self, spec: TensorSpec, fill: Any) -> Placement | None:
+        """Return the placement of elements in the banks; None if pages are not a whole number of elements."""
         unit = self.chip.page_alignment(spec.memory.buffer_type)
-        if not spec.num_pages or not isinstance(spec.dtype, ScalarFormat) or unit % spec.dtype.itemsize:
+        if not spec.num_pages or spec.dtype.has_blocks or unit % spec.dtype.itemsize:
             return None
-        scattered = _scattered(spec, self._banks[spec.memory.buffer_type.is_l1].stride, spec.dtype.itemsize)
+        scattered = _page_layout_in_banks(spec, self._banks[spec.memory.buffer_type.is_l1].stride, spec.dtype.itemsize)
         return Placement(compose(scattered, spec.stored), spec.dtype, fill)
 
-    def _pages(self, spec: TensorSpec) -> tuple[Placement, Placement]:
-        """Return where the bytes of all pages lie back to back, and where they lie in the banks."""
+    def _page_placements(self, spec: TensorSpec) -> tuple[Placement, Placement]:
+        """Return the placements of the bytes of all pages on the host and in the banks."""
         flat = Layout((spec.page_bytes, spec.num_pages))
-        scattered = _scattered(spec, self._banks[spec.memory.buffer_type.is_l1].stride, 1)
+        scattered = _page_layout_in_banks(spec, self._banks[spec.memory.buffer_type.is_l1].stride, 1)
         return Placement(flat, "uint8"), Placement(compose(scattered, flat), "uint8")
 
-    # Raw memory.
-
-    def read_bytes(self, place: Any, address: int, size: int, buffer_type: Any = "dram") -> Bytes:
-        """Return a copy of some bytes of a bank, given by number or by core.
+    def read_bytes(self, place: CoreLike | int, address: int, size: int, buffer_type: BufferTypeLike = "dram") -> Bytes:
+        """Return a copy of `size` bytes at an address of a bank, or of the bank of a core.
 
         >>> Device("wormhole_n150").read_bytes((0, 0), 200000, 4, "l1").tolist()
         [0, 0, 0, 0]
         """
-        return self._at(place, address, size, buffer_type).copy()
+        return self._bank_bytes(place, address, size, buffer_type).copy()
 
-    def write_bytes(self, place: Any, address: int, data: Any, buffer_type: Any = "dram") -> None:
-        """Write some bytes to a bank, given by number or by core.
+    def write_bytes(
+        self, place: CoreLike | int, address: int, data: ReadableBuffer, buffer_type: BufferTypeLike = "dram"
+    ) -> None:
+        """Write bytes to an address of a bank, or of the bank of a core.
 
         >>> device = Device("wormhole_n150")
         >>> device.write_bytes((0, 0), 200000, b"ab", "l1")
@@ -177,14 +236,14 @@ class Device(Shown):
         [97, 98]
         """
         array = np.frombuffer(data, dtype=np.uint8)
-        self._at(place, address, array.size, buffer_type)[:] = array
+        self._bank_bytes(place, address, array.size, buffer_type)[:] = array
 
-    def _at(self, place: Any, address: int, size: int, buffer_type: Any) -> Bytes:
+    def _bank_bytes(self, place: CoreLike | int, address: int, size: int, buffer_type: BufferTypeLike) -> Bytes:
         kind = BufferType.of(buffer_type)
         bank = place if isinstance(place, int) else self.chip.bank_of(place, kind)
         return self._banks[kind.is_l1].at(bank, address, size)
 
-    def memory_view(self, buffer_type: Any) -> MemoryView:
+    def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
         """Return the state of one memory.
 
         >>> Device("wormhole_n150").memory_view("dram").free
@@ -193,17 +252,15 @@ class Device(Shown):
         return self.allocator.memory_view(buffer_type)
 
     def report(self) -> str:
-        """Return the state of all memories, with what lies where.
+        """Return the state of all memories with their allocations.
 
         >>> print(Device("wormhole_n150").report().splitlines()[1])
         L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
         """
         return self.allocator.report()
 
-    # Images.
-
-    def dump(self, folder: Any) -> None:
-        """Write the allocated part of every bank to a folder: a raw file a bank, and a list of what is in them.
+    def dump(self, folder: str | PathLike[str]) -> None:
+        """Write the allocated part of every bank to a folder: a raw file per bank, and a manifest.
 
         >>> import tempfile
         >>> device = Device("wormhole_n150")
@@ -215,14 +272,15 @@ class Device(Shown):
         """
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        blocks = [each for kind in ("dram", "trace", "l1", "l1_small") for each in self.memory_view(kind).allocations]
+        kinds = ("dram", "trace", "l1", "l1_small")
+        blocks = [block for kind in kinds for block in self.memory_view(kind).allocations]
         ranges, checksums = {}, {}
         for is_l1, banks in self._banks.items():
-            here = [each for each in blocks if each.buffer_type.is_l1 == is_l1]
-            if not here:
+            own = [block for block in blocks if block.buffer_type.is_l1 == is_l1]
+            if not own:
                 continue
             name = "l1" if is_l1 else "dram"
-            low, high = min(each.address for each in here), max(each.end for each in here)
+            low, high = min(block.address for block in own), max(block.end for block in own)
             ranges[name] = [low, high]
             for bank in range(banks.count):
                 image = banks.at(bank, low, high - low).tobytes()
@@ -232,14 +290,14 @@ class Device(Shown):
             "chip": self.chip.name,
             "dispatch": self.chip.dispatch,
             "ranges": ranges,
-            "crc32": checksums,  # a dump that was interrupted has images of two dumps, which nobody must load
-            "allocations": [[each.buffer_type.name, each.address, each.size] for each in blocks],
+            "crc32": checksums,  # an interrupted dump has images of two dumps, which must not be loaded
+            "allocations": [[block.buffer_type.name, block.address, block.size] for block in blocks],
         }
         write_file(path / MANIFEST, json.dumps(content, indent=1))
 
     @classmethod
-    def load(cls, folder: Any, chip: Any, **sizes: Any) -> Device:
-        """Return a device with the bank images of a folder and the same blocks allocated; sizes as for a new one.
+    def load(cls, folder: str | PathLike[str], chip: ChipLike, **sizes: int) -> Device:
+        """Return a device with the bank images and allocations of a dump; `sizes` are keyword arguments of `Device`.
 
         >>> Device.load("no-such-folder", "wormhole_n150")
         Traceback (most recent call last):
@@ -251,15 +309,15 @@ class Device(Shown):
         device = cls(chip, **sizes)
         try:
             content = json.loads(text)
-            made_on = (content["chip"], content["dispatch"])
+            dumped_from = (content["chip"], content["dispatch"])
             ranges = {str(name): (int(low), int(high)) for name, (low, high) in content["ranges"].items()}
             blocks = [(str(kind), int(address), int(size)) for kind, address, size in content["allocations"]]
             checksums = {str(file): int(checksum) for file, checksum in content["crc32"].items()}
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise MemoryConfigError(f"{path / MANIFEST} is damaged ({problem}); dump the device again") from None
-        if made_on != (device.chip.name, device.chip.dispatch):
+        if dumped_from != (device.chip.name, device.chip.dispatch):
             raise MemoryConfigError(
-                f"{path} holds images of {made_on[0]} with {made_on[1]} dispatch, not of {device.chip}; load it there"
+                f"{path} is a dump of {dumped_from[0]} with {dumped_from[1]} dispatch, expected one of {device.chip}"
             )
         for name, (low, high) in ranges.items():
             banks = device._banks[BufferType.of(name).is_l1]
@@ -268,24 +326,24 @@ class Device(Shown):
                 image = np.fromfile(path / file, dtype=np.uint8)
                 if image.size != high - low:
                     raise MemoryConfigError(
-                        f"{file} has {image.size} bytes, but its range {low} to {high} has {high - low}"
+                        f"{file} has {image.size} bytes, expected {high - low} for the range {low} to {high}"
                     )
                 if crc32(image.data) != checksums.get(file):
-                    raise MemoryConfigError(f"{file} is not what {MANIFEST} describes; dump the device again")
+                    raise MemoryConfigError(f"{file} does not match {MANIFEST}; dump the device again")
                 banks.at(bank, low, image.size)[:] = image
         for kind, address, size in blocks:
             device.allocator.reserve(address, size, kind)
         return device
 
 
-@lru_cache(maxsize=16)  # a tensor is often written and read several times, and the table of a large one is large
-def _scattered(spec: TensorSpec, stride: int, size: int) -> PagedLayout:
-    """Return where pages lie in the one address space of all banks, in units of so many bytes."""
+@lru_cache(maxsize=16)  # few entries, since the table of a large tensor is large
+def _page_layout_in_banks(spec: TensorSpec, stride: int, unit: int) -> PagedLayout:
+    """Return the layout of pages in the address space of all banks, `stride` bytes apart, in units of `unit` bytes."""
     pages = spec.pages(base=0)
-    return PagedLayout(spec.page_bytes // size, (pages.bank * stride + pages.address) // size)
+    return PagedLayout(spec.page_bytes // unit, (pages.bank * stride + pages.address) // unit)
 
 
-def _spec_of(allocation: Allocation) -> TensorSpec:
+def _tensor_spec(allocation: Allocation) -> TensorSpec:
     if allocation.spec is None:
-        raise MemoryConfigError(f"{allocation} holds raw bytes and no tensor; use read_bytes and write_bytes")
+        raise MemoryConfigError(f"{allocation} is not a tensor; use read_bytes and write_bytes")
     return allocation.spec

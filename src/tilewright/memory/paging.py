@@ -1,36 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From pages to cores and addresses: one mechanism for interleaved and for every kind of sharded memory.
+"""`Paging`: how pages are distributed over cores, for interleaved and for all kinds of sharded memory.
 
-Pages are cut into shards, shards are dealt to cores. Interleaved memory is the case of shards of one page, dealt to all
-banks in turn. Each step is a layout, and the whole is their composition:
+Pages are cut into shards, and shards are distributed over cores. Interleaved memory has shards of one page, distributed
+round-robin over all banks. Each step is a layout:
 
-    widen   page number -> its number in a grid of pages grown to whole shards
-    cut     that number -> shard by shard, row-major inside each (also inside a shard at the edge, which has holes)
-    deal    shard by shard -> core (its position in the list of cores) and address
+    widen   page -> page in a grid that is extended to whole shards
+    cut     page in that grid -> slot: pages counted shard by shard (a partial shard at the edge has empty slots)
+    deal    slot -> position of the core in the list of cores, and address
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import MemoryConfigError
-from ..layout import Axis, Layout, addr, compose, left_inverse
+from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse
 from ..layout.tuples import ceil_div
-from .config import NdShardSpec
 from .cores import CoreCoord, CoreRange
-from .kinds import ShardDistribution, ShardOrientation
+from .memory_config import NdShardSpec, ShardDistribution, ShardOrientation
+
+Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
 @dataclass(frozen=True)
 class Paging:
-    """A grid of pages, cut into shards that are dealt to cores, in turn or in runs of equal length.
+    """A `grid` of pages, cut into shards that are distributed over `cores`, round-robin or in runs (`in_runs`).
 
     >>> four = tuple(CoreRange((0, 0), (1, 1)).cores())
     >>> Paging(grid=(4, 4), shard=(2, 2), cores=four).slots(6)  # page 6 is in shard 1, at its row 1, column 0
@@ -53,7 +55,7 @@ class Paging:
 
     @property
     def shard_pages(self) -> int:
-        """Return the number of pages of a whole shard.
+        """Return the number of pages of a complete shard.
 
         >>> Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).shard_pages
         6
@@ -80,47 +82,51 @@ class Paging:
 
     @property
     def shards_per_core(self) -> int:
-        """Return how many shards the fullest core holds.
+        """Return the largest number of shards of a core.
 
         >>> Paging((4, 4), (2, 2), tuple(CoreRange((0, 0), (2, 0)).cores())).shards_per_core
         2
         """
         return ceil_div(self.num_shards, len(self.cores))
 
-    # The layouts. Modes are innermost first, so that an index counts pages row by row.
+    # In these layouts, modes are innermost first, so that an index counts pages row by row.
 
     @cached_property
     def widen(self) -> Layout:
-        """Return the layout from a page to its number in the grid that is grown to whole shards.
+        """Return the layout from a page to the same page in a grid that is extended to whole shards.
 
         >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).widen)
         (4,4):(1,6)
         """
         whole = [n * s for n, s in zip(self.shards, self.shard, strict=True)]
-        return Layout(tuple(reversed(self.grid)), tuple(_running(whole)))
+        return Layout(tuple(reversed(self.grid)), tuple(_row_major_steps(whole)))
 
     @cached_property
     def cut(self) -> Layout:
-        """Return the layout from a number in the grown grid to the same page counted shard by shard.
+        """Return the layout from a page in the extended grid to its slot.
 
         >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).cut)
         ((3,2),(2,2)):((1,6),(3,12))
         """
-        inside, across = _running(self.shard), [step * self.shard_pages for step in _running(self.shards)]
+        inside, across = (
+            _row_major_steps(self.shard),
+            [step * self.shard_pages for step in _row_major_steps(self.shards)],
+        )
         extents = tuple(zip(reversed(self.shard), reversed(self.shards), strict=True))
         return Layout(extents, tuple(zip(inside, across, strict=True)))
 
     @cached_property
-    def slots(self) -> Any:
-        """Return the layout from a page to its place shard by shard.
+    def slots(self) -> LayoutLike:
+        """Return the layout from a page to its slot.
 
         >>> [Paging((4, 4), (2, 2), (CoreCoord(0, 0),)).slots(page) for page in (0, 1, 2, 4)]
         [0, 1, 4, 2]
         """
-        return compose(self.cut, self.widen)
+        slots: LayoutLike = compose(self.cut, self.widen)
+        return slots
 
     def deal(self, page_bytes: int, axis: Axis) -> Layout:
-        """Return the layout from places shard by shard to (core, address); cores count along an axis.
+        """Return the layout from slots to the position of a core along `axis`, and address, with pages of `page_bytes`.
 
         >>> from tilewright import core
         >>> print(Paging((4, 4), (2, 2), tuple(CoreRange((0, 0), (1, 0)).cores())).deal(2048, core))
@@ -132,8 +138,8 @@ class Paging:
             return Layout((self.shard_pages, rounds, cores), (page_bytes @ addr, shard, 1 @ axis))
         return Layout((self.shard_pages, cores, rounds), (page_bytes @ addr, 1 @ axis, shard))
 
-    def shard_table(self) -> tuple[Any, Any]:
-        """Return the shard of every page and its place in it, as arrays: sums of one vector a dimension.
+    def shard_table(self) -> tuple[Integers, Integers]:
+        """Return the shard of every page and its position in the shard, as arrays.
 
         >>> shard, inside = Paging((2, 4), (2, 2), (CoreCoord(0, 0),)).shard_table()
         >>> shard.tolist(), inside.tolist()
@@ -141,19 +147,18 @@ class Paging:
         """
         shard, inside = np.zeros((), dtype=np.int64), np.zeros((), dtype=np.int64)
         for mode, extent in zip(reversed(self.cut.modes), self.grid, strict=True):
-            # a dimension alone never carries from the place in a shard to the number of the shard
+            # a single dimension never carries from the position in a shard to the number of the shard
             across, within = np.divmod(mode(np.arange(extent, dtype=np.int64)), self.shard_pages)
             shard, inside = shard[..., None] + across, inside[..., None] + within
         return shard.reshape(-1), inside.reshape(-1)
 
-    # The way back.
-
     @cached_property
-    def _uncut(self) -> Any:
-        return left_inverse(self.cut)
+    def _inverse_cut(self) -> LayoutLike:
+        inverse: LayoutLike = left_inverse(self.cut)
+        return inverse
 
     def page_at(self, slot: int) -> int | None:
-        """Return the page at a place counted shard by shard, None where a shard at the edge has a hole.
+        """Return the page in a slot; None if the slot is empty.
 
         >>> edge = Paging((1, 4), (1, 3), (CoreCoord(0, 0),))
         >>> edge.page_at(3), edge.page_at(4)
@@ -161,7 +166,7 @@ class Paging:
         """
         if not 0 <= slot < self.num_shards * self.shard_pages:
             return None
-        index, page, step = self._uncut(slot), 0, 1
+        index, page, step = self._inverse_cut(slot), 0, 1
         for extent, shards, pages in zip(reversed(self.grid), reversed(self.shards), reversed(self.shard), strict=True):
             index, digit = divmod(index, shards * pages)
             if digit >= extent:
@@ -171,66 +176,67 @@ class Paging:
         return int(page)
 
 
-def _running(extents: Any) -> list[int]:
+def _row_major_steps(extents: Sequence[int]) -> list[int]:
     """Return the step of each dimension in row-major order, innermost first."""
     return list(accumulate([1, *reversed(extents)][:-1], mul))
 
 
-def dealt_in_turn(num_pages: int, cores: tuple[CoreCoord, ...]) -> Paging:
-    """Return the paging of interleaved memory: single pages, dealt to all banks in turn.
+def interleaved_paging(num_pages: int, cores: tuple[CoreCoord, ...]) -> Paging:
+    """Return the paging of interleaved memory: single pages, distributed round-robin over all banks.
 
-    >>> dealt_in_turn(100, tuple(CoreRange((0, 0), (11, 0)).cores())).shards_per_core
+    >>> interleaved_paging(100, tuple(CoreRange((0, 0), (11, 0)).cores())).shards_per_core
     9
     """
     return Paging((num_pages,), (1,), cores)
 
 
-def cut_in_shards(tensor: tuple[int, ...], sharding: NdShardSpec, page: tuple[int, int]) -> Paging:
-    """Return the paging of a tensor in shards; extents are in elements, and count whole pages.
+def sharded_paging(shape: tuple[int, ...], sharding: NdShardSpec, page: tuple[int, int]) -> Paging:
+    """Return the paging of a tensor of this padded shape in shards, with pages of (rows, columns) elements.
 
-    >>> paging = cut_in_shards((128, 128), NdShardSpec((64, 64), (2, 2)), (32, 32))
+    >>> paging = sharded_paging((128, 128), NdShardSpec((64, 64), (2, 2)), (32, 32))
     >>> paging.grid, paging.shard, len(paging.cores)
     ((4, 4), (2, 2), 4)
     """
-    grid, shard = _in_pages(tensor, page), _in_pages(sharding.shape, page)
+    grid, shard = _page_counts(shape, page), _page_counts(sharding.shape, page)
     if len(shard) > len(grid):
         raise MemoryConfigError(
-            f"shards of rank {len(shard)}, {list(sharding.shape)}, do not fit a tensor of rank {len(grid)},"
-            f" {list(tensor)}; use shards of at most {len(grid)} extents"
+            f"shard shape {list(sharding.shape)} has rank {len(shard)}, but tensor shape {list(shape)} has rank"
+            f" {len(grid)}; use a shard shape of rank {len(grid)} or less"
         )
-    cores = _cores_in_order(grid, shard, sharding)
+    cores = _shard_cores(grid, shard, sharding)
     extra = len(grid) - len(shard)
     grid = (prod(grid[: extra + 1]), *grid[extra + 1 :])
     in_runs = sharding.distribution is ShardDistribution.CONTIGUOUS_1D
     paging = Paging(grid, shard, tuple(cores), in_runs)
     if in_runs and paging.num_shards % len(cores):
         raise MemoryConfigError(
-            f"contiguous shards need the same number on every core, but {paging.num_shards} shards do not divide by"
-            f" {len(cores)} cores; use round_robin_1d, or a number of cores that divides {paging.num_shards}"
+            f"contiguous_1d needs the same number of shards per core, got {paging.num_shards} shards on {len(cores)}"
+            f" cores; use round_robin_1d, or a number of cores that divides {paging.num_shards}"
         )
     return paging
 
 
-def _in_pages(extents: tuple[int, ...], page: tuple[int, int]) -> tuple[int, ...]:
+def _page_counts(extents: tuple[int, ...], page: tuple[int, int]) -> tuple[int, ...]:
+    """Return the number of pages along each dimension."""
     units = ([1] * len(extents) + list(page))[-len(extents) :]
     return tuple([ceil_div(n, unit) for n, unit in zip(extents, units, strict=True)])
 
 
-def _cores_in_order(grid: tuple[int, ...], shard: tuple[int, ...], sharding: NdShardSpec) -> list[CoreCoord]:
-    """Return the cores that shards are dealt to, trimmed to the shards where these form a grid."""
+def _shard_cores(grid: tuple[int, ...], shard: tuple[int, ...], sharding: NdShardSpec) -> list[CoreCoord]:
+    """Return the cores for shards, in order; of a 2-D grid of shards only those that get a shard."""
     row_wise = sharding.orientation is ShardOrientation.ROW_MAJOR
     if not sharding.grid.num_cores:
-        raise MemoryConfigError("a sharded tensor needs at least one core, and its set of cores is empty")
+        raise MemoryConfigError("a sharded tensor needs at least one core, got an empty set")
     if sharding.distribution is not ShardDistribution.GRID_2D:
         return sharding.grid.cores(row_wise)
     if len(shard) > 2:
         raise MemoryConfigError(
-            f"a 2-D grid of shards needs shards of rank 1 or 2, got {list(sharding.shape)}; use round_robin_1d"
+            f"grid_2d needs a shard shape of rank 1 or 2, got {list(sharding.shape)}; use round_robin_1d"
         )
     if len(sharding.grid) != 1:
         raise MemoryConfigError(
-            f"a 2-D grid of shards needs one rectangle of cores, got the {len(sharding.grid)} ranges {sharding.grid};"
-            f" its bounding box is {sharding.grid.bounding_box}"
+            f"grid_2d needs a single range of cores, got {len(sharding.grid)} ranges {sharding.grid}; use their"
+            f" bounding box {sharding.grid.bounding_box}"
         )
     box = sharding.grid.ranges[0]
     across = max(1, ceil_div(grid[-1], shard[-1]))
@@ -238,9 +244,9 @@ def _cores_in_order(grid: tuple[int, ...], shard: tuple[int, ...], sharding: NdS
     if not row_wise:
         across, down = down, across
     if across > box.width or down > box.height:
-        what = "" if row_wise else " (swapped, since the orientation is col_major)"
+        note = "" if row_wise else " (swapped, since the orientation is col_major)"
         raise MemoryConfigError(
-            f"{across} x {down} shards across and down{what} do not fit {box.width} x {box.height} cores, {box};"
-            f" use larger shards, or at least {across} columns and {down} rows of cores"
+            f"{across} x {down} shards{note} do not fit {box.width} x {box.height} cores {box}; use larger shards, or"
+            f" at least {across} columns and {down} rows of cores"
         )
     return CoreRange(box.start, (box.start.x + across - 1, box.start.y + down - 1)).cores(row_wise)

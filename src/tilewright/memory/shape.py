@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Shape`: the extents of a tensor, and the padded extents that it is stored with."""
+"""`Shape`: the logical and padded extents of a tensor; and how an alignment pads extents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from math import prod
-from typing import Any
 
 from ..errors import MemoryConfigError
+from ..layout.tuples import round_up
 from ..layout.validation import as_integer
 
-_LEAST_RANK = 4  # a missing leading dimension reads 1, down to this rank
+_MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
 class Shape:
-    """The logical extents of a tensor with the padded ones beside them; it compares and indexes as the logical ones.
+    """The logical and padded extents of a tensor; it compares and indexes as the logical ones.
 
     >>> shape = Shape([14, 28], [32, 32])
     >>> shape == (14, 28), shape[-1], shape[-4], shape.padded
@@ -29,13 +29,13 @@ class Shape:
     _padded: tuple[int, ...]
 
     def __init__(self, logical: Iterable[int], padded: Iterable[int] | None = None) -> None:
-        self._logical = _extents(logical)
-        self._padded = self._logical if padded is None else _extents(padded)
-        for n, room in zip_longest(reversed(self._logical), reversed(self._padded), fillvalue=1):
-            if room < n:
+        self._logical = _validate_extents(logical)
+        self._padded = self._logical if padded is None else _validate_extents(padded)
+        for n, padded_n in zip_longest(reversed(self._logical), reversed(self._padded), fillvalue=1):
+            if padded_n < n:
                 raise MemoryConfigError(
                     f"padded shape {list(self._padded)} is smaller than the logical shape {list(self._logical)};"
-                    f" {room} must be at least {n}"
+                    f" {padded_n} must be at least {n}"
                 )
 
     @property
@@ -49,7 +49,7 @@ class Shape:
 
     @property
     def padded(self) -> tuple[int, ...]:
-        """Return the extents with padding; the rank can be larger than that of the data.
+        """Return the padded extents; their rank can be larger than that of the data.
 
         >>> Shape([7], [32, 32]).padded
         (32, 32)
@@ -67,7 +67,7 @@ class Shape:
 
     @property
     def folded(self) -> tuple[int, int]:
-        """Return (rows, columns) of the matrix that the padded tensor is stored as.
+        """Return (rows, columns) of the padded tensor folded to a matrix.
 
         >>> Shape([1, 4, 6, 8]).folded
         (24, 8)
@@ -83,7 +83,7 @@ class Shape:
         return type(self)(self._padded)
 
     def volume(self) -> int:
-        """Return the number of elements, padding included.
+        """Return the number of elements including padding.
 
         >>> Shape([14, 28], [32, 32]).volume()
         1024
@@ -91,7 +91,7 @@ class Shape:
         return prod(self._padded)
 
     def logical_volume(self) -> int:
-        """Return the number of elements that are data.
+        """Return the number of elements without padding.
 
         >>> Shape([14, 28], [32, 32]).logical_volume()
         392
@@ -99,7 +99,7 @@ class Shape:
         return prod(self._logical)
 
     def to_rank(self, rank: int) -> Shape:
-        """Return the extents with leading ones added or taken away.
+        """Return the extents with leading ones added or removed.
 
         >>> Shape([14, 28]).to_rank(4), Shape([1, 1, 5]).to_rank(1)
         (Shape([1, 1, 14, 28]), Shape([5]))
@@ -107,15 +107,15 @@ class Shape:
         gone = self._logical[: max(0, self.rank - rank)]
         if any(n != 1 for n in gone):
             raise MemoryConfigError(
-                f"{self!r} cannot have rank {rank}: the leading {list(gone)} would be lost; only ones can be stripped"
+                f"{self!r} cannot have rank {rank}: only leading extents of 1 can be removed, got {list(gone)}"
             )
         return type(self)([1] * (rank - self.rank) + list(self._logical[len(gone) :]))
 
     def __getitem__(self, index: int) -> int:
-        at = as_integer(index, "an index of a shape")
-        if not -max(self.rank, _LEAST_RANK) <= at < self.rank:
+        at = as_integer(index, "shape index")
+        if not -max(self.rank, _MIN_INDEX_RANK) <= at < self.rank:
             raise IndexError(
-                f"{self!r} has no dimension {at}; use {-max(self.rank, _LEAST_RANK)} to {max(self.rank - 1, 0)}"
+                f"index {at} is outside {self!r}; use {-max(self.rank, _MIN_INDEX_RANK)} to {max(self.rank - 1, 0)}"
             )
         return 1 if at < -self.rank else self._logical[at]
 
@@ -139,13 +139,58 @@ class Shape:
 
     def __str__(self) -> str:
         pairs = list(zip_longest(reversed(self._logical), reversed(self._padded), fillvalue=1))[::-1]
-        return f"[{', '.join(str(n) if n == room else f'{n}[{room}]' for n, room in pairs)}]"
+        return f"[{', '.join(str(n) if n == padded else f'{n}[{padded}]' for n, padded in pairs)}]"
 
 
-def _extents(values: Any) -> tuple[int, ...]:
+def _validate_extents(values: Iterable[int]) -> tuple[int, ...]:
+    """Return extents as a tuple of integers of at least 0, or raise."""
     if not isinstance(values, Iterable):
-        raise TypeError(f"a shape is a list of extents, got {type(values).__name__} {values!r}")
-    extents = tuple([int(as_integer(n, "an extent")) for n in values])
+        raise TypeError(f"expected a shape such as (64, 32), got {type(values).__name__} {values!r}")
+    extents = tuple([int(as_integer(n, "extent")) for n in values])
     if any(n < 0 for n in extents):
-        raise MemoryConfigError(f"shape {list(extents)} has a negative extent; extents count elements")
+        raise MemoryConfigError(f"extents must not be negative, got {list(extents)}")
     return extents
+
+
+def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the extents rounded up to an `alignment` with entries for the last dimensions.
+
+    The last two dimensions are rounded to their own entries. An entry further out counts rows of the tensor folded to a
+    matrix: it must divide the rows of the dimensions inside it, or be a multiple of them.
+
+    >>> padded_extents((2, 33, 1), (32, 32)), padded_extents((7,), (32, 32)), padded_extents((5, 7), (2,))
+    ((2, 64, 32), (32, 32), (5, 8))
+    >>> padded_extents((3, 5, 7), (24, 6, 9))
+    (4, 6, 9)
+    """
+    if any(entry < 1 for entry in alignment):
+        raise MemoryConfigError(f"alignment entries must be at least 1, got {list(alignment)}")
+    rank = max(len(shape), len(alignment))
+    extents = [1] * (rank - len(shape)) + list(shape)
+    rows = 1
+    for d in range(-1, -len(alignment) - 1, -1):
+        entry = alignment[d]
+        if d >= -2:
+            extents[d] = round_up(extents[d], entry)
+        elif rows == 0 or rows % entry == 0:
+            pass  # the inner dimensions are aligned already
+        elif entry % rows == 0:
+            extents[d] = round_up(extents[d], entry // rows)
+        else:
+            raise MemoryConfigError(
+                f"alignment {list(alignment)} does not fit shape {list(shape)}: entry {entry} of dimension {d} must be"
+                f" a multiple or a divisor of the {rows} rows inside it"
+            )
+        if d < -1:
+            rows *= extents[d]
+    return tuple(extents)
+
+
+def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the alignment that pads any smaller shape of the same rank to these extents.
+
+    >>> alignment_of((4, 6, 9)), padded_extents((3, 5, 7), alignment_of((4, 6, 9)))
+    ((24, 6, 9), (4, 6, 9))
+    """
+    rows = [prod(padded[d:-1]) for d in range(len(padded) - 2)]
+    return (*rows, *padded[-2:])

@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory configs by name: `interleaved`, `height_sharded` and the others, with the shard shape or without.
+"""Memory configs by name: `interleaved`, `height_sharded` and so on.
 
-Without a shard shape the answer is a `Sharding`, which a `TensorSpec` turns into a config once the shape is known.
+Without a shard shape the result is a `Sharding`: a `TensorSpec` computes the shard shape from its own shape.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import lcm
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div, round_up
-from .config import MemoryConfig, NdShardSpec, ShardSpec
-from .cores import CoreRangeSet
-from .kinds import BufferType, ShardOrientation, ShardStrategy
+from .cores import CoreRangeSet, CoresLike
+from .memory_config import (
+    BufferType,
+    BufferTypeLike,
+    MemoryConfig,
+    NdShardSpec,
+    ShardDistribution,
+    ShardOrientation,
+    ShardSpec,
+    ShardStrategy,
+)
 
-ROW_BYTES = 64  # shards of rows are as wide as a multiple of this many bytes
+ROW_BYTES = 64  # the width of row-major shards is a multiple of this number of bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """A way to shard a tensor of any shape: by strategy, or one shard per index of some dimensions.
+    """How to shard a tensor of any shape: by strategy, or with one shard per index of the dimensions `dims`.
+
+    With `all_but`, it is one shard per index of all other dimensions.
 
     >>> block_sharded(core_grid=(8, 8)).strategy
     ShardStrategy.BLOCK
@@ -35,7 +46,7 @@ class Sharding:
     all_but: bool = False
 
     def config_for(self, padded: tuple[int, ...], tile: tuple[int, int] | None, itemsize: int = 1) -> MemoryConfig:
-        """Return the config for a tensor of this padded shape; `tile` is None for rows.
+        """Return the config for a tensor of this padded shape; `tile` is None for row-major pages.
 
         >>> block_sharded(core_grid=(8, 8)).config_for((1, 4, 64, 96), (32, 32)).sharding.shape
         (32, 32)
@@ -58,39 +69,40 @@ class Sharding:
             rows *= n
         cores = self.grid.num_cores
         if self.strategy is ShardStrategy.HEIGHT:
-            return _at_least_one(ceil_div(rows, cores), columns)
+            return _clamp_extents(ceil_div(rows, cores), columns)
         if self.strategy is ShardStrategy.WIDTH:
-            return _at_least_one(rows, ceil_div(columns, cores))
+            return _clamp_extents(rows, ceil_div(columns, cores))
         if len(self.grid) != 1:
             raise MemoryConfigError(
-                f"block sharding needs one rectangle of cores, got the {len(self.grid)} ranges {self.grid};"
-                f" their bounding box is {self.grid.bounding_box}"
+                f"block sharding needs a single range of cores, got {len(self.grid)} ranges {self.grid}; use their"
+                f" bounding box {self.grid.bounding_box}"
             )
         down, across = self.grid.ranges[0].height, self.grid.ranges[0].width
         if self.orientation is ShardOrientation.COL_MAJOR:
             down, across = across, down
-        return _at_least_one(ceil_div(rows, down), ceil_div(columns, across))
+        return _clamp_extents(ceil_div(rows, down), ceil_div(columns, across))
 
     def _dims_shape(self, padded: tuple[int, ...]) -> list[int]:
         for d in self.dims:
             if not -len(padded) <= d < len(padded):
                 raise MemoryConfigError(
-                    f"a tensor of padded shape {list(padded)} has no dimension {d}; use {-len(padded)} to"
-                    f" {len(padded) - 1}"
+                    f"dimension {d} is outside padded shape {list(padded)}; use {-len(padded)} to {len(padded) - 1}"
                 )
         chosen = {d % len(padded) for d in self.dims}
         return [1 if (d in chosen) != self.all_but else max(1, n) for d, n in enumerate(padded)]
 
 
-def _at_least_one(*extents: int) -> list[int]:
+def _clamp_extents(*extents: int) -> list[int]:
+    """Return extents of at least 1."""
     return [max(1, n) for n in extents]
 
 
-Made: TypeAlias = MemoryConfig | Sharding
+ShardedMemory: TypeAlias = MemoryConfig | Sharding
+OrientationLike: TypeAlias = ShardOrientation | str
 
 
-def interleaved(buffer_type: Any = "dram") -> MemoryConfig:
-    """Return the config that deals pages to all banks of a memory in turn.
+def interleaved(buffer_type: BufferTypeLike = "dram") -> MemoryConfig:
+    """Return the config that distributes pages round-robin over all banks of a memory, "dram" or "l1".
 
     >>> interleaved("l1")
     MemoryConfig('interleaved', 'l1')
@@ -99,46 +111,58 @@ def interleaved(buffer_type: Any = "dram") -> MemoryConfig:
 
 
 def height_sharded(
-    core_grid: Any, shard_shape: Any = None, orientation: Any = "row_major", buffer_type: Any = "l1"
-) -> Made:
-    """Return the config in which each shard is a run of whole rows.
+    core_grid: CoresLike,
+    shard_shape: Iterable[int] | None = None,
+    orientation: OrientationLike = "row_major",
+    buffer_type: BufferTypeLike = "l1",
+) -> ShardedMemory:
+    """Return the config with shards of full rows.
+
+    `core_grid` is (columns, rows) or any set of cores, `shard_shape` (height, width) or None to compute it,
+    `orientation` the order of cores, and `buffer_type` the memory.
 
     >>> height_sharded((8, 8), (64, 96)).memory_layout
     TensorMemoryLayout.HEIGHT_SHARDED
     """
-    return _by_strategy(ShardStrategy.HEIGHT, core_grid, shard_shape, orientation, buffer_type)
+    return _shard_by_strategy(ShardStrategy.HEIGHT, core_grid, shard_shape, orientation, buffer_type)
 
 
 def width_sharded(
-    core_grid: Any, shard_shape: Any = None, orientation: Any = "row_major", buffer_type: Any = "l1"
-) -> Made:
-    """Return the config in which each shard is a run of whole columns.
+    core_grid: CoresLike,
+    shard_shape: Iterable[int] | None = None,
+    orientation: OrientationLike = "row_major",
+    buffer_type: BufferTypeLike = "l1",
+) -> ShardedMemory:
+    """Return the config with shards of full columns; for the parameters see `height_sharded`.
 
     >>> width_sharded((8, 1), (64, 32)).shard_spec.shape
     (64, 32)
     """
-    return _by_strategy(ShardStrategy.WIDTH, core_grid, shard_shape, orientation, buffer_type)
+    return _shard_by_strategy(ShardStrategy.WIDTH, core_grid, shard_shape, orientation, buffer_type)
 
 
 def block_sharded(
-    core_grid: Any, shard_shape: Any = None, orientation: Any = "row_major", buffer_type: Any = "l1"
-) -> Made:
-    """Return the config in which the matrix is cut both ways, and shard (i, j) goes to row i and column j of cores.
+    core_grid: CoresLike,
+    shard_shape: Iterable[int] | None = None,
+    orientation: OrientationLike = "row_major",
+    buffer_type: BufferTypeLike = "l1",
+) -> ShardedMemory:
+    """Return the config with block (i, j) of the matrix on row i and column j of cores; see `height_sharded`.
 
     >>> block_sharded((2, 2), (64, 64)).sharding.distribution
     ShardDistribution.GRID_2D
     """
-    return _by_strategy(ShardStrategy.BLOCK, core_grid, shard_shape, orientation, buffer_type)
+    return _shard_by_strategy(ShardStrategy.BLOCK, core_grid, shard_shape, orientation, buffer_type)
 
 
 def nd_sharded(
-    shard_shape: Any,
-    core_grid: Any,
-    orientation: Any = "row_major",
-    distribution: Any = "round_robin_1d",
-    buffer_type: Any = "l1",
+    shard_shape: Iterable[int],
+    core_grid: CoresLike,
+    orientation: OrientationLike = "row_major",
+    distribution: ShardDistribution | str = "round_robin_1d",
+    buffer_type: BufferTypeLike = "l1",
 ) -> MemoryConfig:
-    """Return the config with shards of any rank.
+    """Return the config with shards of any rank; `distribution` says how they are distributed over the cores.
 
     >>> nd_sharded((1, 64, 32), (4, 2)).made_with_nd
     True
@@ -148,19 +172,29 @@ def nd_sharded(
 
 
 def sharded_across_dims(
-    dims: Any, core_grid: Any, orientation: Any = "row_major", buffer_type: Any = "l1", all_but: bool = False
+    dims: int | Sequence[int],
+    core_grid: CoresLike,
+    orientation: OrientationLike = "row_major",
+    buffer_type: BufferTypeLike = "l1",
+    all_but: bool = False,
 ) -> Sharding:
-    """Return the sharding with one shard for each index of some dimensions, or of all but some.
+    """Return the sharding with one shard for each index of the dimensions `dims`, or of all others with `all_but`.
 
     >>> sharded_across_dims([0], (4, 1)).config_for((4, 64, 96), (32, 32)).sharding.shape
     (1, 64, 96)
     """
-    numbers = tuple([int(d) for d in (dims if isinstance(dims, (tuple, list)) else [dims])])
+    numbers = tuple([int(d) for d in ([dims] if isinstance(dims, int) else dims)])
     cores, order = CoreRangeSet.of(core_grid), ShardOrientation.of(orientation)
     return Sharding(None, cores, order, BufferType.of(buffer_type), numbers, all_but)
 
 
-def _by_strategy(strategy: ShardStrategy, cores: Any, shape: Any, orientation: Any, buffer: Any) -> Made:
+def _shard_by_strategy(
+    strategy: ShardStrategy,
+    cores: CoresLike,
+    shape: Iterable[int] | None,
+    orientation: OrientationLike,
+    buffer: BufferTypeLike,
+) -> ShardedMemory:
     if shape is None:
         return Sharding(strategy, CoreRangeSet.of(cores), ShardOrientation.of(orientation), BufferType.of(buffer))
     return MemoryConfig(strategy.memory_layout, buffer, ShardSpec(cores, shape, orientation))

@@ -1,49 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`TensorSpec`: all that decides where the elements of a tensor live."""
+"""`TensorSpec`: shape, format, pages and memory of a tensor on a chip, which decide where its elements are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..copying import tiled_layout
 from ..errors import MemoryConfigError
-from ..formats import BlockFormat, Format, format_of
-from ..layout import Axis, Layout, addr, bank, core, left_inverse, row_major, with_logical_shape
+from ..formats import Format, FormatLike, format_of
+from ..layout import Axis, LayoutLike, bank, core
 from ..layout.tuples import round_up
 from ..showing import Shown
-from .chip import Chip
-from .config import MemoryConfig
-from .kinds import TensorLayout
-from .legality import (
+from .chip import Chip, ChipLike
+from .cores import CoreLike
+from .memory_config import BufferType, MemoryConfig, PageLayout
+from .page_geometry import Tile, TileLike
+from .page_map import PageMap, PageTable, PlacedTensor, page_byte_layout
+from .paging import Paging, interleaved_paging, sharded_paging
+from .placement_rules import (
     Violation,
     bytes_per_bank,
-    check_placement,
     grid_violations,
     placement_violations,
     spec_violations,
+    validate_placement,
 )
-from .padding import padded_extents
-from .page_table import PageTable, page_table
-from .pages import PagedTensor
-from .paging import Paging, cut_in_shards, dealt_in_turn
-from .placing import element_placement
-from .shape import Shape
+from .shape import Shape, padded_extents
 from .sharding import Sharding
-from .tile import Tile
-from .where import Where, as_place, element_at, locate
+from .where import ElementLocator, Where, split_place
 
 if TYPE_CHECKING:
-    from .fitting import Fit
+    from .fit_report import CircularBuffers, Fit
+
+MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TensorSpec(PagedTensor, Shown):
-    """The shape, number format, page layout and memory of a tensor, on a chip: enough to say where each byte is.
+class TensorSpec(PlacedTensor, Shown):
+    """The shape, number format, page layout and memory of a tensor on a chip, which decide where each byte is.
 
-    `memory` is a `MemoryConfig`, or a sharding without a shard shape, which is then worked out. Questions about banks
-    and addresses need a chip. `alignment` pads beyond what layout and shards ask for.
+    Args:
+        shape: the logical extents.
+        dtype: the number format.
+        page_layout: "tile" or "row_major"; the default is tiles for block formats, rows otherwise.
+        tile: the `Tile`, or its (height, width); 32 x 32 by default.
+        memory: a `MemoryConfig`, a `Sharding` without a shard shape, or "dram" (the default) or "l1" for interleaved.
+        chip: the `Chip` or its name; needed for banks and addresses.
+        alignment: pads the last dimensions to multiples, beyond what tiles and shards need.
 
     >>> from tilewright import block_sharded
     >>> spec = TensorSpec((1, 4, 60, 90), "bfloat8_b", memory=block_sharded(core_grid=(8, 8)), chip="wormhole_n150")
@@ -55,7 +60,7 @@ class TensorSpec(PagedTensor, Shown):
 
     shape: Shape
     dtype: Format
-    layout: TensorLayout
+    page_layout: PageLayout
     tile: Tile
     memory: MemoryConfig
     chip: Chip | None
@@ -63,74 +68,78 @@ class TensorSpec(PagedTensor, Shown):
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any = "bfloat16",
-        layout: Any = None,
-        tile: Any = None,
-        memory: Any = None,
-        chip: Any = None,
-        alignment: Any = None,
+        shape: Iterable[int],
+        dtype: FormatLike = "bfloat16",
+        page_layout: PageLayout | str | None = None,
+        tile: TileLike = None,
+        memory: MemoryLike = None,
+        chip: ChipLike | None = None,
+        alignment: Iterable[int] | None = None,
     ) -> None:
         element = format_of(dtype)
-        tiled = isinstance(element, BlockFormat) if layout is None else TensorLayout.of(layout) is TensorLayout.TILE
-        set_field = object.__setattr__  # the class is frozen for everyone else
+        if page_layout is None:
+            page_layout = PageLayout.TILE if element.has_blocks else PageLayout.ROW_MAJOR
+        set_field = object.__setattr__  # the class is frozen
         set_field(self, "dtype", element)
-        set_field(self, "layout", TensorLayout.TILE if tiled else TensorLayout.ROW_MAJOR)
+        set_field(self, "page_layout", PageLayout.of(page_layout))
         set_field(self, "tile", Tile.of(tile))
         set_field(self, "chip", None if chip is None else Chip.of(chip))
         set_field(self, "alignment", None if alignment is None else tuple(map(int, alignment)))
         set_field(self, "shape", Shape(shape))
-        set_field(self, "memory", self._resolved(memory))
-        for broken in spec_violations(self):
-            raise MemoryConfigError(f"{list(self.shape)} {element}: {broken}")
+        set_field(self, "memory", self._resolve_memory(memory))
+        for violation in spec_violations(self):
+            raise MemoryConfigError(f"{list(self.shape)} {element}: {violation}")
         padded = self.padded_shape
         set_field(self, "shape", Shape(self.shape.logical, padded))
-        set_field(self, "memory", self.memory.completed(padded, self.physical_shape))
+        set_field(self, "memory", self.memory.complete(padded, self.physical_shape))
 
-    def _resolved(self, memory: Any) -> MemoryConfig:
+    def _resolve_memory(self, memory: MemoryLike) -> MemoryConfig:
+        """Return the config of a memory, with a computed shard shape for a `Sharding`."""
         if isinstance(memory, Sharding):
-            if self.chip is not None:  # shards that are worked out for a grid are meant for all of it
-                for broken in grid_violations(self.chip, memory.grid, memory.buffer_type):
-                    raise MemoryConfigError(str(broken))
-            tile = self.tile.shape if self.layout is TensorLayout.TILE else None
+            if self.chip is not None:  # a computed shard shape uses all cores of the grid
+                for violation in grid_violations(self.chip, memory.grid, memory.buffer_type):
+                    raise MemoryConfigError(str(violation))
+            tile = self.tile.shape if self.is_tiled else None
             padded = padded_extents(self.shape.logical, self.alignment or tile or (1,))
-            return memory.config_for(padded, tile, getattr(self.dtype, "itemsize", 1))
+            return memory.config_for(padded, tile, self.dtype.storage_format.itemsize)
         if memory is None or isinstance(memory, MemoryConfig):
             return MemoryConfig() if memory is None else memory
         return MemoryConfig("interleaved", memory)
 
-    def _replaced(self, **changes: Any) -> TensorSpec:
-        """Return the spec made again with other arguments."""
-        names = ("shape", "dtype", "layout", "tile", "memory", "chip", "alignment")
-        given = {name: getattr(self, name) for name in names}
-        return TensorSpec(**{**given, "shape": self.shape.logical, **changes})
+    def replace(self, **changes: Any) -> TensorSpec:  # arguments of any type; the constructor validates them
+        """Return the spec with other constructor arguments.
 
-    def with_memory(self, memory: Any) -> TensorSpec:
+        >>> TensorSpec((64, 64)).replace(shape=(32, 64), dtype="int8").page_bytes
+        64
+        """
+        names = ("dtype", "page_layout", "tile", "memory", "chip", "alignment")
+        arguments = {name: getattr(self, name) for name in names}
+        return TensorSpec(**{"shape": self.shape.logical, **arguments, **changes})
+
+    def with_memory(self, memory: MemoryLike) -> TensorSpec:
         """Return the spec of the same tensor in another memory.
 
         >>> from tilewright import height_sharded
-        >>> TensorSpec((64, 64), layout="tile").with_memory(height_sharded((2, 1))).memory.sharding.shape
+        >>> TensorSpec((64, 64), page_layout="tile").with_memory(height_sharded((2, 1))).memory.sharding.shape
         (32, 64)
         """
-        return self._replaced(memory=memory)
+        return self.replace(memory=memory)
 
-    def with_chip(self, chip: Any) -> TensorSpec:
+    def with_chip(self, chip: ChipLike | None) -> TensorSpec:
         """Return the spec of the same tensor on another chip.
 
         >>> TensorSpec((64, 64), chip="n150").with_chip("p150").aligned_page_bytes
         128
         """
-        return self._replaced(chip=chip)
+        return self.replace(chip=chip)
 
-    def with_dtype(self, dtype: Any) -> TensorSpec:
+    def with_dtype(self, dtype: FormatLike) -> TensorSpec:
         """Return the spec of the same tensor in another number format.
 
-        >>> TensorSpec((64, 64), layout="tile").with_dtype("bfloat8_b").page_bytes
+        >>> TensorSpec((64, 64), page_layout="tile").with_dtype("bfloat8_b").page_bytes
         1088
         """
-        return self._replaced(dtype=dtype)
-
-    # Banks.
+        return self.replace(dtype=dtype)
 
     @property
     def known_chip(self) -> Chip:
@@ -140,12 +149,12 @@ class TensorSpec(PagedTensor, Shown):
         'wormhole_n150'
         """
         if self.chip is None:
-            raise MemoryConfigError("banks and addresses depend on the chip; give one, as in chip='wormhole_n150'")
+            raise MemoryConfigError("banks and addresses depend on the chip; pass one, such as chip='wormhole_n150'")
         return self.chip
 
     @cached_property
     def aligned_page_bytes(self) -> int:
-        """Return the bytes from one page to the next in a bank.
+        """Return the distance in bytes of the pages of a bank.
 
         >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
         96
@@ -154,38 +163,38 @@ class TensorSpec(PagedTensor, Shown):
 
     @cached_property
     def paging(self) -> Paging:
-        """Return how pages are cut into shards and dealt to cores; interleaved pages are shards of their own.
+        """Return how pages are cut into shards and distributed over cores; interleaved pages are shards of one page.
 
-        >>> TensorSpec((64, 64), layout="tile", chip="n150").paging.num_shards
+        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").paging.num_shards
         4
         """
-        self.check_pages()
+        self.validate_pages()
         sharding = self.memory.sharding
         if sharding is not None:
-            made_with_matrix = not self.memory.made_with_nd
-            lifted = (1, *self.padded_shape) if made_with_matrix and len(self.padded_shape) == 1 else self.padded_shape
-            return cut_in_shards(lifted, sharding, self.page_shape)
+            is_vector = len(self.padded_shape) == 1 and not self.memory.made_with_nd
+            padded = (1, *self.padded_shape) if is_vector else self.padded_shape
+            return sharded_paging(padded, sharding, self.page_shape)
         chip, buffer = self.known_chip, self.memory.buffer_type
-        return dealt_in_turn(self.num_pages, tuple([chip.core_of(k, buffer) for k in range(chip.banks(buffer))]))
+        return interleaved_paging(self.num_pages, tuple([chip.core_of(k, buffer) for k in range(chip.banks(buffer))]))
 
-    def check_pages(self) -> None:
-        """Raise if the tensor is no whole number of pages.
+    def validate_pages(self) -> None:
+        """Raise if the tensor is not a whole number of pages.
 
-        >>> TensorSpec((4, 4)).check_pages()
+        >>> TensorSpec((4, 4)).validate_pages()
         """
-        for what, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
+        for side, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
             if page and n % page:
                 raise MemoryConfigError(
-                    f"the {what} {n} of the tensor is not a multiple of the {what} {page} of a page; use an alignment"
-                    f" of {page}, which pads it to {round_up(n, page)}"
+                    f"tensor {side} {n} is not a multiple of the page {side} {page}; use an alignment of {page}, which"
+                    f" pads it to {round_up(n, page)}"
                 )
 
     @cached_property
     def banks(self) -> tuple[int, ...]:
-        """Return the bank of each core that pages are dealt to, also where there are fewer pages than cores.
+        """Return the bank of each core of `paging.cores`.
 
         >>> from tilewright import height_sharded
-        >>> TensorSpec((64, 64), layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
+        >>> TensorSpec((64, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
         (34, 63)
         """
         cores = self.paging.cores
@@ -196,16 +205,16 @@ class TensorSpec(PagedTensor, Shown):
 
     @cached_property
     def used_banks(self) -> frozenset[int]:
-        """Return the banks that hold at least one page.
+        """Return the banks with at least one page.
 
-        >>> sorted(TensorSpec((64, 64), layout="tile", chip="n150").used_banks)
+        >>> sorted(TensorSpec((64, 64), page_layout="tile", chip="n150").used_banks)
         [0, 1, 2, 3]
         """
         return frozenset(self.banks[: self.paging.num_shards])
 
     @cached_property
     def position_of_bank(self) -> dict[int, int]:
-        """Return the position in the list of cores of each bank that holds part of the tensor.
+        """Return the position in `paging.cores` of each bank.
 
         >>> TensorSpec((64, 64), chip="n150").position_of_bank[3]
         3
@@ -214,7 +223,7 @@ class TensorSpec(PagedTensor, Shown):
 
     @cached_property
     def bytes_per_bank(self) -> int:
-        """Return the bytes that every bank must have free, before rounding to the allocator's unit.
+        """Return the bytes needed in each bank, before rounding to the alignment of allocations.
 
         >>> TensorSpec((1024, 1024), "bfloat16", "tile", chip="n150").bytes_per_bank
         176128
@@ -223,7 +232,7 @@ class TensorSpec(PagedTensor, Shown):
 
     @cached_property
     def allocated_bytes(self) -> int:
-        """Return the bytes that the allocator takes from every bank; none for a tensor without elements.
+        """Return the bytes allocated in each bank; 0 for a tensor without elements.
 
         >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
         32
@@ -232,59 +241,18 @@ class TensorSpec(PagedTensor, Shown):
 
     @cached_property
     def first_address(self) -> int:
-        """Return the address that the tensor gets on an empty chip.
+        """Return the address of the tensor on an empty chip.
 
         >>> TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150").first_address
         1495040
         """
         chip, buffer = self.known_chip, self.memory.buffer_type
-        check_placement(self)
+        validate_placement(self)
         return chip.end(buffer) - self.allocated_bytes if buffer.is_l1 else chip.base(buffer)
-
-    # Places.
-
-    @cached_property
-    def _whole(self) -> Layout:
-        """Return the layout from a padded coordinate to its element in physical order."""
-        if self.layout is TensorLayout.TILE:
-            return tiled_layout(self.padded_shape, self.tile.shape, self.tile.face_shape, self.tile.transpose)
-        return row_major(*self.padded_shape)
-
-    @cached_property
-    def stored(self) -> Layout:
-        """Return the layout from a coordinate, of the rank of the padded shape, to its element in physical order.
-
-        >>> print(TensorSpec((7,), memory="dram", layout="tile", tile=(1, 16)).stored)
-        ((1,1,1),(16,1,1)):((16,16,16),(1,16,16)) where ((0,0,0),(1,16,16))<7
-        """
-        lead = len(self.padded_shape) - self.shape.rank
-        data: Layout = with_logical_shape(self._whole, (1,) * lead + self.shape.logical)
-        return data
-
-    @cached_property
-    def host(self) -> Layout:
-        """Return the layout from a coordinate to its element in physical order, page after page.
-
-        >>> print(TensorSpec((4, 8)).host)
-        (4,8):(8,1)
-        """
-        lead = len(self.padded_shape) - self.shape.rank
-        own = Layout(self._whole.shape[lead:], self._whole.stride[lead:])
-        data: Layout = with_logical_shape(own, self.shape.logical) if self.shape.rank else own
-        return data
-
-    @cached_property
-    def host_inverse(self) -> Any:
-        """Return the layout from an element in physical order to the index of its padded coordinate.
-
-        >>> TensorSpec((4, 8)).host_inverse(9)
-        5
-        """
-        return left_inverse(self._whole)
 
     @property
     def axis(self) -> Axis:
-        """Return the axis on which places count banks, or the positions of cores in `paging.cores`.
+        """Return the axis of placements that counts banks, or positions of cores in `paging.cores`.
 
         >>> TensorSpec((4, 8)).axis
         Axis('bank')
@@ -292,86 +260,88 @@ class TensorSpec(PagedTensor, Shown):
         return core if self.memory.is_sharded else bank
 
     @cached_property
-    def page_places(self) -> Layout:
-        """Return the layout from pages counted shard by shard to bank or core, and address in the buffer.
+    def page_map(self) -> PageMap:
+        """Return the map from pages to banks or cores, and back.
 
-        >>> print(TensorSpec((64, 64), layout="tile", chip="n150").page_places)
-        (1,12,1):(2048@addr,1@bank,2048@addr)
+        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").page_map.page_at(3, 5)
+        (3, 5)
         """
-        return self.paging.deal(self.aligned_page_bytes, self.axis)
+        return PageMap(self.paging, self.banks, self.aligned_page_bytes, self.axis)
 
     @cached_property
-    def page_axes(self) -> tuple[Layout, Layout]:
-        """Return the two axes of `page_places` apart: the bank or position of the core, and the address.
-
-        >>> [along(13) for along in TensorSpec((640, 640), layout="tile", chip="n150").page_axes]
-        [1, 2048]
-        """
-        places = self.page_places + (0 @ self.axis + 0 @ addr)
-        return places.project(self.axis), places.project(addr)
-
-    @cached_property
-    def placement(self) -> Any:
+    def placement(self) -> LayoutLike:
         """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
 
-        On the axis `core` places count along `paging.cores`. Elements smaller than a byte share a place.
+        The axis `core` counts positions in `paging.cores`. Elements smaller than a byte share an offset.
 
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
         Place(addr=5188, bank=3)
         """
-        return element_placement(self)
+        return self.page_map.place_elements(
+            self.host, self.page_elements, page_byte_layout(self.dtype, self.page_elements)
+        )
+
+    @cached_property
+    def locator(self) -> ElementLocator:
+        """Return the locator, which finds elements by coordinate and by address.
+
+        >>> TensorSpec((4, 4), "int32", chip="n150").locator.element_at(1, 1048648)
+        (1, 2)
+        """
+        return ElementLocator(self)
 
     def where(self, *coord: int, base: int | None = None) -> Where:
-        """Return every step on the way of an element to its byte, in a buffer at base or on an empty chip.
+        """Return where an element is, in a buffer at address `base` or on an empty chip.
 
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").where(0, 2, 33, 17).address
         1053828
         """
-        return locate(self, coord, base)
+        return self.locator.locate(coord, base)
 
     def element_at(
-        self, place: Any, address: int | None = None, bit: int = 0, base: int | None = None
+        self, place: Where | CoreLike | int, address: int | None = None, bit: int = 0, base: int | None = None
     ) -> tuple[int, ...] | None:
-        """Return the coordinate of the element at an address of a core or bank; None for padding, gaps and exponents.
+        """Return the coordinate of the element at an address of a core or bank; None for padding, gaps and scales.
+
+        `place` is a bank, a core (x, y), or a `Where` without an address; `bit` is the bit in the byte, and `base` the
+        address of the buffer.
 
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").element_at(3, 1053828)
         (0, 2, 33, 17)
         """
-        place, at, bit = as_place(place, address, bit)
-        return element_at(self, place, at, bit, base)
+        bank_or_core, at, bit = split_place(place, address, bit)
+        return self.locator.element_at(bank_or_core, at, bit, base)
 
     def pages(self, base: int | None = None) -> PageTable:
-        """Return where every page lies, as arrays, in a buffer at base or on an empty chip.
+        """Return the table of all pages, in a buffer at address `base` or on an empty chip.
 
-        >>> TensorSpec((64, 64), layout="tile", chip="n150").pages().bank.tolist()
+        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").pages().bank.tolist()
         [0, 1, 2, 3]
         """
-        return page_table(self, self.first_address if base is None else base)
+        return self.page_map.table(self.first_address if base is None else base)
 
     def violations(self) -> list[Violation]:
-        """Return the rules of placement that the tensor breaks on its chip, in numbers; none if it can be placed.
-
-        Without a chip, it can be placed if one of the shipped chips takes it.
+        """Return the placement rules that the tensor breaks on its chip; without a chip, on all known chips.
 
         >>> from tilewright import height_sharded
-        >>> spec = TensorSpec((64, 64), layout="tile", memory=height_sharded((1, 9), (32, 64)), chip="n150")
+        >>> spec = TensorSpec((64, 64), page_layout="tile", memory=height_sharded((1, 9), (32, 64)), chip="n150")
         >>> print(spec.violations()[0].remedy)
-        its cores are (0, 0) to (7, 7)
+        use cores (0, 0) to (7, 7)
         """
         return list(placement_violations(self))
 
-    def fit(self, circular_buffers: Any = 0) -> Fit:
-        """Return whether the tensor fits its chip beside circular buffers, and what would if it does not.
+    def fit(self, circular_buffers: CircularBuffers = 0) -> Fit:
+        """Return whether the tensor fits its chip beside `circular_buffers` (bytes per core), and alternatives if not.
 
         >>> bool(TensorSpec((64, 64), memory="l1", chip="n150").fit(circular_buffers=100_000))
         True
         """
-        from .fitting import fit  # it tries other specs, and so stands below this file
+        from .fit_report import fit  # it tries other specs
 
         return fit(self, circular_buffers=circular_buffers)
 
     def __repr__(self) -> str:
-        parts = [repr(self.shape.logical), repr(self.dtype.name), repr(self.layout.name.lower())]
+        parts = [repr(self.shape.logical), repr(self.dtype.name), repr(self.page_layout.name.lower())]
         if not self.tile.is_default:
             parts.append(f"tile={self.tile!r}")
         if self.memory != MemoryConfig():
@@ -383,22 +353,22 @@ class TensorSpec(PagedTensor, Shown):
         return f"TensorSpec({', '.join(parts)})"
 
     def __str__(self) -> str:
-        layout = f"tiles of {self.tile}" if self.layout is TensorLayout.TILE else "rows"
+        pages = f"tiles of {self.tile}" if self.is_tiled else "rows"
         chip = f", {self.chip.name}" if self.chip else ""
-        return f"{self.shape} {self.dtype} in {layout}, {self.memory}{chip}"
+        return f"{self.shape} {self.dtype} in {pages}, {self.memory}{chip}"
 
 
 def as_spec(value: Any) -> TensorSpec:
-    """Return the spec that value is or has: of a tensor, or of a dialect's tensor or spec.
+    """Return the spec of a tensor, of a spec, or of either in a dialect.
 
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)
     """
-    own = getattr(value, "plain", value)  # a dialect's value is one of ours under other names
-    found = own if isinstance(own, TensorSpec) else getattr(own, "spec", None)
-    if not isinstance(found, TensorSpec):
+    plain = getattr(value, "plain", value)  # values of a dialect have the core value as `plain`
+    spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
+    if not isinstance(spec, TensorSpec):
         raise MemoryConfigError(
-            f"expected a TensorSpec, or a tensor that has one, got {type(value).__name__}; make one with"
-            " TensorSpec(shape, dtype, ...)"
+            f"expected a TensorSpec or a tensor, got {type(value).__name__}; create one with TensorSpec(shape, dtype,"
+            " ...)"
         )
-    return found
+    return spec

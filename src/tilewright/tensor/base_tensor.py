@@ -13,11 +13,11 @@ from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (
     Allocation,
-    Change,
     Device,
     MemoryConfig,
+    PageLayout,
     Shape,
-    TensorLayout,
+    SpecChange,
     TensorSpec,
     Tile,
     from_bytes,
@@ -44,7 +44,7 @@ class BaseTensor(Shown):
         self,
         spec: TensorSpec,
         storage: HostStorage | DeviceStorage,
-        made_by: Change | None = None,
+        made_by: SpecChange | None = None,
         start: tuple[int, ...] | None = None,
     ) -> None:
         self.spec, self.storage, self.made_by = spec, storage, made_by
@@ -89,7 +89,7 @@ class BaseTensor(Shown):
         values = as_host_array(array)
         is_pages = (
             values.shape == spec.shape.logical == spec.padded_shape
-            and spec.layout is TensorLayout.ROW_MAJOR
+            and spec.page_layout is PageLayout.ROW_MAJOR
             and values.flags.c_contiguous
             and isinstance(spec.dtype, ScalarFormat)
             and values.dtype == spec.dtype.dtype
@@ -121,7 +121,7 @@ class BaseTensor(Shown):
     def shape(self) -> Shape:
         """Return the logical and the padded extents.
 
-        >>> BaseTensor.of(np.zeros((5, 7)), layout="tile").shape
+        >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile").shape
         Shape([5, 7], [32, 32])
         """
         return self.spec.shape
@@ -130,7 +130,7 @@ class BaseTensor(Shown):
     def padded_shape(self) -> tuple[int, ...]:
         """Return the padded extents.
 
-        >>> BaseTensor.of(np.zeros((5, 7)), layout="tile").padded_shape
+        >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile").padded_shape
         (32, 32)
         """
         return self.spec.padded_shape
@@ -145,19 +145,19 @@ class BaseTensor(Shown):
         return self.spec.dtype
 
     @property
-    def layout(self) -> TensorLayout:
+    def layout(self) -> PageLayout:
         """Return whether pages are rows or tiles.
 
         >>> BaseTensor.of(np.zeros((5, 7))).layout
-        TensorLayout.ROW_MAJOR
+        PageLayout.ROW_MAJOR
         """
-        return self.spec.layout
+        return self.spec.page_layout
 
     @property
     def tile(self) -> Tile:
         """Return the tile; the default one where pages are rows.
 
-        >>> BaseTensor.of(np.zeros((5, 7)), layout="tile", tile=(16, 32)).tile
+        >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile", tile=(16, 32)).tile
         Tile((16, 32))
         """
         return self.spec.tile
@@ -247,7 +247,7 @@ class BaseTensor(Shown):
         if self._start is not None:
             padded = from_bytes(data, padding_as_data(self.spec), element)
             return padded[tuple([slice(start, start + n) for start, n in zip(self._start, shape, strict=True)])]
-        is_plain = self.spec.layout is TensorLayout.ROW_MAJOR and self.spec.padded_shape == (shape or (1,))
+        is_plain = self.spec.page_layout is PageLayout.ROW_MAJOR and self.spec.padded_shape == (shape or (1,))
         if is_plain and element == own and data.ctypes.data % element.itemsize == 0:
             return data.view(element.dtype).reshape(shape)
         return from_bytes(data, self.spec, element)

@@ -14,8 +14,8 @@ from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
-from ..memory import Device, TensorLayout, TensorSpec, alignment_of, from_bytes, to_bytes
-from ..memory.host_bytes import host_placement
+from ..memory import Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
+from ..memory.host_storage import host_placement
 from .page_storage import Bytes, DeviceStorage
 
 
@@ -37,10 +37,10 @@ def convert_pages(pages: Bytes, before: TensorSpec, after: TensorSpec, fill: Any
 def padding_as_data(spec: TensorSpec) -> TensorSpec:
     """Return the spec of the same pages in which padding counts as data.
 
-    >>> padding_as_data(TensorSpec((5, 7), layout="tile")).shape
+    >>> padding_as_data(TensorSpec((5, 7), page_layout="tile")).shape
     Shape([32, 32])
     """
-    return TensorSpec(spec.padded_shape, spec.dtype, spec.layout, spec.tile)
+    return TensorSpec(spec.padded_shape, spec.dtype, spec.page_layout, spec.tile)
 
 
 def pad_spec(
@@ -51,7 +51,7 @@ def pad_spec(
     >>> pad_spec(TensorSpec((5, 7), "float32"), (6, 10), (0, 1))
     (TensorSpec((5, 7), 'float32', 'row_major', alignment=(6, 10)), (0, 1))
     """
-    if spec.layout is not TensorLayout.ROW_MAJOR:
+    if spec.page_layout is not PageLayout.ROW_MAJOR:
         raise MemoryConfigError(f"pad needs a row-major tensor, got {spec.tile}; use to_layout('row_major') first")
     extents = tuple([int(as_integer(n, "an extent")) for n in padded_shape])
     begin = tuple([int(as_integer(n, "a start")) for n in start]) if start is not None else (0,) * len(extents)
@@ -75,7 +75,7 @@ def page_grid(pages: Bytes, spec: TensorSpec) -> np.ndarray[Any, Any]:
     >>> page_grid(np.zeros(spec.nbytes, np.uint8), spec).shape
     (2, 2, 3, 2048)
     """
-    if spec.layout is not TensorLayout.TILE:
+    if spec.page_layout is not PageLayout.TILE:
         raise TypeError(f"page_grid needs a tiled tensor, got {spec}")
     *outer, rows, columns = spec.padded_shape
     return pages.reshape(*outer, rows // spec.tile.height, columns // spec.tile.width, spec.page_bytes)
@@ -160,11 +160,11 @@ def _range_bounds(entry: Any, extent: int) -> tuple[int, int, int]:
 def page_ranges(spec: TensorSpec, ranges: Ranges) -> Ranges | None:
     """Return the ranges of pages that ranges of elements cover; None if they cut through tiles.
 
-    >>> page_ranges(TensorSpec((128, 64), layout="tile"), Ranges.of((slice(32, 96),), (128, 64))).slices
+    >>> page_ranges(TensorSpec((128, 64), page_layout="tile"), Ranges.of((slice(32, 96),), (128, 64))).slices
     (slice(1, 3, 1), slice(0, 2, 1))
     """
     rank, logical = spec.shape.rank, spec.shape.logical
-    if rank < 2 or spec.layout is not TensorLayout.TILE or spec.padded_shape[:-2] != logical[:-2]:
+    if rank < 2 or spec.page_layout is not PageLayout.TILE or spec.padded_shape[:-2] != logical[:-2]:
         return None
     starts, stops, steps = (list(bounds) for bounds in (ranges.starts, ranges.stops, ranges.steps))
     for d, unit in ((-2, spec.tile.height), (-1, spec.tile.width)):

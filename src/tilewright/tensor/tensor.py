@@ -11,7 +11,7 @@ from ..copying import copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat, format_of
-from ..memory import Change, ChangeKind, Device, TensorLayout, TensorSpec, changes, from_bytes, to_bytes
+from ..memory import ChangeKind, Device, PageLayout, SpecChange, TensorSpec, from_bytes, spec_changes, to_bytes
 from .base_tensor import BaseTensor
 from .page_operations import Ranges, convert_pages, pad_spec, padding_as_data, page_grid, page_ranges, upload_pages
 from .page_storage import Bytes, HostStorage, StorageType
@@ -26,12 +26,12 @@ class Tensor(BaseTensor):
     untilize, and `tilewright.memory` predicts that from specs alone. NumPy and DLPack see the logical values; `raw` are
     the bytes of the pages.
 
-    >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", layout="tile")
+    >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", page_layout="tile")
     >>> x.shape, x.padded_shape, x.nbytes
     (Shape([2, 3], [32, 32]), (32, 32), 2048)
     >>> y = x.reshape((3, 2))
     >>> print(y.made_by)
-    UNTILIZE: [3[32], 2[32]]: elements leave their tiles
+    UNTILIZE: [3[32], 2[32]]: elements are taken out of their tiles
     >>> np.asarray(y).astype(int).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
@@ -44,13 +44,13 @@ class Tensor(BaseTensor):
         >>> Tensor.of(np.ones((5, 7))).to_layout("tile").to_layout("row_major").made_by.kind
         ChangeKind.UNTILIZE
         """
-        here, page_layout = self.without_extra_padding(), TensorLayout.of(layout)
-        if page_layout is TensorLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
+        here, page_layout = self.without_extra_padding(), PageLayout.of(layout)
+        if page_layout is PageLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
             raise MemoryConfigError(
                 f"{self.dtype} needs tiles, because its scales are shared within tiles; use to_dtype('float32') first"
             )
         new_tile = here.tile if tile is None and here.layout is page_layout else tile
-        return here._repage(changes.retiled(here.spec, page_layout, new_tile), pad_value)
+        return here._repage(spec_changes.retile_spec(here.spec, page_layout, new_tile), pad_value)
 
     def to_dtype(self, dtype: Any) -> Tensor:
         """Return the tensor in the number format `dtype`; padding is converted, too, and block formats get tiles.
@@ -59,10 +59,10 @@ class Tensor(BaseTensor):
         [[1, 2]]
         """
         element = format_of(dtype)
-        if isinstance(element, BlockFormat) and self.layout is TensorLayout.ROW_MAJOR:
+        if isinstance(element, BlockFormat) and self.layout is PageLayout.ROW_MAJOR:
             return self.to_layout("tile").to_dtype(element)
         here = self if self._start is None else self.without_extra_padding()
-        change = changes.converted(here.spec, element)
+        change = spec_changes.convert_spec(here.spec, element)
         if element == here.dtype:
             return here._as_view(change)
         return here._from_pages(
@@ -76,7 +76,7 @@ class Tensor(BaseTensor):
         MemoryConfig('interleaved', 'l1')
         """
         here = self.without_extra_padding()
-        return here._repage(changes.resharded(here.spec, memory), 0)
+        return here._repage(spec_changes.reshard_spec(here.spec, memory), 0)
 
     def to_device(self, device: Device, memory: Any = None) -> Tensor:
         """Return the tensor on `device`, with its memory config or with `memory`.
@@ -90,7 +90,7 @@ class Tensor(BaseTensor):
         ready = self.from_device() if self._start is None else self.without_extra_padding()
         ready = ready if memory is None else ready.to_memory_config(memory)
         spec = ready.spec.with_chip(device.chip)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied to {device.chip.name}")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied to {device.chip.name}")
         return Tensor(spec, upload_pages(ready.pages, spec, device), change)
 
     def from_device(self) -> Tensor:
@@ -101,7 +101,9 @@ class Tensor(BaseTensor):
         """
         if self.device is None:
             return self
-        change = Change(self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied from {self.device.chip.name}")
+        change = SpecChange(
+            self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied from {self.device.chip.name}"
+        )
         return Tensor(self.spec, HostStorage(self.pages, StorageType.OWNED_HOST), change)
 
     def reshape(self, *shape: Any) -> Tensor:
@@ -112,7 +114,7 @@ class Tensor(BaseTensor):
         """
         here = self.without_extra_padding()
         extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        change = changes.reshaped(here.spec, extents)
+        change = spec_changes.reshape_spec(here.spec, extents)
         if here._kind(change) is ChangeKind.VIEW:
             return here._as_view(change)
         return here._from_pages(change, to_bytes(here.numpy().reshape(change.spec.shape.logical), change.spec))
@@ -130,11 +132,11 @@ class Tensor(BaseTensor):
             raise LayoutError(f"expected each of the {rank} dimensions of {self.shape!r} once, got {list(entries)}")
         if dims == list(range(rank)):
             return here._as_view(_unchanged(here.spec))
-        change = changes.transposed(here.spec, *dims)
+        change = spec_changes.transpose_spec(here.spec, *dims)
         kind = here._kind(change)
         if kind is ChangeKind.VIEW:
             return here._as_view(change)
-        if kind is ChangeKind.COPY and here.layout is TensorLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
+        if kind is ChangeKind.COPY and here.layout is PageLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
             return here._from_page_grid(change, page_grid(here.pages, here.spec).transpose(*dims, rank))
         return here._from_pages(change, to_bytes(here.numpy().transpose(*dims), change.spec))
 
@@ -164,7 +166,7 @@ class Tensor(BaseTensor):
         if any(step != 1 for step in selected.steps):
             change = _slice_with_steps(here.spec, selected)
         else:
-            change = changes.sliced(
+            change = spec_changes.slice_spec(
                 here.spec, *[slice(a, b) for a, b in zip(selected.starts, selected.stops, strict=True)]
             )
         if here._kind(change) is ChangeKind.VIEW:
@@ -186,7 +188,7 @@ class Tensor(BaseTensor):
         """
         here = self.without_extra_padding()
         spec, begin = pad_spec(here.spec, padded_shape, start)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is added around the data")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is added around the data")
         values = here.numpy()
         padded = np.full(spec.padded_shape, value, values.dtype)
         copy(values, padded[tuple([slice(first, first + n) for first, n in zip(begin, here.shape, strict=True)])])
@@ -200,7 +202,7 @@ class Tensor(BaseTensor):
         >>> Tensor.of([[1, 2, 3], [4, 5, 6]]).unpad((0, 1), (2, 3)).numpy().tolist()
         [[2, 3], [5, 6]]
         """
-        if self.layout is not TensorLayout.ROW_MAJOR:
+        if self.layout is not PageLayout.ROW_MAJOR:
             raise LayoutError(
                 f"unpad needs a row-major tensor, got tiles of {self.tile}; use slice, or to_layout('row_major')"
             )
@@ -214,7 +216,7 @@ class Tensor(BaseTensor):
         padded = from_bytes(self.pages, padding_as_data(self.spec))
         part = padded[tuple([slice(a, b) for a, b in zip(start, end, strict=True)])]
         spec = TensorSpec(part.shape, self.dtype, memory=self.memory, chip=self.spec.chip)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are sliced")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are sliced")
         return self._from_pages(change, to_bytes(part, spec))
 
     # Results.
@@ -228,14 +230,14 @@ class Tensor(BaseTensor):
         if self._start is None and self.spec.alignment is None:
             return self
         spec = TensorSpec(self.shape.logical, self.dtype, self.layout, self.tile, self.memory, self.spec.chip)
-        change = Change(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is removed")
+        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is removed")
         return self._from_pages(change, to_bytes(self.numpy(), spec))
 
-    def _kind(self, change: Change) -> ChangeKind:
+    def _kind(self, change: SpecChange) -> ChangeKind:
         """Return what a change costs where this tensor is."""
         return change.on_host if self.device is None else change.kind
 
-    def _as_view(self, change: Change, offset: int = 0) -> Tensor:
+    def _as_view(self, change: SpecChange, offset: int = 0) -> Tensor:
         """Return the same bytes under another spec; on the host from the element at `offset` on."""
         if not isinstance(self.storage, HostStorage):
             return Tensor(change.spec, self.storage, change)
@@ -244,32 +246,32 @@ class Tensor(BaseTensor):
         data = self.storage.data[start : start + change.spec.nbytes]
         return Tensor(change.spec, HostStorage(data, self.storage.type), change)
 
-    def _repage(self, change: Change, fill: Any) -> Tensor:
+    def _repage(self, change: SpecChange, fill: Any) -> Tensor:
         """Return the same elements in other pages, by one plan."""
         if self._kind(change) is ChangeKind.VIEW:
             return self._as_view(change)
         return self._from_pages(change, convert_pages(self.pages, self.spec, change.spec, fill))
 
-    def _from_page_grid(self, change: Change, grid: Array) -> Tensor:
+    def _from_page_grid(self, change: SpecChange, grid: Array) -> Tensor:
         """Return a tensor of whole pages, which are an array of pages."""
         out = aligned_empty(change.spec.nbytes, np.uint8)
         copy(grid, out.reshape(grid.shape))
         return self._from_pages(change, out)
 
-    def _from_pages(self, change: Change, pages: Bytes) -> Tensor:
+    def _from_pages(self, change: SpecChange, pages: Bytes) -> Tensor:
         """Return a tensor of new pages, on the host or device of this one."""
         if self.device is not None:
             return Tensor(change.spec, upload_pages(pages, change.spec, self.device), change)
         return Tensor(change.spec, HostStorage(pages, StorageType.OWNED_HOST), change)
 
 
-def _slice_with_steps(spec: TensorSpec, selected: Ranges) -> Change:
+def _slice_with_steps(spec: TensorSpec, selected: Ranges) -> SpecChange:
     """Return the change of a slice with steps other than 1."""
-    kind = ChangeKind.UNTILIZE if spec.layout is TensorLayout.TILE else ChangeKind.COPY
-    result = TensorSpec(selected.shape, spec.dtype, spec.layout, spec.tile, spec.memory, spec.chip)
-    return Change(result, kind, kind, "elements between the steps are dropped")
+    kind = ChangeKind.UNTILIZE if spec.page_layout is PageLayout.TILE else ChangeKind.COPY
+    result = TensorSpec(selected.shape, spec.dtype, spec.page_layout, spec.tile, spec.memory, spec.chip)
+    return SpecChange(result, kind, kind, "elements between the steps are dropped")
 
 
-def _unchanged(spec: TensorSpec) -> Change:
+def _unchanged(spec: TensorSpec) -> SpecChange:
     """Return the change that leaves every element in its place."""
-    return Change(spec, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")
+    return SpecChange(spec, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")

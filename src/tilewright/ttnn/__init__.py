@@ -9,10 +9,10 @@ from ..memory import (
     CoreCoord,
     CoreGrid,
     CoreRange,
+    PageLayout,
     ShardDistribution,
     ShardOrientation,
     ShardStrategy,
-    TensorLayout,
     TensorMemoryLayout,
 )
 from .devices import (
@@ -96,5 +96,5 @@ from .specs import TensorSpec
 from .tensor import TILE_SIZE, Tensor
 from .visualizer_report import write_visualizer_report
 
-Layout = TensorLayout
+Layout = PageLayout
 ShardDistributionStrategy = ShardDistribution

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import FormatError
 from ..formats import Format, format_of
-from ..memory import TensorLayout, TensorSpec, row_width_multiple
+from ..memory import PageLayout, TensorSpec, row_width_multiple
 from ..tensor import StorageType as TensorStorage
 
 
@@ -107,7 +107,7 @@ int8, int32 = DataType.INT8, DataType.INT32
 float32, bfloat16 = DataType.FLOAT32, DataType.BFLOAT16
 bfloat8_b, bfloat4_b = DataType.BFLOAT8_B, DataType.BFLOAT4_B
 fp8_e4m3 = DataType.FP8_E4M3
-ROW_MAJOR_LAYOUT, TILE_LAYOUT = TensorLayout.ROW_MAJOR, TensorLayout.TILE
+ROW_MAJOR_LAYOUT, TILE_LAYOUT = PageLayout.ROW_MAJOR, PageLayout.TILE
 OWNED_HOST_STORAGE, BORROWED_HOST_STORAGE = StorageType.OWNED_HOST, StorageType.BORROWED_HOST
 DEVICE_STORAGE = DEVICE_STORAGE_TYPE = StorageType.DEVICE
 WIDTH_MULTIPLES = {each: width_multiple(each) for each in DataType}

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import memory
 from ..memory import BufferType, CoreCoord, CoreRange, ShardDistribution, ShardOrientation, TensorMemoryLayout
+from . import sharded_config, work_split
 from .door import Door, plain
 
 
@@ -302,7 +303,7 @@ def create_sharded_memory_config(
     >>> create_sharded_memory_config((64, 64), CoreGrid(y=2, x=2), ShardStrategy.BLOCK).shard_spec.shape
     [32, 32]
     """
-    made = memory.create_sharded_memory_config(
+    made = sharded_config.create_sharded_memory_config(
         shape, plain(core_grid), strategy, orientation, use_height_and_width_as_shard_shape
     )
     return MemoryConfig.around(made)
@@ -323,7 +324,7 @@ def create_sharded_memory_config_(
     >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), ShardStrategy.HEIGHT, rows).shard_spec.shape
     [2, 7]
     """
-    made = memory.create_sharded_memory_config_(
+    made = sharded_config.create_sharded_memory_config_(
         shape, plain(core_grid), strategy, orientation, use_height_and_width_as_shard_shape, tile_layout=tile_layout
     )
     return MemoryConfig.around(made)
@@ -338,7 +339,7 @@ def num_cores_to_corerangeset(target_num_cores: int, grid_size: Any, row_wise: b
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))]
     """
-    return CoreRangeSet.around(memory.num_cores_to_corerangeset(target_num_cores, grid_size, row_wise))
+    return CoreRangeSet.around(work_split.num_cores_to_corerangeset(target_num_cores, grid_size, row_wise))
 
 
 def split_work_to_cores(
@@ -349,7 +350,7 @@ def split_work_to_cores(
     >>> split_work_to_cores(CoreCoord(8, 8), 100)[0]
     64
     """
-    count, *sets, more, less = memory.split_work_to_cores(grid_size, units_to_divide, row_wise)
+    count, *sets, more, less = work_split.split_work_to_cores(grid_size, units_to_divide, row_wise)
     everyone, first, second = (CoreRangeSet.around(each) for each in sets)
     return count, everyone, first, second, more, less
 
@@ -360,4 +361,4 @@ def corerange_to_cores(core_range_set: Any, max_cores: int | None = None, row_wi
     >>> corerange_to_cores(CoreRangeSet([CoreRange((0, 0), (1, 0))]), row_wise=True)
     [CoreCoord(x=0, y=0), CoreCoord(x=1, y=0)]
     """
-    return memory.corerange_to_cores(plain(core_range_set), max_cores, row_wise)
+    return work_split.corerange_to_cores(plain(core_range_set), max_cores, row_wise)

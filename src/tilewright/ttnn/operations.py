@@ -10,7 +10,7 @@ import numpy as np
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import BlockFormat
-from ..memory import TensorLayout
+from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor.page_operations import convert_pages, pad_spec
 from .arguments import refuse
@@ -46,7 +46,7 @@ def from_torch(
     """Return the tensor of an array of torch or NumPy; memory is shared where rows and types agree.
 
     >>> from_torch(np.ones((5, 7), np.float32), dtype=DataType.BFLOAT8_B).layout
-    TensorLayout.TILE
+    PageLayout.TILE
     """
     if spec is not None:
         clashing = [dtype, layout, memory_config, tile]
@@ -185,7 +185,7 @@ def to_layout(
 ) -> Tensor:
     """Return the tensor in tiles, padded with a value, or in rows, without padding.
 
-    >>> to_layout(from_torch(np.ones((5, 7), np.float32)), TensorLayout.TILE).padded_shape
+    >>> to_layout(from_torch(np.ones((5, 7), np.float32)), PageLayout.TILE).padded_shape
     Shape([32, 32])
     """
     held = tensor if dtype is None else to_dtype(tensor, dtype)
@@ -287,7 +287,7 @@ def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
     >>> unpad(from_torch(np.ones((4, 6), np.float32)), (0, 0), (2, 3)).shape
     Shape([2, 3])
     """
-    if tensor.layout is TensorLayout.ROW_MAJOR:
+    if tensor.layout is PageLayout.ROW_MAJOR:
         return tensor.unpad(start, end)
     return Tensor.around(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
 
@@ -305,10 +305,10 @@ def tilize(
     """Return the tensor in tiles, padded with zeros where needed.
 
     >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
-    TensorLayout.TILE
+    PageLayout.TILE
     """
     refuse(tile=None if tile is None or plain(tile).is_default else tile)
-    return to_layout(tensor, TensorLayout.TILE, dtype, memory_config)
+    return to_layout(tensor, PageLayout.TILE, dtype, memory_config)
 
 
 def untilize(
@@ -320,7 +320,7 @@ def untilize(
     Shape([5, 7])
     """
     dtype = DataType.FLOAT32 if isinstance(tensor.plain.dtype, BlockFormat) else None
-    return to_layout(tensor, TensorLayout.ROW_MAJOR, dtype, memory_config)
+    return to_layout(tensor, PageLayout.ROW_MAJOR, dtype, memory_config)
 
 
 def tilize_with_val_padding(
@@ -360,7 +360,7 @@ def tilize_with_zero_padding(
     >>> tilize_with_zero_padding(from_torch(np.ones((5, 7), np.float32))).padded_shape
     Shape([32, 32])
     """
-    return to_layout(tensor, TensorLayout.TILE, dtype, memory_config)
+    return to_layout(tensor, PageLayout.TILE, dtype, memory_config)
 
 
 def untilize_with_unpadding(

@@ -12,7 +12,7 @@ import numpy as np
 from ..copying.dlpack import as_host_array
 from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
-from ..memory import TensorLayout
+from ..memory import PageLayout
 from ..tensor import Tensor as PlainTensor
 from .arguments import refuse
 from .creation import made
@@ -46,7 +46,7 @@ def load_tensor(file_name: Any, *, device: Any = None) -> Tensor:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     dump_tensor(f"{folder}/x.tensorbin", Tensor([1, 2], [1, 2]))
     ...     load_tensor(f"{folder}/x.tensorbin").layout
-    TensorLayout.ROW_MAJOR
+    PageLayout.ROW_MAJOR
     """
     tensor = read_tensorbin(_checked(file_name)).tensor()
     return Tensor.around(tensor if device is None else tensor.to_device(device))
@@ -63,7 +63,7 @@ def as_tensor(
     tensor: Any,
     dtype: Any = None,
     *,
-    layout: Any = TensorLayout.ROW_MAJOR,
+    layout: Any = PageLayout.ROW_MAJOR,
     device: Any = None,
     memory_config: Any = None,
     cache_file_name: Any = None,
@@ -102,7 +102,7 @@ def as_tensor(
 def _cache_path(name: Any, dtype: Any, layout: Any) -> Path:
     """Return the path that ttnn's as_tensor makes of its arguments, of which either may be None."""
     kind = "None" if dtype is None else DataType.of(dtype).name
-    pages = "None" if layout is None else TensorLayout.of(layout).name
+    pages = "None" if layout is None else PageLayout.of(layout).name
     return Path(f"{name}_dtype_{kind}_layout_{pages}{EXTENSION}")
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from .. import memory, tensor
-from ..memory import TensorLayout
+from ..memory import PageLayout
+from ..memory.spec import as_spec
 from .door import Door
 from .kinds import DataType
 
@@ -137,7 +138,7 @@ class Described(Door[_Plain]):
         """Return the extents, with padding beside them.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, TensorLayout.TILE).shape.padded
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).shape.padded
         (32, 32)
         """
         return Shape(self.plain.shape.logical, self.plain.padded_shape)
@@ -147,27 +148,27 @@ class Described(Door[_Plain]):
         """Return the data type.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, TensorLayout.TILE).dtype
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).dtype
         DataType.BFLOAT16
         """
         return DataType.of(self.plain.dtype)
 
     @property
-    def layout(self) -> TensorLayout:
+    def layout(self) -> PageLayout:
         """Return whether pages are rows or tiles.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, TensorLayout.TILE).layout
-        TensorLayout.TILE
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).layout
+        PageLayout.TILE
         """
-        return self.plain.layout
+        return as_spec(self.plain).page_layout
 
     @property
     def tile(self) -> Tile:
         """Return the tile.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, TensorLayout.TILE).tile.tile_shape
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).tile.tile_shape
         [32, 32]
         """
         return Tile.around(self.plain.tile)

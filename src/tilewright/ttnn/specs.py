@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import memory
 from ..layout.tuples import round_up
-from ..memory import BufferType, ShardDistribution, ShardOrientation, TensorLayout, TensorMemoryLayout
+from ..memory import BufferType, PageLayout, ShardDistribution, ShardOrientation, TensorMemoryLayout
 from ..memory.sharding import ROW_BYTES, Sharding
 from .arguments import by_kind
 from .door import plain
@@ -31,7 +31,7 @@ class TensorSpec(Described[memory.TensorSpec]):
 
     After these come, by kind: a buffer type, or a memory layout with its shard spec, or an ND shard spec; and a tile.
 
-    >>> TensorSpec([64, 64], DataType.BFLOAT16, TensorLayout.TILE, BufferType.L1).memory_config.buffer_type
+    >>> TensorSpec([64, 64], DataType.BFLOAT16, PageLayout.TILE, BufferType.L1).memory_config.buffer_type
     BufferType.L1
     """
 
@@ -69,7 +69,7 @@ class TensorSpec(Described[memory.TensorSpec]):
     def memory_config(self) -> MemoryConfig:
         """Return the memory config, with both forms of its shards.
 
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, TensorLayout.TILE).memory_config.buffer_type
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).memory_config.buffer_type
         BufferType.DRAM
         """
         return MemoryConfig.around(self.plain.memory)
@@ -89,7 +89,7 @@ class TensorSpec(Described[memory.TensorSpec]):
         """Return the spec cut along its height, as evenly as whole tiles allow.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([128, 64], DataType.BFLOAT16, TensorLayout.TILE)
+        >>> spec = TensorSpec([128, 64], DataType.BFLOAT16, PageLayout.TILE)
         >>> spec.height_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [32, 64]
         """
@@ -99,7 +99,7 @@ class TensorSpec(Described[memory.TensorSpec]):
         """Return the spec cut along its width, as evenly as whole tiles allow.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, TensorLayout.TILE)
+        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, PageLayout.TILE)
         >>> spec.width_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [64, 32]
         """
@@ -109,7 +109,7 @@ class TensorSpec(Described[memory.TensorSpec]):
         """Return the spec cut both ways over a rectangle of cores.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, TensorLayout.TILE)
+        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, PageLayout.TILE)
         >>> spec.block_sharded(CoreRange((0, 0), (1, 1))).memory_config.shard_spec.shape
         [32, 64]
         """
@@ -119,7 +119,7 @@ class TensorSpec(Described[memory.TensorSpec]):
         """Return the spec with one shard for each index of some dimensions.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, TensorLayout.TILE)
+        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, PageLayout.TILE)
         >>> spec.sharded_across_dims([0], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 64, 96]
         """
@@ -131,7 +131,7 @@ class TensorSpec(Described[memory.TensorSpec]):
         """Return the spec with one shard for each index of all but some dimensions.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, TensorLayout.TILE)
+        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, PageLayout.TILE)
         >>> spec.sharded_across_dims_except([2], CoreRange((0, 0), (3, 1))).memory_config.nd_shard_spec.shard_shape
         [1, 32, 96]
         """
@@ -148,12 +148,12 @@ class TensorSpec(Described[memory.TensorSpec]):
         """Return the spec in shards of a shape that is rounded up as asked.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([4, 50, 70], DataType.BFLOAT16, TensorLayout.TILE)
+        >>> spec = TensorSpec([4, 50, 70], DataType.BFLOAT16, PageLayout.TILE)
         >>> spec.sharded([1, 20, 20], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 32, 32]
         """
         shape, spec = list(shard_shape), self.plain
-        if shard_alignment is not ShardShapeAlignment.NONE and spec.layout is TensorLayout.TILE:
+        if shard_alignment is not ShardShapeAlignment.NONE and spec.page_layout is PageLayout.TILE:
             shape[-2:] = [round_up(n, unit) for n, unit in zip(shape[-2:], spec.tile.shape[-len(shape) :], strict=True)]
         elif shard_alignment is ShardShapeAlignment.RECOMMENDED:
             size = spec.dtype.bytes_per_tile(1)

@@ -12,7 +12,7 @@ import numpy as np
 from .. import tensor
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import round_up
-from ..memory import TensorLayout
+from ..memory import PageLayout
 from .arguments import by_kind, refuse
 from .creation import made
 from .devices import Device
@@ -26,7 +26,7 @@ TILE_SIZE = 32
 
 _ARGUMENTS = {
     "data_type": DataType,
-    "layout": TensorLayout,
+    "layout": PageLayout,
     "mem_config": MemoryConfig,
     "tile": Tile,
     "device": Device,
@@ -38,10 +38,10 @@ _ARGUMENTS = {
 class Tensor(Described[tensor.Tensor]):
     """A tensor of ttnn: made from an array of NumPy or torch, or from a list and a shape.
 
-    >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=TensorLayout.TILE)
+    >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=PageLayout.TILE)
     >>> print(x.shape, x.dtype, x.storage_type())
     ttnn.Shape([5[32], 7[32]]) DataType.BFLOAT16 StorageType.HOST
-    >>> Tensor([1, 2, 3, 4], [1, 1, 2, 2], DataType.INT32, TensorLayout.ROW_MAJOR).to_list()
+    >>> Tensor([1, 2, 3, 4], [1, 1, 2, 2], DataType.INT32, PageLayout.ROW_MAJOR).to_list()
     [[[[1, 2], [3, 4]]]]
     """
 
@@ -104,7 +104,7 @@ class Tensor(Described[tensor.Tensor]):
     def padded_shape(self) -> Shape:
         """Return the extents with padding.
 
-        >>> Tensor(np.ones((5, 7), np.float32), layout=TensorLayout.TILE).padded_shape
+        >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).padded_shape
         Shape([32, 32])
         """
         return Shape(self.plain.padded_shape)
@@ -150,11 +150,11 @@ class Tensor(Described[tensor.Tensor]):
         """
         return self.dtype
 
-    def get_layout(self) -> TensorLayout:
+    def get_layout(self) -> PageLayout:
         """Return whether pages are rows or tiles.
 
         >>> Tensor(np.ones((5, 7), np.float32)).get_layout()
-        TensorLayout.ROW_MAJOR
+        PageLayout.ROW_MAJOR
         """
         return self.layout
 
@@ -185,7 +185,7 @@ class Tensor(Described[tensor.Tensor]):
     def volume(self) -> int:
         """Return the number of elements, padding included.
 
-        >>> Tensor(np.ones((5, 7), np.float32), layout=TensorLayout.TILE).volume()
+        >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).volume()
         1024
         """
         return prod(self.plain.padded_shape)
@@ -193,7 +193,7 @@ class Tensor(Described[tensor.Tensor]):
     def logical_volume(self) -> int:
         """Return the number of elements that are data.
 
-        >>> Tensor(np.ones((5, 7), np.float32), layout=TensorLayout.TILE).logical_volume()
+        >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).logical_volume()
         35
         """
         return self.plain.shape.logical_volume()
@@ -300,10 +300,10 @@ class Tensor(Described[tensor.Tensor]):
     def to(self, target: Any, mem_config: Any = None) -> Tensor:
         """Return the tensor on a device, or in another layout with zeros as padding.
 
-        >>> Tensor([1, 2], [1, 2], DataType.INT32).to(TensorLayout.TILE).layout
-        TensorLayout.TILE
+        >>> Tensor([1, 2], [1, 2], DataType.INT32).to(PageLayout.TILE).layout
+        PageLayout.TILE
         """
-        if isinstance(target, TensorLayout):
+        if isinstance(target, PageLayout):
             return Tensor.around(self.plain.to_layout(target))
         return Tensor.around(self.plain.to_device(target, plain(mem_config)))
 

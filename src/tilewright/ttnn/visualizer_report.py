@@ -14,10 +14,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from ..atomic import replace_file, write_file
-from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, TensorLayout
-from ..memory.kinds import ShardOrientation
-from ..version import __version__
+from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, PageLayout
+from ..memory.memory_config import ShardOrientation
 
 if TYPE_CHECKING:
     import sqlite3
@@ -147,7 +147,7 @@ def _tensor(number: int, block: Allocation) -> tuple[Any, ...]:
     assert spec is not None  # the caller asked
     shape = f"Shape([{', '.join(map(str, spec.shape.logical))}])"
     dtype = f"DataType.{spec.dtype.name.upper()}"
-    layout = "Layout.TILE" if spec.layout is TensorLayout.TILE else "Layout.ROW_MAJOR"
+    layout = "Layout.TILE" if spec.page_layout is PageLayout.TILE else "Layout.ROW_MAJOR"
     config = _memory_config(spec.memory)
     return (number, shape, dtype, layout, config, _DEVICE, block.address, block.buffer_type.value)
 

@@ -185,7 +185,7 @@ def padded_tile_strides(dimensions: Sequence[TileDimension], width: int, limit: 
 
     Dimensions are in read order, fastest first. Of the paddings with the fewest bank conflicts, the smallest is chosen.
 
-    >>> padded_strides([TileDimension(16, 1), TileDimension(4, -1), TileDimension(16, 0)], 16, 32768)
+    >>> padded_tile_strides([TileDimension(16, 1), TileDimension(4, -1), TileDimension(16, 0)], 16, 32768)
     ([16, 256, 1040], 16640)
     """
     best: tuple[int, int, list[int]] | None = None

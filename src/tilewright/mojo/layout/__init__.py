@@ -4,7 +4,7 @@
 from .coord import ComptimeInt, Coord, Idx, RuntimeInt, coord
 from .pointer import AddressSpace
 from .swizzle import ComposedLayout, Swizzle
-from .tile_layout import Layout, TensorLayout, col_major, row_major
+from .tile_layout import Layout, PageLayout, col_major, row_major
 from .tile_tensor import All, LayoutTensor, TileTensor, TileTensorIter, stack_allocation
 
 __all__ = [
@@ -16,9 +16,9 @@ __all__ = [
     "Idx",
     "Layout",
     "LayoutTensor",
+    "PageLayout",
     "RuntimeInt",
     "Swizzle",
-    "TensorLayout",
     "TileTensor",
     "TileTensorIter",
     "col_major",

@@ -18,7 +18,7 @@ from .coord import Coord, RuntimeInt, as_coord, is_dynamic
 
 __all__ = [
     "Layout",
-    "TensorLayout",
+    "PageLayout",
     "WeaklyCompatible",
     "blocked_product",
     "coalesce",
@@ -35,10 +35,10 @@ __all__ = [
 
 
 @runtime_checkable
-class TensorLayout(Protocol):
+class PageLayout(Protocol):
     """What a tensor needs of a layout; any object with these can be one.
 
-    >>> isinstance(row_major[4, 4](), TensorLayout)
+    >>> isinstance(row_major[4, 4](), PageLayout)
     True
     """
 

@@ -13,9 +13,8 @@ from ...errors import OutOfMemory, TilewrightError
 from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar_format import SCALAR_FORMATS
 from ...memory import TensorSpec, chip_names, explain, explain_address, fit
-from ...memory.legality import placement_violations
-from ...memory.tile import HEIGHTS, WIDTHS
-from ...memory.where import coordinate_of
+from ...memory.page_geometry import HEIGHTS, WIDTHS
+from ...memory.placement_rules import placement_violations
 from ...tiling.schedule import SCHEMES
 from ..scenes.pages import page_scene
 from .form import (
@@ -187,7 +186,7 @@ def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
     if not 0 <= page < spec.num_pages:
         raise FieldError("page", f"page {page} does not exist; pages are 0 to {spec.num_pages - 1}")
     for start in range(0, spec.page_elements, spec.page_shape[1]):
-        coordinate, is_data = coordinate_of(spec, page, start)
+        coordinate, is_data = spec.coordinate_of(page, start)
         if is_data:
             return tuple(coordinate[len(coordinate) - spec.shape.rank :])
     return None

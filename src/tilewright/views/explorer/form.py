@@ -16,8 +16,8 @@ from ...memory import (
     CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
+    PageLayout,
     ShardSpec,
-    TensorLayout,
     TensorMemoryLayout,
     TensorSpec,
     Tile,
@@ -28,7 +28,7 @@ from ...memory import (
     nd_sharded,
     width_sharded,
 )
-from ...memory.legality import placement_violations
+from ...memory.placement_rules import placement_violations
 
 FormFields: TypeAlias = Mapping[str, str]
 Made = TypeVar("Made")
@@ -155,7 +155,7 @@ def spec_arguments(words: FormFields) -> dict[str, Any]:
     found: dict[str, Any] = {
         "shape": shape,
         "dtype": _attribute_errors("dtype", lambda: format_of(words.get("dtype") or "bfloat16")),
-        "layout": _attribute_errors("layout", lambda: TensorLayout.of(words.get("layout") or "tile")),
+        "page_layout": _attribute_errors("layout", lambda: PageLayout.of(words.get("layout") or "tile")),
         "chip": chip,
         "memory": _parse_memory(words, chip),
     }
@@ -214,7 +214,7 @@ def spell_spec(spec: TensorSpec) -> dict[str, str]:
     found = {
         "shape": format_extents(spec.shape.logical),
         "dtype": spec.dtype.name,
-        "layout": spec.layout.name.lower(),
+        "layout": spec.page_layout.name.lower(),
         "tile": format_extents(spec.tile.shape),
         "memory": "interleaved",
         "buffer": spec.memory.buffer_type.name.lower(),

@@ -59,7 +59,7 @@ def memory_picture(words: FormFields) -> Scene:
     names = {block.number: f"{format_extents(spec.shape.logical)} {spec.dtype}"}
     circular = parse_bytes(words, "circular")
     if circular and spec.memory.buffer_type.is_l1:
-        taken = allocator.reserve(allocator.start("l1"), circular, "l1")
+        taken = allocator.reserve(allocator.start_address("l1"), circular, "l1")
         names[taken.number] = "circular buffers"
     return memory_scene(allocator, buffer_type=spec.memory.buffer_type, names=names, whole=bool(circular))
 

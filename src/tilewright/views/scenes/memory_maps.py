@@ -36,7 +36,7 @@ def memory_scene(
     """
     allocator = memory.allocator if isinstance(memory, Device) else memory
     view = allocator.memory_view(buffer_type)
-    start = allocator.start(buffer_type)
+    start = allocator.start_address(buffer_type)
     end = start + view.bank_bytes
     labels = {each_.number: _name(each_, names or {}) for each_ in view.allocations}
     groups = _groups(view.num_banks, view.allocations, each)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...copying import tiled_layout
 from ...errors import LayoutError, OutOfMemory
 from ...formats import BlockFormat
-from ...memory import TensorLayout, TensorSpec
+from ...memory import PageLayout, TensorSpec
 from ..scene import Fact, Field, Grid, Outline, Scene
 
 _FOLD = 32  # elements of a page that is a row, side by side
@@ -58,7 +58,7 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
         page, mark = where.page, where.in_tile or (0, where.element)
     high, wide = spec.page_shape
     first = max(0, min((mark[1] if mark else 0) // _FOLD * _FOLD - _MOST // 2, wide - _MOST)) // _FOLD * _FOLD
-    tiled = spec.layout is TensorLayout.TILE
+    tiled = spec.page_layout is PageLayout.TILE
     shown = wide if tiled else min(wide - first, _MOST)
     columns = shown if tiled else min(shown, _FOLD)
     rows = high if tiled else -(-shown // columns)
@@ -113,7 +113,7 @@ def _elements(spec: TensorSpec, page: int, row: Any, column: Any) -> tuple[list[
 
 def _order(spec: TensorSpec, row: Any, column: Any) -> NDArray[np.int64]:
     """Return the position of every cell in the page, in the order of storage."""
-    if spec.layout is not TensorLayout.TILE:
+    if spec.page_layout is not PageLayout.TILE:
         return np.asarray(column, dtype=np.int64)
     tile = spec.tile
     return np.asarray(tiled_layout(tile.shape, tile.shape, tile.face_shape, tile.transpose).offsets()).reshape(-1)
@@ -133,7 +133,7 @@ def _start(spec: TensorSpec, page: int) -> tuple[int, int]:
     except OutOfMemory:
         base = 0
     paging = spec.paging
-    return base + int(spec.page_axes[1](paging.cut(paging.widen(page)))), base
+    return base + int(spec.page_map.offset_of_slot(paging.cut(paging.widen(page)))), base
 
 
 def _faces(spec: TensorSpec) -> tuple[Outline, ...]:

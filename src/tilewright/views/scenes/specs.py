@@ -103,7 +103,9 @@ class _Pages:
         down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(shown, step, strict=True))
         number = down[:, None] * columns + across
         slot = np.asarray(spec.paging.slots(number))
-        position, address = (np.asarray(layout(slot)) for layout in spec.page_axes)
+        position, address = (
+            np.asarray(layout(slot)) for layout in (spec.page_map.position_of_slot, spec.page_map.offset_of_slot)
+        )
         banks, cores = np.array(spec.banks, dtype=np.int64), np.array(spec.paging.cores, dtype=np.int64)
         return cls(
             spec,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...layout import Layout, LayoutLike, Swizzle
-from ...memory import TensorLayout
+from ...memory import PageLayout
 from ...tensor import Tensor, TileTensor
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
@@ -100,7 +100,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Sc
     Values of tensors larger than a million elements are omitted.
 
     >>> from tilewright import Tensor
-    >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", layout="tile"))
+    >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", page_layout="tile"))
     >>> scene.panels[0].field("value").values
     (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     """
@@ -151,7 +151,7 @@ def _grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
 def _tiles(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tuple[Outline, ...]:
     """Return boxes around the tiles of a matrix that is drawn element by element."""
     spec = tensor.spec
-    if spec.layout is not TensorLayout.TILE or spec.shape.rank != 2 or step != (1, 1):
+    if spec.page_layout is not PageLayout.TILE or spec.shape.rank != 2 or step != (1, 1):
         return ()
     high, wide = spec.tile.shape
     return tuple(

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharded configs from a tensor's shape in elements, as ttnn computes them: exactly, or with quotients rounded up.
-
-These follow ttnn in every quirk, for scripts that rely on it. `height_sharded` and its kin are the ones to prefer: they
-round to tiles and know the padded shape.
-"""
+"""`create_sharded_memory_config`: shard shapes from a tensor shape, computed exactly as in ttnn."""
 
 from __future__ import annotations
 
@@ -13,9 +9,16 @@ from typing import Any
 
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div, round_up
-from .config import MemoryConfig, ShardSpec
-from .cores import CoreGrid, CoreRange, CoreRangeSet
-from .kinds import ShardOrientation, ShardStrategy, TensorMemoryLayout
+from ..memory import (
+    CoreGrid,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    ShardOrientation,
+    ShardSpec,
+    ShardStrategy,
+    TensorMemoryLayout,
+)
 
 _TILE = 32
 _STRATEGY_OF = {strategy.memory_layout: strategy for strategy in ShardStrategy}

@@ -12,19 +12,19 @@ from tilewright import MemoryConfigError
 from tilewright.formats import BlockFormat
 from tilewright.memory import (
     ChangeKind,
-    TensorLayout,
+    PageLayout,
     TensorSpec,
     Tile,
     block_sharded,
-    converted,
+    convert_spec,
     from_bytes,
     height_sharded,
-    reshaped,
-    resharded,
-    retiled,
-    sliced,
+    reshape_spec,
+    reshard_spec,
+    retile_spec,
+    slice_spec,
     to_bytes,
-    transposed,
+    transpose_spec,
     width_sharded,
 )
 
@@ -56,7 +56,7 @@ def expected(old, new, values):
         pairs = set(zip((data // page).tolist(), (came_from // page).tolist(), strict=True))
         if len(pairs) == len({first for first, _ in pairs}):
             return COPY
-    return UNTILIZE if old.layout is TensorLayout.TILE else COPY
+    return UNTILIZE if old.page_layout is PageLayout.TILE else COPY
 
 
 TILES = st.sampled_from([(32, 32), (16, 32), (16, 16), (4, 16), (2, 32), (1, 16), (1, 32)])
@@ -100,14 +100,14 @@ def check(change, old, values):
 @given(plain_specs(), st.data())
 def test_reshapes(spec, data):
     shape = data.draw(factorisations(prod(spec.shape)))
-    check(reshaped(spec, shape), spec, numbered(spec).reshape(shape))
+    check(reshape_spec(spec, shape), spec, numbered(spec).reshape(shape))
 
 
 @given(plain_specs(), st.data())
 def test_transposes(spec, data):
     assume(spec.shape.rank > 1)
     order = data.draw(st.permutations(range(spec.shape.rank)))
-    check(transposed(spec, *order), spec, numbered(spec).transpose(order))
+    check(transpose_spec(spec, *order), spec, numbered(spec).transpose(order))
 
 
 @given(plain_specs(), st.data())
@@ -116,60 +116,64 @@ def test_slices(spec, data):
     for n in spec.shape:
         start = data.draw(st.sampled_from([0, 0, n // 2, n // 4, n - 1]))
         box.append(slice(start, data.draw(st.sampled_from([n, n, start + 1, start + (n - start + 1) // 2]))))
-    check(sliced(spec, *box), spec, numbered(spec)[tuple(box)])
+    check(slice_spec(spec, *box), spec, numbered(spec)[tuple(box)])
 
 
 @given(plain_specs(), st.data())
 def test_retiles(spec, data):
     other = data.draw(plain_specs(shape=spec.shape.logical))
-    tile = other.tile if other.layout is TensorLayout.TILE else None
-    check(retiled(spec, other.layout, tile), spec, numbered(spec))
+    tile = other.tile if other.page_layout is PageLayout.TILE else None
+    check(retile_spec(spec, other.page_layout, tile), spec, numbered(spec))
 
 
 @given(plain_specs())
 def test_a_view_on_the_host_reads_right(spec):
     """The real host reshape of a tiled tensor only changes the label, and silently reads wrong data."""
-    change = reshaped(spec, (-1,))
+    change = reshape_spec(spec, (-1,))
     if change.on_host is VIEW:
         assert np.array_equal(from_bytes(to_bytes(numbered(spec), spec), change.spec), numbered(spec).reshape(-1))
 
 
 def test_shards():
-    spec = TensorSpec((64, 64), layout="tile", chip="wormhole_n150")
-    moved = resharded(spec, block_sharded((2, 2)))
+    spec = TensorSpec((64, 64), page_layout="tile", chip="wormhole_n150")
+    moved = reshard_spec(spec, block_sharded((2, 2)))
     assert (moved.kind, moved.on_host) == (COPY, VIEW)
-    assert resharded(moved.spec, block_sharded((2, 2), (32, 32))).kind is VIEW
+    assert reshard_spec(moved.spec, block_sharded((2, 2), (32, 32))).kind is VIEW
     rows = TensorSpec((5, 7), "float32", chip="wormhole_n150")
-    assert resharded(rows, height_sharded((5, 1), (1, 7))).on_host is VIEW
-    assert resharded(rows, width_sharded((4, 1), (5, 2))).on_host is COPY  # rows grow from 7 to 8
-    sharded = TensorSpec((2, 64, 64), layout="tile", memory=height_sharded((4, 1), (32, 64)), chip="wormhole_n150")
-    assert reshaped(sharded, (128, 64)).kind is VIEW
+    assert reshard_spec(rows, height_sharded((5, 1), (1, 7))).on_host is VIEW
+    assert reshard_spec(rows, width_sharded((4, 1), (5, 2))).on_host is COPY  # rows grow from 7 to 8
+    sharded = TensorSpec((2, 64, 64), page_layout="tile", memory=height_sharded((4, 1), (32, 64)), chip="wormhole_n150")
+    assert reshape_spec(sharded, (128, 64)).kind is VIEW
     with pytest.raises(MemoryConfigError, match="reshard first"):
-        reshaped(sharded, (64, 128))
+        reshape_spec(sharded, (64, 128))
 
 
 def test_conversions():
     spec = TensorSpec((64, 64), "float32", "tile")
-    assert converted(spec, "float32").kind is VIEW
-    assert converted(spec, "bfloat8_b").kind is COPY
-    with pytest.raises(MemoryConfigError, match="use layout='tile'"):
-        converted(TensorSpec((64, 64), "float32"), "bfloat8_b")
+    assert convert_spec(spec, "float32").kind is VIEW
+    assert convert_spec(spec, "bfloat8_b").kind is COPY
+    with pytest.raises(MemoryConfigError, match="use page_layout='tile'"):
+        convert_spec(TensorSpec((64, 64), "float32"), "bfloat8_b")
 
 
 def test_blocks_move_by_pages():
     spec = TensorSpec((4, 64, 64), "bfloat8_b", chip="wormhole_n150")
     assert isinstance(spec.dtype, BlockFormat)
-    assert reshaped(spec, (256, 64)).kind is VIEW
-    assert sliced(spec, slice(1, 2)).on_host is VIEW
-    assert sliced(spec, slice(1, 2)).kind is COPY
-    assert transposed(spec, 1, 0, 2).kind is UNTILIZE
-    assert transposed(spec).kind is UNTILIZE
+    assert reshape_spec(spec, (256, 64)).kind is VIEW
+    assert slice_spec(spec, slice(1, 2)).on_host is VIEW
+    assert slice_spec(spec, slice(1, 2)).kind is COPY
+    assert transpose_spec(spec, 1, 0, 2).kind is UNTILIZE
+    assert transpose_spec(spec).kind is UNTILIZE
 
 
 def test_what_cannot_be():
     spec = TensorSpec((4, 6))
-    for wrong in (lambda: reshaped(spec, (5, 5)), lambda: reshaped(spec, (-1, 5)), lambda: transposed(spec, 0, 0)):
+    for wrong in (
+        lambda: reshape_spec(spec, (5, 5)),
+        lambda: reshape_spec(spec, (-1, 5)),
+        lambda: transpose_spec(spec, 0, 0),
+    ):
         with pytest.raises(MemoryConfigError):
             wrong()
     with pytest.raises(MemoryConfigError, match="slices with step 1"):
-        sliced(spec, slice(0, 4, 2))
+        slice_spec(spec, slice(0, 4, 2))

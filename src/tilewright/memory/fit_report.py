@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fit`: whether tensors fit a chip together, with bytes per bank; if not, why, and alternatives that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
+from ..formats import format_of
+from .allocator import Allocation, Allocator, MemoryView
+from .chip import Chip, ChipLike
+from .cores import CoreRangeSet, first_cores
+from .memory_config import BufferType, MemoryConfig, PageLayout
+from .placement_rules import Violation, placement_violations
+from .sharding import Sharding, block_sharded, height_sharded, interleaved, width_sharded
+from .spec import MemoryLike, TensorSpec, as_spec
+
+MIN_ROW_BYTES = 4  # of a row-major row, as device operations expect it
+MAX_ALTERNATIVES = 8
+FitRequest: TypeAlias = "TensorSpec | Mapping[str, Any]"  # a spec, or the arguments of one
+CircularBuffers: TypeAlias = "int | Sequence[int] | Mapping[str, int]"
+# Smaller number formats to try, in order; block formats need tiles.
+SMALLER = {
+    "float64": ("float32", "bfloat16"),
+    "float32": ("bfloat16", "bfloat8_b", "bfloat4_b"),
+    "bfloat16": ("bfloat8_b", "bfloat4_b"),
+    "float16": ("bfloat8_b", "bfloat4_b"),
+    "bfloat8_b": ("bfloat4_b",),
+    "int32": ("int8",),
+    "uint32": ("uint16", "uint8"),
+    "uint16": ("uint8",),
+}
+_STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded, "width sharded": width_sharded}
+
+
+@dataclass(frozen=True, slots=True)
+class FitTensor:
+    """One tensor of a `Fit`: its bytes per bank, padding and address, and its problems and warnings.
+
+    >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].bytes_per_bank
+    2048
+    """
+
+    spec: TensorSpec | None
+    bytes_per_bank: int
+    banks: int
+    padding_bytes: int
+    address: int | None
+    problems: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = []
+        if self.spec is not None:
+            share = 100 * self.padding_bytes / max(1, self.spec.nbytes)
+            place = "not allocated" if self.address is None else f"at {self.address}"
+            lines.append(f"{self.spec.shape} {self.spec.dtype}, {self.spec.memory}")
+            if self.banks:
+                size = f"{self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
+                lines.append(f"  {size}, {place}, padding {self.padding_bytes} bytes ({share:.0f} %)")
+            elif not self.spec.num_pages:
+                lines.append("  no elements, so no bytes in any bank")
+        lines += [f"  {problem}" for problem in self.problems]
+        lines += [f"  note: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether tensors and circular buffers fit a chip together, the problems, and alternatives.
+
+    >>> print(fit(TensorSpec((2048, 2048), "float32", "tile", memory="l1"), "wormhole_n150"))
+    fits wormhole_n150
+    [2048, 2048] float32, interleaved in L1
+      262144 bytes in each of 64 banks, at 1236992, padding 0 bytes (0 %)
+    L1: 262144 of 1393312 bytes in each of 64 banks used, largest free block 1131168
+    """
+
+    chip: Chip
+    fits: bool
+    tensors: tuple[FitTensor, ...]
+    memories: tuple[MemoryView, ...]
+    circular_buffer_bytes: int
+    problems: tuple[Violation, ...]
+    alternatives: tuple[Alternative, ...]
+
+    def __bool__(self) -> bool:
+        return self.fits
+
+    def __str__(self) -> str:
+        lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}", *map(str, self.tensors)]
+        lines += [str(view).splitlines()[0] for view in self.memories if view.allocated]
+        if self.circular_buffer_bytes:
+            lines.append(f"circular buffers: {self.circular_buffer_bytes} bytes per core")
+        lines += [str(problem) for problem in self.problems]
+        if self.alternatives:
+            lines += ["alternatives that fit, nearest first:", *(f"  {option}" for option in self.alternatives)]
+        return "\n".join(lines)
+
+
+def fit(
+    request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
+    chip: ChipLike | None = None,
+    circular_buffers: CircularBuffers = 0,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+) -> Fit:
+    """Return whether tensors fit a chip together with circular buffers, and the nearest alternatives if not.
+
+    Args:
+        request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order.
+        chip: the chip; the default is that of the first tensor.
+        circular_buffers: bytes per core: a number, several, or several by name.
+        l1_small_size: bytes reserved at the top of L1.
+        trace_region_size: bytes reserved in all DRAM.
+
+    >>> answer = fit(
+    ...     TensorSpec((4096, 4096), "float32", "tile", memory="l1"), "wormhole_n150", circular_buffers=500_000
+    ... )
+    >>> bool(answer), answer.problems[0].problem
+    (False, 'circular buffers use L1 from 105824 to 605824 on every core, but tensors start at 450560')
+    >>> print(answer.alternatives[0])
+    float32 as bfloat16: 524288 bytes in each of 64 banks
+    """
+    single = isinstance(request, Mapping) or hasattr(request, "spec") or hasattr(request, "plain")
+    listed = [request] if single or not isinstance(request, Iterable) else request
+    requests: list[FitRequest] = [item if isinstance(item, Mapping) else as_spec(item) for item in listed]
+    target = _select_chip(requests, chip)
+    checked = [_check_request(item, target) for item in requests]
+    circular = _total_bytes(circular_buffers)
+    sizes = (l1_small_size, trace_region_size)
+    allocator = Allocator(target, *sizes)
+    tensors = [_allocate_tensor(spec, violations, allocator) for spec, violations in checked]
+    problems = _overlap_violations(allocator, circular)
+    fits = not problems and not any(tensor.problems for tensor in tensors)
+    options: list[Alternative] = []
+    if not fits:
+        specs = [spec for spec, _ in checked]
+        options = _fitting_alternatives(requests, specs, tensors, target, circular, sizes)
+    views = tuple([allocator.memory_view(kind) for kind in ("dram", "l1", "l1_small")])
+    return Fit(target, fits, tuple(tensors), views, circular, tuple(problems), tuple(options))
+
+
+def row_width_multiple(spec: TensorSpec) -> int:
+    """Return the number of elements that the width of a row should be a multiple of: 4 bytes, or a tile.
+
+    >>> row_width_multiple(TensorSpec((4, 3), "bfloat16")), row_width_multiple(TensorSpec((4, 3), "bfloat8_b"))
+    (2, 32)
+    """
+    if spec.is_tiled or spec.dtype.has_blocks:
+        return spec.tile.width
+    return max(1, MIN_ROW_BYTES // spec.dtype.itemsize)
+
+
+def _select_chip(requests: list[FitRequest], chip: ChipLike | None) -> Chip:
+    """Return the chip to use, or that of the first request that has one."""
+    if chip is not None:
+        return Chip.of(chip)
+    for request in requests:
+        own = request.get("chip") if isinstance(request, Mapping) else request.chip
+        if own is not None:
+            return Chip.of(own)
+    raise MemoryConfigError("whether tensors fit depends on the chip; pass one, such as chip='wormhole_n150'")
+
+
+def _check_request(request: FitRequest, chip: Chip) -> tuple[TensorSpec | None, list[Violation]]:
+    """Return the spec on the chip, or None if it is invalid, and the violated rules."""
+    try:
+        spec = TensorSpec(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
+    except MemoryConfigError as problem:
+        return None, [Violation.from_error("the spec is valid", problem)]
+    return spec, list(placement_violations(spec, any_size=True))
+
+
+def _allocate_tensor(spec: TensorSpec | None, violations: list[Violation], allocator: Allocator) -> FitTensor:
+    """Return how a tensor fits beside those that are allocated already."""
+    if spec is None or violations:
+        return FitTensor(spec, 0, 0, spec.padding_bytes if spec else 0, None, tuple(violations))
+    allocation: Allocation | None = None
+    try:
+        allocation = allocator.allocate(spec)
+    except OutOfMemory as problem:
+        violation = Violation.from_error("a free block holds the tensor", problem)
+        violations = [replace(violation, remedy="see the alternatives")]
+    address = allocation.address if allocation else None
+    banks = len(spec.used_banks)
+    return FitTensor(
+        spec, spec.allocated_bytes, banks, spec.padding_bytes, address, tuple(violations), tuple(_width_warnings(spec))
+    )
+
+
+def _width_warnings(spec: TensorSpec) -> Iterator[str]:
+    multiple = row_width_multiple(spec)
+    width = spec.page_shape[1]
+    if spec.num_pages and not spec.is_tiled and width % multiple:
+        yield (
+            f"rows of {width} x {spec.dtype} are not a multiple of {MIN_ROW_BYTES} bytes; some device operations need a"
+            f" width that is a multiple of {multiple}"
+        )
+
+
+def _total_bytes(circular_buffers: CircularBuffers) -> int:
+    """Return the bytes of all circular buffers."""
+    sizes = circular_buffers.values() if isinstance(circular_buffers, Mapping) else circular_buffers
+    total = sum(sizes) if isinstance(sizes, Iterable) else int(sizes)
+    if total < 0:
+        raise MemoryConfigError(f"circular buffers must have at least 0 bytes, got {total}")
+    return int(total)
+
+
+def _overlap_violations(allocator: Allocator, circular: int) -> list[Violation]:
+    """Return the violation if circular buffers, at the bottom of L1, overlap tensors, at the top."""
+    start = allocator.start_address("l1")
+    lowest = allocator.lowest_address("l1")
+    if start + circular <= lowest:
+        return []
+    over = start + circular - lowest
+    return [
+        Violation(
+            "circular buffers and tensors share L1",
+            f"circular buffers use L1 from {start} to {start + circular} on every core, but tensors start at {lowest}",
+            f"make the buffers {over} bytes smaller, or move tensors out of L1",
+        )
+    ]
+
+
+def _fitting_alternatives(
+    requests: list[FitRequest],
+    specs: list[TensorSpec | None],
+    tensors: list[FitTensor],
+    chip: Chip,
+    circular: int,
+    sizes: tuple[int, int],
+) -> list[Alternative]:
+    """Return the alternatives for one tensor with which everything fits, nearest first."""
+    index = _tensor_to_change(specs, tensors)
+    fitting: list[Alternative] = []
+    for option in alternatives(specs[index] or requests[index], chip):
+        changed = [option.spec if k == index else spec for k, spec in enumerate(specs)]
+        if _all_fit(changed, chip, circular, sizes):
+            fitting.append(option)
+            if len(fitting) == MAX_ALTERNATIVES:
+                break
+    return fitting
+
+
+def _tensor_to_change(specs: list[TensorSpec | None], tensors: list[FitTensor]) -> int:
+    """Return the index of the first tensor with a problem, else of the largest in L1."""
+    for k, tensor in enumerate(tensors):
+        if tensor.problems:
+            return k
+
+    def l1_bytes(k: int) -> int:
+        spec = specs[k]
+        return tensors[k].bytes_per_bank if spec is not None and spec.memory.buffer_type is BufferType.L1 else -1
+
+    return max(range(len(tensors)), key=l1_bytes)
+
+
+def _all_fit(specs: list[TensorSpec | None], chip: Chip, circular: int, sizes: tuple[int, int]) -> bool:
+    """Return whether all specs fit together with circular buffers."""
+    allocator = Allocator(chip, *sizes)
+    try:
+        for spec in specs:
+            if spec is not None:
+                allocator.allocate(spec)
+    except TilewrightError:
+        return False
+    return not _overlap_violations(allocator, circular)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another spec for the same tensor, and a description of the change.
+
+    >>> next(alternatives(TensorSpec((64, 64), "float32", "tile", memory="l1"), Chip.named("n150"))).change
+    'float32 as bfloat16'
+    """
+
+    spec: TensorSpec
+    change: str
+
+    @property
+    def bytes_per_bank(self) -> int:
+        """Return the bytes that the alternative needs in each bank.
+
+        >>> next(alternatives(TensorSpec((64, 64), memory="l1"), Chip.named("n150"))).bytes_per_bank
+        1088
+        """
+        return self.spec.allocated_bytes
+
+    def __str__(self) -> str:
+        return f"{self.change}: {self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
+
+
+def alternatives(request: FitRequest, chip: ChipLike) -> Iterator[Alternative]:
+    """Yield valid specs for a tensor on a chip, nearest first; `request` is a spec, or arguments of an invalid one.
+
+    >>> request = {"shape": (100, 64), "page_layout": "tile", "memory": height_sharded((4, 1), (25, 64))}
+    >>> print(next(alternatives(request, "n150")))
+    height sharded (32, 64) on 4 cores: 4096 bytes in each of 4 banks
+    """
+    chip = Chip.of(chip)
+    arguments = dict(request) if isinstance(request, Mapping) else _spec_arguments(request)
+    arguments["chip"] = chip
+    seen = {_distinction(request.with_chip(chip))} if isinstance(request, TensorSpec) else set()
+    for changes, description in _candidates(arguments, chip):
+        try:
+            spec = TensorSpec(**{**arguments, **changes})
+            usable = not spec.violations() and spec.num_pages > 0
+        except TilewrightError:
+            continue
+        if usable and _distinction(spec) not in seen:
+            seen.add(_distinction(spec))
+            yield Alternative(spec, description or _describe_memory(spec))
+
+
+def _distinction(spec: TensorSpec) -> tuple[Any, ...]:
+    """Return what distinguishes alternatives: not the grid alone if the shards stay the same."""
+    usable = None if spec.violations() else spec.memory.buffer_type
+    shards = spec.memory.sharding.shape if spec.memory.sharding else None
+    return (spec.dtype, spec.memory.memory_layout, shards, usable)
+
+
+def _spec_arguments(spec: TensorSpec) -> dict[str, Any]:
+    """Return the constructor arguments of a spec."""
+    names = ("dtype", "page_layout", "tile", "memory", "alignment")
+    return {"shape": spec.shape.logical, **{name: getattr(spec, name) for name in names}}
+
+
+def _candidates(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield changes of the arguments with descriptions, nearest first; an empty description is filled in later."""
+    memory: Any = arguments.get("memory")  # as the user gave it
+    sharded = isinstance(memory, Sharding) or (isinstance(memory, MemoryConfig) and memory.is_sharded)
+    buffer = _buffer_type(memory)
+    whole, *parts = _candidate_grids(chip, buffer if sharded else BufferType.L1)
+    if sharded:
+        own = _strategy_name(memory)
+        names = [own, *(name for name in _STRATEGIES if name != own)] if own else list(_STRATEGIES)
+        for name in names:
+            for grid in (*_shard_grid(memory), whole):
+                yield {"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, ""
+        yield {"memory": interleaved("l1")}, "interleaved in L1"
+    yield from _smaller_formats(arguments)
+    if not sharded and buffer.is_l1:
+        yield from (({"memory": make(whole)}, "") for make in _STRATEGIES.values())
+    yield {"memory": interleaved("dram")}, "interleaved in DRAM"
+    for change, description in _smaller_formats(arguments):
+        yield {**change, "memory": interleaved("dram")}, f"{description}, interleaved in DRAM"
+    if sharded:
+        for name in names:
+            yield from (({"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, "") for grid in parts)
+
+
+def _smaller_formats(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    element = format_of(arguments.get("dtype", "bfloat16"))
+    for name in SMALLER.get(element.name, ()):
+        change: dict[str, Any] = {"dtype": name}
+        description = f"{element} as {name}"
+        page_layout = arguments.get("page_layout")
+        tiled = page_layout is not None and PageLayout.of(page_layout) is PageLayout.TILE
+        if format_of(name).has_blocks and not tiled:
+            change["page_layout"] = "tile"
+            description += " in tiles"
+        yield change, description
+
+
+def _strategy_name(memory: MemoryLike) -> str | None:
+    """Return the name of the sharding strategy of a memory, if it has one."""
+    strategy = memory.strategy if isinstance(memory, Sharding) else None
+    name = f"{strategy.name.lower()} sharded" if strategy else ""
+    if isinstance(memory, MemoryConfig):
+        name = memory.memory_layout.name.lower().replace("_", " ")
+    return name if name in _STRATEGIES else None
+
+
+def _shard_grid(memory: MemoryConfig | Sharding) -> list[CoreRangeSet]:
+    """Return the cores of sharded memory, in a list of at most one."""
+    sharding = memory if isinstance(memory, Sharding) else memory.sharding
+    return [] if sharding is None else [sharding.grid]
+
+
+def _candidate_grids(chip: Chip, buffer: BufferType) -> list[CoreRangeSet]:
+    """Return grids of the chip to try, from all cores or banks down."""
+    across, down = chip.shard_grid(buffer)
+    sizes = [(across, down), (across, max(1, down // 2)), (max(1, across // 2), down), (across, 1)]
+    return [first_cores(x * y, (x, y), row_wise=True) for x, y in dict.fromkeys(sizes)]
+
+
+def _buffer_type(memory: MemoryLike) -> BufferType:
+    kind = memory.buffer_type if isinstance(memory, (MemoryConfig, Sharding)) else memory
+    return BufferType.DRAM if kind is None else BufferType.of(kind)
+
+
+def describe_banks(spec: TensorSpec) -> str:
+    """Return the number of banks with pages of a tensor as text.
+
+    >>> describe_banks(TensorSpec((4, 4), chip="n150"))
+    'each of 4 banks'
+    """
+    count, sharding = len(spec.used_banks), spec.memory.sharding
+    text = "one bank" if count == 1 else f"each of {count} banks"
+    if sharding is None or sharding.grid.num_cores == count:
+        return text
+    return f"{text} (its grid has {sharding.grid.num_cores})"
+
+
+def _describe_memory(spec: TensorSpec) -> str:
+    """Return the memory of a tensor as text."""
+    sharding = spec.memory.sharding
+    if sharding is None:
+        return str(spec.memory)
+    name = spec.memory.memory_layout.name.lower().replace("_", " ")
+    count = min(spec.paging.num_shards, len(spec.paging.cores))
+    where = ("core" if spec.memory.buffer_type.is_l1 else "DRAM bank") + ("" if count == 1 else "s")
+    return f"{name} {sharding.shape} on {count} {where}"

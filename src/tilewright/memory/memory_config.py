@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`MemoryConfig`: the memory of a tensor and its shards, as a matrix or with any rank; and the enumerations for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Any, TypeAlias, TypeVar
+
+from ..errors import MemoryConfigError
+from ..layout.tuples import ceil_div
+from ..layout.validation import as_integer
+from .cores import CoreRangeSet, CoresLike
+
+_Member = TypeVar("_Member", bound="NamedEnum")
+
+
+class NamedEnum(Enum):
+    """An enumeration with members that can be given by name, in upper or lower case.
+
+    >>> BufferType.of("l1"), BufferType.of(BufferType.DRAM)
+    (BufferType.L1, BufferType.DRAM)
+    """
+
+    @classmethod
+    def of(cls: type[_Member], value: Enum | str) -> _Member:
+        """Return the member that `value` is or names.
+
+        >>> ShardOrientation.of("col_major")
+        ShardOrientation.COL_MAJOR
+        """
+        if isinstance(value, cls):
+            return value
+        name: Any = value.name if isinstance(value, Enum) else value  # also of other libraries
+        if isinstance(name, str) and name.upper() in cls.__members__:
+            return cls[name.upper()]
+        names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
+        raise MemoryConfigError(f"unknown {_label(cls)} {value!r}; use one of {names}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _label(kind: type[Enum]) -> str:
+    """Return the name of an enumeration in words, such as "buffer type"."""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
+
+
+class PageLayout(NamedEnum):
+    """Whether pages are rows or tiles.
+
+    >>> PageLayout.of("tile")
+    PageLayout.TILE
+    """
+
+    ROW_MAJOR = 0
+    TILE = 1
+
+
+class BufferType(NamedEnum):
+    """The memory that holds a buffer.
+
+    >>> BufferType.L1.value, BufferType.L1_SMALL.is_l1
+    (1, True)
+    """
+
+    DRAM = 0
+    L1 = 1
+    SYSTEM_MEMORY = 2
+    L1_SMALL = 3
+    TRACE = 4
+
+    @property
+    def is_l1(self) -> bool:
+        """Return whether the memory is L1.
+
+        >>> BufferType.TRACE.is_l1
+        False
+        """
+        return self in (BufferType.L1, BufferType.L1_SMALL)
+
+
+class TensorMemoryLayout(NamedEnum):
+    """How pages are distributed over banks or cores.
+
+    >>> TensorMemoryLayout.of("nd_sharded").is_sharded
+    True
+    """
+
+    INTERLEAVED = 0
+    HEIGHT_SHARDED = 2
+    WIDTH_SHARDED = 3
+    BLOCK_SHARDED = 4
+    ND_SHARDED = 5
+
+    @property
+    def is_sharded(self) -> bool:
+        """Return whether pages are grouped in shards.
+
+        >>> TensorMemoryLayout.INTERLEAVED.is_sharded
+        False
+        """
+        return self is not TensorMemoryLayout.INTERLEAVED
+
+
+class ShardStrategy(NamedEnum):
+    """How a matrix is cut into shards.
+
+    >>> ShardStrategy.BLOCK.memory_layout
+    TensorMemoryLayout.BLOCK_SHARDED
+    """
+
+    HEIGHT = 0
+    WIDTH = 1
+    BLOCK = 2
+
+    @property
+    def memory_layout(self) -> TensorMemoryLayout:
+        """Return the memory layout of the strategy.
+
+        >>> ShardStrategy.HEIGHT.memory_layout
+        TensorMemoryLayout.HEIGHT_SHARDED
+        """
+        return TensorMemoryLayout[f"{self.name}_SHARDED"]
+
+
+class ShardOrientation(NamedEnum):
+    """The order of the cores of a range: row by row or column by column.
+
+    >>> ShardOrientation.ROW_MAJOR.value
+    0
+    """
+
+    ROW_MAJOR = 0
+    COL_MAJOR = 1
+
+
+class ShardDistribution(NamedEnum):
+    """How shards are distributed over cores: round-robin, on a grid, or in contiguous runs of equal length.
+
+    >>> ShardDistribution.of("contiguous_1d").value
+    2
+    """
+
+    ROUND_ROBIN_1D = 0
+    GRID_2D = 1
+    CONTIGUOUS_1D = 2
+
+
+BufferTypeLike: TypeAlias = BufferType | str
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ShardSpec:
+    """Shards of (height, width) elements of the tensor folded to a matrix, over the cores `grid`.
+
+    >>> ShardSpec((2, 2), [64, 32])
+    ShardSpec(CoreRangeSet([CoreRange((0, 0), (1, 1))]), (64, 32), 'row_major')
+    """
+
+    grid: CoreRangeSet
+    shape: tuple[int, int]
+    orientation: ShardOrientation
+
+    def __init__(
+        self, grid: CoresLike, shape: Iterable[int], orientation: ShardOrientation | str = "row_major"
+    ) -> None:
+        extents = _validate_shard_shape(shape)
+        if len(extents) != 2:
+            raise MemoryConfigError(
+                f"a ShardSpec needs a shard shape (height, width), got {list(extents)}; use NdShardSpec for other ranks"
+            )
+        object.__setattr__(self, "grid", CoreRangeSet.of(grid))
+        object.__setattr__(self, "shape", extents)
+        object.__setattr__(self, "orientation", ShardOrientation.of(orientation))
+
+    def __repr__(self) -> str:
+        return f"ShardSpec({self.grid!r}, {self.shape}, {self.orientation.name.lower()!r})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class NdShardSpec:
+    """Shards of any rank over the cores `grid`, and how they are distributed.
+
+    >>> NdShardSpec([1, 64, 32], (2, 2)).distribution
+    ShardDistribution.ROUND_ROBIN_1D
+    """
+
+    shape: tuple[int, ...]
+    grid: CoreRangeSet
+    orientation: ShardOrientation
+    distribution: ShardDistribution
+
+    def __init__(
+        self,
+        shape: Iterable[int],
+        grid: CoresLike,
+        orientation: ShardOrientation | str = "row_major",
+        distribution: ShardDistribution | str = "round_robin_1d",
+    ) -> None:
+        object.__setattr__(self, "shape", _validate_shard_shape(shape))
+        object.__setattr__(self, "grid", CoreRangeSet.of(grid))
+        object.__setattr__(self, "orientation", ShardOrientation.of(orientation))
+        object.__setattr__(self, "distribution", ShardDistribution.of(distribution))
+
+    def __repr__(self) -> str:
+        names = f"{self.orientation.name.lower()!r}, {self.distribution.name.lower()!r}"
+        return f"NdShardSpec({self.shape}, {self.grid!r}, {names})"
+
+
+def _validate_shard_shape(shape: Iterable[int]) -> tuple[int, ...]:
+    """Return the extents of a shard as a tuple of at least one integer, or raise."""
+    candidate: Any = shape
+    if not isinstance(candidate, Iterable) or isinstance(candidate, str):
+        raise MemoryConfigError(f"expected a shard shape such as (64, 32), got {shape!r}")
+    extents = tuple([int(as_integer(n, "shard extent")) for n in shape])
+    if not extents:
+        raise MemoryConfigError("a shard shape needs at least one extent, got ()")
+    return extents
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class MemoryConfig:
+    """The memory of a tensor (`buffer_type`), and how its pages are distributed over banks or cores.
+
+    Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
+    there). The config of a `TensorSpec` has the equivalent other form, too, which equality ignores.
+
+    >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded
+    True
+    >>> MemoryConfig()
+    MemoryConfig('interleaved', 'dram')
+    """
+
+    memory_layout: TensorMemoryLayout
+    buffer_type: BufferType
+    shard_spec: ShardSpec | None
+    nd_shard_spec: NdShardSpec | None
+    made_with_nd: bool
+
+    def __init__(
+        self,
+        memory_layout: TensorMemoryLayout | str = "interleaved",
+        buffer_type: BufferTypeLike = "dram",
+        shard_spec: ShardSpec | None = None,
+        nd_shard_spec: NdShardSpec | None = None,
+        made_with_nd: bool | None = None,
+    ) -> None:
+        layout = TensorMemoryLayout.of(memory_layout)
+        if not layout.is_sharded and (shard_spec or nd_shard_spec):
+            raise MemoryConfigError(
+                f"interleaved memory has no shards, got {shard_spec or nd_shard_spec!r}; leave it out, or use a sharded"
+                " memory layout"
+            )
+        object.__setattr__(self, "memory_layout", layout)
+        object.__setattr__(self, "buffer_type", BufferType.of(buffer_type))
+        object.__setattr__(self, "shard_spec", shard_spec)
+        object.__setattr__(self, "nd_shard_spec", nd_shard_spec)
+        nd_only = nd_shard_spec is not None and shard_spec is None
+        object.__setattr__(self, "made_with_nd", nd_only if made_with_nd is None else bool(made_with_nd))
+
+    @property
+    def is_sharded(self) -> bool:
+        """Return whether pages are gathered in shards.
+
+        >>> MemoryConfig().is_sharded
+        False
+        """
+        return self.memory_layout.is_sharded
+
+    @property
+    def sharding(self) -> NdShardSpec | None:
+        """Return the shards that decide the placement in the general form, or None if there are none.
+
+        >>> MemoryConfig("block_sharded", "l1", ShardSpec((2, 2), [64, 32])).sharding.distribution
+        ShardDistribution.GRID_2D
+        """
+        if self.made_with_nd or self.shard_spec is None:
+            return self.nd_shard_spec
+        spec = self.shard_spec
+        on_grid = self.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
+        return NdShardSpec(spec.shape, spec.grid, spec.orientation, "grid_2d" if on_grid else "round_robin_1d")
+
+    def complete(self, padded: tuple[int, ...], matrix: tuple[int, int]) -> MemoryConfig:
+        """Return the config with both forms of its shards, for a tensor of this padded shape and matrix.
+
+        >>> config = MemoryConfig("nd_sharded", "l1", nd_shard_spec=NdShardSpec([1, 32, 64], (4, 2)))
+        >>> config.complete((2, 64, 64), (128, 64)).memory_layout
+        TensorMemoryLayout.HEIGHT_SHARDED
+        """
+        sharding = self.sharding
+        if sharding is None:
+            return self
+        if self.made_with_nd:
+            layout, shape = matrix_shards(sharding, padded, matrix)
+            if shape == matrix and self.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
+                layout = self.memory_layout  # a single shard is both height and width sharded
+            label = None if shape is None else ShardSpec(sharding.grid, shape, sharding.orientation)
+            return MemoryConfig(layout, self.buffer_type, label, sharding, True)
+        if len(padded) == 1:
+            sharding = _replace_shape(sharding, sharding.shape[-1:])
+        return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)
+
+    def _key(self) -> tuple[Any, ...]:
+        """Return what configs are compared by: the form of the shards that decides the placement."""
+        if self.made_with_nd:
+            return (self.buffer_type, self.nd_shard_spec)
+        return (self.buffer_type, self.memory_layout, self.shard_spec)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, MemoryConfig) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        parts = [repr(self.memory_layout.name.lower()), repr(self.buffer_type.name.lower())]
+        if self.made_with_nd:
+            parts.append(f"nd_shard_spec={self.nd_shard_spec!r}")
+        elif self.shard_spec is not None:
+            parts.append(repr(self.shard_spec))
+        return f"MemoryConfig({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        where = f"{self.memory_layout.name.lower().replace('_', ' ')} in {self.buffer_type}"
+        sharding = self.sharding
+        if sharding is None:
+            return where
+        shape = " x ".join(map(str, sharding.shape))
+        count, what = sharding.grid.num_cores, "core" if self.buffer_type.is_l1 else "bank"
+        return f"{where}, shards of {shape} on {count} {what}{'' if count == 1 else 's'}"
+
+
+def _replace_shape(sharding: NdShardSpec, shape: tuple[int, ...]) -> NdShardSpec:
+    """Return the same sharding with shards of another shape."""
+    return NdShardSpec(shape, sharding.grid, sharding.orientation, sharding.distribution)
+
+
+def matrix_shards(
+    sharding: NdShardSpec, padded: tuple[int, ...], matrix: tuple[int, int]
+) -> tuple[TensorMemoryLayout, tuple[int, int] | None]:
+    """Return the memory layout and the matrix shard shape equivalent to shards of any rank, or (ND_SHARDED, None).
+
+    >>> matrix_shards(NdShardSpec([2, 32, 64], (4, 1)), (8, 32, 64), (256, 64))
+    (TensorMemoryLayout.HEIGHT_SHARDED, (64, 64))
+    """
+    not_a_matrix = (TensorMemoryLayout.ND_SHARDED, None)
+    height = _rows_per_shard(sharding.shape, padded)
+    if height is None or sharding.distribution is ShardDistribution.CONTIGUOUS_1D:
+        return not_a_matrix
+    shape = (height, sharding.shape[-1])
+    down, across = ceil_div(matrix[0], height), ceil_div(matrix[1], shape[1])
+    if sharding.orientation is ShardOrientation.COL_MAJOR:
+        down, across = across, down
+    if down * across > sharding.grid.num_cores:
+        return not_a_matrix
+    round_robin = sharding.distribution is ShardDistribution.ROUND_ROBIN_1D
+    if round_robin and height == matrix[0]:
+        return TensorMemoryLayout.WIDTH_SHARDED, shape
+    if round_robin and shape[1] == matrix[1]:
+        return TensorMemoryLayout.HEIGHT_SHARDED, shape
+    if len(sharding.grid) != 1:
+        return not_a_matrix
+    cores = sharding.grid.ranges[0]
+    if across > cores.width or down > cores.height or (round_robin and across != cores.width):
+        return not_a_matrix
+    return TensorMemoryLayout.BLOCK_SHARDED, shape
+
+
+def _rows_per_shard(shard: tuple[int, ...], padded: tuple[int, ...]) -> int | None:
+    """Return the number of matrix rows that a shard covers, or None if they are not contiguous."""
+    extent = dict(zip(range(-len(padded), 0), padded, strict=True))
+    for d in range(-2, -len(shard) - 1, -1):
+        if extent.get(d, 1) != shard[d]:
+            whole = d == -len(shard) or extent.get(d, 1) % shard[d] == 0 or prod(padded[:d]) == 1
+            return prod(shard[d:-1]) if whole and prod(shard[:d]) == 1 else None
+    return prod(shard[:-1])

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that a tensor spec must obey: each `Violation` names the rule, the values and a remedy.
+
+`spec_violations` checks the spec itself, `placement_violations` its placement on a chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from ..errors import MemoryConfigError, OutOfMemory
+from ..layout.tuples import ceil_div, round_up
+from .chip import Chip, known_chips
+from .cores import CoreCoord, CoreRangeSet
+from .memory_config import (
+    BufferType,
+    NdShardSpec,
+    ShardDistribution,
+    ShardOrientation,
+    ShardSpec,
+    TensorMemoryLayout,
+)
+from .page_map import PlacedTensor
+
+_ENOUGH_MEMORY = "fits a bank"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a spec breaks: its name, the problem in numbers, and a remedy.
+
+    >>> print(Violation("shard fits tile", "shard height 25 is not a multiple of the tile height 32", "use 32"))
+    shard height 25 is not a multiple of the tile height 32; use 32
+    """
+
+    rule: str
+    problem: str
+    remedy: str
+
+    @classmethod
+    def from_error(cls, rule: str, error: Exception) -> Violation:
+        """Return the violation of a rule from an error with a message "problem; remedy".
+
+        >>> Violation.from_error("shards fit", ValueError("3 shards do not fit 2 cores; use 3")).remedy
+        'use 3'
+        """
+        problem, _, remedy = str(error).rpartition("; ")
+        return cls(rule, problem, remedy) if problem else cls(rule, remedy, "")
+
+    @property
+    def error(self) -> type[MemoryConfigError | OutOfMemory]:
+        """Return the class of the error to raise for the violation.
+
+        >>> Violation("shards fit", "3 shards do not fit 2 cores", "use 3").error.__name__
+        'MemoryConfigError'
+        """
+        return OutOfMemory if self.rule == _ENOUGH_MEMORY else MemoryConfigError
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+
+
+def validate_placement(spec: PlacedTensor) -> None:
+    """Raise an error if a spec breaks a placement rule.
+
+    >>> from tilewright import TensorSpec, width_sharded
+    >>> memory = width_sharded((1, 2), buffer_type="dram")
+    >>> try:
+    ...     validate_placement(TensorSpec((64, 64), page_layout="tile", memory=memory))
+    ... except MemoryConfigError as problem:
+    ...     print(problem)
+    not possible on any known chip: core (0, 1) is not a DRAM bank of wormhole_n150: x must be the number of a bank \
+and y must be 0; use (0, 0) to (11, 0)
+    """
+    for violation in placement_violations(spec):
+        raise violation.error(str(violation))
+
+
+def placement_violations(spec: PlacedTensor, any_size: bool = False) -> Iterator[Violation]:
+    """Yield the placement rules that a spec breaks on its chip; without a chip, those of a known chip if it fits none.
+
+    With `any_size`, the tensor may be larger than the memory.
+
+    >>> from tilewright import TensorSpec
+    >>> list(placement_violations(TensorSpec((4, 4), "bfloat16", chip="wormhole_n150")))
+    []
+    """
+    if spec.chip is not None:
+        yield from _placement_rules(spec, spec.chip, any_size)
+        return
+    first: list[Violation] = []
+    for chip in known_chips():
+        violations = list(_placement_rules(spec, chip, any_size))
+        if not violations:
+            return
+        first = first or violations
+    yield from [replace(item, problem=f"not possible on any known chip: {item.problem}") for item in first]
+
+
+def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Iterator[Violation]:
+    """Yield a violation if a grid has a core without a bank on a chip.
+
+    >>> from tilewright import Chip
+    >>> [print(violation) for violation in grid_violations(Chip.named("n150"), CoreRangeSet.of((9, 9)), BufferType.L1)]
+    core (8, 0) has no L1 bank on wormhole_n150 with fast dispatch; use cores (0, 0) to (7, 7)
+    [None]
+    """
+    # a file may contain a grid of any size; of more cores than banks, one must be without a bank
+    cores = (
+        CoreCoord(x, y)
+        for box in grid
+        for y in range(box.start.y, box.end.y + 1)
+        for x in range(box.start.x, box.end.x + 1)
+    )
+    for core in islice(cores, chip.banks(buffer) + 1):
+        try:
+            chip.bank_of(core, buffer)
+        except MemoryConfigError as problem:
+            yield Violation.from_error("shard cores have banks", problem)
+            return
+
+
+def bytes_per_bank(spec: PlacedTensor, chip: Chip) -> int:
+    """Return the bytes that a tensor needs in each bank of a chip, before they are rounded to the alignment.
+
+    >>> from tilewright import Chip, TensorSpec
+    >>> bytes_per_bank(TensorSpec((1024, 1024), "bfloat16", "tile"), Chip.named("n150"))
+    176128
+    """
+    buffer = spec.memory.buffer_type
+    if spec.memory.is_sharded:
+        pages = spec.paging.shards_per_core * spec.paging.shard_pages
+    else:
+        pages = ceil_div(spec.num_pages, chip.banks(buffer))
+    return pages * round_up(spec.page_bytes, chip.page_alignment(buffer))
+
+
+def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator[Violation]:
+    """Yield the placement rules that a spec breaks on this chip."""
+    buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
+    if buffer is BufferType.L1_SMALL and sharding is None:
+        yield Violation("L1_SMALL is sharded", "L1_SMALL can only hold sharded tensors", "use sharded memory, or L1")
+        return
+    try:
+        if sharding is None:
+            spec.validate_pages()
+        elif sharding.distribution is ShardDistribution.GRID_2D:
+            for core in spec.paging.cores:  # only those with shards
+                chip.bank_of(core, buffer)
+        else:
+            off_chip = list(grid_violations(chip, sharding.grid, buffer))
+            yield from off_chip
+            if off_chip:
+                return
+            _ = spec.paging
+    except MemoryConfigError as problem:
+        yield Violation.from_error("shards can be placed", problem)
+        return
+    needed = round_up(bytes_per_bank(spec, chip), chip.allocation_alignment)
+    if needed > chip.bank_bytes(buffer) and not any_size:
+        yield Violation(
+            _ENOUGH_MEMORY,
+            f"the tensor needs {needed} bytes per {buffer} bank, but a bank of {chip.name} has"
+            f" {chip.bank_bytes(buffer)}",
+            f"{'use more cores, or DRAM' if buffer.is_l1 else 'split it'}; spec.fit() lists alternatives",
+        )
+
+
+def spec_violations(spec: PlacedTensor) -> Iterator[Violation]:
+    """Yield the rules of the spec itself that it breaks; later rules may rely on earlier ones.
+
+    >>> from tilewright import TensorSpec
+    >>> list(spec_violations(TensorSpec((4, 4), "bfloat16")))
+    []
+    """
+    yield from _format_rules(spec)
+    sharding = spec.memory.sharding
+    if spec.memory.is_sharded and sharding is None:
+        yield Violation(
+            "sharded memory has shards",
+            f"memory layout {spec.memory.memory_layout} needs a shard shape",
+            "pass a ShardSpec or an NdShardSpec, or use height_sharded(core_grid), which computes one",
+        )
+        return
+    if sharding is not None:
+        violations = list(_shard_rules(spec, sharding))
+        yield from violations
+        if violations:
+            return
+    violations = list(_alignment_rules(spec))
+    yield from violations
+    if not violations and spec.memory.shard_spec is not None and not spec.memory.made_with_nd:
+        yield from _matrix_rules(spec, spec.memory.shard_spec)
+
+
+def _format_rules(spec: PlacedTensor) -> Iterator[Violation]:
+    tiled = spec.is_tiled
+    if spec.dtype.has_blocks and not tiled:
+        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use page_layout='tile'")
+    if spec.dtype.name == "float8_e4m3" and tiled:
+        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "use page_layout='row_major'")
+    if not tiled and not spec.tile.is_default:
+        yield Violation(
+            "rows have no tile",
+            f"a row-major tensor cannot have tiles of {spec.tile}",
+            "leave tile out, or use page_layout='tile'",
+        )
+    if spec.memory.buffer_type is BufferType.SYSTEM_MEMORY:
+        yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
+
+
+def _shard_rules(spec: PlacedTensor, sharding: NdShardSpec) -> Iterator[Violation]:
+    for n in sharding.shape:
+        if n < 1:
+            yield Violation(
+                "shards are not empty", f"shard extents must be at least 1, got {list(sharding.shape)}", "use 1 or more"
+            )
+            return
+    if not spec.is_tiled:
+        return
+    height, width = ([1, *sharding.shape])[-2:]
+    for side, n, unit in (("height", height, spec.tile.height), ("width", width, spec.tile.width)):
+        if n % unit:
+            up = round_up(n, unit)
+            yield Violation(
+                "shards are whole tiles",
+                f"shard {side} {n} is not a multiple of the tile {side} {unit}",
+                f"use {up} ({up - n} more per shard, {100 * (up - n) / n:.0f} %)",
+            )
+
+
+def _alignment_rules(spec: PlacedTensor) -> Iterator[Violation]:
+    alignment, sharding = spec.alignment, spec.memory.sharding
+    if alignment is None:
+        return
+    if any(n < 1 for n in alignment):
+        yield Violation(
+            "alignments are positive", f"alignment entries must be at least 1, got {list(alignment)}", "use 1 or more"
+        )
+    elif spec.is_tiled:
+        height, width = ([1, *alignment])[-2:]
+        legal = [*alignment[:-2], round_up(height, spec.tile.height), round_up(width, spec.tile.width)]
+        if list(alignment) != legal:
+            yield Violation(
+                "alignments are whole tiles",
+                f"alignment {list(alignment)} does not end in multiples of the tile {spec.tile}",
+                f"use {legal}",
+            )
+    elif sharding is not None and sharding.shape[-1] % alignment[-1]:
+        yield Violation(
+            "shards are aligned",
+            f"shard width {sharding.shape[-1]} is not a multiple of the alignment {alignment[-1]}",
+            f"use {round_up(sharding.shape[-1], alignment[-1])}",
+        )
+    if spec.memory.shard_spec is not None and not spec.memory.made_with_nd and len(alignment) > 2:
+        yield Violation(
+            "a matrix has two alignments",
+            f"alignment {list(alignment)} has {len(alignment)} entries, but a ShardSpec allows 2",
+            "use at most 2 entries, or an NdShardSpec",
+        )
+
+
+def _matrix_rules(spec: PlacedTensor, shard: ShardSpec) -> Iterator[Violation]:
+    (rows, columns), (height, width) = spec.physical_shape, shard.shape
+    down, across = ceil_div(rows, height), ceil_div(columns, width)
+    cores = shard.grid.num_cores
+    if len(spec.padded_shape) == 1 and height != 1:
+        yield Violation(
+            "vectors have one row",
+            f"shard height {height} does not fit shape {list(spec.padded_shape)} of rank 1",
+            "use height 1",
+        )
+    layout = spec.memory.memory_layout
+    if layout is TensorMemoryLayout.HEIGHT_SHARDED:
+        if width != columns:
+            yield Violation(
+                "height shards are full width",
+                f"shard width {width} must be the width {columns} of the tensor",
+                f"use ({height}, {columns}), or block_sharded",
+            )
+        yield from _core_count_rules("height", down, cores, ceil_div(rows, max(1, cores)), spec.unit[0])
+    elif layout is TensorMemoryLayout.WIDTH_SHARDED:
+        if height != rows:
+            yield Violation(
+                "width shards are full height",
+                f"shard height {height} must be the height {rows} of the tensor",
+                f"use ({rows}, {width}), or block_sharded",
+            )
+        yield from _core_count_rules("width", across, cores, ceil_div(columns, max(1, cores)), spec.unit[1])
+    elif len(shard.grid) != 1:
+        yield Violation(
+            "block shards need one range",
+            f"block sharding needs a single range of cores, got {len(shard.grid)} ranges {shard.grid}",
+            "use one range, or nd_sharded",
+        )
+    else:
+        yield from _block_rules(shard, down, across)
+
+
+def _core_count_rules(side: str, shards: int, cores: int, least: int, unit: int) -> Iterator[Violation]:
+    if shards > cores:
+        yield Violation(
+            "one shard per core",
+            f"{shards} shards along the {side} need {shards} cores, got {cores}",
+            f"use a shard {side} of at least {round_up(least, unit)}, {shards} cores, or nd_sharded",
+        )
+
+
+def _block_rules(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
+    box = shard.grid.ranges[0]
+    sides = [("height", down, "rows", box.height), ("width", across, "columns", box.width)]
+    if shard.orientation is ShardOrientation.COL_MAJOR:
+        sides = [("height", down, "columns", box.width), ("width", across, "rows", box.height)]
+    for side, shards, lines, available in sides:
+        if shards > available:
+            yield Violation(
+                "block shards fit the cores",
+                f"{shards} shards along the {side} do not fit {available} {lines} of cores ({shard.orientation})",
+                f"use a larger shard {side}, or {shards} {lines}",
+            )
