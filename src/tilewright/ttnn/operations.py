@@ -9,17 +9,16 @@ import numpy as np
 
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
-from ..formats import BlockFormat
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor.page_operations import convert_pages, pad_spec
-from .arguments import refuse
+from .arguments import reject_unsupported
+from .data_types import DataType
 from .devices import Device, known_device
-from .door import plain
-from .kinds import DataType
 from .memory import MemoryConfig
 from .specs import TensorSpec
 from .tensor import Tensor
+from .wrapper import unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
@@ -89,7 +88,7 @@ def to_torch(
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
     """
-    refuse(mesh_composer=mesh_composer)
+    reject_unsupported(mesh_composer=mesh_composer)
     held = tensor if torch_rank is None else squeezed(tensor, torch_rank)
     values = held.to_torch()
     if dtype is None:
@@ -129,7 +128,7 @@ def to_device(
     >>> to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150")).buffer_address()
     1048640
     """
-    return Tensor.around(tensor.plain.to_device(device, plain(memory_config)))
+    return Tensor.wrap(tensor.plain.to_device(device, unwrap(memory_config)))
 
 
 def from_device(tensor: Tensor, blocking: bool = True, queue_id: Any = None, *, cq_id: Any = None) -> Tensor:
@@ -151,7 +150,7 @@ def to_memory_config(tensor: Tensor, memory_config: Any, dtype: Any = None, *, d
     """
     held = tensor if dtype is None else to_dtype(tensor, dtype)
     target = known_device(held.device(), device)
-    return Tensor.around(held.plain.to_device(target, plain(memory_config)))
+    return Tensor.wrap(held.plain.to_device(target, unwrap(memory_config)))
 
 
 def deallocate(tensor: Tensor, force: bool = True) -> None:
@@ -198,7 +197,7 @@ def to_dtype(tensor: Tensor, dtype: Any) -> Tensor:
     >>> to_dtype(from_torch(np.ones((5, 7), np.float32)), DataType.BFLOAT16).dtype
     DataType.BFLOAT16
     """
-    return Tensor.around(tensor.plain.to_dtype(DataType.of(dtype).format))
+    return Tensor.wrap(tensor.plain.to_dtype(DataType.of(dtype).format))
 
 
 def typecast(
@@ -209,12 +208,12 @@ def typecast(
     >>> typecast(from_torch(np.ones((5, 7), np.float32)), DataType.INT32).to_list()[0][:2]
     [1, 1]
     """
-    refuse(output_tensor=output_tensor)
+    reject_unsupported(output_tensor=output_tensor)
     return _placed(to_dtype(tensor, dtype).plain, memory_config)
 
 
 def _placed(held: Any, memory_config: Any) -> Tensor:
-    return Tensor.around(held if memory_config is None else held.to_memory_config(plain(memory_config)))
+    return Tensor.wrap(held if memory_config is None else held.to_memory_config(unwrap(memory_config)))
 
 
 def reshape(tensor: Tensor, shape: Any) -> Tensor:
@@ -232,7 +231,7 @@ def permute(tensor: Tensor, dims: Any) -> Tensor:
     >>> permute(from_torch(np.ones((4, 6), np.float32)), (1, 0)).shape
     Shape([6, 4])
     """
-    return Tensor.around(tensor.plain.permute(dims))
+    return Tensor.wrap(tensor.plain.permute(dims))
 
 
 def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
@@ -241,7 +240,7 @@ def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
     >>> transpose(from_torch(np.ones((4, 6), np.float32)), 0, 1).shape
     Shape([6, 4])
     """
-    return Tensor.around(tensor.plain.transpose(dim1, dim2))
+    return Tensor.wrap(tensor.plain.transpose(dim1, dim2))
 
 
 def pad(
@@ -289,7 +288,7 @@ def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
     """
     if tensor.layout is PageLayout.ROW_MAJOR:
         return tensor.unpad(start, end)
-    return Tensor.around(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
+    return Tensor.wrap(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
 
 
 def tilize(
@@ -307,7 +306,7 @@ def tilize(
     >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
     PageLayout.TILE
     """
-    refuse(tile=None if tile is None or plain(tile).is_default else tile)
+    reject_unsupported(tile=None if tile is None or unwrap(tile).is_default else tile)
     return to_layout(tensor, PageLayout.TILE, dtype, memory_config)
 
 
@@ -319,7 +318,7 @@ def untilize(
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
     Shape([5, 7])
     """
-    dtype = DataType.FLOAT32 if isinstance(tensor.plain.dtype, BlockFormat) else None
+    dtype = DataType.FLOAT32 if tensor.plain.dtype.has_blocks else None
     return to_layout(tensor, PageLayout.ROW_MAJOR, dtype, memory_config)
 
 
@@ -392,11 +391,11 @@ def reciprocal(
     >>> reciprocal(x).to_list()
     [[1.7014118346046923e+38, 0.0]]
     """
-    refuse(output_tensor=output_tensor)
+    reject_unsupported(output_tensor=output_tensor)
     values = tensor.plain.numpy("float32")
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         inverse = np.float32(1) / values
-    if isinstance(tensor.plain.dtype, BlockFormat):
+    if tensor.plain.dtype.has_blocks:
         inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
     spec = tensor.plain.spec
     result = type(tensor.plain).from_array(inverse, spec, borrow=False)
