@@ -66,4 +66,7 @@ def all_cases(
 
 
 def _pairs(names: list[str], value: Any) -> Iterable[tuple[str, Any]]:
+    """Return the arguments that one value of an axis stands for; it may be a `pytest.param`."""
+    if isinstance(value, type(pytest.param())):
+        return zip(names, value.values, strict=True)
     return [(names[0], value)] if len(names) == 1 else zip(names, value, strict=True)

@@ -11,6 +11,8 @@ from hypothesis.extra import numpy as hnp
 from tilewright.errors import FormatError
 from tilewright.formats import SCALAR_FORMATS, cast, format_of
 
+from ..cases import all_cases
+
 FLOATS = [name for name, each in SCALAR_FORMATS.items() if each.kind == "float"]
 INTEGERS = [name for name, each in SCALAR_FORMATS.items() if each.kind in ("int", "uint")]
 EVERY_16 = np.arange(2**16, dtype=np.uint16)
@@ -33,8 +35,7 @@ def quietly(array, dtype):
         return np.asarray(array).astype(dtype)
 
 
-@pytest.mark.parametrize("source", PATTERNS)
-@pytest.mark.parametrize("target", ["float64", "float32", "float16", "bfloat16"])
+@all_cases(("target", ["float64", "float32", "float16", "bfloat16"]), ("source", PATTERNS))
 def test_every_pattern_to_a_float(source, target):
     values = PATTERNS[source]
     result, expected = cast(values, target), quietly(values, format_of(target).dtype)
@@ -43,7 +44,7 @@ def test_every_pattern_to_a_float(source, target):
     assert np.isnan(quietly(result[~number], np.float64)).all()
 
 
-@pytest.mark.parametrize("source", [name for name in PATTERNS if name != "float8_e5m2"])
+@all_cases(("source", [name for name in PATTERNS if name != "float8_e5m2"]))
 def test_every_pattern_to_float8_e5m2(source):
     values = PATTERNS[source]
     wide = quietly(values, np.float32)
@@ -55,7 +56,7 @@ def test_every_pattern_to_float8_e5m2(source):
     assert (bits(result)[~number] == 0x7E).all()
 
 
-@pytest.mark.parametrize("source", [name for name in PATTERNS if name != "float8_e4m3"])
+@all_cases(("source", [name for name in PATTERNS if name != "float8_e4m3"]))
 def test_every_pattern_to_float8_e4m3(source):
     values = PATTERNS[source]
     wide = quietly(values, np.float32)
@@ -66,7 +67,7 @@ def test_every_pattern_to_float8_e4m3(source):
     assert (bits(result)[~number] == 0x7F).all()
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@all_cases(("name", FLOATS))
 def test_the_same_format_keeps_every_bit(name):
     size = format_of(name).itemsize
     values = np.random.default_rng(0).integers(0, 256, size * 4096, dtype=np.uint8).view(format_of(name).dtype)
@@ -93,8 +94,7 @@ QUIET_NAN = {
 }
 
 
-@pytest.mark.parametrize(("target", "pattern"), QUIET_NAN.items())
-@pytest.mark.parametrize("source", FLOATS)
+@all_cases(("source", FLOATS), ("target, pattern", QUIET_NAN.items()))
 def test_nan_has_one_pattern(source, target, pattern):
     if source == target or (source, target) == ("bfloat16", "float32"):
         return
@@ -122,8 +122,7 @@ def test_float64_rounds_twice_on_the_way_to_float16():
     assert cast(value, "float16")[0] == 1.0
 
 
-@pytest.mark.parametrize("source", [*INTEGERS, "bool"])
-@pytest.mark.parametrize("target", INTEGERS)
+@all_cases(("target", INTEGERS), ("source", [*INTEGERS, "bool"]))
 def test_integers_keep_the_low_bits(source, target):
     if source == "bool":
         values, wanted = np.array([True, False]), [1, 0]
@@ -139,8 +138,7 @@ def test_integers_keep_the_low_bits(source, target):
     assert result.tolist() == wanted
 
 
-@pytest.mark.parametrize("target", INTEGERS)
-@pytest.mark.parametrize("source", FLOATS)
+@all_cases(("source", FLOATS), ("target", INTEGERS))
 def test_floats_become_integers_by_one_rule(source, target):
     dtype, limits = format_of(source).dtype, np.iinfo(target)
     rng = np.random.default_rng(1)
@@ -162,7 +160,7 @@ def test_edges_of_64_bits():
     assert cast(values, "uint64").tolist() == [2**63, 2**63 - 1024, 0, 2**64 - 1, 2**64 - 2048, 0]
 
 
-@pytest.mark.parametrize("source", SCALAR_FORMATS)
+@all_cases(("source", SCALAR_FORMATS))
 def test_bool(source):
     dtype = format_of(source).dtype
     values = np.array([0, 1, 0, 1]).astype(dtype)

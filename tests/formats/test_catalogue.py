@@ -10,6 +10,8 @@ import pytest
 from tilewright import formats
 from tilewright.formats import BLOCK_FORMATS, SCALAR_FORMATS, BlockFormat, ScalarFormat, Sections, format_of
 
+from ..cases import all_cases
+
 SCALARS = (
     "float64 float32 float16 bfloat16 float8_e4m3 float8_e5m2 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool"
 )
@@ -36,7 +38,7 @@ def test_every_public_name_exists_and_is_documented():
             assert ">>> " in value.__doc__, name
 
 
-@pytest.mark.parametrize("each", SCALAR_FORMATS.values(), ids=str)
+@all_cases(("each", SCALAR_FORMATS.values()), name=str)
 def test_scalar_from_dtype_array_and_type(each):
     assert format_of(each.dtype) is each
     assert format_of(each.dtype.type) is each
@@ -59,7 +61,7 @@ ALIASES = {
 }
 
 
-@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+@all_cases(("alias, name", ALIASES.items()))
 def test_aliases(alias, name):
     assert format_of(alias) is format_of(name)
 
@@ -69,7 +71,7 @@ def test_byte_order_does_not_matter():
     assert format_of(np.dtype(np.longlong)) is format_of("int64")
 
 
-@pytest.mark.parametrize("name", SCALARS.split())
+@all_cases(("name", SCALARS.split()))
 def test_scalar_limits(name):
     each = format_of(name)
     limits = each.limits
@@ -94,25 +96,26 @@ TILES = {
 }
 
 
-@pytest.mark.parametrize("elements", TILES)
-@pytest.mark.parametrize("exponent", "ab")
+@all_cases(("exponent", "ab"), ("elements", TILES))
 def test_block_float_sizes(elements, exponent):
     for bits, size in zip((8, 4, 2), TILES[elements], strict=True):
         assert format_of(f"bfloat{bits}_{exponent}").bytes_per_tile(elements) == size
 
 
-@pytest.mark.parametrize(
-    ("name", "sections"),
-    [
-        ("bfloat8_b", Sections(64, 0, 1024)),
-        ("mxfp8_e4m3", Sections(32, 0, 1024)),
-        ("mxfp8_e5m2", Sections(32, 0, 1024)),
-        ("mxfp6_e2m3", Sections(32, 0, 768)),
-        ("mxfp6_e3m2", Sections(32, 0, 768)),
-        ("mxfp4", Sections(32, 0, 512)),
-        ("mxint8", Sections(32, 0, 1024)),
-        ("nvfp4", Sections(64, 0, 512)),
-    ],
+@all_cases(
+    (
+        "name, sections",
+        [
+            ("bfloat8_b", Sections(64, 0, 1024)),
+            ("mxfp8_e4m3", Sections(32, 0, 1024)),
+            ("mxfp8_e5m2", Sections(32, 0, 1024)),
+            ("mxfp6_e2m3", Sections(32, 0, 768)),
+            ("mxfp6_e3m2", Sections(32, 0, 768)),
+            ("mxfp4", Sections(32, 0, 512)),
+            ("mxint8", Sections(32, 0, 1024)),
+            ("nvfp4", Sections(64, 0, 512)),
+        ],
+    )
 )
 def test_sections(name, sections):
     assert format_of(name).sections(1024) == sections
@@ -125,7 +128,7 @@ def test_no_padding_outside_the_block_floats():
     assert format_of("bfloat8_b").sections(0) == Sections(0, 0, 0)
 
 
-@pytest.mark.parametrize("each", [*SCALAR_FORMATS.values(), *BLOCK_FORMATS.values()], ids=str)
+@all_cases(("each", [*SCALAR_FORMATS.values(), *BLOCK_FORMATS.values()]), name=str)
 def test_formats_are_values(each):
     again = pickle.loads(pickle.dumps(each))  # noqa: S301  (our own bytes)
     assert again == each
@@ -134,7 +137,7 @@ def test_formats_are_values(each):
         each.name = "other"
 
 
-@pytest.mark.parametrize("each", BLOCK_FORMATS.values(), ids=str)
+@all_cases(("each", BLOCK_FORMATS.values()), name=str)
 def test_block_repr_is_a_constructor_call(each):
     assert eval(repr(each), vars(formats)) == each  # noqa: S307  (our own text)
 
@@ -149,7 +152,7 @@ def test_a_format_of_your_own():
     assert not isinstance(own, ScalarFormat)
 
 
-@pytest.mark.parametrize("each", BLOCK_FORMATS.values(), ids=str)
+@all_cases(("each", BLOCK_FORMATS.values()), name=str)
 def test_pack_takes_any_scalar_array(each):
     values = np.arange(100)
     expected = each.pack(values.astype(np.float32), 64 * each.block)
@@ -162,7 +165,7 @@ def test_pack_takes_any_scalar_array(each):
     assert each.pack(strided[:, 0], 64 * each.block).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("each", BLOCK_FORMATS.values(), ids=str)
+@all_cases(("each", BLOCK_FORMATS.values()), name=str)
 def test_partial_tiles_and_counts(each):
     values = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     packed = each.pack(values)
@@ -175,7 +178,7 @@ def test_partial_tiles_and_counts(each):
     assert each.pack([]).size == each.unpack(b"").size == 0
 
 
-@pytest.mark.parametrize("each", BLOCK_FORMATS.values(), ids=str)
+@all_cases(("each", BLOCK_FORMATS.values()), name=str)
 def test_more_than_one_chunk(each):
     values = np.random.default_rng(0).standard_normal(200 * 1024).astype(np.float32)
     packed = each.pack(values)
@@ -185,7 +188,7 @@ def test_more_than_one_chunk(each):
     np.testing.assert_array_equal(each.unpack(packed), unpacked)
 
 
-@pytest.mark.parametrize("each", BLOCK_FORMATS.values(), ids=str)
+@all_cases(("each", BLOCK_FORMATS.values()), name=str)
 def test_a_tile_larger_than_a_chunk(each):
     """One tile for the whole array, of which the last part is not full."""
     elements = 5 * (1 << 15)

@@ -4,10 +4,10 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from tilewright import formats
 
+from ..cases import all_cases
 from .golden import padded_shape, recorded, tilized, untilized
 
 CASES, ARRAYS = recorded("bfp")
@@ -37,13 +37,13 @@ def tile_elements(case):
     return case["tile"][0] * case["tile"][1]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@all_cases(("case", CASES), name=lambda case: case["id"])
 def test_packed(case):
     packed = block_format(case).pack(physical(case), tile_elements(case))
     np.testing.assert_array_equal(packed, ARRAYS[f"{case['id']}_packed"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@all_cases(("case", CASES), name=lambda case: case["id"])
 def test_unpacked(case):
     values = block_format(case).unpack(ARRAYS[f"{case['id']}_packed"], tile_elements(case))
     if "shape" in case:
@@ -53,7 +53,7 @@ def test_unpacked(case):
     np.testing.assert_array_equal(np.ascontiguousarray(values).view(np.uint32), expected.view(np.uint32))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "shape" in case], ids=lambda case: case["id"])
+@all_cases(("case", [case for case in CASES if "shape" in case]), name=lambda case: case["id"])
 def test_size(case):
     elements = int(np.prod(padded_shape(case["shape"], case["tile"])))
     tiles = elements // tile_elements(case)

@@ -2,10 +2,10 @@
 """Scalar casts against the vectors recorded from ttnn, bit for bit."""
 
 import numpy as np
-import pytest
 
 from tilewright.formats import cast, format_of
 
+from ..cases import all_cases
 from .golden import recorded
 
 CASES, ARRAYS = recorded("cast")
@@ -13,7 +13,7 @@ NAMED = [case for case in CASES if "src" in case]
 BITS = {"f32_to_bf16", "f32_to_fp8"}
 
 
-@pytest.mark.parametrize("case", NAMED, ids=lambda case: case["id"])
+@all_cases(("case", NAMED), name=lambda case: case["id"])
 def test_cast(case):
     source = ARRAYS[f"{case['id']}_in"].astype(format_of(case["src"]).dtype)
     expected = ARRAYS[f"{case['id']}_out"]

@@ -2,18 +2,18 @@
 """TTL's recorded behaviour, replayed: tilers, layouts, transactions, schedules, kernels and alignments."""
 
 import numpy as np
-import pytest
 
 from tilewright import ttl
 from tilewright.tiling import SimulatedQueue
 from tilewright.tiling.schedule import Compute, Export, Import, Wait
 from tilewright.tiling.transfers import COMPLETIONS
 
+from ..cases import all_cases
 from .golden import TYPES, cases, numbers, tiler_of, tilers_of
 from .kernels import SCHEMES, kernel_of
 
 
-@pytest.mark.parametrize("case", cases("tilers"))
+@all_cases(("case", cases("tilers")))
 def test_tilers(case):
     tiler = tiler_of(case)
     count = case["number_of_tiles"]
@@ -31,7 +31,7 @@ def test_tilers(case):
         assert ttl.tile_empty(ttl.get_tile_column_major(int(number), tiler))
 
 
-@pytest.mark.parametrize("case", cases("layouts"))
+@all_cases(("case", cases("layouts")))
 def test_layouts(case):
     globals()[f"check_{case['kind']}"](case)
 
@@ -105,7 +105,7 @@ def check_address(case):
     assert ttl.read_tensor(tensor, x, y, z) == 1
 
 
-@pytest.mark.parametrize("case", cases("transactions"))
+@all_cases(("case", cases("transactions")))
 def test_transactions(case):
     dtype = TYPES[case["type"]]
     outside, inside = np.array(case["ext"]["data"], dtype), np.array(case["int"]["before"], dtype)
@@ -149,7 +149,7 @@ def external_tensors(case, source, target, in_layout=None, out_layout=None):
     )
 
 
-@pytest.mark.parametrize("case", cases("pipelines"))
+@all_cases(("case", cases("pipelines")))
 def test_shipped_schedules_as_they_happen(case):
     """Run the scheme, and compare every transaction and wait with those that TTL was seen to make."""
     size = max(1, int(np.prod(case["space"])))
@@ -198,7 +198,7 @@ def test_shipped_schedules_as_they_happen(case):
     ]
 
 
-@pytest.mark.parametrize("case", cases("pipelines"))
+@all_cases(("case", cases("pipelines")))
 def test_shipped_schedules_as_data(case):
     found = []
     for phase in ttl.schedule(case["scheme"], case["number_of_tiles"], shipped=True):
@@ -227,7 +227,7 @@ def test_shipped_schedules_as_data(case):
     assert found == recorded
 
 
-@pytest.mark.parametrize("scheme", ["double", "duplex", "simplex"])
+@all_cases(("scheme", ["double", "duplex", "simplex"]))
 def test_our_schedules_differ_from_the_shipped_ones_where_we_say(scheme):
     for tiles in range(6):
         ours, theirs = list(ttl.schedule(scheme, tiles)), list(ttl.schedule(scheme, tiles, shipped=True))
@@ -248,7 +248,7 @@ def test_our_schedules_differ_from_the_shipped_ones_where_we_say(scheme):
                 assert mine == other
 
 
-@pytest.mark.parametrize("case", cases("kernels"))
+@all_cases(("case", cases("kernels")))
 def test_kernels(case):
     dtype = TYPES[case["type"]]
     source = np.array(case["input"], dtype)
@@ -261,7 +261,7 @@ def test_kernels(case):
         assert target.tolist() == case["output"], completion
 
 
-@pytest.mark.parametrize("case", cases("alignment"))
+@all_cases(("case", cases("alignment")))
 def test_alignment(case):
     given = [case[name] for name in ("row_spacing", "row_alignment", "plane_spacing", "plane_alignment")]
     for layout in (ttl.create_ext_layout(*given), ttl.create_int_layout(*given)):

@@ -126,7 +126,7 @@ def test_the_schedule_is_that_of_the_library():
     # two buffers of a tile of 32 x 64 bfloat16
     assert scene.facts[-1].value.startswith("2 x 4096 = 8192 bytes")
     assert scene.facts[-1].tone == "good"
-    with pytest.raises(FieldError, match="no scheme"):
+    with pytest.raises(FieldError, match="unknown scheme"):
         pictures.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
 
 

@@ -128,7 +128,7 @@ class Layout(CoreLayout):
         return from_core(super()._with(**changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_core, (make_trusted(self._shape, self._stride, *self._extras),)
+        return from_core, (make_trusted(*self._parts()),)
 
     def __str__(self) -> str:
         text = f"{_format(self._shape)}:{_format(self._stride)}"
@@ -161,7 +161,8 @@ def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = Fal
         shape, stride = map_leaves(Int, shape), map_leaves(_as_static_step, stride)
     result: Layout = object.__new__(Layout)
     guards = layout.guards if keep_padding else ()
-    result._shape, result._stride, result._extras = shape, stride, (layout.offset, layout.replicas, guards)
+    result._shape, result._stride = shape, stride
+    result._offset, result._replicas, result._guards = layout.offset, layout.replicas, guards
     return result
 
 

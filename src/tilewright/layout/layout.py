@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product as combinations
+from operator import attrgetter
 from typing import Any, SupportsIndex, TypeAlias, overload
 
 from ..errors import CoordinateError, LayoutError
@@ -33,8 +34,10 @@ Replica: TypeAlias = "tuple[int, Step]"
 ShapeArgument: TypeAlias = "SupportsIndex | tuple[ShapeArgument, ...] | list[Any]"
 StrideArgument: TypeAlias = "SupportsIndex | Place | tuple[StrideArgument, ...] | list[Any]"
 
-# Offset, replicas and guards of a layout that has only a shape and strides.
-_NO_EXTRAS: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]] = (0, (), ())
+
+def _read_only(slot: str, doc: str) -> Any:
+    """Return a property that reads a slot without a Python call, since layouts are read on every hot path."""
+    return property(attrgetter(slot), doc=doc)
 
 
 class Layout(LayoutLike):
@@ -56,10 +59,15 @@ class Layout(LayoutLike):
     Layout((2, 3), (3, 1), offset=12)
     """
 
-    __slots__ = ("_axes", "_extras", "_flat", "_modes", "_program", "_shape", "_stride", "_tagged")
+    __slots__ = (
+        *("_shape", "_stride", "_offset", "_replicas", "_guards"),
+        *("_axes", "_flat", "_modes", "_program", "_tagged"),
+    )
     _shape: Any  # Shape, without the cost of narrowing on hot paths
     _stride: Any
-    _extras: tuple[Any, tuple[Replica, ...], tuple[Guard, ...]]
+    _offset: Any
+    _replicas: tuple[Replica, ...]
+    _guards: tuple[Guard, ...]
     # computed on first use
     _axes: tuple[str, ...]
     _tagged: tuple[int, ...]
@@ -95,7 +103,7 @@ class Layout(LayoutLike):
         self._shape = shape
         self._stride = stride
         if offset.__class__ is int and not offset and not replicas and not guards:
-            self._extras = _NO_EXTRAS
+            self._offset, self._replicas, self._guards = 0, (), ()
             return
         if offset.__class__ is not int or offset:
             offset = as_step(offset, "offset")
@@ -103,53 +111,56 @@ class Layout(LayoutLike):
         copies = tuple([_validate_replica(replica) for replica in replicas])
         if offset.__class__ is Place:
             offset = _canonical_offset(offset, stride, copies)
-        self._extras = (offset, copies, live_guards(shape, [validate_guard(guard, shape) for guard in guards]))
+        self._offset, self._replicas = offset, copies
+        self._guards = live_guards(shape, [validate_guard(guard, shape) for guard in guards])
 
-    @property
-    def shape(self) -> Any:  # a Shape; typed Any so that `layout.shape[0]` needs no narrowing
-        return self._shape
+    # A Shape; typed Any so that `layout.shape[0]` needs no narrowing.
+    shape: Any = _read_only(
+        "_shape",
+        """The shape of the domain.
 
-    @property
-    def stride(self) -> Any:
-        """Return the strides, with the nesting of the shape.
+        >>> Layout((4, (2, 3))).shape
+        (4, (2, 3))
+        """,
+    )
+    stride: Any = _read_only(
+        "_stride",
+        """The strides, with the nesting of the shape.
 
         >>> Layout((4, 8)).stride
         (1, 4)
-        """
-        return self._stride
-
-    @property
-    def offset(self) -> Any:
-        """Return the place of coordinate 0.
+        """,
+    )
+    offset: Any = _read_only(
+        "_offset",
+        """The place of coordinate 0.
 
         >>> (Layout(4) + 5).offset
         5
-        """
-        return self._extras[0]
-
-    @property
-    def replicas(self) -> tuple[Replica, ...]:
-        """Return the copies that exist beside the first, as (count, step) pairs.
+        """,
+    )
+    replicas: tuple[Replica, ...] = _read_only(
+        "_replicas",
+        """The copies that exist beside the first, as (count, step) pairs.
 
         >>> from tilewright import replicate, device
         >>> replicate(Layout(4), 2, 1 @ device).replicas
         ((2, Place(device=1)),)
-        """
-        return self._extras[1]
-
-    @property
-    def is_replicated(self) -> bool:
-        return bool(self.replicas)
-
-    @property
-    def guards(self) -> tuple[Guard, ...]:
-        """Return the bounds that separate data from padding; empty when all is data.
+        """,
+    )
+    guards: tuple[Guard, ...] = _read_only(
+        "_guards",
+        """The bounds that separate data from padding; empty if all is data.
 
         >>> from tilewright import pad
         >>> pad(Layout(100), 128).guards
         (Guard(stride=1, limit=100, offset=0),)
-        """
-        return self._extras[2]
+        """,
+    )
+
+    @property
+    def is_replicated(self) -> bool:
+        return bool(self._replicas)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -271,7 +282,7 @@ class Layout(LayoutLike):
             if len(coord) != 1 or coord[0].__class__ is not int or not program:
                 return LayoutLike.__call__(self, *coord)
             program = flat
-        total = self._extras[0]
+        total = self._offset
         for c, (size, inner, step) in zip(coord, program, strict=True):
             if c.__class__ is not int:
                 return LayoutLike.__call__(self, *coord)
@@ -443,16 +454,21 @@ class Layout(LayoutLike):
         return (
             self._shape == other._shape
             and self._stride == other._stride
-            and self._extras == other._extras
+            and self._offset == other._offset
+            and self._replicas == other._replicas
+            and self._guards == other._guards
             and self._tagged_leaves() == other._tagged_leaves()
             and self.axes == other.axes
         )
 
     def __hash__(self) -> int:
-        return hash((self._shape, self._stride, self._extras))
+        return hash((self._shape, self._stride, self._offset, self._replicas, self._guards))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return make_layout, (self._shape, self._stride, *self._extras)
+        return make_layout, self._parts()
+
+    def _parts(self) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:
+        return self._shape, self._stride, self._offset, self._replicas, self._guards
 
     def _tagged_leaves(self) -> tuple[int, ...]:
         """Return the positions of tagged integers among the leaves of the shape, then of the strides."""
@@ -488,7 +504,9 @@ def make_layout(
     layout._stride = stride
     if offset.__class__ is Place:
         offset = _canonical_offset(offset, stride, replicas)
-    layout._extras = (offset, replicas, guards)
+    layout._offset = offset
+    layout._replicas = replicas
+    layout._guards = guards
     return layout
 
 

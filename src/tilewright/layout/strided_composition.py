@@ -96,7 +96,7 @@ def compose_channels(
         if b.size:
             raise LayoutError(f"cannot compose with {b}: the outer layout, of shape {shape}, is empty")
         return ComposedChannels(b._shape, [b._stride] * len(channels), [0] * len(channels), (), ())
-    offset, copies, bounds = b._extras
+    offset, copies, bounds = b.offset, b.replicas, b.guards
     ends = value_range(*b.flat_modes(), offset)
     own = _carry_free_parts(radix, b, ends)
     if own is None:

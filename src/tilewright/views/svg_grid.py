@@ -112,7 +112,7 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool
     body.append(_draw_grid_lines(grid, cells))
     hidden = [k for k, valid in enumerate(grid.valid) if not valid]
     if hidden:
-        body.append(hatch_path([_cell(grid, cells, start, count) for start, count in _runs(hidden, grid.columns)]))
+        body.append(hatch_path([_cell_box(grid, cells, start, count) for start, count in _runs(hidden, grid.columns)]))
     if cells.type_size:
         body += _labels(grid, cells, labels, colors)
     words = _fit_outline_labels(grid.outlines, cells)
@@ -124,7 +124,7 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool
     return Drawing(full, cells.top + height + 8 + legend.height, tuple(body))
 
 
-def _cell(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple[int, int, int, int]:
+def _cell_box(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple[int, int, int, int]:
     return cells.box(at // grid.columns, at % grid.columns, 1, count)
 
 

@@ -246,7 +246,7 @@ class Layout(CoreLayout):
         return from_core(super()._with(**changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_core, (make_layout(self._shape, self._stride, *self._extras),)
+        return from_core, (make_layout(*self._parts()),)
 
     def __format__(self, style: str) -> str:
         if style == "mojo":
@@ -271,7 +271,7 @@ def from_core(layout: Any) -> Any:
     if layout.__class__ is not CoreLayout:
         return layout
     result: Layout = object.__new__(Layout)
-    result._shape, result._stride, result._extras = layout._shape, layout._stride, layout._extras
+    result._shape, result._stride, result._offset, result._replicas, result._guards = layout._parts()
     return result
 
 

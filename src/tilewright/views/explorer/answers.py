@@ -41,7 +41,7 @@ _DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
 _DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)
 
 
-def list_choices(words: FormFields) -> dict[str, Any]:
+def list_choices(fields: FormFields) -> dict[str, Any]:
     """Return the choices of each field.
 
     >>> list_choices({})["layout"]
@@ -62,15 +62,15 @@ def list_choices(words: FormFields) -> dict[str, Any]:
     }
 
 
-def describe_placement(words: FormFields) -> dict[str, Any]:
+def describe_placement(fields: FormFields) -> dict[str, Any]:
     """Return a spec in Python, its facts, whether it fits, and alternatives if it does not.
 
     >>> describe_placement({"shape": "64x64", "chip": "n150"})["fit"]["fits"]
     True
     """
-    arguments = spec_arguments(words)
+    arguments = spec_arguments(fields)
     chip = arguments["chip"]
-    answer = fit(arguments, chip, circular_buffers=parse_bytes(words, "circular"))
+    answer = fit(arguments, chip, circular_buffers=parse_bytes(fields, "circular"))
     tensor = answer.tensors[0]
     spec = tensor.spec
     view = next(
@@ -116,20 +116,20 @@ def _describe_spec(spec: TensorSpec) -> dict[str, Any]:
     return {"python": repr(spec), "text": str(spec), "facts": facts, "words": spell_spec(spec)}
 
 
-def describe_element(words: FormFields) -> dict[str, Any]:
+def describe_element(fields: FormFields) -> dict[str, Any]:
     """Return where one element lives: found by its coordinate (`at`), its `page`, or its `bank` and `address`.
 
     >>> found = describe_element({"shape": "64x64", "chip": "n150", "at": "33,5"})
     >>> [step["name"] for step in found["steps"]]
     ['element', 'matrix', 'tile', 'face', 'page', 'value', 'bank', 'address']
     """
-    spec = require_placement(parse_spec(words))
+    spec = require_placement(parse_spec(fields))
     base, note = None, ""
     try:
         _ = spec.first_address
     except OutOfMemory:
         base, note = 0, "The tensor does not fit on the chip: addresses are relative to its buffer."
-    at, why = _requested_element(words, spec, base)
+    at, why = _requested_element(fields, spec, base)
     if at is None:
         return {"at": None, "note": why}
     where = spec.where(*at, base=base)
@@ -151,34 +151,34 @@ def _step(name: str, text: str) -> dict[str, str]:
     return {"name": name, "value": value, "detail": detail}
 
 
-def _requested_element(words: FormFields, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
+def _requested_element(fields: FormFields, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
     """Return the requested element, or None and the reason why there is none."""
-    if words.get("address"):
-        bank = _parse_bank(words, spec)
-        found = explain_address(spec, bank, _parse_address(words), base=base)
-        why = f"Address {words['address']} of bank {bank} holds {found}."
+    if fields.get("address"):
+        bank = _parse_bank(fields, spec)
+        found = explain_address(spec, bank, _parse_address(fields), base=base)
+        why = f"Address {fields['address']} of bank {bank} holds {found}."
         return (found.coordinate if found.kind == "data" else None), why
-    if words.get("page"):
-        page = parse_integer(words, "page", 0)
+    if fields.get("page"):
+        page = parse_integer(fields, "page", 0)
         return _first_of_page(spec, page), f"Page {page} is all padding."
-    return parse_element(words, spec), ""
+    return parse_element(fields, spec), ""
 
 
-def _parse_bank(words: FormFields, spec: TensorSpec) -> int:
-    bank, (chip, buffer) = parse_integer(words, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
+def _parse_bank(fields: FormFields, spec: TensorSpec) -> int:
+    bank, (chip, buffer) = parse_integer(fields, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
     if bank >= chip.banks(buffer):
         raise FieldError("bank", f"{chip.name} has no {buffer} bank {bank}; use 0 to {chip.banks(buffer) - 1}")
     return bank
 
 
-def _parse_address(words: FormFields) -> int:
-    text = words["address"].strip().lower()
+def _parse_address(fields: FormFields) -> int:
+    text = fields["address"].strip().lower()
     if not text.startswith("0x"):
-        return parse_integer(words, "address", 0)
+        return parse_integer(fields, "address", 0)
     try:
         return int(text[:18], 16)
     except ValueError:
-        raise FieldError("address", f"{words['address']!r} is not an address; write 1048640 or 0x100040") from None
+        raise FieldError("address", f"{fields['address']!r} is not an address; write 1048640 or 0x100040") from None
 
 
 def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
@@ -192,23 +192,23 @@ def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
     return None
 
 
-def describe_core(words: FormFields) -> dict[str, Any]:
+def describe_core(fields: FormFields) -> dict[str, Any]:
     """Return what one core or bank holds: its pages in consecutive runs, with their addresses.
 
     >>> words = {"shape": "128x64", "memory": "height_sharded", "buffer": "l1", "grid": "2x1", "chip": "n150"}
     >>> describe_core({**words, "core": "1,0"})["rows"][0]["pages"]
     '4 to 7'
     """
-    spec = require_placement(require_drawable(parse_spec(words)))
+    spec = require_placement(require_drawable(parse_spec(fields)))
     chip, buffer = spec.known_chip, spec.memory.buffer_type
-    if words.get("core"):
-        place = (*parse_integers(words, "core", "0,0", 2), 0)[:2]
+    if fields.get("core"):
+        place = (*parse_integers(fields, "core", "0,0", 2), 0)[:2]
         try:
             bank = chip.bank_of(place, buffer)
         except TilewrightError as problem:
             raise FieldError("core", str(problem)) from None
     else:
-        bank = _parse_bank(words, spec)
+        bank = _parse_bank(fields, spec)
     if spec.num_pages > MOST_LISTED:
         raise FieldError(
             "shape",

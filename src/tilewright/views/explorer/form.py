@@ -61,7 +61,7 @@ class FieldError(LayoutError):
         self.field = field
 
 
-def parse_integers(words: FormFields, field: str, example: str, most: int = MOST_DIMENSIONS) -> tuple[int, ...]:
+def parse_integers(fields: FormFields, field: str, example: str, most: int = MOST_DIMENSIONS) -> tuple[int, ...]:
     """Return the integers in a field, written as 4x60x90, 4,60,90 or (4, 60, 90); () if it is empty.
 
     >>> (
@@ -71,7 +71,7 @@ def parse_integers(words: FormFields, field: str, example: str, most: int = MOST
     ... )
     ((4, 60, 90), (2, 33), ())
     """
-    text = words.get(field, "").strip()
+    text = fields.get(field, "").strip()
     inner = text[1:-1] if text[:1] in ("(", "[") and text[-1:] in (")", "]") else text
     if not inner.strip():
         return ()
@@ -85,17 +85,17 @@ def parse_integers(words: FormFields, field: str, example: str, most: int = MOST
     return tuple(map(int, parts))
 
 
-def parse_integer(words: FormFields, field: str, default: int) -> int:
+def parse_integer(fields: FormFields, field: str, default: int) -> int:
     """Return the integer in a field, or `default` if it is empty.
 
     >>> parse_integer({"circular": "65536"}, "circular", 0), parse_integer({}, "circular", 0)
     (65536, 0)
     """
-    values = parse_integers(words, field, str(default), 1)
+    values = parse_integers(fields, field, str(default), 1)
     return values[0] if values else default
 
 
-def parse_bytes(words: FormFields, field: str) -> int:
+def parse_bytes(fields: FormFields, field: str) -> int:
     """Return the number of bytes in a field, such as 64KiB; 0 if it is empty.
 
     >>> (
@@ -105,30 +105,30 @@ def parse_bytes(words: FormFields, field: str) -> int:
     ... )
     (65536, 65536, 0)
     """
-    text = words.get(field, "").strip()
+    text = fields.get(field, "").strip()
     count = parse_size(text) if text else 0
     if count is None or len(str(count)) > MOST_DIGITS:
         raise FieldError(field, f"{text!r} is not a size; write it as 64KiB, or as a number of bytes such as 65536")
     return count
 
 
-def parse_cores(words: FormFields, chip: Chip) -> CoreRangeSet:
+def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
     """Return the cores in the field `grid`: columns x rows, or ranges such as 0,0-3,1+5,0-6,1; all if it is empty.
 
     >>> chip = Chip.named("n150")
     >>> parse_cores({"grid": "8x4"}, chip).num_cores, parse_cores({"grid": "0,0-3,1+5,0-6,1"}, chip).num_cores
     (32, 12)
     """
-    text = words.get("grid", "").strip()
+    text = fields.get("grid", "").strip()
     if not text:
-        return CoreRangeSet.of(tuple(chip.shard_grid(words.get("buffer") or "dram")))
+        return CoreRangeSet.of(tuple(chip.shard_grid(fields.get("buffer") or "dram")))
     parts = text.replace("+", " ").split()
     if all(_RANGE.fullmatch(part) for part in parts) and "," in text and "-" in text:
         corners = [[int(n) for n in _RANGE.fullmatch(part).groups() if n is not None] for part in parts]  # type: ignore[union-attr]
         ranges = [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
         sizes = [(last[0] - first[0] + 1) * (last[1] - first[1] + 1) for first, last in ranges]
     else:
-        columns, rows = (*parse_integers(words, "grid", "8x8, or as ranges 0,0-3,1+5,0-6,1", 2), 0, 0)[:2]
+        columns, rows = (*parse_integers(fields, "grid", "8x8, or as ranges 0,0-3,1+5,0-6,1", 2), 0, 0)[:2]
         if not columns or not rows:
             raise FieldError("grid", f"{text!r} is not a grid of cores; give columns x rows, such as 8x8")
         ranges, sizes = [((0, 0), (columns - 1, rows - 1))], [columns * rows]
@@ -137,48 +137,48 @@ def parse_cores(words: FormFields, chip: Chip) -> CoreRangeSet:
     return _attribute_errors("grid", lambda: CoreRangeSet(ranges))
 
 
-def spec_arguments(words: FormFields) -> dict[str, Any]:
+def spec_arguments(fields: FormFields) -> dict[str, Any]:
     """Return the arguments of `TensorSpec` that the fields spell; every problem names its field.
 
     >>> spec_arguments({"shape": "64x64", "dtype": "bfloat8_b", "chip": "n150"})["shape"]
     (64, 64)
     """
-    for field, text in words.items():
+    for field, text in fields.items():
         if len(text) > MAX_CHARACTERS:
             raise FieldError(field, f"{field} has {len(text)} characters; use at most {MAX_CHARACTERS}")
-    shape = parse_integers(words, "shape", "1x4x60x90")
+    shape = parse_integers(fields, "shape", "1x4x60x90")
     if not shape:
         raise FieldError("shape", "the shape is missing; write it as 1x4x60x90")
     chip = _attribute_errors(
-        "chip", lambda: Chip.named(words.get("chip") or DEFAULT_CHIP, words.get("dispatch") or "fast")
+        "chip", lambda: Chip.named(fields.get("chip") or DEFAULT_CHIP, fields.get("dispatch") or "fast")
     )
     found: dict[str, Any] = {
         "shape": shape,
-        "dtype": _attribute_errors("dtype", lambda: format_of(words.get("dtype") or "bfloat16")),
-        "page_layout": _attribute_errors("layout", lambda: PageLayout.of(words.get("layout") or "tile")),
+        "dtype": _attribute_errors("dtype", lambda: format_of(fields.get("dtype") or "bfloat16")),
+        "page_layout": _attribute_errors("layout", lambda: PageLayout.of(fields.get("layout") or "tile")),
         "chip": chip,
-        "memory": _parse_memory(words, chip),
+        "memory": _parse_memory(fields, chip),
     }
-    if tile := parse_integers(words, "tile", "32x32", 2):
+    if tile := parse_integers(fields, "tile", "32x32", 2):
         found["tile"] = _attribute_errors("tile", lambda: Tile(tile))
-    if alignment := parse_integers(words, "alignment", "32x32"):
+    if alignment := parse_integers(fields, "alignment", "32x32"):
         found["alignment"] = alignment
     return found
 
 
-def _parse_memory(words: FormFields, chip: Chip) -> Any:
-    kind, buffer = words.get("memory") or "interleaved", words.get("buffer") or "dram"
+def _parse_memory(fields: FormFields, chip: Chip) -> Any:
+    kind, buffer = fields.get("memory") or "interleaved", fields.get("buffer") or "dram"
     if kind not in MEMORIES:
         raise FieldError("memory", f"unknown memory layout {kind!r}; choose one of {', '.join(MEMORIES)}")
     if kind == "interleaved":
         return _attribute_errors("buffer", lambda: interleaved(buffer))
-    shard = parse_integers(words, "shard", "64x32")
-    order = words.get("orientation") or "row_major"
-    grid = _attribute_errors("grid", lambda: parse_cores(words, chip))
+    shard = parse_integers(fields, "shard", "64x32")
+    order = fields.get("orientation") or "row_major"
+    grid = _attribute_errors("grid", lambda: parse_cores(fields, chip))
     if kind == "nd_sharded":
         if not shard:
             raise FieldError("shard", "nd sharding needs a shard shape; give one extent per dimension, such as 1x32x64")
-        distribution = words.get("distribution") or "round_robin_1d"
+        distribution = fields.get("distribution") or "round_robin_1d"
         return _attribute_errors("shard", lambda: nd_sharded(shard, grid, order, distribution, buffer))
     return _attribute_errors("shard", lambda: _STRATEGIES[kind](grid, shard or None, order, buffer))
 
@@ -193,13 +193,13 @@ def _attribute_errors(field: str, make: Callable[[], Made]) -> Made:
         raise FieldError(field, str(problem)) from None
 
 
-def parse_spec(words: FormFields) -> TensorSpec:
+def parse_spec(fields: FormFields) -> TensorSpec:
     """Return the spec that the fields spell.
 
     >>> print(parse_spec({"shape": "64x96", "memory": "block_sharded", "buffer": "l1", "grid": "8x8", "chip": "n150"}))
     [64, 96] bfloat16 in tiles of 32 x 32, block sharded in L1, shards of 32 x 32 on 64 cores, wormhole_n150
     """
-    return TensorSpec(**spec_arguments(words))
+    return TensorSpec(**spec_arguments(fields))
 
 
 def spell_spec(spec: TensorSpec) -> dict[str, str]:
@@ -258,13 +258,13 @@ def format_extents(extents: tuple[int, ...]) -> str:
     return "x".join(map(str, extents))
 
 
-def parse_element(words: FormFields, spec: TensorSpec) -> tuple[int, ...]:
+def parse_element(fields: FormFields, spec: TensorSpec) -> tuple[int, ...]:
     """Return the coordinate in the field `at`, or the first element if it is empty.
 
     >>> parse_element({"at": "1,2"}, TensorSpec((4, 8))), parse_element({}, TensorSpec((4, 8)))
     ((1, 2), (0, 0))
     """
-    at = parse_integers(words, "at", ",".join("0" * max(1, spec.shape.rank)))
+    at = parse_integers(fields, "at", ",".join("0" * max(1, spec.shape.rank)))
     if not at:
         return (0,) * spec.shape.rank
     shape = spec.shape.logical

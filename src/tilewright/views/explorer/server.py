@@ -269,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(HTTPStatus.BAD_REQUEST, reason) from None
         return dict(pairs)
 
-    def _answer(self, endpoint: str, name: str, words: FormFields) -> None:
+    def _answer(self, endpoint: str, name: str, fields: FormFields) -> None:
         stem, _, suffix = name.partition(".")
         known = ANSWERS if endpoint == "words" else PICTURES
         if stem not in known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
@@ -277,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.working.acquire(timeout=TIMEOUT):
             raise RequestRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many queries at once; try again")
         try:
-            found = known[stem](words)
+            found = known[stem](fields)
             if isinstance(found, Scene) and endpoint == "export":
                 render, kind = _EXPORTS[suffix]
                 body = render(found).encode("utf-8")
