@@ -405,10 +405,10 @@ def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
         for held in (x, x.spec, x.plain, [x, x.spec]):
             assert tw.fit(held, "wormhole_n150")
         placed = x.plain.spec.with_chip(device.chip)
-        for held in (ttnn.TensorSpec.around(placed), placed):
+        for held in (ttnn.TensorSpec.wrap(placed), placed):
             assert tw.explain(held, (33, 5)).where == placed.where(33, 5)
         assert scene_of(x).title == scene_of(x.plain).title
-        assert scene_of(ttnn.TensorSpec.around(placed)).title == scene_of(placed).title
+        assert scene_of(ttnn.TensorSpec.wrap(placed)).title == scene_of(placed).title
     for wrong in (np.ones((3, 4)), 5, x.shape):
         with pytest.raises(tw.MemoryConfigError, match="expected a TensorSpec or a tensor"):
             tw.explain(wrong, (0, 0))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..copying import native_library
-from ..formats import BlockFormat, Format, ScalarFormat, cast
+from ..formats import Format, ScalarFormat, cast
 from ..layout.tuples import ceil_div
 
 Floats = NDArray[np.float64]
@@ -290,9 +290,9 @@ def coarser_format(a: Format, b: Format) -> Format:
     (format_of('bfloat16'), format_of('float32'))
     """
     for each in (a, b):
-        if isinstance(each, BlockFormat):
+        if each.has_blocks:
             other = b if each is a else a
-            return other if isinstance(other, BlockFormat) and other.bits < each.bits else each
+            return other if other.has_blocks and other.bits < each.bits else each
     floats = [each for each in (a, b) if each.name in _PRECISION]
     return min(floats, key=lambda each: _PRECISION[each.name]) if floats else b
 
@@ -309,7 +309,7 @@ def ulp_distance(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool =
     >>> ulp_distance(np.float32([1.0]), np.float32([1.25]), format_of("bfloat8_b"), np.float32([0.5])).tolist()
     [0.5]
     """
-    if isinstance(unit, ScalarFormat) and unit.name in _PRECISION:
+    if not unit.has_blocks and unit.name in _PRECISION:
         one, other = (_number_ranks(np.asarray(each), unit) for each in (a, b))
         distance = np.maximum(one, other) - np.minimum(
             one, other

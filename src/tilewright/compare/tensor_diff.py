@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
-from ..formats import BlockFormat
 from ..layout.box import Box
 from ..layout.tuples import round_up
 from ..memory import PageLayout, TensorSpec
@@ -212,7 +211,7 @@ class _TensorDiff:
             piece = self._add_to_sums(a[part], b[part])
             if not piece.unequal.any():
                 continue
-            if steps is None and isinstance(self.unit, BlockFormat):
+            if steps is None and self.unit.has_blocks:
                 steps = self._step_sizes(box)
             self._add_differences(start + part.start, piece, None if steps is None else steps[part])
             self.map.add(start + part.start, piece.apart)

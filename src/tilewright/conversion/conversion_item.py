@@ -22,7 +22,6 @@ from ..files.file_names import unique_file_names
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
 from ..files.spec_json import spec_to_json
 from ..files.tensorbin import encode_file_start
-from ..formats import ScalarFormat
 from ..memory import TensorSpec
 from .targets import ConversionTarget
 
@@ -69,7 +68,7 @@ def _file_slot(file: str, spec: TensorSpec, to: str) -> OutputSlot:
 
 def _encode_npy_head(spec: TensorSpec) -> bytes:
     """Return the header of an `.npy` file; types without a NumPy name are stored as unsigned integers."""
-    if not isinstance(spec.dtype, ScalarFormat):
+    if spec.dtype.has_blocks:
         raise TypeError(f"{spec.dtype} is not a NumPy type")
     own = spec.dtype.dtype
     named = own if own.kind in "biuf" and own.isbuiltin == 1 else np.dtype(f"u{own.itemsize}")

@@ -17,7 +17,6 @@ from ..errors import OutOfMemory
 from ..files import StoredTensor
 from ..files.paged_boxes import PagedBoxes
 from ..files.stored_tensor import inverse_order
-from ..formats import BlockFormat
 from ..layout.box import Box
 from ..layout.tuples import round_up
 from ..memory import PageLayout
@@ -72,7 +71,7 @@ class SlabCutter:
         count = prod(extents)
         padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
         read = -(-padded_in * host.page_bytes // host.page_elements)
-        plain = host.page_layout is PageLayout.ROW_MAJOR and not isinstance(host.dtype, BlockFormat)
+        plain = host.page_layout is PageLayout.ROW_MAJOR and not host.dtype.has_blocks
         values = (
             0
             if plain and not self.source.swapped and len(self.source.parts) == 1

@@ -10,7 +10,7 @@ from .. import memory as placements
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
 from ..files.tensorbin_header import dtype_code
-from ..formats import BlockFormat, Format, ScalarFormat, format_of
+from ..formats import Format, format_of
 from ..memory import Chip, PageLayout, TensorSpec, Tile
 from ..memory.placement_rules import validate_placement
 from .rules import Rules, Settings
@@ -95,7 +95,7 @@ def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) ->
         wanted = source
         skipped = for_all.dtype is not None and format_of(for_all.dtype) != source
         reason = f"integers stay {source}; use a pattern to change them" if skipped else None
-    if to == "npy" and isinstance(wanted, BlockFormat):
+    if to == "npy" and wanted.has_blocks:
         if own.dtype is not None or (for_all.dtype is not None and _is_float(source)):
             raise FormatError(f".npy files cannot store {wanted} blocks; choose float32, or another kind of output")
         return format_of("float32"), f"{wanted} is unpacked to float32"
@@ -116,7 +116,7 @@ def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) ->
 
 
 def _is_float(element: Format) -> bool:
-    return isinstance(element, BlockFormat) or element.kind == "float"
+    return element.has_blocks or element.kind == "float"
 
 
 def needs_range_check(source: Format, target: Format) -> bool:
@@ -128,7 +128,7 @@ def needs_range_check(source: Format, target: Format) -> bool:
     ... )
     (True, False)
     """
-    if not (isinstance(source, ScalarFormat) and isinstance(target, ScalarFormat)):
+    if not (not source.has_blocks and not target.has_blocks):
         return False
     if "float" in (source.kind, target.kind) or "bool" in (source.kind, target.kind):
         return False

@@ -12,7 +12,7 @@ Operation = Literal["copy", "fill", "pack", "unpack", "clear"]
 
 @dataclass(frozen=True, slots=True)
 class TabulatedModes:
-    """The digits whose offsets come from a table: for each mode of the domain, (radix, start, count) of those digits.
+    """The digits with offsets from a table: for each mode of the domain, (radix, start, count) of those digits.
 
     >>> TabulatedModes((((1, 0, 5),), ())).count
     5

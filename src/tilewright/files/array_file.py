@@ -16,7 +16,7 @@ import numpy as np
 
 from ..atomic import replace_file, replace_folder
 from ..errors import FileFormatError
-from ..formats import BlockFormat, format_of
+from ..formats import format_of
 from .npy import read_npy_layout
 from .source_file import SourceFile
 
@@ -93,7 +93,7 @@ def as_scalar_dtype(dtype: Any) -> np.dtype[Any]:
             raise FileFormatError(f"expected a numeric type for an array file, got {dtype}, which holds Python objects")
         return dtype
     result = format_of(dtype)
-    if isinstance(result, BlockFormat):
+    if result.has_blocks:
         raise FileFormatError(f"expected a scalar format for an array file, got block format {result}")
     kind: np.dtype[Any] = np.dtype(result.dtype)
     return kind

@@ -83,7 +83,7 @@ def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
         element = format_of(dtype)
     except FormatError:
         return dtype, None
-    return dtype, element if isinstance(element, ScalarFormat) else None
+    return dtype, element if not element.has_blocks else None
 
 
 def make_npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbytes: int) -> StoredTensor:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..copying.host_memory import aligned_empty
 from ..errors import FormatError
-from ..formats import BlockFormat, Format, ScalarFormat
+from ..formats import Format, ScalarFormat
 from ..layout.box import Box
 from ..memory import PageLayout, TensorSpec, from_bytes
 from .mesh import Mesh
@@ -188,7 +188,7 @@ class StoredTensor:
         dtype('float32')
         """
         element = self.pages.spec.dtype
-        return np.dtype(np.float32) if isinstance(element, BlockFormat) else element.dtype
+        return np.dtype(np.float32) if element.has_blocks else element.dtype
 
     def read(self, box: Any = None) -> Array:
         """Return the values in `box` (slices; by default all) as a new array; block formats become float32.
@@ -261,7 +261,7 @@ class StoredTensor:
         [7, 8]
         """
         plain = spec.page_layout is PageLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
-        if plain and isinstance(spec.dtype, ScalarFormat):
+        if plain and not spec.dtype.has_blocks:
             values = data.view(spec.dtype.dtype)
             return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)
         return from_bytes(data, spec)

@@ -74,7 +74,7 @@ class BankMemory:
         return np.frombuffer(pages, dtype=np.uint8)
 
     def at(self, bank: int, address: int, size: int) -> Bytes:
-        """Return so many bytes of a bank from an address on, without a copy.
+        """Return `size` bytes of a bank from an address on, without a copy.
 
         >>> BankMemory(Chip.named("wormhole_n150"), BufferType.L1).at(0, 105824, 8).size
         8

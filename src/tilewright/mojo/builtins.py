@@ -66,7 +66,7 @@ Scalar = _ScalarBrackets()
 def _scalar_format(dtype: Any) -> ScalarFormat:
     """Return the format of a dtype; raise unless it is a scalar format."""
     element = format_of(dtype)
-    if not isinstance(element, ScalarFormat):
+    if element.has_blocks:
         raise FormatError(f"an array needs a scalar format, got {element.name}")
     return element
 

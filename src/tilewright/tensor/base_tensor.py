@@ -10,7 +10,7 @@ import numpy as np
 
 from ..copying.dlpack import as_host_array, export_dlpack
 from ..errors import FormatError, LayoutError
-from ..formats import BlockFormat, Format, ScalarFormat, format_of
+from ..formats import Format, format_of
 from ..memory import (
     Allocation,
     Device,
@@ -91,7 +91,7 @@ class BaseTensor(Shown):
             values.shape == spec.shape.logical == spec.padded_shape
             and spec.page_layout is PageLayout.ROW_MAJOR
             and values.flags.c_contiguous
-            and isinstance(spec.dtype, ScalarFormat)
+            and not spec.dtype.has_blocks
             and values.dtype == spec.dtype.dtype
         )
         if is_pages and borrow is not False:
@@ -238,8 +238,8 @@ class BaseTensor(Shown):
         [[1.0, 2.0]]
         """
         own = self.spec.dtype
-        element = format_of(("float32" if isinstance(own, BlockFormat) else own) if dtype is None else dtype)
-        if not isinstance(element, ScalarFormat):
+        element = format_of(("float32" if own.has_blocks else own) if dtype is None else dtype)
+        if element.has_blocks:
             raise FormatError(f"numpy() needs a scalar format, got {element}; use raw for the bytes")
         if isinstance(self.storage, DeviceStorage):
             return self.storage.device.get(self._block(), element)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..formats import ScalarFormat, format_of
+from ..formats import format_of
 from ..layout import Layout, LayoutLike
 from ..layout.layout import make_layout
 from ..layout.tuples import as_tree, leaves, map_leaves, product, suffix_product
@@ -207,7 +207,7 @@ def bitcast(tensor: Kind, dtype: Any, rescale: bool = False) -> Kind:
     '0x3f800000'
     """
     old, new = tensor._store.format, format_of(dtype)
-    if not isinstance(new, ScalarFormat):
+    if new.has_blocks:
         raise LayoutError(f"bitcast takes a scalar format, got {new.name}; unpack its blocks first")
     data = np.asarray(tensor._store.host).view(new.dtype)
     store = tensor._store.with_fields(data=data, format=new)

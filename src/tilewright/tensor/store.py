@@ -168,7 +168,7 @@ def as_array(storage: Any, dtype: Any = None) -> Array:
 def _scalar_format(dtype: Any) -> ScalarFormat:
     """Return the format of a dtype; raise unless it is a scalar format."""
     element = format_of(dtype)
-    if not isinstance(element, ScalarFormat):
+    if element.has_blocks:
         raise FormatError(f"a tensor view needs a scalar format, got {element.name}; unpack its blocks first")
     return element
 

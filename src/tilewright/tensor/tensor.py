@@ -10,7 +10,7 @@ import numpy as np
 from ..copying import copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
-from ..formats import BlockFormat, format_of
+from ..formats import format_of
 from ..memory import ChangeKind, Device, PageLayout, SpecChange, TensorSpec, from_bytes, spec_changes, to_bytes
 from .base_tensor import BaseTensor
 from .page_operations import Ranges, convert_pages, pad_spec, padding_as_data, page_grid, page_ranges, upload_pages
@@ -45,7 +45,7 @@ class Tensor(BaseTensor):
         ChangeKind.UNTILIZE
         """
         here, page_layout = self.without_extra_padding(), PageLayout.of(layout)
-        if page_layout is PageLayout.ROW_MAJOR and isinstance(self.dtype, BlockFormat):
+        if page_layout is PageLayout.ROW_MAJOR and self.dtype.has_blocks:
             raise MemoryConfigError(
                 f"{self.dtype} needs tiles, because its scales are shared within tiles; use to_dtype('float32') first"
             )
@@ -59,7 +59,7 @@ class Tensor(BaseTensor):
         [[1, 2]]
         """
         element = format_of(dtype)
-        if isinstance(element, BlockFormat) and self.layout is PageLayout.ROW_MAJOR:
+        if element.has_blocks and self.layout is PageLayout.ROW_MAJOR:
             return self.to_layout("tile").to_dtype(element)
         here = self if self._start is None else self.without_extra_padding()
         change = spec_changes.convert_spec(here.spec, element)

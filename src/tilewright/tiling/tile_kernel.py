@@ -12,7 +12,7 @@ from ..copying.codegen.kernel import WIDEST, Kernel
 from ..copying.device_array import DeviceArray
 from ..copying.engine import DEVICE_ENGINES, load_engine
 from ..errors import DeviceError, FormatError, TransferError
-from ..formats import ScalarFormat, format_of
+from ..formats import format_of
 from ..layout.box import Box
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
 from .kernel_operand import MAX_LISTED_TILES, KernelOperand
@@ -188,7 +188,7 @@ class TileKernel:
 def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Any) -> KernelOperand:
     """Return an operand as the kernel sees it; raise if it is not a strided array of scalars in memory."""
     element = format_of(endpoint.dtype)
-    if not isinstance(element, ScalarFormat):
+    if element.has_blocks:
         raise FormatError(f"{name} holds {endpoint.dtype}, which kernels do not support; use a scalar format")
     if isinstance(endpoint, DeviceEndpoint):
         array = endpoint.array

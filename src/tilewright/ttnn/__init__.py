@@ -15,18 +15,7 @@ from ..memory import (
     ShardStrategy,
     TensorMemoryLayout,
 )
-from .devices import (
-    BufferPage,
-    Device,
-    GetDefaultDevice,
-    SetDefaultDevice,
-    close_device,
-    dump_device_memory_state,
-    get_buffer_pages,
-    manage_device,
-    open_device,
-)
-from .kinds import (
+from .data_types import (
     BORROWED_HOST_STORAGE,
     DEVICE_STORAGE,
     DEVICE_STORAGE_TYPE,
@@ -48,6 +37,17 @@ from .kinds import (
     uint16,
     uint32,
     width_multiple,
+)
+from .devices import (
+    BufferPage,
+    Device,
+    GetDefaultDevice,
+    SetDefaultDevice,
+    close_device,
+    dump_device_memory_state,
+    get_buffer_pages,
+    manage_device,
+    open_device,
 )
 from .memory import (
     DRAM_MEMORY_CONFIG,
@@ -90,10 +90,10 @@ from .operations import (
     untilize,
     untilize_with_unpadding,
 )
-from .saving import as_tensor, dump_tensor, load_tensor
 from .shapes import Shape, Tile
 from .specs import TensorSpec
 from .tensor import TILE_SIZE, Tensor
+from .tensor_files import as_tensor, dump_tensor, load_tensor
 from .visualizer_report import write_visualizer_report
 
 Layout = PageLayout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments as ttnn takes them: in any order, distinguished by their kinds; and those that mean nothing here.
+"""Positional arguments bound by type, as in ttnn; and arguments of ttnn that are not supported here.
 
 Every function names all keywords that ttnn's has, so that a misspelt one is an error. Of those that mean nothing here,
 the ones that only say how ttnn goes about its work (`use_multicore`, `queue_id`, ...) are ignored, and the ones that
@@ -14,29 +14,29 @@ from typing import Any
 from ..errors import MemoryConfigError
 
 
-def by_kind(kinds: Mapping[str, Any], given: tuple[Any, ...], what: str, **named: Any) -> dict[str, Any]:
-    """Return what was given, by position under the name of its kind or by name; None counts as not given.
+def bind_by_type(kinds: Mapping[str, Any], values: tuple[Any, ...], function: str, **named: Any) -> dict[str, Any]:
+    """Return arguments by name: positional `values` by their type, and `named` ones; None is ignored.
 
-    >>> by_kind({"count": int, "name": str}, ("x", None), "a thing", count=5)
+    >>> bind_by_type({"count": int, "name": str}, ("x", None), "f", count=5)
     {'count': 5, 'name': 'x'}
     """
-    found = {name: value for name, value in named.items() if value is not None}
-    for each in given:
-        if each is None:
+    arguments = {name: value for name, value in named.items() if value is not None}
+    for value in values:
+        if value is None:
             continue
-        name = next((name for name, kind in kinds.items() if isinstance(each, kind)), None)
+        name = next((name for name, kind in kinds.items() if isinstance(value, kind)), None)
         if name is None:
-            raise TypeError(f"{what} has no place for {type(each).__name__} {each!r}")
-        if name in found:
-            raise TypeError(f"{what} got {name} twice: {found[name]!r} and {each!r}; give one of them")
-        found[name] = each
-    return found
+            raise TypeError(f"{function} takes no {type(value).__name__}, got {value!r}")
+        if name in arguments:
+            raise TypeError(f"{function} got {name} twice: {arguments[name]!r} and {value!r}; pass one of them")
+        arguments[name] = value
+    return arguments
 
 
-def refuse(**unsupported: Any) -> None:
+def reject_unsupported(**unsupported: Any) -> None:
     """Raise for an argument that ttnn has, that would change the result, and that is not supported here.
 
-    >>> refuse(mesh_mapper=None, enable_bfloat_opt=False)
+    >>> reject_unsupported(mesh_mapper=None, enable_bfloat_opt=False)
     """
     for name, value in unsupported.items():
         if value is not None and value is not False:

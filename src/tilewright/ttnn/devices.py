@@ -86,7 +86,7 @@ def open_device(
     l1_small_size: int = 0,
     trace_region_size: int = 0,
     worker_l1_size: int | None = None,
-    dispatch_core_config: Any = None,
+    dispatch_core_config: object = None,
     *,
     chip: Any = None,
 ) -> Device:

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import memory
 from ..memory import BufferType, CoreCoord, CoreRange, ShardDistribution, ShardOrientation, TensorMemoryLayout
 from . import sharded_config, work_split
-from .door import Door, plain
+from .wrapper import Wrapper, unwrap
 
 
-class CoreRangeSet(Door[memory.CoreRangeSet]):
+class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
     """Ranges of cores that do not overlap, in order; those of a Python set are sorted.
 
     >>> CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))]).num_cores()
@@ -22,7 +22,7 @@ class CoreRangeSet(Door[memory.CoreRangeSet]):
     __slots__ = ()
 
     def __init__(self, core_ranges: Any) -> None:
-        given = plain(core_ranges)
+        given = unwrap(core_ranges)
         self.plain = memory.CoreRangeSet([given]) if isinstance(given, CoreRange) else memory.CoreRangeSet(given)
 
     def ranges(self) -> list[CoreRange]:
@@ -71,7 +71,7 @@ class CoreRangeSet(Door[memory.CoreRangeSet]):
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).contains(CoreCoord(4, 0))
         False
         """
-        asked = plain(cores)
+        asked = unwrap(cores)
         wanted = (
             {CoreCoord.of(asked)}
             if isinstance(asked, (CoreCoord, tuple))
@@ -86,7 +86,7 @@ class CoreRangeSet(Door[memory.CoreRangeSet]):
         return len(self.plain)
 
 
-class ShardSpec(Door[memory.ShardSpec]):
+class ShardSpec(Wrapper[memory.ShardSpec]):
     """Shards of a matrix over cores.
 
     >>> ShardSpec(CoreRangeSet([CoreRange((0, 0), (3, 1))]), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
@@ -95,8 +95,13 @@ class ShardSpec(Door[memory.ShardSpec]):
 
     __slots__ = ()
 
-    def __init__(self, grid: Any, shard_shape: Any, shard_orientation: Any = ShardOrientation.ROW_MAJOR) -> None:
-        self.plain = memory.ShardSpec(plain(grid), shard_shape, shard_orientation)
+    def __init__(
+        self,
+        grid: Any,
+        shard_shape: Iterable[int],
+        shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+    ) -> None:
+        self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
 
     @property
     def grid(self) -> CoreRangeSet:
@@ -105,7 +110,7 @@ class ShardSpec(Door[memory.ShardSpec]):
         >>> ShardSpec(CoreRange((0, 0), (3, 1)), [32, 64]).grid.num_cores()
         8
         """
-        return CoreRangeSet.around(self.plain.grid)
+        return CoreRangeSet.wrap(self.plain.grid)
 
     @property
     def shape(self) -> list[int]:
@@ -134,7 +139,7 @@ class ShardSpec(Door[memory.ShardSpec]):
         return self.plain.grid.num_cores
 
 
-class NdShardSpec(Door[memory.NdShardSpec]):
+class NdShardSpec(Wrapper[memory.NdShardSpec]):
     """Shards of any rank over cores, and how they are dealt.
 
     >>> NdShardSpec([1, 32, 64], CoreRangeSet([CoreRange((0, 0), (3, 1))])).shard_shape
@@ -145,12 +150,12 @@ class NdShardSpec(Door[memory.NdShardSpec]):
 
     def __init__(
         self,
-        shard_shape: Any,
+        shard_shape: Iterable[int],
         grid: Any,
-        orientation: Any = ShardOrientation.ROW_MAJOR,
+        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: Any = ShardDistribution.ROUND_ROBIN_1D,
     ) -> None:
-        self.plain = memory.NdShardSpec(shard_shape, plain(grid), orientation, shard_distribution_strategy)
+        self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), orientation, shard_distribution_strategy)
 
     @property
     def shard_shape(self) -> list[int]:
@@ -168,7 +173,7 @@ class NdShardSpec(Door[memory.NdShardSpec]):
         >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).grid.num_cores()
         8
         """
-        return CoreRangeSet.around(self.plain.grid)
+        return CoreRangeSet.wrap(self.plain.grid)
 
     @property
     def orientation(self) -> ShardOrientation:
@@ -197,7 +202,7 @@ class NdShardSpec(Door[memory.NdShardSpec]):
         return self.plain.grid.num_cores
 
 
-class MemoryConfig(Door[memory.MemoryConfig]):
+class MemoryConfig(Wrapper[memory.MemoryConfig]):
     """Which memory a tensor lies in, and how: a memory layout, a buffer type and a shard spec, or an ND shard spec.
 
     >>> MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1).is_sharded()
@@ -223,7 +228,7 @@ class MemoryConfig(Door[memory.MemoryConfig]):
             )
         elif nd_shard_spec is not None:
             memory_layout = TensorMemoryLayout.ND_SHARDED
-        self.plain = memory.MemoryConfig(memory_layout, buffer_type, plain(shard_spec), plain(nd_shard_spec))
+        self.plain = memory.MemoryConfig(memory_layout, buffer_type, unwrap(shard_spec), unwrap(nd_shard_spec))
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
@@ -250,7 +255,7 @@ class MemoryConfig(Door[memory.MemoryConfig]):
         >>> MemoryConfig().shard_spec is None
         True
         """
-        return None if self.plain.shard_spec is None else ShardSpec.around(self.plain.shard_spec)
+        return None if self.plain.shard_spec is None else ShardSpec.wrap(self.plain.shard_spec)
 
     @property
     def nd_shard_spec(self) -> NdShardSpec | None:
@@ -259,7 +264,7 @@ class MemoryConfig(Door[memory.MemoryConfig]):
         >>> MemoryConfig().nd_shard_spec is None
         True
         """
-        return None if self.plain.nd_shard_spec is None else NdShardSpec.around(self.plain.nd_shard_spec)
+        return None if self.plain.nd_shard_spec is None else NdShardSpec.wrap(self.plain.nd_shard_spec)
 
     @property
     def interleaved(self) -> bool:
@@ -291,7 +296,7 @@ L1_BLOCK_SHARDED_MEMORY_CONFIG = _l1(TensorMemoryLayout.BLOCK_SHARDED)
 
 
 def create_sharded_memory_config(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any = None,
@@ -304,13 +309,13 @@ def create_sharded_memory_config(
     [32, 32]
     """
     made = sharded_config.create_sharded_memory_config(
-        shape, plain(core_grid), strategy, orientation, use_height_and_width_as_shard_shape
+        shape, unwrap(core_grid), strategy, orientation, use_height_and_width_as_shard_shape
     )
-    return MemoryConfig.around(made)
+    return MemoryConfig.wrap(made)
 
 
 def create_sharded_memory_config_(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any,
@@ -325,9 +330,9 @@ def create_sharded_memory_config_(
     [2, 7]
     """
     made = sharded_config.create_sharded_memory_config_(
-        shape, plain(core_grid), strategy, orientation, use_height_and_width_as_shard_shape, tile_layout=tile_layout
+        shape, unwrap(core_grid), strategy, orientation, use_height_and_width_as_shard_shape, tile_layout=tile_layout
     )
-    return MemoryConfig.around(made)
+    return MemoryConfig.wrap(made)
 
 
 # The order of cores.
@@ -339,7 +344,7 @@ def num_cores_to_corerangeset(target_num_cores: int, grid_size: Any, row_wise: b
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))]
     """
-    return CoreRangeSet.around(work_split.num_cores_to_corerangeset(target_num_cores, grid_size, row_wise))
+    return CoreRangeSet.wrap(work_split.num_cores_to_corerangeset(target_num_cores, grid_size, row_wise))
 
 
 def split_work_to_cores(
@@ -351,7 +356,7 @@ def split_work_to_cores(
     64
     """
     count, *sets, more, less = work_split.split_work_to_cores(grid_size, units_to_divide, row_wise)
-    everyone, first, second = (CoreRangeSet.around(each) for each in sets)
+    everyone, first, second = (CoreRangeSet.wrap(each) for each in sets)
     return count, everyone, first, second, more, less
 
 
@@ -361,4 +366,4 @@ def corerange_to_cores(core_range_set: Any, max_cores: int | None = None, row_wi
     >>> corerange_to_cores(CoreRangeSet([CoreRange((0, 0), (1, 0))]), row_wise=True)
     [CoreCoord(x=0, y=0), CoreCoord(x=1, y=0)]
     """
-    return work_split.corerange_to_cores(plain(core_range_set), max_cores, row_wise)
+    return work_split.corerange_to_cores(unwrap(core_range_set), max_cores, row_wise)

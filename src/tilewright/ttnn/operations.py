@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
-from ..formats import BlockFormat
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor.page_operations import convert_pages, pad_spec
-from .arguments import refuse
+from .arguments import reject_unsupported
+from .data_types import DataType, DataTypeLike
 from .devices import Device, known_device
-from .door import plain
-from .kinds import DataType
 from .memory import MemoryConfig
 from .specs import TensorSpec
 from .tensor import Tensor
+from .wrapper import unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
@@ -29,16 +29,16 @@ LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
 def from_torch(
     tensor: Any,
-    dtype: Any = None,
+    dtype: DataTypeLike | None = None,
     *,
     spec: TensorSpec | None = None,
     tile: Any = None,
-    pad_value: Any = None,
+    pad_value: float | None = None,
     layout: Any = None,
     device: Any = None,
-    memory_config: Any = None,
-    mesh_mapper: Any = None,
-    cq_id: Any = None,
+    memory_config: MemoryConfig | None = None,
+    mesh_mapper: object = None,
+    cq_id: object = None,
     preserve_nan_values: bool = False,
     col_tilize: bool = False,
     enable_bfloat_opt: bool = False,
@@ -80,16 +80,16 @@ def to_torch(
     dtype: Any = None,
     *,
     torch_rank: int | None = None,
-    mesh_composer: Any = None,
+    mesh_composer: object = None,
     device: Any = None,
-    cq_id: Any = None,
+    cq_id: object = None,
 ) -> Any:
     """Return the values as a tensor of torch if the program uses torch, as an array otherwise.
 
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
     """
-    refuse(mesh_composer=mesh_composer)
+    reject_unsupported(mesh_composer=mesh_composer)
     held = tensor if torch_rank is None else squeezed(tensor, torch_rank)
     values = held.to_torch()
     if dtype is None:
@@ -97,7 +97,7 @@ def to_torch(
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
-def to_numpy(tensor: Tensor, dtype: Any = None) -> np.ndarray[Any, Any]:
+def to_numpy(tensor: Tensor, dtype: DataTypeLike | None = None) -> np.ndarray[Any, Any]:
     """Return the values as an array; block formats become float32.
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
@@ -122,17 +122,22 @@ def squeezed(tensor: Tensor, rank: int) -> Tensor:
 
 
 def to_device(
-    tensor: Tensor, device: Device, memory_config: Any = None, queue_id: Any = None, *, cq_id: Any = None
+    tensor: Tensor,
+    device: Device,
+    memory_config: MemoryConfig | None = None,
+    queue_id: object = None,
+    *,
+    cq_id: object = None,
 ) -> Tensor:
     """Return the tensor on a device, in the memory it is meant for or in another.
 
     >>> to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150")).buffer_address()
     1048640
     """
-    return Tensor.around(tensor.plain.to_device(device, plain(memory_config)))
+    return Tensor.wrap(tensor.plain.to_device(device, unwrap(memory_config)))
 
 
-def from_device(tensor: Tensor, blocking: bool = True, queue_id: Any = None, *, cq_id: Any = None) -> Tensor:
+def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, *, cq_id: object = None) -> Tensor:
     """Return the tensor on the host.
 
     >>> from_device(to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150"))).to_list()
@@ -141,7 +146,9 @@ def from_device(tensor: Tensor, blocking: bool = True, queue_id: Any = None, *, 
     return tensor.cpu()
 
 
-def to_memory_config(tensor: Tensor, memory_config: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+def to_memory_config(
+    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: Any = None
+) -> Tensor:
     """Return the tensor in another memory of its device; from the host it goes to the device named or open.
 
     >>> from tilewright.ttnn import L1_MEMORY_CONFIG, manage_device
@@ -151,7 +158,7 @@ def to_memory_config(tensor: Tensor, memory_config: Any, dtype: Any = None, *, d
     """
     held = tensor if dtype is None else to_dtype(tensor, dtype)
     target = known_device(held.device(), device)
-    return Tensor.around(held.plain.to_device(target, plain(memory_config)))
+    return Tensor.wrap(held.plain.to_device(target, unwrap(memory_config)))
 
 
 def deallocate(tensor: Tensor, force: bool = True) -> None:
@@ -177,10 +184,10 @@ def get_memory_config(tensor: Tensor) -> MemoryConfig:
 def to_layout(
     tensor: Tensor,
     layout: Any,
-    dtype: Any = None,
-    memory_config: Any = None,
+    dtype: DataTypeLike | None = None,
+    memory_config: MemoryConfig | None = None,
     *,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
     pad_value: Any = 0.0,
 ) -> Tensor:
     """Return the tensor in tiles, padded with a value, or in rows, without padding.
@@ -192,32 +199,37 @@ def to_layout(
     return _placed(held.plain.to_layout(layout, pad_value=pad_value), memory_config)
 
 
-def to_dtype(tensor: Tensor, dtype: Any) -> Tensor:
+def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     """Return the tensor in another data type; padding is converted with the data.
 
     >>> to_dtype(from_torch(np.ones((5, 7), np.float32)), DataType.BFLOAT16).dtype
     DataType.BFLOAT16
     """
-    return Tensor.around(tensor.plain.to_dtype(DataType.of(dtype).format))
+    return Tensor.wrap(tensor.plain.to_dtype(DataType.of(dtype).format))
 
 
 def typecast(
-    tensor: Tensor, dtype: Any, *, memory_config: Any = None, output_tensor: Any = None, sub_core_grids: Any = None
+    tensor: Tensor,
+    dtype: DataTypeLike,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in another data type, and in another memory if one is given.
 
     >>> typecast(from_torch(np.ones((5, 7), np.float32)), DataType.INT32).to_list()[0][:2]
     [1, 1]
     """
-    refuse(output_tensor=output_tensor)
+    reject_unsupported(output_tensor=output_tensor)
     return _placed(to_dtype(tensor, dtype).plain, memory_config)
 
 
-def _placed(held: Any, memory_config: Any) -> Tensor:
-    return Tensor.around(held if memory_config is None else held.to_memory_config(plain(memory_config)))
+def _placed(held: Any, memory_config: MemoryConfig | None) -> Tensor:
+    return Tensor.wrap(held if memory_config is None else held.to_memory_config(unwrap(memory_config)))
 
 
-def reshape(tensor: Tensor, shape: Any) -> Tensor:
+def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
     """Return the same elements in another shape, also of tiled tensors.
 
     >>> reshape(from_torch(np.ones((4, 6), np.float32)), (2, -1)).shape
@@ -232,7 +244,7 @@ def permute(tensor: Tensor, dims: Any) -> Tensor:
     >>> permute(from_torch(np.ones((4, 6), np.float32)), (1, 0)).shape
     Shape([6, 4])
     """
-    return Tensor.around(tensor.plain.permute(dims))
+    return Tensor.wrap(tensor.plain.permute(dims))
 
 
 def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
@@ -241,7 +253,7 @@ def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
     >>> transpose(from_torch(np.ones((4, 6), np.float32)), 0, 1).shape
     Shape([6, 4])
     """
-    return Tensor.around(tensor.plain.transpose(dim1, dim2))
+    return Tensor.wrap(tensor.plain.transpose(dim1, dim2))
 
 
 def pad(
@@ -250,8 +262,8 @@ def pad(
     *rest: Any,
     value: Any = 0,
     use_multicore: bool = True,
-    memory_config: Any = None,
-    sub_core_grids: Any = None,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return a larger tensor: padding is (before, after) for each dimension, or a shape followed by a start.
 
@@ -289,37 +301,41 @@ def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
     """
     if tensor.layout is PageLayout.ROW_MAJOR:
         return tensor.unpad(start, end)
-    return Tensor.around(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
+    return Tensor.wrap(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
 
 
 def tilize(
     tensor: Tensor,
     *,
-    memory_config: Any = None,
-    dtype: Any = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
     use_low_perf: bool = False,
     tile: Any = None,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in tiles, padded with zeros where needed.
 
     >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
     PageLayout.TILE
     """
-    refuse(tile=None if tile is None or plain(tile).is_default else tile)
+    reject_unsupported(tile=None if tile is None or unwrap(tile).is_default else tile)
     return to_layout(tensor, PageLayout.TILE, dtype, memory_config)
 
 
 def untilize(
-    tensor: Tensor, *, memory_config: Any = None, use_multicore: bool = True, sub_core_grids: Any = None
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
     Shape([5, 7])
     """
-    dtype = DataType.FLOAT32 if isinstance(tensor.plain.dtype, BlockFormat) else None
+    dtype = DataType.FLOAT32 if tensor.plain.dtype.has_blocks else None
     return to_layout(tensor, PageLayout.ROW_MAJOR, dtype, memory_config)
 
 
@@ -328,10 +344,10 @@ def tilize_with_val_padding(
     output_tensor_shape: Any,
     pad_value: Any,
     *,
-    memory_config: Any = None,
-    dtype: Any = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in tiles with a given padded shape, filled with a value.
 
@@ -350,10 +366,10 @@ def tilize_with_val_padding(
 def tilize_with_zero_padding(
     tensor: Tensor,
     *,
-    memory_config: Any = None,
-    dtype: Any = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in tiles, padded with zeros.
 
@@ -367,9 +383,9 @@ def untilize_with_unpadding(
     tensor: Tensor,
     output_tensor_end: Any,
     *,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     use_multicore: bool = True,
-    sub_core_grids: Any = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return the tensor in rows, from the origin up to and including an end.
 
@@ -381,7 +397,11 @@ def untilize_with_unpadding(
 
 
 def reciprocal(
-    tensor: Tensor, *, memory_config: Any = None, output_tensor: Any = None, sub_core_grids: Any = None
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    sub_core_grids: object = None,
 ) -> Tensor:
     """Return 1 / x, element by element, in the type of x.
 
@@ -392,11 +412,11 @@ def reciprocal(
     >>> reciprocal(x).to_list()
     [[1.7014118346046923e+38, 0.0]]
     """
-    refuse(output_tensor=output_tensor)
+    reject_unsupported(output_tensor=output_tensor)
     values = tensor.plain.numpy("float32")
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         inverse = np.float32(1) / values
-    if isinstance(tensor.plain.dtype, BlockFormat):
+    if tensor.plain.dtype.has_blocks:
         inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
     spec = tensor.plain.spec
     result = type(tensor.plain).from_array(inverse, spec, borrow=False)

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from .. import memory, tensor
 from ..memory import PageLayout
 from ..memory.spec import as_spec
-from .door import Door
-from .kinds import DataType
+from .data_types import DataType, DataTypeLike
+from .wrapper import Wrapper
 
 _Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
 
@@ -39,7 +39,7 @@ class Shape(memory.Shape):
         return f"ttnn.Shape({super().__str__()})"
 
 
-class Tile(Door[memory.Tile]):
+class Tile(Wrapper[memory.Tile]):
     """A tile of one of the twelve shapes, optionally transposed.
 
     >>> Tile((16, 32)).num_faces, Tile((16, 32)).face_shape, Tile((16, 32)).get_tile_size(DataType.BFLOAT8_B)
@@ -114,7 +114,7 @@ class Tile(Door[memory.Tile]):
         """
         return self.plain.transpose
 
-    def get_tile_size(self, dtype: Any) -> int:
+    def get_tile_size(self, dtype: DataTypeLike) -> int:
         """Return the bytes of a tile.
 
         >>> Tile((32, 32)).get_tile_size(DataType.BFLOAT16)
@@ -123,11 +123,11 @@ class Tile(Door[memory.Tile]):
         return DataType.of(dtype).format.bytes_per_tile(self.plain.elements)
 
 
-class Described(Door[_Plain]):
+class TensorProperties(Wrapper[_Plain]):
     """Shape, data type, layout and tile: what a spec says, and a tensor too.
 
     >>> from tilewright.ttnn import Tensor, TensorSpec
-    >>> issubclass(Tensor, Described), issubclass(TensorSpec, Described)
+    >>> issubclass(Tensor, TensorProperties), issubclass(TensorSpec, TensorProperties)
     (True, True)
     """
 
@@ -171,4 +171,4 @@ class Described(Door[_Plain]):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).tile.tile_shape
         [32, 32]
         """
-        return Tile.around(self.plain.tile)
+        return Tile.wrap(self.plain.tile)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -25,7 +26,7 @@ _STRATEGY_OF = {strategy.memory_layout: strategy for strategy in ShardStrategy}
 
 
 def create_sharded_memory_config(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any = None,
@@ -38,18 +39,18 @@ def create_sharded_memory_config(
     >>> create_sharded_memory_config((1, 1, 64, 128), CoreGrid(y=2, x=4), "height").shard_spec.shape
     (8, 128)
     """
-    extents = _extents(shape)
-    cores, is_grid = _cores(core_grid)
+    extents = _validate_extents(shape)
+    cores, is_grid = _grid_cores(core_grid)
     how, order = ShardStrategy.of(strategy), ShardOrientation.of(orientation or "row_major")
     if use_height_and_width_as_shard_shape:
-        return _config(how, cores, _last_two(extents, order), order)
+        return _config(how, cores, _shard_from_shape(extents, order), order)
     if not is_grid:
         raise MemoryConfigError(
-            f"shards over the ranges {cores} are not worked out here; pass the shard shape with"
+            f"shard shapes are only computed for a CoreGrid, got {cores}; pass the shard shape with"
             " use_height_and_width_as_shard_shape=True, or use create_sharded_memory_config_"
         )
     height, width = prod(extents[:-1]), extents[-1]
-    down, across = _divisors(how, cores, order)
+    down, across = _shard_counts(how, cores, order)
     if height % down or width % across:
         raise MemoryConfigError(
             f"a matrix of {height} x {width} cannot be cut evenly into {down} x {across} shards; pad it to"
@@ -59,7 +60,7 @@ def create_sharded_memory_config(
 
 
 def create_sharded_memory_config_(
-    shape: Any,
+    shape: Iterable[int],
     core_grid: Any,
     strategy: Any,
     orientation: Any,
@@ -72,14 +73,14 @@ def create_sharded_memory_config_(
     >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), "height", "row_major").shard_spec.shape
     (2, 7)
     """
-    extents = _extents(shape)
-    cores, _ = _cores(core_grid)
+    extents = _validate_extents(shape)
+    cores, _ = _grid_cores(core_grid)
     how = _STRATEGY_OF.get(strategy) or ShardStrategy.of(strategy)
     order = ShardOrientation.of(orientation)
     if use_height_and_width_as_shard_shape:
-        shard = _last_two(extents, order)
+        shard = _shard_from_shape(extents, order)
         if tile_layout:
-            _check_tiles(shard, [round_up(n, _TILE) for n in shard])
+            _validate_tiles(shard, [round_up(n, _TILE) for n in shard])
         return _config(how, cores, shard, order)
     if how is ShardStrategy.BLOCK and cores.bounding_box.size != cores.num_cores:
         raise MemoryConfigError(
@@ -87,36 +88,36 @@ def create_sharded_memory_config_(
             f" {cores.bounding_box.size} of its bounding box {cores.bounding_box}"
         )
     height, width = prod(extents[:-1]), extents[-1]
-    down, across = _divisors(how, cores, order)
+    down, across = _shard_counts(how, cores, order)
     if tile_layout and how is ShardStrategy.BLOCK:
         height = round_up(height, down * _TILE)
     shard = (ceil_div(height, down), ceil_div(width, across))
     if tile_layout:
-        _check_tiles(shard, [round_up(height, down * _TILE), round_up(width, across * _TILE)])
+        _validate_tiles(shard, [round_up(height, down * _TILE), round_up(width, across * _TILE)])
     return _config(how, cores, shard, order)
 
 
-def _check_tiles(shard: tuple[int, int], padded: list[int]) -> None:
-    """Raise if a shard is no whole number of tiles in either direction: ttnn accepts one that misses in one only."""
+def _validate_tiles(shard: tuple[int, int], padded: list[int]) -> None:
+    """Raise if a shard is not a whole number of tiles in any dimension; ttnn accepts a shard that is in one."""
     if shard[0] % _TILE and shard[1] % _TILE:
         raise MemoryConfigError(
-            f"shards of {shard[0]} x {shard[1]} are no multiples of the tile in either direction; pad the tensor to"
+            f"shard shape {shard[0]} x {shard[1]} is not a multiple of the tile in any dimension; pad the tensor to"
             f" {padded[0]} x {padded[1]}"
         )
 
 
-def _extents(shape: Any) -> tuple[int, ...]:
+def _validate_extents(shape: Iterable[int]) -> tuple[int, ...]:
     try:
         extents = tuple([int(n) for n in shape])
     except TypeError:
-        raise MemoryConfigError(f"{shape!r} is no shape; give a list of extents") from None
+        raise MemoryConfigError(f"expected a shape such as (64, 32), got {shape!r}") from None
     if len(extents) < 2:
-        raise MemoryConfigError(f"shape {list(extents)} has rank {len(extents)}; sharding a matrix needs at least 2")
+        raise MemoryConfigError(f"expected a shape of rank 2 or more, got {list(extents)}")
     return extents
 
 
-def _cores(grid: Any) -> tuple[CoreRangeSet, bool]:
-    """Return the cores, and whether they were given as one grid from (0, 0)."""
+def _grid_cores(grid: Any) -> tuple[CoreRangeSet, bool]:
+    """Return the cores, and whether they are a single grid from (0, 0)."""
     if isinstance(grid, CoreGrid):
         return grid.ranges, True
     if isinstance(grid, CoreRangeSet):
@@ -126,12 +127,12 @@ def _cores(grid: Any) -> tuple[CoreRangeSet, bool]:
         row = CoreRange((0, main.y), (extra.x - 1, main.y))
         return CoreRangeSet([*main.ranges, row]), False
     raise MemoryConfigError(
-        f"{grid!r} is no core grid; use a CoreGrid, a CoreRangeSet, or a pair of CoreGrids (a grid and one more row)"
+        f"expected a CoreGrid, a CoreRangeSet, or a pair of CoreGrids (a grid and one more row), got {grid!r}"
     )
 
 
-def _divisors(how: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) -> tuple[int, int]:
-    """Return into how many shards the height and the width are cut."""
+def _shard_counts(how: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) -> tuple[int, int]:
+    """Return the number of shards along the height and the width."""
     if how is ShardStrategy.HEIGHT:
         return cores.num_cores, 1
     if how is ShardStrategy.WIDTH:
@@ -140,7 +141,7 @@ def _divisors(how: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) 
     return (box.height, box.width) if order is ShardOrientation.ROW_MAJOR else (box.width, box.height)
 
 
-def _last_two(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
+def _shard_from_shape(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
     height, width = extents[-2:]
     if order is ShardOrientation.ROW_MAJOR:
         return height, width

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import lcm
 from typing import Any
 
@@ -10,11 +11,11 @@ from .. import memory
 from ..layout.tuples import round_up
 from ..memory import BufferType, PageLayout, ShardDistribution, ShardOrientation, TensorMemoryLayout
 from ..memory.sharding import ROW_BYTES, Sharding
-from .arguments import by_kind
-from .door import plain
-from .kinds import DataType, ShardShapeAlignment
+from .arguments import bind_by_type
+from .data_types import DataType, DataTypeLike, ShardShapeAlignment
 from .memory import MemoryConfig, NdShardSpec, ShardSpec
-from .shapes import Described, Tile
+from .shapes import TensorProperties, Tile
+from .wrapper import unwrap
 
 _PLACEMENT = {
     "buffer_type": BufferType,
@@ -26,7 +27,7 @@ _PLACEMENT = {
 }
 
 
-class TensorSpec(Described[memory.TensorSpec]):
+class TensorSpec(TensorProperties[memory.TensorSpec]):
     """Shape, data type, layout and memory of a tensor.
 
     After these come, by kind: a buffer type, or a memory layout with its shard spec, or an ND shard spec; and a tile.
@@ -39,8 +40,8 @@ class TensorSpec(Described[memory.TensorSpec]):
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any,
+        shape: Iterable[int],
+        dtype: DataTypeLike,
         layout: Any,
         *placement: Any,
         memory_layout: Any = None,
@@ -52,7 +53,7 @@ class TensorSpec(Described[memory.TensorSpec]):
     ) -> None:
         named = {"memory_layout": memory_layout, "shard_spec": shard_spec, "nd_shard_spec": nd_shard_spec}
         named |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
-        found = by_kind(_PLACEMENT, placement, "a tensor spec", **named)
+        found = bind_by_type(_PLACEMENT, placement, "a tensor spec", **named)
         tile, config = found.pop("tile", None), found.pop("memory_config", None)
         if config is None:
             config = MemoryConfig(
@@ -63,7 +64,7 @@ class TensorSpec(Described[memory.TensorSpec]):
             )
         elif found:
             raise TypeError(f"a tensor spec got memory_config and {', '.join(found)}; give one or the other")
-        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, layout, plain(tile), plain(config))
+        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, layout, unwrap(tile), unwrap(config))
 
     @property
     def memory_config(self) -> MemoryConfig:
@@ -72,7 +73,7 @@ class TensorSpec(Described[memory.TensorSpec]):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).memory_config.buffer_type
         BufferType.DRAM
         """
-        return MemoryConfig.around(self.plain.memory)
+        return MemoryConfig.wrap(self.plain.memory)
 
     # Sharding helpers; each keeps the buffer type.
 
@@ -81,11 +82,9 @@ class TensorSpec(Described[memory.TensorSpec]):
         sharding: Sharding = make(*arguments, buffer_type=buffer, **more)
         shards = self.plain.with_memory(sharding).memory.sharding
         # ttnn names what it works out by the shards alone, not by the method that was called
-        return TensorSpec.around(
-            self.plain.with_memory(memory.MemoryConfig("nd_sharded", buffer, nd_shard_spec=shards))
-        )
+        return TensorSpec.wrap(self.plain.with_memory(memory.MemoryConfig("nd_sharded", buffer, nd_shard_spec=shards)))
 
-    def height_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def height_sharded(self, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut along its height, as evenly as whole tiles allow.
 
         >>> from tilewright.ttnn import CoreRange
@@ -93,9 +92,9 @@ class TensorSpec(Described[memory.TensorSpec]):
         >>> spec.height_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._sharded(memory.height_sharded, plain(grid), orientation=orientation)
+        return self._sharded(memory.height_sharded, unwrap(grid), orientation=orientation)
 
-    def width_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def width_sharded(self, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut along its width, as evenly as whole tiles allow.
 
         >>> from tilewright.ttnn import CoreRange
@@ -103,9 +102,9 @@ class TensorSpec(Described[memory.TensorSpec]):
         >>> spec.width_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [64, 32]
         """
-        return self._sharded(memory.width_sharded, plain(grid), orientation=orientation)
+        return self._sharded(memory.width_sharded, unwrap(grid), orientation=orientation)
 
-    def block_sharded(self, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def block_sharded(self, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut both ways over a rectangle of cores.
 
         >>> from tilewright.ttnn import CoreRange
@@ -113,9 +112,11 @@ class TensorSpec(Described[memory.TensorSpec]):
         >>> spec.block_sharded(CoreRange((0, 0), (1, 1))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._sharded(memory.block_sharded, plain(grid), orientation=orientation)
+        return self._sharded(memory.block_sharded, unwrap(grid), orientation=orientation)
 
-    def sharded_across_dims(self, dims: Any, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR) -> TensorSpec:
+    def sharded_across_dims(
+        self, dims: Any, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
+    ) -> TensorSpec:
         """Return the spec with one shard for each index of some dimensions.
 
         >>> from tilewright.ttnn import CoreRange
@@ -123,10 +124,10 @@ class TensorSpec(Described[memory.TensorSpec]):
         >>> spec.sharded_across_dims([0], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 64, 96]
         """
-        return self._sharded(memory.sharded_across_dims, dims, plain(grid), orientation)
+        return self._sharded(memory.sharded_across_dims, dims, unwrap(grid), orientation)
 
     def sharded_across_dims_except(
-        self, dims: Any, grid: Any, orientation: Any = ShardOrientation.ROW_MAJOR
+        self, dims: Any, grid: Any, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
     ) -> TensorSpec:
         """Return the spec with one shard for each index of all but some dimensions.
 
@@ -135,14 +136,14 @@ class TensorSpec(Described[memory.TensorSpec]):
         >>> spec.sharded_across_dims_except([2], CoreRange((0, 0), (3, 1))).memory_config.nd_shard_spec.shard_shape
         [1, 32, 96]
         """
-        return self._sharded(memory.sharded_across_dims, dims, plain(grid), orientation, all_but=True)
+        return self._sharded(memory.sharded_across_dims, dims, unwrap(grid), orientation, all_but=True)
 
     def sharded(
         self,
-        shard_shape: Any,
+        shard_shape: Iterable[int],
         grid: Any,
         shard_alignment: ShardShapeAlignment = ShardShapeAlignment.RECOMMENDED,
-        orientation: Any = ShardOrientation.ROW_MAJOR,
+        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: Any = ShardDistribution.ROUND_ROBIN_1D,
     ) -> TensorSpec:
         """Return the spec in shards of a shape that is rounded up as asked.
@@ -159,6 +160,6 @@ class TensorSpec(Described[memory.TensorSpec]):
             size = spec.dtype.bytes_per_tile(1)
             shape[-1] = round_up(shape[-1], lcm(ROW_BYTES, size) // size)
         config = memory.nd_sharded(
-            shape, plain(grid), orientation, shard_distribution_strategy, spec.memory.buffer_type
+            shape, unwrap(grid), orientation, shard_distribution_strategy, spec.memory.buffer_type
         )
-        return TensorSpec.around(spec.with_memory(config))
+        return TensorSpec.wrap(spec.with_memory(config))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -13,14 +14,14 @@ from .. import tensor
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import PageLayout
-from .arguments import by_kind, refuse
-from .creation import made
+from .arguments import bind_by_type, reject_unsupported
+from .data_types import DataType, StorageType
 from .devices import Device
-from .door import plain
-from .kinds import DataType, StorageType
 from .memory import MemoryConfig
-from .shapes import Described, Shape, Tile
+from .shapes import Shape, TensorProperties, Tile
 from .specs import TensorSpec
+from .tensor_creation import create_tensor
+from .wrapper import unwrap
 
 TILE_SIZE = 32
 
@@ -35,7 +36,7 @@ _ARGUMENTS = {
 }
 
 
-class Tensor(Described[tensor.Tensor]):
+class Tensor(TensorProperties[tensor.Tensor]):
     """A tensor of ttnn: made from an array of NumPy or torch, or from a list and a shape.
 
     >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=PageLayout.TILE)
@@ -56,17 +57,19 @@ class Tensor(Described[tensor.Tensor]):
         data_type: Any = None,
         device: Any = None,
         layout: Any = None,
-        mem_config: Any = None,
-        memory_config: Any = None,
+        mem_config: MemoryConfig | None = None,
+        memory_config: MemoryConfig | None = None,
         tile: Any = None,
-        pad_value: Any = None,
+        pad_value: float | None = None,
         col_tilize: bool = False,
-        cq_id: Any = None,
-        mesh_mapper: Any = None,
+        cq_id: object = None,
+        mesh_mapper: object = None,
         preserve_nan_values: bool = False,
         enable_bfloat_opt: bool = False,
     ) -> None:
-        refuse(mesh_mapper=mesh_mapper, preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt)
+        reject_unsupported(
+            mesh_mapper=mesh_mapper, preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt
+        )
         if tensor is not None and data is not None:
             raise TypeError("ttnn.Tensor got tensor and data; give one of them")
         source = data if tensor is None else tensor
@@ -74,7 +77,7 @@ class Tensor(Described[tensor.Tensor]):
         named |= {"pad_value": pad_value, "mem_config": memory_config if mem_config is None else mem_config}
         if None not in (mem_config, memory_config):
             raise TypeError("ttnn.Tensor got mem_config and memory_config, two names of one thing; give one of them")
-        found = by_kind(_ARGUMENTS, given, "ttnn.Tensor", **named)
+        found = bind_by_type(_ARGUMENTS, given, "ttnn.Tensor", **named)
         if isinstance(source, Tensor):
             if found:
                 raise TypeError(f"a copy of a ttnn.Tensor takes no {', '.join(found)}; see ttnn.to_layout and its kin")
@@ -87,13 +90,13 @@ class Tensor(Described[tensor.Tensor]):
                 raise LayoutError(f"{flat.size} elements do not make a tensor of shape {list(shape)}")
             whole = flat.dtype.kind in "iu" and (data_type is None or DataType.of(data_type).format.name in _INTEGERS)
             source = flat.reshape(tuple(shape)).astype(np.int32 if whole and _fits(flat) else np.float32)
-        self.plain = made(
+        self.plain = create_tensor(
             source,
             data_type,
             found.get("layout"),
-            plain(found.get("tile")),
+            unwrap(found.get("tile")),
             found.get("pad_value"),
-            plain(found.get("mem_config")),
+            unwrap(found.get("mem_config")),
             col_tilize,
             found.get("device"),
         )
@@ -116,7 +119,7 @@ class Tensor(Described[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).spec.dtype
         DataType.FLOAT32
         """
-        return TensorSpec.around(self.plain.spec)
+        return TensorSpec.wrap(self.plain.spec)
 
     def memory_config(self) -> MemoryConfig:
         """Return the memory config.
@@ -124,7 +127,7 @@ class Tensor(Described[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).memory_config().is_sharded()
         False
         """
-        return MemoryConfig.around(self.plain.memory)
+        return MemoryConfig.wrap(self.plain.memory)
 
     def storage_type(self) -> StorageType:
         """Return whether the bytes are on the host or on a device; `plain.storage_type` also says who owns them.
@@ -297,15 +300,15 @@ class Tensor(Described[tensor.Tensor]):
 
     # Operations.
 
-    def to(self, target: Any, mem_config: Any = None) -> Tensor:
+    def to(self, target: Any, mem_config: MemoryConfig | None = None) -> Tensor:
         """Return the tensor on a device, or in another layout with zeros as padding.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to(PageLayout.TILE).layout
         PageLayout.TILE
         """
         if isinstance(target, PageLayout):
-            return Tensor.around(self.plain.to_layout(target))
-        return Tensor.around(self.plain.to_device(target, plain(mem_config)))
+            return Tensor.wrap(self.plain.to_layout(target))
+        return Tensor.wrap(self.plain.to_device(target, unwrap(mem_config)))
 
     def cpu(self) -> Tensor:
         """Return the tensor on the host.
@@ -313,15 +316,15 @@ class Tensor(Described[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).cpu().to_list()
         [[1, 2]]
         """
-        return Tensor.around(self.plain.from_device())
+        return Tensor.wrap(self.plain.from_device())
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: Iterable[int]) -> Tensor:
         """Return the same elements in another shape.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).reshape(2, 1).to_list()
         [[1], [2]]
         """
-        return Tensor.around(self.plain.reshape(*shape))
+        return Tensor.wrap(self.plain.reshape(*shape))
 
     def pad(self, output_padded_shape: Any, input_tensor_start: Any, pad_value: float) -> Tensor:
         """Return the tensor with more padding around its data; rows only.
@@ -329,7 +332,7 @@ class Tensor(Described[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad([2, 4], [0, 0], 9).padded_shape
         Shape([2, 4])
         """
-        return Tensor.around(self.plain.pad(output_padded_shape, input_tensor_start, pad_value))
+        return Tensor.wrap(self.plain.pad(output_padded_shape, input_tensor_start, pad_value))
 
     def unpad(self, start: Any, end: Any) -> Tensor:
         """Return the box from start up to, not including, end; rows only.
@@ -337,7 +340,7 @@ class Tensor(Described[tensor.Tensor]):
         >>> Tensor([1, 2, 3, 4], [2, 2], DataType.INT32).unpad([0, 1], [2, 2]).to_list()
         [[2], [4]]
         """
-        return Tensor.around(self.plain.unpad(start, end))
+        return Tensor.wrap(self.plain.unpad(start, end))
 
     def pad_to_tile(self, pad_value: float) -> Tensor:
         """Return the tensor in rows, with its last two dimensions padded to multiples of 32.
@@ -347,9 +350,9 @@ class Tensor(Described[tensor.Tensor]):
         """
         extents = self.plain.shape.logical
         whole = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
-        return Tensor.around(self.plain.pad(whole, None, pad_value))
+        return Tensor.wrap(self.plain.pad(whole, None, pad_value))
 
-    def unpad_from_tile(self, shape: Any) -> Tensor:
+    def unpad_from_tile(self, shape: Sequence[int]) -> Tensor:
         """Return the box of this shape from the origin; rows only.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).unpad_from_tile([1, 2]).padded_shape
@@ -366,7 +369,7 @@ class Tensor(Described[tensor.Tensor]):
             spread[at : at + 1] = [slice(None)] * (part.shape.rank - len(spread) + 1)
         single = {d for d, each in enumerate(spread) if not isinstance(each, slice)}
         kept = [n for d, n in enumerate(part.shape) if d not in single]
-        return Tensor.around(part.reshape(kept) if single else part)
+        return Tensor.wrap(part.reshape(kept) if single else part)
 
     def deallocate(self, force: bool = True) -> None:
         """Give the memory on the device back.

@@ -14,10 +14,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..atomic import replace_file, write_file
 from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, PageLayout
 from ..memory.memory_config import ShardOrientation
+from ..version import __version__
 
 if TYPE_CHECKING:
     import sqlite3

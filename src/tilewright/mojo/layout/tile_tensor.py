@@ -724,7 +724,7 @@ def _label_store(store: Store, space: AddressSpace) -> LabelledStore:
 def _index_format(dtype: Any) -> ScalarFormat:
     """Return the format of a dtype; raise unless it is an integer format."""
     element = format_of(dtype)
-    if not isinstance(element, ScalarFormat) or element.kind not in ("int", "uint"):
+    if element.has_blocks or element.kind not in ("int", "uint"):
         raise LayoutError(f"linear_idx_type must be an integer format, got {element.name}")
     return element
 
@@ -766,7 +766,7 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 
 def _stack_allocation(_: Any, parameters: tuple[Any, ...], layout: Any) -> TileTensor:
     element = format_of(parameters[0])
-    if not isinstance(element, ScalarFormat):
+    if element.has_blocks:
         raise FormatError(f"stack_allocation needs a scalar format, got {element.name}")
     space = parameters[1] if len(parameters) > 1 else AddressSpace.GENERIC
     return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ...copying import tiled_layout
 from ...errors import LayoutError, OutOfMemory
-from ...formats import BlockFormat
 from ...memory import PageLayout, TensorSpec
 from ..scene import Fact, Field, Grid, Outline, Scene
 
@@ -121,7 +120,7 @@ def _order(spec: TensorSpec, row: Any, column: Any) -> NDArray[np.int64]:
 
 def _bytes(spec: TensorSpec, order: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the byte of the page in which each element starts."""
-    if isinstance(spec.dtype, BlockFormat):
+    if spec.dtype.has_blocks:
         return spec.dtype.sections(spec.page_elements).data_offset + order * spec.dtype.bits // 8
     return order * spec.dtype.itemsize
 

@@ -92,7 +92,7 @@ def _buffer_constructor(kind: Any) -> Any:
             raise TypeError("expected ctx.enqueue_create_buffer[dtype](size)")
         element = format_of(parameters[0])
         count = as_integer(size[0], "the size of a buffer")
-        if not isinstance(element, ScalarFormat) or count < 0:
+        if element.has_blocks or count < 0:
             raise LayoutError(f"a buffer needs a scalar format and a nonnegative size, got {count} x {element.name}")
         return kind(context, element, count)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..copying.dlpack import as_host_array
 from ..errors import FormatError
-from ..formats import BlockFormat, Format, cast, format_of
+from ..formats import Format, cast, format_of
 from ..memory import TensorSpec
 from ..tensor import Tensor
-from .kinds import DataType
+from .data_types import DataType, DataTypeLike
 
 _BFLOAT16 = format_of("bfloat16")
 # Types that ttnn does not have, and what it takes instead when no other is asked for.
@@ -28,25 +28,25 @@ _INSTEAD = {
 _THROUGH_BFLOAT16 = ("float64", "float16", "int64", "int16", "uint64")
 
 
-def made(
+def create_tensor(
     source: Any,
-    dtype: Any = None,
+    dtype: DataTypeLike | None = None,
     layout: Any = None,
     tile: Any = None,
-    pad_value: Any = None,
+    pad_value: float | None = None,
     memory: Any = None,
     col_tilize: bool = False,
     device: Any = None,
 ) -> Tensor:
     """Return the tensor that ttnn makes of an array, on the host or on a device.
 
-    >>> made(np.ones((5, 7), np.float16)).dtype
+    >>> create_tensor(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
     """
     values = as_host_array(source)
     given = format_of(values.dtype)
-    element = _taken(values, given) if dtype is None else DataType.of(dtype).format
-    packs = isinstance(element, BlockFormat)
+    element = _default_format(values, given) if dtype is None else DataType.of(dtype).format
+    packs = element.has_blocks
     if col_tilize:
         if not packs or values.ndim < 2:
             raise FormatError(
@@ -62,7 +62,7 @@ def made(
     return tensor if device is None else tensor.to_device(device)
 
 
-def _taken(values: np.ndarray[Any, Any], given: Format) -> Format:
+def _default_format(values: np.ndarray[Any, Any], given: Format) -> Format:
     """Return the type that ttnn takes when none is asked for; values must fit it."""
     name = _INSTEAD.get(given.name, given.name)
     element = DataType.of(name).format

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import TypeAlias
 
 from ..errors import FormatError
 from ..formats import Format, format_of
@@ -40,7 +40,7 @@ class DataType(Enum):
         return format_of(self.name.lower())
 
     @classmethod
-    def of(cls, value: Any) -> DataType:
+    def of(cls, value: DataTypeLike) -> DataType:
         """Return the data type that a value is, names, or has the same name as.
 
         >>> DataType.of("bfloat16"), DataType.of(format_of("float8_e4m3"))
@@ -57,6 +57,9 @@ class DataType(Enum):
 
     def __repr__(self) -> str:
         return f"DataType.{self.name}"
+
+
+DataTypeLike: TypeAlias = DataType | Enum | Format | str
 
 
 class StorageType(Enum):
@@ -93,7 +96,7 @@ class ShardShapeAlignment(Enum):
     RECOMMENDED = 2
 
 
-def width_multiple(dtype: Any) -> int:
+def width_multiple(dtype: DataTypeLike) -> int:
     """Return the multiple that the width of rows on a device should be: four bytes, or a tile for block formats.
 
     >>> width_multiple("bfloat16"), width_multiple("float32"), width_multiple("bfloat8_b")

@@ -14,11 +14,12 @@ from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import PageLayout
 from ..tensor import Tensor as PlainTensor
-from .arguments import refuse
-from .creation import made
-from .door import plain
-from .kinds import DataType
+from .arguments import reject_unsupported
+from .data_types import DataType, DataTypeLike
+from .memory import MemoryConfig
 from .tensor import Tensor
+from .tensor_creation import create_tensor
+from .wrapper import unwrap
 
 EXTENSION = ".tensorbin"
 
@@ -32,7 +33,7 @@ def dump_tensor(file_name: Any, tensor: Tensor, *, mode: Any = None) -> None:
     ...     load_tensor(f"{folder}/x.tensorbin").to_list()
     [[1, 2]]
     """
-    refuse(mode=mode)
+    reject_unsupported(mode=mode)
     path, held = _checked(file_name), tensor.plain.from_device()
     if any(held.data_start):
         held = held.without_extra_padding()  # a file's data begin at the origin
@@ -49,7 +50,7 @@ def load_tensor(file_name: Any, *, device: Any = None) -> Tensor:
     PageLayout.ROW_MAJOR
     """
     tensor = read_tensorbin(_checked(file_name)).tensor()
-    return Tensor.around(tensor if device is None else tensor.to_device(device))
+    return Tensor.wrap(tensor if device is None else tensor.to_device(device))
 
 
 def _checked(file_name: Any) -> Path:
@@ -61,15 +62,15 @@ def _checked(file_name: Any) -> Path:
 
 def as_tensor(
     tensor: Any,
-    dtype: Any = None,
+    dtype: DataTypeLike | None = None,
     *,
     layout: Any = PageLayout.ROW_MAJOR,
     device: Any = None,
-    memory_config: Any = None,
+    memory_config: MemoryConfig | None = None,
     cache_file_name: Any = None,
     preprocess: Callable[[Any], Any] | None = None,
-    mesh_mapper: Any = None,
-    cache_dump_mode: Any = None,
+    mesh_mapper: object = None,
+    cache_dump_mode: object = None,
 ) -> Tensor:
     """Return the tensor of an array, cached in a file under the name that ttnn gives it.
 
@@ -84,7 +85,7 @@ def as_tensor(
     ...     other.to_list(), [path.name for path in Path(folder).iterdir()]
     ([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], ['w_dtype_None_layout_ROW_MAJOR.tensorbin'])
     """
-    refuse(mesh_mapper=mesh_mapper, cache_dump_mode=cache_dump_mode)
+    reject_unsupported(mesh_mapper=mesh_mapper, cache_dump_mode=cache_dump_mode)
     path = None if cache_file_name is None else _cache_path(cache_file_name, dtype, layout)
     if tensor is None:
         if path is None:
@@ -92,14 +93,14 @@ def as_tensor(
         held = read_tensorbin(path).tensor()
     else:
         values = as_host_array(tensor if preprocess is None else preprocess(tensor))
-        held = made(values, dtype, layout, memory=plain(memory_config))
+        held = create_tensor(values, dtype, layout, memory=unwrap(memory_config))
         if path is not None and not _holds(path, held):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_tensorbin(path, Tensorbin(held.spec, held.pages))
-    return Tensor.around(held if device is None else held.to_device(device))
+    return Tensor.wrap(held if device is None else held.to_device(device))
 
 
-def _cache_path(name: Any, dtype: Any, layout: Any) -> Path:
+def _cache_path(name: Any, dtype: DataTypeLike | None, layout: Any) -> Path:
     """Return the path that ttnn's as_tensor makes of its arguments, of which either may be None."""
     kind = "None" if dtype is None else DataType.of(dtype).name
     pages = "None" if layout is None else PageLayout.of(layout).name
