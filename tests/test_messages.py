@@ -12,7 +12,19 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[1] / "src" / "tilewright"
 RECORD = Path(__file__).with_name("messages.txt")
 
-SPEAKING = {"fail", "Failure", "UsageError", "BadParameter", "Violation", "FieldError", "RequestRefusedError", "Fact", "warn"}  # fmt: skip
+SPEAKING = {
+    *(
+        "fail",
+        "CommandError",
+        "UsageError",
+        "BadParameter",
+        "Violation",
+        "FieldError",
+        "RequestRefusedError",
+        "Fact",
+        "warn",
+    )
+}
 """Calls whose text is shown to people, beside what is raised."""
 
 

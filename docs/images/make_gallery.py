@@ -227,7 +227,7 @@ PICTURES = (
         """
         values = np.random.default_rng(0).standard_normal((20, 40)).astype(np.float32)
         spec = tw.TensorSpec((20, 40), "bfloat8_b")
-        tw.write_tensorbin(f"{folder}/packed.tensorbin", tw.Tensorbin(spec, tw.to_bytes(values, spec)))
+        tw.write_tensorbin(f"{folder}/packed.tensorbin", tw.files.Tensorbin(spec, tw.to_bytes(values, spec)))
         scene = views.scene_of(tw.inspect(f"{folder}/packed.tensorbin").tile("packed", 0, 0))
         """,
     ),
@@ -247,7 +247,7 @@ PICTURES = (
         happened = [TraceSpan("import", k, 0, 1000 * k, 1000 * k + 900) for k in range(6)]
         happened += [TraceSpan("compute", k, 0, 1000 * k + 950, 1000 * k + 1850) for k in range(6)]
         happened += [TraceSpan("export", k, 0, 1000 * k + 1900, 1000 * k + 2600) for k in range(6)]
-        scene = views.scene_of(tw.Trace(happened))
+        scene = views.scene_of(tw.tiling.Trace(happened))
         """,
     ),
     Picture(

@@ -55,7 +55,7 @@ def test_the_way_back(run):
         ),
         (
             ["--shard", "dims", "--shard-dims", "0", "--grid", "4x1", "--layout", "tile"],
-            {"page_layout": "tile", "memory": tw.sharded_across_dims([0], (4, 1))},
+            {"page_layout": "tile", "memory": tw.memory.sharded_across_dims([0], (4, 1))},
         ),
         (
             ["--shard", "width", "--orientation", "col_major", "--layout", "tile"],

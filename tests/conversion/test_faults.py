@@ -54,7 +54,7 @@ def test_a_full_disk(tmp_path, monkeypatch, to):
         assert not any(name.startswith(PREFIX) for name in finished)
         subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
         report = run_plan(plan, resume=True)
-        assert report.kept > 0
+        assert report.reused > 0
         assert bool(tw.verify(out, source))
         assert all(contents(out)[name] == value for name, value in finished.items() if ".tilewright" not in name)
 
@@ -80,8 +80,8 @@ def test_a_file_that_may_not_grow(tmp_path):
     assert ended.stderr.count("error:") == 1
     assert "Traceback" not in ended.stderr
     report = tw.convert([source, wide], out, dtype="bfloat8_b", resume=True)
-    assert report.kept >= 6  # what was in hand together with the one that failed is made again
-    assert report.kept + report.converted == 8
+    assert report.reused >= 6  # what was in hand together with the one that failed is made again
+    assert report.reused + report.converted == 8
 
 
 def obey_permissions() -> None:

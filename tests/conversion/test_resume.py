@@ -58,7 +58,7 @@ def resumed(source, out, to, whole):
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == contents(whole)
     assert sorted(each.name for each in out.parent.iterdir()) == [out.name]
-    return json.loads(ended.stdout.splitlines()[-1])["kept"]
+    return json.loads(ended.stdout.splitlines()[-1])["reused"]
 
 
 def never_killed(folder, to):
@@ -124,7 +124,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert "interrupted" in said
     assert not list(out.rglob(f"{PREFIX}*"))
     report = tw.convert(source, out, dtype="bfloat8_b", resume=True)
-    assert report.kept > 0
+    assert report.reused > 0
     assert bool(tw.verify(out, source))
 
 
@@ -175,10 +175,10 @@ def test_only_what_is_missing_is_done(tmp_path, to):
         with pytest.raises(tw.FileFormatError, match="unfinished"):
             tw.verify(out)
     report = run_plan(plan, resume=True)
-    assert (report.kept, report.converted) == (len(seen), len(plan.items) - len(seen))
+    assert (report.reused, report.converted) == (len(seen), len(plan.items) - len(seen))
     assert bool(tw.verify(out, source))
     again = run_plan(plan, resume=True)
-    assert (again.kept, again.converted) == (len(plan.items), 0)
+    assert (again.reused, again.converted) == (len(plan.items), 0)
 
 
 def test_a_source_that_changed_is_converted_again(tmp_path):
@@ -189,7 +189,7 @@ def test_a_source_that_changed_is_converted_again(tmp_path):
     data[first.byte_range[0] + 3] ^= 1
     source.write_bytes(data)
     report = run_plan(plan_conversion(source, out), resume=True)
-    assert report.kept == 7
+    assert report.reused == 7
     assert bool(tw.verify(out, source))
 
 
@@ -197,7 +197,7 @@ def test_a_source_that_was_only_touched_is_kept(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
     interrupted(plan_conversion(source, out), 8)
     os.utime(source, ns=(1, 1))
-    assert run_plan(plan_conversion(source, out), resume=True).kept == 8
+    assert run_plan(plan_conversion(source, out), resume=True).reused == 8
 
 
 @pytest.mark.parametrize("harm", ["remove", "shorten", "change"])
@@ -219,7 +219,7 @@ def test_outputs_that_were_harmed_are_made_again(tmp_path, harm):
             data[-1] ^= 1
             path.write_bytes(data)
         report = run_plan(plan, resume=True)
-        assert report.kept == (len(plan.items) - 1 if finished else 7)
+        assert report.reused == (len(plan.items) - 1 if finished else 7)
         assert bool(tw.verify(out, source))
 
 
@@ -227,9 +227,9 @@ def test_changed_rules_change_only_their_tensors(tmp_path):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / "out"
     tw.convert(source, out, dtype="bfloat16")
     report = tw.convert(source, out, dtype="bfloat16", rules={"layer.3.*": {"dtype": "bfloat8_b"}}, resume=True)
-    assert (report.converted, report.kept) == (1, 12)
+    assert (report.converted, report.reused) == (1, 12)
     report = tw.convert(source, out, dtype="bfloat16", rules={"layer.4.*": {"skip": True}}, resume=True)
-    assert (report.converted, report.kept) == (1, 11)
+    assert (report.converted, report.reused) == (1, 11)
     assert not (out / "layer.4.weight.tensorbin").exists()
     fresh = tmp_path / "fresh" / "out"
     tw.convert(source, fresh, dtype="bfloat16", rules={"layer.4.*": {"skip": True}})
@@ -287,11 +287,11 @@ def test_a_payload_that_was_harmed_is_made_again(tmp_path):
     with payload.open("r+b") as file:
         file.seek(plan.items[2].slot.start + 100)
         file.write(bytes(5))
-    assert run_plan(plan, resume=True).kept == 7
+    assert run_plan(plan, resume=True).reused == 7
     assert bool(tw.verify(out, source))
     interrupted(plan_conversion(source, tmp_path / "p.safetensors"), 8)
     os.truncate(WorkFolder(tmp_path / "p.safetensors", single=True).drafts / "payload", 100)
-    assert tw.convert(source, tmp_path / "p.safetensors", resume=True).kept == 0
+    assert tw.convert(source, tmp_path / "p.safetensors", resume=True).reused == 0
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):
@@ -369,7 +369,7 @@ def test_a_journal_that_was_cut_off_or_spoilt(tmp_path):
     interrupted(plan, 6)
     journal = out / ".tilewright" / "done.jsonl"
     os.truncate(journal, journal.stat().st_size - 5)
-    assert run_plan(plan, resume=True).kept == 5
+    assert run_plan(plan, resume=True).reused == 5
     interrupted(plan_conversion(source, tmp_path / "other"), 6)
     journal = tmp_path / "other" / ".tilewright" / "done.jsonl"
     journal.write_bytes(b"zebra\n")

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import Guard, LayoutError, addr, bank
+from tilewright import LayoutError, addr, bank
 from tilewright.copying import Placement, execute, plan_copy, tiled_layout
 from tilewright.formats import BLOCK_FORMATS, format_of
-from tilewright.layout import Layout, Swizzle, col_major, compose, pad, replicate, row_major, with_logical_shape
+from tilewright.layout import Guard, Layout, Swizzle, col_major, compose, pad, replicate, row_major, with_logical_shape
 
 from .models import SCALARS, any_bits, assert_same_bits, ragged_plan
 from .strategies import pairs, size_of

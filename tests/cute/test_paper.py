@@ -58,7 +58,7 @@ def test_figure_1_only_the_first_fold_is_a_plain_matrix():
     ids=str,
 )
 def test_figure_2_an_index_and_its_coordinate_name_each_other(shape, expected):
-    assert list(tw.coordinates(shape)) == expected
+    assert list(tw.layout.coordinates(shape)) == expected
     for index, coord in enumerate(expected):
         assert tw.cute.idx2crd(index, shape) == coord
         assert cute.crd2idx(coord, shape) == index
@@ -221,7 +221,7 @@ def test_table_3_one_loop_multiplies_matrices_of_any_layout(a, b, c):
 
 def test_section_3_1_a_joined_layout_adds_its_modes():
     first, second = L(3, 2), L(4, 6)
-    joined = tw.join(first, second)
+    joined = tw.layout.join(first, second)
     assert joined == L((3, 4), (2, 6))
     assert all(joined(i, j) == first(i) + second(j) for i, j in product(range(3), range(4)))
 
@@ -323,7 +323,7 @@ def test_table_4_a_swizzled_matrix_is_partitioned_inside_the_swizzle():
 
 
 def test_figure_6_every_thread_holds_two_neighbours_in_a_row():
-    for (quad, row), value in product(tw.coordinates((4, 8)), range(2)):
+    for (quad, row), value in product(tw.layout.coordinates((4, 8)), range(2)):
         place = THREAD_VALUES((quad, row), value)
         assert (place % 8, place // 8) == (row, 2 * quad + value)
 

@@ -107,7 +107,7 @@ def test_compatible_shapes_have_one_size_and_are_weakly_congruent(a, b):
 @given(chains())
 def test_every_coordinate_of_a_shape_is_one_of_its_refinements(chain):
     a, b, _ = chain
-    for coord in tw.coordinates(a):
+    for coord in tw.layout.coordinates(a):
         assert cute.crd2idx(tw.cute.idx2crd(coord, b), b) == cute.crd2idx(coord, a)
 
 
@@ -172,7 +172,7 @@ def test_modes_are_numbered_from_either_end(layout):
 
 
 def test_modes_of_compositions_and_pages_are_modes_too():
-    swizzled, pages = ComposedLayout(Swizzle(2, 0, 2), tw.row_major(4, 4)), tw.PagedLayout(4, [0, 8])
+    swizzled, pages = ComposedLayout(Swizzle(2, 0, 2), tw.row_major(4, 4)), tw.layout.PagedLayout(4, [0, 8])
     for layout in (swizzled, pages):
         assert [cute.mode(layout, k) for k in (0, 1, -1)] == [layout.mode(k) for k in (0, 1, -1)]
         with pytest.raises(LayoutError, match="no mode"):
@@ -182,7 +182,7 @@ def test_modes_of_compositions_and_pages_are_modes_too():
 @given(layouts(max_size=32))
 def test_iterating_gives_every_coordinate_with_its_place(layout):
     pairs = [(coord, layout(coord)) for coord in layout]
-    assert [coord for coord, _ in pairs] == list(layout) == list(tw.coordinates(layout.shape))
+    assert [coord for coord, _ in pairs] == list(layout) == list(tw.layout.coordinates(layout.shape))
     assert [place for _, place in pairs] == [layout(i) for i in range(layout.size)]
 
 

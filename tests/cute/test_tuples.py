@@ -198,7 +198,7 @@ def test_compatible_shapes_share_their_coordinates(a, data):
     b = data.draw(st.one_of(refined(a), shapes(max_size=48)))
     if cute.compatible(a, b):
         assert cute.size(a) == cute.size(b)
-        for coord in tw.coordinates(a):
+        for coord in tw.layout.coordinates(a):
             assert cute.crd2idx(coord, b) == cute.crd2idx(coord, a)
     if cute.compatible(a, b) and cute.compatible(b, a):
         assert a == b, "shapes that refine each other are the same"

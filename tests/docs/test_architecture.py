@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journeys of docs/architecture.md are the ways that calls really go: they are run, and watched."""
+"""The walkthroughs of docs/architecture.md are the ways that calls really go: they are run, and watched."""
 
 import ast
 import json
@@ -13,8 +13,8 @@ import pytest
 from tilewright.copying import cuda_engine, native_library, opencl_engine
 
 from ..test_packages import PACKAGES
-from .journeys import JOURNEYS
 from .pages import DOCS, ROOT, blocks_of
+from .walkthroughs import WALKTHROUGHS
 
 PAGE = DOCS / "architecture.md"
 HOP = re.compile(r"^((?:src|native)/\S+)  +([\w.]+)  +\S", re.MULTILINE)
@@ -45,36 +45,36 @@ def functions_in(path):
     return found
 
 
-NOT_WALKED = {"tw.stream(..., engine=...)"}  # two ways in one diagram: what lanes do not do
+NOT_TRACED = {"tw.stream(..., queue=...)"}  # what storage that is not memory uses
 
 
-def test_the_journeys_are_found():
-    assert set(diagrams()) == {*JOURNEYS, *NOT_WALKED}
+def test_the_walkthroughs_are_found():
+    assert set(diagrams()) == {*WALKTHROUGHS, *NOT_TRACED}
     assert sum(map(len, diagrams().values())) >= FEWEST_HOPS
 
 
-@pytest.mark.parametrize("journey", diagrams())
-def test_every_hop_exists(journey):
-    for file, function in diagrams()[journey]:
+@pytest.mark.parametrize("walkthrough", diagrams())
+def test_every_hop_exists(walkthrough):
+    for file, function in diagrams()[walkthrough]:
         assert (ROOT / file).is_file(), f"{file} does not exist"
         assert function in functions_in(ROOT / file), f"{file} has no {function}"
 
 
-@pytest.mark.parametrize("journey", JOURNEYS)
-def test_calls_go_that_way(journey, tmp_path):
+@pytest.mark.parametrize("walkthrough", WALKTHROUGHS)
+def test_calls_go_that_way(walkthrough, tmp_path):
     for word, engine in (("gpu", cuda_engine), ("pyopencl", opencl_engine)):
-        if word in journey and engine.unavailable_reason():
+        if word in walkthrough and engine.unavailable_reason():
             pytest.skip(engine.unavailable_reason())
-    if not native_library.is_available() and not re.search(r"where|tilize", journey):
+    if not native_library.is_available() and not re.search(r"where|tilize", walkthrough):
         pytest.skip(native_library.unavailable_reason())
-    command = [sys.executable, "-m", "tests.docs.journeys", str(list(JOURNEYS).index(journey))]
+    command = [sys.executable, "-m", "tests.docs.walkthroughs", str(list(WALKTHROUGHS).index(walkthrough))]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     made = [tuple(call) for call in json.loads(done.stdout)]
     last = -1
-    for file, function in diagrams()[journey]:
+    for file, function in diagrams()[walkthrough]:
         if not file.endswith(NATIVE):
             names = {function, function.rpartition(".")[2]} if sys.version_info < (3, 11) else {function}
             at = next((k for k, (where, name) in enumerate(made) if where == file and name in names), None)
@@ -83,14 +83,14 @@ def test_calls_go_that_way(journey, tmp_path):
             last = at
 
 
-def listed_rooms():
-    """Return the rooms in the order of the table, which is to be that of the imports."""
-    text = PAGE.read_text(encoding="utf-8").split("## The rooms")[1].split("\n## ")[0]
+def listed_packages():
+    """Return the packages in the order of the table, which is to be that of the imports."""
+    text = PAGE.read_text(encoding="utf-8").split("## The packages")[1].split("\n## ")[0]
     return [name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
 
 
 def test_packages_are_listed_in_the_order_of_their_imports():
-    assert listed_rooms() == [room for room in PACKAGES if room != "__main__"]
+    assert listed_packages() == [package for package in PACKAGES if package != "__main__"]
 
 
 def test_files_in_the_text_exist():

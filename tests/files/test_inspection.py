@@ -106,7 +106,7 @@ def test_elements_of_fortran_and_big_endian_arrays_and_scalars(tmp_path):
     assert (found.element("f", (1, 2)).value, found.element("f", (1, 2)).offset) == (6.0, 128 + 8 * (2 * 3 + 1))
     assert (found.element("b", (1, 2)).value, found.element("b", (1, 2)).offset) == (6, 128 + 2 * 6)
     assert found.element("s", ()).value == 7
-    with pytest.raises(tw.CoordinateError):
+    with pytest.raises(tw.errors.CoordinateError):
         found.element("f", (3, 0))
 
 

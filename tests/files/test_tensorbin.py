@@ -163,7 +163,7 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
         if whole[topology.device_window(k, (5, 40))][reading.explanation.where.coordinate] == whole[at]
     ]
     assert list(reading.devices) == (holders if several else [])
-    with pytest.raises(tw.CoordinateError, match="outside shape"):
+    with pytest.raises(tw.errors.CoordinateError, match="outside shape"):
         found.element("x", shape)
     assert tw.diff(folder / "x.npy", folder / "x.tensorbin").same
     changed = whole.copy()

@@ -115,11 +115,11 @@ def check_complement(rng: random.Random, outcomes: Counter[str]) -> None:
     assert all(a < b for a, b in pairwise(values)), f"{free} is not increasing"
     image = {layout(i) for i in range(layout.size)}
     assert image & set(values) == {0}, f"{free} meets the image"
-    assert tw.join(layout, free).cosize >= bound, f"{free} does not reach {bound}"
+    assert tw.layout.join(layout, free).cosize >= bound, f"{free} does not reach {bound}"
     if free.size > 1 and cute.as_tuple(free.stride)[-1] > max(image):
         *shape, last = cute.as_tuple(free.shape)
         fewer = Layout((*shape, last - 1), cute.as_tuple(free.stride))
-        assert tw.join(layout, fewer).cosize < bound, f"{free} overshoots {bound}"
+        assert tw.layout.join(layout, fewer).cosize < bound, f"{free} overshoots {bound}"
     sums = [a + b for a in image for b in values]
     assert len(sums) == len(set(sums)), f"copies of {layout} at {free} collide"
     outcomes["complemented"] += 1
@@ -135,8 +135,8 @@ def check_divide(rng: random.Random, outcomes: Counter[str]) -> None:
     for form in (
         divided,
         tw.zipped_divide(layout, tiler),
-        tw.tiled_divide(layout, tiler),
-        tw.flat_divide(layout, tiler),
+        tw.layout.tiled_divide(layout, tiler),
+        tw.layout.flat_divide(layout, tiler),
     ):
         found = Counter(form(i) for i in range(form.size) if form.valid(i))
         assert found == expected, f"divide by {tiler} gave {form}"

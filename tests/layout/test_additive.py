@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import ComposedLayout, Layout, PagedLayout, Swizzle, compose, parse, replicate, row_major
+from tilewright import ComposedLayout, Layout, Swizzle, compose, parse, replicate, row_major
+from tilewright.layout import PagedLayout
 from tilewright.layout.strided_composition import strided_leaves
 
 from .reference import layouts_into

@@ -302,7 +302,7 @@ def test_twelve_banks_under_five_columns_compose_exactly():
 def test_dividing_loses_and_repeats_nothing(layout, data):
     tiler = data.draw(tilers(layout))
     expected = Counter(layout(i) for i in range(layout.size))
-    for divide in (tw.logical_divide, tw.zipped_divide, tw.tiled_divide, tw.flat_divide):
+    for divide in (tw.logical_divide, tw.zipped_divide, tw.layout.tiled_divide, tw.layout.flat_divide):
         divided = divide(layout, tiler)
         assert Counter(divided(i) for i in range(divided.size) if divided.valid(i)) == expected
 
@@ -482,7 +482,7 @@ def test_the_whole_table_has_one_array_for_each_axis(layout):
 
 @given(named_layouts(max_size=24), st.integers(1, 4), st.integers(-9, 9))
 def test_the_whole_table_keeps_what_lies_on_no_axis_apart(layout, n, step):
-    beside = tw.join(layout, Layout(n, step))
+    beside = tw.layout.join(layout, Layout(n, step))
     table = beside.offsets()
     for i, j in np.ndindex(layout.size, n):
         place = Place() + beside(i, j)

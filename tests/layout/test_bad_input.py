@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import CoordinateError, Guard, Layout, LayoutError, Swizzle, addr, bank, cute, row_major
+from tilewright import Layout, LayoutError, Swizzle, addr, bank, cute, row_major
+from tilewright.errors import CoordinateError
+from tilewright.layout import Guard
 from tilewright.layout.construction import compact_layout
 from tilewright.layout.coordinate import index_to_coordinate
 from tilewright.mojo.layout import Idx
@@ -201,7 +203,7 @@ BROKEN_RULES = [
     case("group-nothing", lambda: tw.group(GRID, 1, 1), LayoutError, "cannot group", "modes 0 to 1"),
     case("group-beyond", lambda: tw.group(GRID, 0, 3), LayoutError, "cannot group", "modes 0 to 1"),
     case("unflatten-nested", lambda: cute.unflatten(((1, 2), 3), (0, (0, 0))), LayoutError, "flat entries", "((1, 2)"),
-    case("unflatten", lambda: tw.unflatten(Layout((2, 3)), (0, (0, 0))), LayoutError, "3 flat entries", "got 2"),
+    case("unflatten", lambda: tw.layout.unflatten(Layout((2, 3)), (0, (0, 0))), LayoutError, "3 flat entries", "got 2"),
     case("mode-beyond", lambda: GRID.mode(2), LayoutError, "no mode", "modes 0 to 1"),
     case("mode-of-tuple", lambda: cute.mode((4, 8), 2), LayoutError, "no mode 2", "modes 0 to 1"),
     case("replace-beyond", lambda: cute.replace(GRID, 2, Layout(3)), LayoutError, "no mode 2", "modes 0 to 1"),
@@ -304,7 +306,7 @@ def test_the_left_inverse_refuses_exactly_what_overlaps_and_names_a_pair(layout)
 @given(upward_layouts(), st.integers(1, 4))
 def test_products_refuse_exactly_what_overlaps_and_name_a_pair(layout, copies):
     if collides(layout):
-        for multiply in (tw.logical_product, tw.blocked_product, tw.raked_product, tw.zipped_product):
+        for multiply in (tw.logical_product, tw.blocked_product, tw.raked_product, tw.layout.zipped_product):
             with pytest.raises(LayoutError, match="not injective") as caught:
                 multiply(layout, Layout(copies))
             assert_blames_a_real_pair(layout, caught)
@@ -317,7 +319,7 @@ def test_products_refuse_exactly_what_overlaps_and_name_a_pair(layout, copies):
 KINDS = {
     "swizzled": tw.ComposedLayout(Swizzle(2, 0, 2), row_major(4, 4)),
     "composed": tw.ComposedLayout(Layout((5, 4), (1, 7)), Layout((3, 3), (1, 5))),
-    "pages": tw.PagedLayout(4, [0, 8, 4]),
+    "pages": tw.layout.PagedLayout(4, [0, 8, 4]),
     "inverse": tw.left_inverse(Layout((2, 2), (2, 3))),
     "swizzle": Swizzle(2, 0, 2),
     "replicated": tw.replicate(GRID, 2, 100),

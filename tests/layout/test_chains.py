@@ -99,7 +99,9 @@ def composed(draw, layout):
 
 def divided(draw, layout):
     tiler = draw(st.integers(1, 8))
-    operation = draw(st.sampled_from([tw.logical_divide, tw.zipped_divide, tw.tiled_divide, tw.flat_divide]))
+    operation = draw(
+        st.sampled_from([tw.logical_divide, tw.zipped_divide, tw.layout.tiled_divide, tw.layout.flat_divide])
+    )
     result = operation(layout, tiler)
     assert shown(model(result)) == shown(model(layout))
     return result
@@ -109,7 +111,9 @@ def divided_by_mode(draw, layout):
     if not isinstance(layout.shape, tuple):
         return layout
     tilers = tuple([draw(st.none() | st.integers(1, 4)) for _ in range(draw(st.integers(0, layout.rank)))])
-    operation = draw(st.sampled_from([tw.logical_divide, tw.zipped_divide, tw.tiled_divide, tw.flat_divide]))
+    operation = draw(
+        st.sampled_from([tw.logical_divide, tw.zipped_divide, tw.layout.tiled_divide, tw.layout.flat_divide])
+    )
     result = operation(layout, tilers)
     assert shown(model(result)) == shown(model(layout))
     if operation is tw.zipped_divide and isinstance(layout, Layout):
@@ -161,7 +165,7 @@ def model_at(layout, at):
 
 def joined(draw, layout):
     other = draw(layouts(max_size=3, offsets=False, kinds=("compact",)))
-    result = tw.join(layout, other)
+    result = tw.layout.join(layout, other)
     mine, theirs = model(layout), [other(i) for i in range(other.size)]
     expected = [(moved(places, step), valid) for step, (places, valid) in product(theirs, mine)]
     assert model(result) == expected
@@ -170,7 +174,9 @@ def joined(draw, layout):
 
 def multiplied(draw, layout):
     count = draw(st.integers(1, 3))
-    operation = draw(st.sampled_from([tw.logical_product, tw.blocked_product, tw.raked_product, tw.zipped_product]))
+    operation = draw(
+        st.sampled_from([tw.logical_product, tw.blocked_product, tw.raked_product, tw.layout.zipped_product])
+    )
     result = operation(layout, Layout(count))
     assert result.size == layout.size * count
     mine, found = shown(model(layout)), shown(model(result))

@@ -165,7 +165,7 @@ def test_flattening_removes_nesting_and_unflattening_puts_it_back(layout):
     assert modes_of(flat) == modes_of(layout)
     assert flat.offset == layout.offset
     if layout.depth:
-        assert tw.unflatten(flat, layout.shape) == layout
+        assert tw.layout.unflatten(flat, layout.shape) == layout
         assert cute.unflatten(flat, layout) == layout
 
 
@@ -185,7 +185,7 @@ def test_flattening_keeps_what_is_data(layout, data):
 @pytest.mark.parametrize("profile", [(0, 0), (0, (0, 0, 0)), ()])
 def test_unflattening_needs_as_many_entries_as_the_profile(profile):
     with pytest.raises(LayoutError, match="unflatten"):
-        tw.unflatten(Layout((2, 3, 5)), profile)
+        tw.layout.unflatten(Layout((2, 3, 5)), profile)
 
 
 # group and sort

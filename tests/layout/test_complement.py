@@ -45,7 +45,7 @@ def test_copies_at_the_places_of_the_complement_do_not_collide(layout, bound):
 @given(FREE, BOUNDS)
 def test_layout_and_complement_together_reach_the_bound(layout, bound):
     free = tw.complement(layout, bound)
-    assert tw.join(layout, free).cosize >= bound
+    assert tw.layout.join(layout, free).cosize >= bound
     assert max(table(layout)) + max(values(free)) + 1 >= bound
 
 
@@ -78,13 +78,13 @@ def test_beside_an_empty_layout_every_place_is_free(layout, bound):
 def test_a_compact_layout_and_its_complement_cover_every_place_once(layout, copies):
     free = tw.complement(layout, layout.size * copies)
     assert free.size == copies
-    assert tw.is_bijective(tw.join(layout, free))
+    assert tw.is_bijective(tw.layout.join(layout, free))
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5))
 def test_the_gaps_of_a_strided_line_are_filled(n, step, periods):
     free = tw.complement(L(n, step), n * step * periods)
-    everything = tw.join(L(n, step), free)
+    everything = tw.layout.join(L(n, step), free)
     assert sorted(values(everything)) == list(range(everything.size))
     assert everything.size == (n * step * periods if n > 1 else periods * step)
 
@@ -103,7 +103,7 @@ def test_a_complement_is_coalesced_and_has_no_unit_tail(layout, bound):
 
 @given(injective_layouts(max_size=48), BOUNDS, st.integers(1, 5))
 def test_broadcast_and_unit_modes_make_no_difference(layout, bound, copies):
-    wider = tw.join(L(copies, 0), layout, L(1, 17))
+    wider = tw.layout.join(L(copies, 0), layout, L(1, 17))
     assert tw.complement(wider, bound) == tw.complement(layout, bound)
 
 
@@ -116,7 +116,7 @@ def test_an_offset_makes_no_difference(layout, bound, offset):
 def test_a_shape_as_bound_is_covered_mode_by_mode(shape, n):
     shape = tuple(shape)
     free = tw.complement(L(n), shape)
-    assert tw.join(L(n), free).cosize >= cute.size(shape)
+    assert tw.layout.join(L(n), free).cosize >= cute.size(shape)
     assert free.size >= tw.complement(L(n), cute.size(shape)).size
     assert tw.complement(L(n), (cute.size(shape),)) == tw.complement(L(n), cute.size(shape))
 

@@ -464,7 +464,7 @@ def test_chosen_ragged_pairs_agree_with_the_integer_set_library(outer, inner):
     ("outer", "place", "cosize"),
     [
         (Layout((3, 4), (4, 1)), 9, 10),
-        (tw.PagedLayout(4, [8, 0]), 1, 2),
+        (tw.layout.PagedLayout(4, [8, 0]), 1, 2),
         (Layout((3, 4), (4 @ tw.addr, 1 @ tw.bank)), tw.Place(addr=8, bank=1), tw.Place(addr=9, bank=2)),
     ],
 )

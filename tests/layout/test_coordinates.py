@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import CoordinateError, Layout, LayoutError, cute
+from tilewright import Layout, LayoutError, cute
+from tilewright.errors import CoordinateError
 from tilewright.layout.coordinate import coordinate_to_index, index_to_coordinate
 
 from ..cute.test_tuples import refined
@@ -39,7 +40,7 @@ def test_every_index_has_one_coordinate_that_leads_back(shape):
 
 @given(shapes(allow_zero=True, allow_empty=True))
 def test_all_coordinates_come_in_order_of_their_index(shape):
-    found = list(tw.coordinates(shape))
+    found = list(tw.layout.coordinates(shape))
     assert found == [tw.cute.idx2crd(index, shape) for index in range(size_of(shape))]
 
 
@@ -66,7 +67,7 @@ def test_coordinates_convert_between_shapes_that_refine_each_other(shape, data):
 
 @given(shapes())
 def test_converting_to_the_own_shape_changes_nothing(shape):
-    for coord in tw.coordinates(shape):
+    for coord in tw.layout.coordinates(shape):
         assert cute.crd2crd(coord, shape, shape) == coord
         assert tw.cute.idx2crd(coord, shape) == coord
 
@@ -85,7 +86,7 @@ def test_known_coordinates():
 
 @given(layouts(allow_empty=True, offsets=False))
 def test_offsets_under_strides_are_those_of_the_layout(layout):
-    for index, coord in enumerate(tw.coordinates(layout.shape)):
+    for index, coord in enumerate(tw.layout.coordinates(layout.shape)):
         for form in (coord, index):
             assert cute.crd2idx(form, layout.shape, layout.stride) == layout(index)
             assert layout(form) == layout(index)
@@ -93,7 +94,7 @@ def test_offsets_under_strides_are_those_of_the_layout(layout):
 
 @given(shapes(allow_empty=True))
 def test_the_index_is_the_offset_under_compact_strides(shape):
-    for coord in tw.coordinates(shape):
+    for coord in tw.layout.coordinates(shape):
         assert cute.crd2idx(coord, shape) == cute.crd2idx(coord, shape, cute.prefix_product(shape))
 
 
@@ -110,7 +111,7 @@ def test_lists_are_read_as_tuples(shape):
     def as_lists(branch):
         return [as_lists(part) for part in branch] if isinstance(branch, tuple) else branch
 
-    for index, coord in enumerate(tw.coordinates(shape)):
+    for index, coord in enumerate(tw.layout.coordinates(shape)):
         assert tw.cute.idx2crd(index, as_lists(shape)) == coord
         assert cute.crd2idx(as_lists(coord), as_lists(shape)) == index
         assert cute.crd2crd(as_lists(coord), as_lists(shape), as_lists(shape)) == coord

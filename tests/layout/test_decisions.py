@@ -70,7 +70,7 @@ def test_decision_3_outer_is_continued_where_inner_leaves_its_domain(outer, inne
 
 def test_decision_4_coordinates_are_checked_and_the_continued_function_has_a_name():
     layout = Layout((4, 8))
-    with pytest.raises(tw.CoordinateError) as caught:
+    with pytest.raises(tw.errors.CoordinateError) as caught:
         layout((9, 9))
     assert isinstance(caught.value, (LayoutError, IndexError))
     assert "(9, 9)" in str(caught.value)

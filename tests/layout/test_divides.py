@@ -14,7 +14,7 @@ from .reference import data, valid_flags, values, without_padding
 from .strategies import layouts, named_layouts, shapes
 
 L = Layout
-DIVIDES = [tw.logical_divide, tw.zipped_divide, tw.tiled_divide, tw.flat_divide]
+DIVIDES = [tw.logical_divide, tw.zipped_divide, tw.layout.tiled_divide, tw.layout.flat_divide]
 
 
 @st.composite
@@ -126,7 +126,7 @@ def test_the_four_divides_are_regroupings_of_each_other(shape, tiler):
     assert zipped.shape == (tiler, rests)
     assert tiled.shape == (tiler, *rests)
     assert flat.shape == (*tiler, *rests)
-    for (t, u), (r, s) in tw.coordinates((tiler, rests)):
+    for (t, u), (r, s) in tw.layout.coordinates((tiler, rests)):
         located = logical.locate((t, r), (u, s))
         assert zipped.locate((t, u), (r, s)) == located
         assert tiled.locate((t, u), r, s) == located
@@ -137,8 +137,8 @@ def test_modes_without_a_tiler_stay_whole_and_go_to_the_rest():
     layout = L((8, 6, 5))
     assert tw.logical_divide(layout, (2, None)) == L(((2, 4), 6, 5), ((1, 2), 8, 48))
     assert tw.zipped_divide(layout, (2, None)) == L(((2, 1), (4, 6, 5)), ((1, 0), (2, 8, 48)))
-    assert tw.tiled_divide(layout, (2, 3)) == L(((2, 3), 4, 2, 5), ((1, 8), 2, 24, 48))
-    assert tw.flat_divide(layout, (2, 3)) == L((2, 3, 4, 2, 5), (1, 8, 2, 24, 48))
+    assert tw.layout.tiled_divide(layout, (2, 3)) == L(((2, 3), 4, 2, 5), ((1, 8), 2, 24, 48))
+    assert tw.layout.flat_divide(layout, (2, 3)) == L((2, 3, 4, 2, 5), (1, 8, 2, 24, 48))
 
 
 def test_nested_tilers_cut_nested_modes():

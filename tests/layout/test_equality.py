@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import Axis, ComposedLayout, Guard, InverseLayout, Layout, PagedLayout, Place, Swizzle, cute
+from tilewright import Axis, ComposedLayout, Layout, Place, Swizzle, cute
+from tilewright.layout import Guard, InverseLayout, PagedLayout
 from tilewright.mojo.layout import Idx
 from tilewright.mojo.layout.tile_layout import make_dynamic_layout
 

@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import CoordinateError, Layout, LayoutError, Place, Swizzle, addr, bank, cute, row_major
+from tilewright import Layout, LayoutError, Place, Swizzle, addr, bank, cute, row_major
+from tilewright.errors import CoordinateError
 from tilewright.layout.tables import chunks
 from tilewright.mojo.layout import Idx
 

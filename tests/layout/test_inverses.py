@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, InverseLayout, Layout, LayoutError, Swizzle, addr, bank, cute
+from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, cute
+from tilewright.layout import InverseLayout
 from tilewright.layout.inverse_layout import find_index
 
 from .reference import table, values
@@ -169,7 +170,7 @@ def test_an_inverse_layout_is_an_exact_function(layout):
         if place in used:
             assert inverse(place) == used[place]
         else:
-            with pytest.raises(tw.CoordinateError, match=f"place {place} is unused"):
+            with pytest.raises(tw.errors.CoordinateError, match=f"place {place} is unused"):
                 inverse(place)
 
 
@@ -180,7 +181,7 @@ def test_an_inverse_layout_takes_arrays(layout):
     assert inverse(places).tolist() == list(range(layout.size))
     around = np.arange(places.min() - 2, places.max() + 3)
     assert inverse.valid(around).tolist() == [place in places for place in around.tolist()]
-    with pytest.raises(tw.CoordinateError, match="are unused"):
+    with pytest.raises(tw.errors.CoordinateError, match="are unused"):
         inverse(around)
 
 

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Guard, Layout, LayoutError, Swizzle, addr, bank, cute
+from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, cute
+from tilewright.layout import Guard
 from tilewright.layout.guards import data_extents, live_guards
 
 from .reference import data, table, valid_flags, values, without_padding
@@ -199,7 +200,7 @@ def test_arrays_of_coordinates_may_leave_a_padded_layout_only_when_asking_for_va
     padded = tw.pad(L(100), 128)
     index = np.array([0, 99, 100, 127, 128, -1])
     assert padded.valid(index).tolist() == [True, True, False, False, False, False]
-    with pytest.raises(tw.CoordinateError):
+    with pytest.raises(tw.errors.CoordinateError):
         padded(index)
 
 
@@ -239,7 +240,7 @@ def test_modes_keep_what_is_data_along_them(pair):
 @given(marked_layouts(), st.integers(1, 7))
 def test_divides_and_products_keep_what_is_data(pair, tile):
     layout, _ = pair
-    for divide in (tw.logical_divide, tw.zipped_divide, tw.flat_divide):
+    for divide in (tw.logical_divide, tw.zipped_divide, tw.layout.flat_divide):
         assert Counter(data(divide(layout, (tile,)))) == Counter(data(layout))
     if tw.is_injective(L(layout.shape, layout.stride)) and min(table(layout)) >= layout.offset:
         assert len(data(tw.logical_product(layout, tile))) == tile * len(data(layout))
@@ -285,6 +286,6 @@ def test_padding_prints_and_is_read_back(pair):
     assert valid_flags(again) == valid_flags(layout)
 
 
-@pytest.mark.parametrize("empty", [L(0), L((0, 4)), tw.PagedLayout(4, [])])
+@pytest.mark.parametrize("empty", [L(0), L((0, 4)), tw.layout.PagedLayout(4, [])])
 def test_nothing_is_inside_an_empty_layout(empty):
     assert empty.valid(np.array([0, 3])).tolist() == [False, False]

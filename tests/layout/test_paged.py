@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import (
-    CoordinateError,
     LayoutError,
-    PagedLayout,
     Placement,
     compose,
     left_inverse,
@@ -20,7 +18,8 @@ from tilewright import (
     with_logical_shape,
 )
 from tilewright.copying import execute
-from tilewright.layout import Layout
+from tilewright.errors import CoordinateError
+from tilewright.layout import Layout, PagedLayout
 from tilewright.layout.strided_composition import strided_leaves
 
 

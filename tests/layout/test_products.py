@@ -14,7 +14,7 @@ from .reference import data, table, valid_flags, values
 from .strategies import injective_layouts, layouts
 
 L = Layout
-PRODUCTS = [tw.logical_product, tw.zipped_product, tw.tiled_product, tw.flat_product]
+PRODUCTS = [tw.logical_product, tw.layout.zipped_product, tw.layout.tiled_product, tw.layout.flat_product]
 BLOCKS = st.one_of(
     injective_layouts(max_size=24),
     layouts(max_size=24, kinds=("broadcast",), offsets=False),
@@ -81,7 +81,7 @@ def test_none_means_no_copies(block):
 def test_all_products_are_regroupings_of_the_logical_one(block, copies):
     logical, zipped, tiled, flat = (product(block, copies) for product in PRODUCTS)
     blocked, raked = tw.blocked_product(block, copies), tw.raked_product(block, copies)
-    for (t, u), (r, s) in tw.coordinates((tuple(block.shape), tuple(copies.shape))):
+    for (t, u), (r, s) in tw.layout.coordinates((tuple(block.shape), tuple(copies.shape))):
         j = r + s * copies.shape[0]
         place = logical((t, u), j)
         assert zipped(t + u * block.shape[0], j) == place
@@ -118,9 +118,9 @@ def test_a_tuple_of_tilers_repeats_each_mode_on_its_own():
 def test_zipped_tiled_and_flat_products_by_example():
     block, copies = L((2, 2)), L((3, 4))
     assert tw.logical_product(block, copies) == L(((2, 2), (3, 4)), ((1, 2), (4, 12)))
-    assert tw.zipped_product(block, copies) == L(((2, 2), (3, 4)), ((1, 2), (4, 12)))
-    assert tw.tiled_product(block, copies) == L(((2, 2), 3, 4), ((1, 2), 4, 12))
-    assert tw.flat_product(block, copies) == L((2, 2, 3, 4), (1, 2, 4, 12))
+    assert tw.layout.zipped_product(block, copies) == L(((2, 2), (3, 4)), ((1, 2), (4, 12)))
+    assert tw.layout.tiled_product(block, copies) == L(((2, 2), 3, 4), ((1, 2), 4, 12))
+    assert tw.layout.flat_product(block, copies) == L((2, 2, 3, 4), (1, 2, 4, 12))
 
 
 # Gaps that do not divide.
@@ -207,7 +207,7 @@ def test_a_tiled_shape_holds_every_coordinate_once_and_pads_the_rest(block_shape
     counts = tuple([cute.ceil_div(n, b) for n, b in zip(shape, block_shape, strict=True)])
     assert cute.product_each(tiled.shape) == tuple([n * b for n, b in zip(counts, block_shape, strict=True)])
     assert tw.is_bijective(L(tiled.shape, tiled.stride))
-    for i, j in tw.coordinates(cute.product_each(tiled.shape)):
+    for i, j in tw.layout.coordinates(cute.product_each(tiled.shape)):
         assert tiled.valid(i, j) == (i < shape[0] and j < shape[1])
         at = (i // block_shape[0], j // block_shape[1])
         number = at[0] * counts[1] + at[1] if order == (1, 0) else at[0] + at[1] * counts[0]

@@ -7,18 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import (
-    ComposedLayout,
-    CoordinateError,
-    InverseLayout,
-    Layout,
-    LayoutError,
-    Place,
-    Swizzle,
-    addr,
-    bank,
-    cute,
-)
+from tilewright import ComposedLayout, Layout, LayoutError, Place, Swizzle, addr, bank, cute
+from tilewright.errors import CoordinateError
+from tilewright.layout import InverseLayout
 
 from .strategies import named_layouts
 from .test_notation import anything

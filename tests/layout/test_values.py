@@ -10,19 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import (
-    ComposedLayout,
-    Guard,
-    Layout,
-    LayoutError,
-    Place,
-    Swizzle,
-    addr,
-    bank,
-    col_major,
-    cute,
-    row_major,
-)
+from tilewright import ComposedLayout, Layout, LayoutError, Place, Swizzle, addr, bank, col_major, cute, row_major
+from tilewright.layout import Guard
 from tilewright.layout.construction import extend_domain, scale
 from tilewright.mojo.layout import Idx
 from tilewright.mojo.layout.coord import is_dynamic
@@ -102,7 +91,7 @@ def test_layout_of_nothing_is_one_place():
 @given(st.lists(layouts(max_size=12), min_size=1, max_size=3))
 def test_joined_layouts_become_modes_that_add_up(parts):
     joined = Layout(*parts)
-    assert joined == tw.join(*parts)
+    assert joined == tw.layout.join(*parts)
     assert joined.shape == tuple(part.shape for part in parts)
     assert joined.stride == tuple(part.stride for part in parts)
     for i in range(joined.size):
@@ -124,7 +113,7 @@ compositions = st.builds(
 
 @given(compositions, compositions | layouts(max_size=6))
 def test_joined_compositions_become_modes_that_add_up(a, b):
-    joined = tw.join(a, b)
+    joined = tw.layout.join(a, b)
     for i, j in product(range(a.size), range(b.size)):
         assert joined.locate(i, j) == (a.extended(i) + b.extended(j), a.valid(i) and b.valid(j))
 
@@ -507,18 +496,18 @@ def test_static_parts_stay_static_beside_dynamic_ones():
 
 def test_modes_are_joined_from_a_list_as_from_arguments():
     modes = [Layout(4), Layout(8, 4)]
-    assert cute.make_layout(modes) == cute.make_layout(tuple(modes)) == tw.join(*modes) == Layout((4, 8), (1, 4))
+    assert cute.make_layout(modes) == cute.make_layout(tuple(modes)) == tw.layout.join(*modes) == Layout((4, 8), (1, 4))
     assert cute.make_layout([Layout(4, 2)]) == Layout((4,), (2,))
 
 
 def test_modes_are_added_to_a_layout_padded_in_one_of_them():
     padded = tw.pad(Layout((4, 6)), (4, 8))
-    added = tw.append(padded, Layout(2, 100))
+    added = tw.layout.append(padded, Layout(2, 100))
     assert added.logical_shape == (4, 6, 2)
-    assert tw.append(padded + 7, Layout(2, 100))(3, 5, 1) == padded(3, 5) + 107, "the offset stays"
-    assert tw.prepend(padded, Layout(2, 100)).logical_shape == (2, 4, 6)
+    assert tw.layout.append(padded + 7, Layout(2, 100))(3, 5, 1) == padded(3, 5) + 107, "the offset stays"
+    assert tw.layout.prepend(padded, Layout(2, 100)).logical_shape == (2, 4, 6)
     with pytest.raises(LayoutError, match="padded across modes"):
-        tw.append(Layout((4, 6), (1, 4), guards=(Guard((1, 4), 21),)), Layout(2))
+        tw.layout.append(Layout((4, 6), (1, 4), guards=(Guard((1, 4), 21),)), Layout(2))
 
 
 def test_nothing_cannot_be_continued():
@@ -537,7 +526,9 @@ def test_a_line_has_one_order():
     assert cute.make_ordered_layout(4) == cute.make_ordered_layout(4, 0) == Layout(4)
 
 
-@pytest.mark.parametrize("layout", [Layout(4), tw.PagedLayout(2, [0, 8]), ComposedLayout(Layout(5, 2), Layout(4))])
+@pytest.mark.parametrize(
+    "layout", [Layout(4), tw.layout.PagedLayout(2, [0, 8]), ComposedLayout(Layout(5, 2), Layout(4))]
+)
 def test_every_layout_is_moved_up_and_down(layout):
     for step in (3, np.int64(3)):
         moved = layout + step

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import CoordinateError, MemoryConfigError, OutOfMemory, TensorSpec
+from tilewright import MemoryConfigError, OutOfMemory, TensorSpec
+from tilewright.errors import CoordinateError
 from tilewright.formats import BlockFormat
 from tilewright.memory import block_sharded, height_sharded, interleaved, nd_sharded
 

@@ -6,7 +6,8 @@ Where Mojo answers and `DIFFERENT` does not name the case, our text is Mojo's.
 
 import pytest
 
-from tilewright import CoordinateError, LayoutError
+from tilewright import LayoutError
+from tilewright.errors import CoordinateError
 from tilewright.mojo import DType
 from tilewright.mojo.layout import (
     Coord,

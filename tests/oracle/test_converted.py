@@ -37,7 +37,7 @@ RULES = {
 
 def as_they_pack(values, spec):
     """Return the tensor that the real one makes of values, as a spec says."""
-    tiled = spec.page_layout is tw.PageLayout.TILE
+    tiled = spec.page_layout is tw.memory.PageLayout.TILE
     return theirs.Tensor(
         np.ascontiguousarray(values),
         data_type=getattr(theirs, spec.dtype.name),

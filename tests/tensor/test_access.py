@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import CoordinateError, Layout, LayoutError, Swizzle, blocked_product, compose, row_major
+from tilewright import Layout, LayoutError, Swizzle, blocked_product, compose, row_major
+from tilewright.errors import CoordinateError
 from tilewright.mojo.layout import Coord, Idx, TileTensor, coord
 from tilewright.mojo.layout import Layout as MojoLayout
 

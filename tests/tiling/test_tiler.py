@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import CoordinateError, LayoutError
+from tilewright import LayoutError
+from tilewright.errors import CoordinateError
 from tilewright.tiling import Box, Tiler
 from tilewright.tiling.tile_order import ORDERS
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import CoordinateError, Layout, LayoutError, TransferError, blocked_product, row_major
+from tilewright import Layout, LayoutError, TransferError, blocked_product, row_major
+from tilewright.errors import CoordinateError
 from tilewright.tiling import Box, ExternalTensor, InternalTensor, export, import_, spaced_layout
 
 

@@ -163,10 +163,10 @@ def test_storage():
     values = np.zeros((4, 4), np.float32)
     borrowed = ttnn.from_torch(values)
     assert borrowed.storage_type() == ttnn.StorageType.HOST == ttnn.BORROWED_HOST_STORAGE == ttnn.OWNED_HOST_STORAGE
-    assert borrowed.plain.storage_type is tw.StorageType.BORROWED_HOST
+    assert borrowed.plain.storage_type is tw.tensor.StorageType.BORROWED_HOST
     values[2, 3] = 8
     assert borrowed.to_list()[2][3] == 8
-    assert ttnn.from_torch(values, ttnn.bfloat16).plain.storage_type is tw.StorageType.OWNED_HOST
+    assert ttnn.from_torch(values, ttnn.bfloat16).plain.storage_type is tw.tensor.StorageType.OWNED_HOST
 
 
 def test_reciprocal_in_bfloat8_b():

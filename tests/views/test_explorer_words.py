@@ -35,7 +35,7 @@ def specs(draw) -> tw.TensorSpec:
                 tw.height_sharded(grid, None, order),
                 tw.width_sharded(grid, None, order),
                 tw.block_sharded((2, 3), None, order),
-                tw.sharded_across_dims([0], grid, order),
+                tw.memory.sharded_across_dims([0], grid, order),
             ]
         )
     )

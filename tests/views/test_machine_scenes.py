@@ -130,7 +130,7 @@ def test_a_schedule_is_played_in_order(scheme):
 
 def test_things_in_motion_show_themselves(capsys):
     a, b = np.arange(64.0).reshape(8, 8), np.zeros((8, 8))
-    tiler, trace = tw.Tiler((8, 8), (4, 4)), tw.Trace()
+    tiler, trace = tw.Tiler((8, 8), (4, 4)), tw.tiling.Trace()
     pipeline = tw.Pipeline([Input(a, tiler)], [Output(b, tiler)])
     pipeline.run(lambda x, y: np.copyto(y, x), trace=trace)
     device = tw.Device("wormhole_n150")
@@ -139,7 +139,7 @@ def test_things_in_motion_show_themselves(capsys):
         thing.show()
         assert capsys.readouterr().out
     with pytest.raises(tw.LayoutError, match="empty trace"):
-        views.trace_scene(tw.Trace())
+        views.trace_scene(tw.tiling.Trace())
 
 
 @given(

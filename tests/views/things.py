@@ -29,7 +29,7 @@ def scenes() -> dict[str, views.Scene]:
         "negative": views.scene_of(tw.Layout((4, 8), (8, -1))),
         "tiled": views.scene_of(TILED),
         "named axes": views.scene_of(tw.compose(tw.Layout((12, 100), (1 @ bank, 2048 @ addr)), tw.row_major(4, 5))),
-        "inverse": views.scene_of(tw.InverseLayout(tw.Layout((3, 4), (5, 2)))),
+        "inverse": views.scene_of(tw.layout.InverseLayout(tw.Layout((3, 4), (5, 2)))),
         "mixed axes": views.scene_of(tw.Layout((3, 4), (1 @ bank, 1 @ bank + 5))),
         "no modes": views.scene_of(tw.Layout(())),
         "a prime": views.scene_of(tw.Layout(1009)),
@@ -71,7 +71,9 @@ def scenes() -> dict[str, views.Scene]:
         "large tiler": views.scene_of(tw.Tiler((2000, 3000), (512, 512), overlap=32)),
         "tiler of a line": views.scene_of(tw.Tiler((40,), (12,), overlap=3)),
         "schedule": views.scene_of(Schedule("double", 9), times=(1, 1.5, 1)),
-        "trace": views.scene_of(tw.Trace([Happened("import", 0, 0, 0, 9000), Happened("compute", 0, 0, 4000, 20_000)])),
+        "trace": views.scene_of(
+            tw.tiling.Trace([Happened("import", 0, 0, 0, 9000), Happened("compute", 0, 0, 4000, 20_000)])
+        ),
     }
 
 

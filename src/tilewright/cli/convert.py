@@ -256,7 +256,7 @@ def _format_seconds(seconds: float) -> str:
 
 def _format_report(report: ConversionReport) -> str:
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
-    reused = f", {report.kept} already done" if report.kept else ""
+    reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
     line = (
         f"{report.converted} tensors converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"

@@ -144,8 +144,8 @@ class ReshapedTensor:
             order = (*range(len(self.shape) - 2), len(self.shape) - 1, len(self.shape) - 2)
             result: Array = read(requested.permute(order))
             return result.transpose(order)
-        kept = iter([each for each, n in zip(requested.slices, self.shape, strict=True) if n != 1])
-        result = read(tuple([slice(0, 1) if n == 1 else next(kept) for n in self.inner.shape]))
+        slices = iter([each for each, n in zip(requested.slices, self.shape, strict=True) if n != 1])
+        result = read(tuple([slice(0, 1) if n == 1 else next(slices) for n in self.inner.shape]))
         return result.reshape(requested.shape)
 
 

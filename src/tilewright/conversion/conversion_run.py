@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convert`: runs a conversion plan; finished tensors are kept, and the result appears when it is complete."""
+"""`convert`: runs a conversion plan; finished tensors are reused, and the result appears when it is complete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RETRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """A progress event ("start", "kept", "bytes", "tensor" or "done"), with the totals so far.
+    """A progress event ("start", "reused", "bytes", "tensor" or "done"), with the totals so far.
 
     >>> ProgressEvent("tensor", "wte", 10, 40, 1, 4).bytes_done
     10
@@ -67,7 +67,7 @@ class ConversionReport:
     out: str
     to: str
     converted: int
-    kept: int
+    reused: int
     elsewhere: int
     bytes_in: int
     bytes_out: int
@@ -210,12 +210,12 @@ class _ConversionRun:
         self.plan, self.done, self.folder, self.progress = plan, done, folder, progress
         self.pending = [item for item in items if item.key not in done]
         self.bytes_in = sum([item.bytes_in for item in self.pending])
-        kept = [item for item in items if item.key in done]
+        reused = [item for item in items if item.key in done]
         self.total_bytes, self.total = sum([item.bytes_in for item in items]), len(items)
-        self.bytes_done, self.tensors_done = sum([item.bytes_in for item in kept]), len(kept)
+        self.bytes_done, self.tensors_done = sum([item.bytes_in for item in reused]), len(reused)
         self.report_progress("start", None)
-        for item in kept:
-            self.report_progress("kept", item.name)
+        for item in reused:
+            self.report_progress("reused", item.name)
 
     def report_progress(self, kind: str, name: str | None) -> None:
         """Call the progress callback with an event."""

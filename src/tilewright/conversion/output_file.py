@@ -140,7 +140,7 @@ class PieceHashes:
             self._changed.wait_for(lambda: not any(self.in_order) or self._next_number == number)
             for k, (start, _) in enumerate(pieces):
                 self.in_order[k] = self.in_order[k] and start == self._positions[k]
-            return [k for k, kept in enumerate(self.in_order) if kept]
+            return [k for k, in_order in enumerate(self.in_order) if in_order]
 
     def _pass_turn(self, pieces: tuple[Piece, ...], active: list[int]) -> None:
         """Pass the turn to the next piece."""

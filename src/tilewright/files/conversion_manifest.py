@@ -244,16 +244,16 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
     """
     if to == "tensorbin":
         made = read_tensorbin_tensor(path, name)
-        kept = (made.host, made.shape) == (drop_chip(entry.spec), entry.spec.shape.logical)
+        matches = (made.host, made.shape) == (drop_chip(entry.spec), entry.spec.shape.logical)
     elif to == "npy":
         made = reinterpret_format(read_npy(path, name), entry.spec.dtype)
-        kept = made.shape == entry.spec.shape.logical
+        matches = made.shape == entry.spec.shape.logical
     elif to == "banks":
         made = read_bank_image(path.with_name(path.name[: -len(IMAGE_SUFFIX)] + INDEX_SUFFIX), name)
-        kept = made.host == entry.spec
+        matches = made.host == entry.spec
     else:
         raise FileFormatError(f"unknown kind of files {to!r} in the manifest; expected tensorbin, npy or banks")
-    if not kept:
+    if not matches:
         raise FileFormatError(f"the file holds {made.host}, but the manifest says {entry.spec}")
     return made
 

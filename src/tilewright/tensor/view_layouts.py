@@ -122,7 +122,7 @@ def _drop_modes(pair: Any, keep: Sequence[bool]) -> Any:
     """Return the pair without the modes of its elements that are not kept."""
 
     def select(tree: Any, _: int) -> Any:
-        return (tuple([part for part, is_kept in zip(tree[0], keep, strict=True) if is_kept]), tree[1])
+        return (tuple([part for part, is_selected in zip(tree[0], keep, strict=True) if is_selected]), tree[1])
 
     return pair._restructure(select, "a tensor view")
 

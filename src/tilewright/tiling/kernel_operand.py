@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.codegen.arithmetic import raw_type
+from ..copying.codegen.c_arithmetic import raw_type
 from ..copying.codegen.c_language import indent
 from ..copying.codegen.kernel import WIDEST, vector_type
 from ..formats import ScalarFormat

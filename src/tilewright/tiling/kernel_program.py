@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..copying.codegen.arithmetic import needs_double, reader_functions, writer_functions
+from ..copying.codegen.c_arithmetic import needs_double, reader_functions, writer_functions
 from ..copying.codegen.c_language import c_dialect, indent
 from ..copying.codegen.kernel import Kernel
 from ..copying.codegen.program import shared_arrays

@@ -74,7 +74,8 @@ class LayoutGrid:
     def has_holes(self) -> bool:
         """Return whether invalid coordinates have no place at all, as in an inverse.
 
-        >>> from tilewright import InverseLayout, row_major
+        >>> from tilewright.layout import InverseLayout
+        >>> from tilewright import row_major
         >>> sample_layout(row_major(2, 2)).has_holes, sample_layout(InverseLayout(row_major(2, 2))).has_holes
         (False, True)
         """

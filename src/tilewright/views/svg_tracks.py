@@ -70,7 +70,7 @@ def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, again
     body = [text_element(0, 14, tracks.title, 13, bold=True)] if tracks.title else []
     body += _axis(tracks, left, top, scale, height)
     body.append(f'<g class="tw-tracks" data-panel="{number}" stroke="{INK}" stroke-width="0.5">')
-    told = len(tracks.spans) <= _MOST_NOTES
+    with_notes = len(tracks.spans) <= _MOST_NOTES
     kinds = hatched_kinds(tracks)
     hatches: dict[str, list[tuple[float, float, float, float]]] = {kind: [] for kind in kinds}
     colors = scales["kind"].colors(span.kind for span in tracks.spans if not span.hatched)
@@ -80,7 +80,7 @@ def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, again
         box = (round(x, 2), y + 1, round(width, 2), height - 2)
         if span.hatched:
             hatches[span.kind or "unused"].append(box)
-        body.append(_span(k, span.note if told else "", box, NOTHING if span.hatched else colors[span.kind]))
+        body.append(_span(k, span.note if with_notes else "", box, NOTHING if span.hatched else colors[span.kind]))
     body.append("</g>")
     for kind, boxes in hatches.items():
         gap = 7 if sum(box[2] for box in boxes) < _WIDE else 21

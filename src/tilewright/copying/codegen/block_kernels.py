@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from ..placement import fill_value
-from .arithmetic import raw_type
+from .c_arithmetic import raw_type
 from .c_language import (
     LITERALS,
     Arguments,

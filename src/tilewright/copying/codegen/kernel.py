@@ -13,7 +13,7 @@ import numpy as np
 from ...formats import BlockFormat, block_format_of
 from ..loop_nest import LoopNest
 from ..placement import Placement
-from .arithmetic import raw_type
+from .c_arithmetic import raw_type
 from .c_language import INT_MAX, CDialect
 from .thread_mapping import LoopAxis
 

@@ -14,8 +14,8 @@ from ...errors import FormatError
 from ...formats import Format, float32
 from ..loop_nest import LoopNest
 from ..placement import Placement
-from .arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
 from .block_kernels import make_pack_kernel, make_unpack_kernel
+from .c_arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
 from .c_language import CDialect, c_dialect, conditional, indent
 from .copy_kernel import make_copy_kernel, split_job
 from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind

@@ -69,9 +69,9 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
     start, _ = _start(spec, page)
     order = _order(spec, row, column)
     fields = [
-        Field("element", _kept(names, exists)),
-        Field("address", _kept((start + _bytes(spec, order)).tolist(), exists), "ramp"),
-        Field("in the page", _kept(order.tolist(), exists), "ramp"),
+        Field("element", _mask_values(names, exists)),
+        Field("address", _mask_values((start + _bytes(spec, order)).tolist(), exists), "ramp"),
+        Field("in the page", _mask_values(order.tolist(), exists), "ramp"),
     ]
     if tiled:
         fields.append(Field("face", tuple((order // (spec.tile.face_shape[0] * spec.tile.face_shape[1])).tolist())))
@@ -140,6 +140,6 @@ def _faces(spec: TensorSpec) -> tuple[Outline, ...]:
     return tuple(Outline(r, c, down, across, "face") for r in range(0, high, down) for c in range(0, wide, across))
 
 
-def _kept(values: list[Any], exists: Any) -> tuple[Any, ...]:
+def _mask_values(values: list[Any], exists: Any) -> tuple[Any, ...]:
     """Return the values, None where there is no element at all: after the end of a folded row."""
     return tuple(value if there else None for value, there in zip(values, exists.tolist(), strict=True))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journeys of docs/architecture.md, to be walked in a process of their own, where nothing is remembered yet.
+"""The walkthroughs of docs/architecture.md, each run in a process of its own, where nothing is cached yet.
 
-python -m tests.docs.journeys NUMBER          # prints the calls that the journey makes, as JSON
+python -m tests.docs.walkthroughs NUMBER          # prints the calls that it makes, as JSON
 """
 
 import json
@@ -75,7 +75,7 @@ def tilize_on_opencl():
     return lambda: tw.tilize(values, dtype="bfloat8_b")
 
 
-JOURNEYS = {
+WALKTHROUGHS = {
     "tilewright convert one.safetensors out --dtype bfloat8_b": convert_one,
     "spec.where(2, 33, 17)": ask_where,
     "t.tile[32, 32](1, 0).copy_from(source)": lambda: copy_tile(32),
@@ -87,4 +87,4 @@ JOURNEYS = {
 
 
 if __name__ == "__main__":
-    print(json.dumps(calls_of(list(JOURNEYS.values())[int(sys.argv[1])]())))
+    print(json.dumps(calls_of(list(WALKTHROUGHS.values())[int(sys.argv[1])]())))
