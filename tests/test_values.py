@@ -106,8 +106,8 @@ def further_values(folder):
     plan = tw.plan_tiles(array, array.copy(), tile=(4, 4))
     return [
         *[spec, nested, nested.memory.nd_shard_spec, spec.where(0, 2, 33, 17), cores, tw.ShardSpec(cores, (32, 32))],
-        *[views.bank_conflicts(np.arange(32)), views.coalescing(np.arange(32)), views.balance([1, 2])],
-        *[views.contiguous_runs(tw.row_major(4, 8)), tw.tiling.suggest_tile((1000, 1000), ["float32"], ["float32"])],
+        *[analysis.bank_conflicts(np.arange(32)), analysis.coalescing(np.arange(32)), analysis.balance([1, 2])],
+        *[analysis.contiguous_runs(tw.row_major(4, 8)), tw.tiling.suggest_tile((1000, 1000), ["float32"], ["float32"])],
         *[
             tw.memory.CoreGrid(x=8, y=8),
             tw.block_sharded((8, 8)),

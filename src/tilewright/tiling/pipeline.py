@@ -197,7 +197,9 @@ class Pipeline(PipelineSpec):
         memory_limit: the most bytes that buffers may take; "buffered" chooses its depth by it.
 
     >>> import numpy as np
+    >>> from tilewright.tiling import Input, Output
     >>> a, b = np.arange(32.0).reshape(4, 8), np.zeros((4, 8))
+    >>> from tilewright.tiling import Input, Output
     >>> tiler = Tiler((4, 8), (2, 4))
     >>> pipeline = Pipeline([Input(a, tiler)], [Output(b, tiler)], scheme="duplex")
     >>> pipeline.run(lambda x, y: np.multiply(x, 2, out=y)).tiles
@@ -215,6 +217,7 @@ class Pipeline(PipelineSpec):
         exported. `trace`, `progress` and `cancel` are those of `run`.
 
         >>> import numpy as np
+        >>> from tilewright.tiling import Input, Output
         >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
         >>> for step in Pipeline([Input(a, tiler)], [Output(b, tiler)]).steps():
         ...     step.outputs[0][...] = step.inputs[0] + 1
@@ -242,6 +245,7 @@ class Pipeline(PipelineSpec):
             concurrent: allow calling the compute for several tiles at once, where that is faster.
 
         >>> import numpy as np
+        >>> from tilewright.tiling import Input, Output
         >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (3,))
         >>> done = []
         >>> report = Pipeline([Input(a, tiler)], [Output(b, tiler)]).run(
@@ -314,6 +318,7 @@ class Pipeline(PipelineSpec):
             threads: threads of a work-group.
 
         >>> import numpy as np
+        >>> from tilewright.tiling import Input, Output
         >>> a, b, tiler = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32), Tiler((8, 8), (4, 4))
         >>> kernel = Pipeline([Input(a, tiler)], [Output(b, tiler)]).kernel("sqrt(in0)", engine="opencl")
         >>> "async_work_group_copy" in kernel.source
