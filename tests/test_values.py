@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright import conversion, files, formats, memory, tiling, views
+from tilewright import analysis, conversion, files, formats, memory, tiling, views
 
 from .test_examples import doctests, module_names
 from .test_surface import PACKAGES, public_names
@@ -30,7 +30,7 @@ NOT_VALUES = {
     *["Device", "DeviceBuffer", "DeviceContext"],  # the memory of a whole chip
     "TransferEvent",  # a transfer that is going on
     "InlineQueue",
-    "LayoutLike",  # what all layouts have in common
+    *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
     "SimulatedQueue",
     "Step",  # views of the buffers of one tile
@@ -116,6 +116,7 @@ def further_values(folder):
         ],
         *[tiling.Input(array, tw.Tiler((8, 8), (4, 4))), tiling.Output(array, tw.Tiler((8, 8), (4, 4)))],
         *[tiling.Schedule("double", 5), views.Outline(0, 0, 2, 2), conversion.Verdict("w", 4, None)],
+        conversion.ProgressEvent("start", None, 0, 40, 0, 4),
         *[
             conversion.VerifyReport("out", "npy", True, ()),
             formats.TwosComplement(8, 6),
