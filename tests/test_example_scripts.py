@@ -25,7 +25,7 @@ LAST_LINES = {
 }
 
 # What a script tells on stderr, and leaves in the folder where it runs; the others do neither.
-NOTES = {"demo.py": "note: embed.positions: integers stay int32; a pattern would change them\n"}
+NOTES = {"demo.py": "note: embed.positions: integers stay int32; use a pattern to change them\n"}
 LEFT = {"demo.py": {"tilewright-demo"}}
 
 

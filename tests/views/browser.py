@@ -54,10 +54,10 @@ def watched(page, allowed: Callable[[str], bool], refused: tuple[int, ...] = ())
 
     page.expose_function("reportViolation", violated)
     page.add_init_script(REPORT_VIOLATIONS)
-    page.project("pageerror", lambda error: problems.append(str(error)))
-    page.project("dialog", asked)
-    page.project("request", lambda request: None if allowed(request.url) else problems.append(request.url))
-    page.project("response", answered)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", asked)
+    page.on("request", lambda request: None if allowed(request.url) else problems.append(request.url))
+    page.on("response", answered)
     yield page
     assert not problems, problems
 

@@ -101,7 +101,7 @@ def test_the_page_fits_and_has_contrast(browser, saved, width, scheme):
 
 def test_hostile_names_are_only_words(browser, saved):
     with open_page(browser, saved(evil_scene())) as page:
-        page.project("dialog", lambda dialog: pytest.fail(f"a name ran: {dialog.message}"))
+        page.on("dialog", lambda dialog: pytest.fail(f"a name ran: {dialog.message}"))
         page.mouse.move(*middle(page, 0, 0, 0))
         assert EVIL[:20] in page.locator("#told").inner_text()
         assert page.locator("img").count() == 0

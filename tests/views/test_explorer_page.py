@@ -370,7 +370,7 @@ def test_leaving_a_field_asks_nothing_again(look):
     field(page, "shape").fill("128x96")
     settled(page)
     asked = []
-    page.project(
+    page.on(
         "request", lambda request: asked.append(request.url) if request.resource_type in ("fetch", "xhr") else None
     )
     field(page, "shape").press("Tab")

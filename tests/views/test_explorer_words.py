@@ -50,7 +50,7 @@ def specs(draw) -> tw.TensorSpec:
 def test_words_spell_the_spec_they_came_from(spec):
     again = parse_spec(spell_spec(spec))
     assert (again.memory.buffer_type, again.memory.sharding) == (spec.memory.buffer_type, spec.memory.sharding)
-    for name in ("shape", "dtype", "layout", "tile", "alignment", "chip", "padded_shape"):
+    for name in ("shape", "dtype", "page_layout", "tile", "alignment", "chip", "padded_shape"):
         assert getattr(again, name) == getattr(spec, name)
     if not spec.violations():
         assert (again.pages(base=0).rows() == spec.pages(base=0).rows()).all()
@@ -134,5 +134,5 @@ def test_circular_buffers_that_clash_are_told():
     words = {"shape": "4096x4096", "dtype": "float32", "buffer": "l1", "chip": "wormhole_n150", "circular": "500000"}
     found = answers.describe_placement(words)
     assert not found["fit"]["fits"]
-    assert "circular buffers reach" in found["fit"]["problems"][0]
+    assert "circular buffers use L1" in found["fit"]["problems"][0]
     assert found["fit"]["alternatives"]
