@@ -84,7 +84,7 @@ def test_types_taken_when_none_is_asked_for(given, taken):
 
 def test_values_must_fit_the_type_taken():
     for values in (np.array([2**40]), np.array([-1]), np.array([-1], np.int16)):
-        with pytest.raises(tw.FormatError, match="unless a dtype is given"):
+        with pytest.raises(tw.FormatError, match="by default; pass a dtype"):
             ttnn.from_torch(values)
     assert ttnn.from_torch(np.array([-1]), ttnn.int32).to_list() == [-1]
 
@@ -134,10 +134,10 @@ def test_the_cache_returns_what_was_asked_for(tmp_path):
 def test_a_damaged_cache_is_made_again(tmp_path):
     values = np.ones((4, 4), np.float32)
     ttnn.as_tensor(values, cache_file_name=tmp_path / "w")
-    (kept,) = tmp_path.iterdir()
-    kept.write_bytes(b"damaged")
+    (cached,) = tmp_path.iterdir()
+    cached.write_bytes(b"damaged")
     assert ttnn.as_tensor(values, cache_file_name=tmp_path / "w").to_list() == values.tolist()
-    assert ttnn.load_tensor(kept).to_list() == values.tolist()
+    assert ttnn.load_tensor(cached).to_list() == values.tolist()
     twice = ttnn.as_tensor(values, cache_file_name=tmp_path / "w", preprocess=lambda x: 2 * x)
     assert twice.to_list() == (2 * values).tolist()
 
@@ -305,7 +305,7 @@ def test_tilize_with_val_padding_fills():
     np.testing.assert_array_equal(whole, expected)
 
 
-def test_padding_of_a_device_tensor_with_more_room_survives(device):
+def test_extra_padding_of_a_device_tensor_survives(device):
     x = ttnn.from_torch(np.ones((5, 7), np.float32)).pad([6, 9], [0, 0], 2.0)
     there = x.to(device)
     assert there.padded_shape == [6, 9]
@@ -315,7 +315,7 @@ def test_padding_of_a_device_tensor_with_more_room_survives(device):
 # Values that print, compare and refuse.
 
 
-def test_doors_compare_by_what_they_hold():
+def test_wrappers_compare_by_their_core_values():
     spec = ttnn.ShardSpec(CORES, [32, 64], ttnn.ShardOrientation.ROW_MAJOR)
     assert spec == ttnn.ShardSpec(CORES, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)
     assert spec != ttnn.ShardSpec(CORES, (64, 64), ttnn.ShardOrientation.ROW_MAJOR)

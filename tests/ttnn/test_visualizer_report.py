@@ -76,15 +76,15 @@ def test_the_device_is_the_chip(allocator, tmp_path):
     assert rows(report, f"select {columns} from devices") == [expected]
 
 
-def test_large_plans_are_told_bank_by_bank(allocator, tmp_path, monkeypatch):
+def test_large_plans_are_reported_bank_by_bank(allocator, tmp_path, monkeypatch):
     pages = write_visualizer_report(allocator, tmp_path / "pages")
     monkeypatch.setattr(ttnn_visualizer, "MOST_PAGES", 0)
     chunks = write_visualizer_report(allocator, tmp_path / "chunks")
     key = "operation_id, address, bank_id, core_x, core_y, buffer_type"
     summed = f"""select {key}, min(page_address), max(page_address + page_size) - min(page_address), page_size, count(*)
                  from buffer_pages group by {key} order by {key}"""
-    told = f"select {key}, chunk_address, chunk_size, page_size, num_pages from buffer_chunks order by {key}"
-    assert rows(pages, summed) == rows(chunks, told)
+    reported = f"select {key}, chunk_address, chunk_size, page_size, num_pages from buffer_chunks order by {key}"
+    assert rows(pages, summed) == rows(chunks, reported)
     tables = {name for (name,) in rows(chunks, "select name from sqlite_master")}
     assert "buffer_pages" not in tables  # a report has one of the two
 
