@@ -24,17 +24,17 @@ def device():
 
 def test_torch_and_ttnn_are_never_imported():
     code = "import sys, tilewright.ttnn; print('torch' in sys.modules, 'ttnn' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "False"]
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["False", "False"]
 
 
 def test_another_ttnn_can_be_imported_beside_it(tmp_path):
     (tmp_path / "ttnn.py").write_text("Shape = 'theirs'\n", encoding="utf-8")
     code = "import ttnn, tilewright.ttnn as ours; print(ttnn.Shape, ours.Shape([2]), ours.__name__, ttnn.__name__)"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=None
     )
-    assert found.stdout.strip() == "theirs ttnn.Shape([2]) tilewright.ttnn ttnn"
+    assert process.stdout.strip() == "theirs ttnn.Shape([2]) tilewright.ttnn ttnn"
 
 
 def test_torch_tensors_by_what_they_can_do(tmp_path):
@@ -59,7 +59,7 @@ def test_torch_tensors_by_what_they_can_do(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "taken"),
+    ("source_dtype", "stored_dtype"),
     [
         (np.float32, "FLOAT32"),
         (ml_dtypes.bfloat16, "BFLOAT16"),
@@ -76,9 +76,9 @@ def test_torch_tensors_by_what_they_can_do(tmp_path):
         (np.uint64, "UINT32"),
     ],
 )
-def test_types_taken_when_none_is_asked_for(given, taken):
-    x = ttnn.from_torch(np.ones((2, 3)).astype(given))
-    assert x.dtype.name == taken
+def test_default_data_types(source_dtype, stored_dtype):
+    x = ttnn.from_torch(np.ones((2, 3)).astype(source_dtype))
+    assert x.dtype.name == stored_dtype
     assert (x.to_numpy().astype(np.float32) == 1).all()
 
 
@@ -118,11 +118,11 @@ def test_the_cache_returns_what_was_asked_for(tmp_path):
         {"memory_config": ttnn.L1_MEMORY_CONFIG},
         {"layout": ttnn.TILE_LAYOUT, "memory_config": quarters},
     ]
-    for given in (values, values + 1, values[:32], values[:, :32], values.astype(np.int32)):
+    for array in (values, values + 1, values[:32], values[:, :32], values.astype(np.int32)):
         for option in options:
-            fresh = ttnn.as_tensor(given, **option)
+            fresh = ttnn.as_tensor(array, **option)
             for _ in range(2):
-                cached = ttnn.as_tensor(given, cache_file_name=name, **option)
+                cached = ttnn.as_tensor(array, cache_file_name=name, **option)
                 assert cached.spec == fresh.spec
                 assert cached.memory_config() == fresh.memory_config()
                 np.testing.assert_array_equal(np.asarray(cached.plain.pages), np.asarray(fresh.plain.pages))
@@ -402,11 +402,11 @@ def test_a_width_that_shards_pad_is_converted_not_refused(device):
 def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
     x = ttnn.from_torch(np.ones((64, 64), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
     with ttnn.manage_device() as device:
-        for held in (x, x.spec, x.plain, [x, x.spec]):
-            assert tw.fit(held, "wormhole_n150")
+        for subject in (x, x.spec, x.plain, [x, x.spec]):
+            assert tw.fit(subject, "wormhole_n150")
         placed = x.plain.spec.with_chip(device.chip)
-        for held in (ttnn.TensorSpec.wrap(placed), placed):
-            assert tw.explain(held, (33, 5)).where == placed.where(33, 5)
+        for subject in (ttnn.TensorSpec.wrap(placed), placed):
+            assert tw.explain(subject, (33, 5)).where == placed.where(33, 5)
         assert scene_of(x).title == scene_of(x.plain).title
         assert scene_of(ttnn.TensorSpec.wrap(placed)).title == scene_of(placed).title
     for wrong in (np.ones((3, 4)), 5, x.shape):

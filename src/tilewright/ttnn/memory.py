@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from .. import memory
 from ..errors import MemoryConfigError
@@ -97,7 +97,46 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
 CoresLike: TypeAlias = CoreRangeSet | plain_cores.CoresLike
 
 
-class ShardSpec(Wrapper[memory.ShardSpec]):
+_Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
+
+
+class ShardCores(Wrapper[_Shards]):
+    """The cores of a shard spec, and the order in which shards visit them.
+
+    >>> issubclass(ShardSpec, ShardCores), issubclass(NdShardSpec, ShardCores)
+    (True, True)
+    """
+
+    __slots__ = ()
+
+    @property
+    def grid(self) -> CoreRangeSet:
+        """Return the cores.
+
+        >>> ShardSpec(CoreRange((0, 0), (3, 1)), [32, 64]).grid.num_cores()
+        8
+        """
+        return CoreRangeSet.wrap(self.plain.grid)
+
+    @property
+    def orientation(self) -> ShardOrientation:
+        """Return the order in which shards visit cores.
+
+        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).orientation
+        ShardOrientation.ROW_MAJOR
+        """
+        return self.plain.orientation
+
+    def num_cores(self) -> int:
+        """Return the number of cores.
+
+        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).num_cores()
+        8
+        """
+        return self.plain.grid.num_cores
+
+
+class ShardSpec(ShardCores[memory.ShardSpec]):
     """Shards of `shard_shape` (height, width), dealt to the cores of `grid` in `shard_orientation`.
 
     >>> ShardSpec(CoreRangeSet([CoreRange((0, 0), (3, 1))]), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
@@ -115,15 +154,6 @@ class ShardSpec(Wrapper[memory.ShardSpec]):
         self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
 
     @property
-    def grid(self) -> CoreRangeSet:
-        """Return the cores.
-
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), [32, 64]).grid.num_cores()
-        8
-        """
-        return CoreRangeSet.wrap(self.plain.grid)
-
-    @property
     def shape(self) -> list[int]:
         """Return the height and width of a shard.
 
@@ -132,25 +162,8 @@ class ShardSpec(Wrapper[memory.ShardSpec]):
         """
         return list(self.plain.shape)
 
-    @property
-    def orientation(self) -> ShardOrientation:
-        """Return the order in which shards visit cores.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).orientation
-        ShardOrientation.ROW_MAJOR
-        """
-        return self.plain.orientation
-
-    def num_cores(self) -> int:
-        """Return the number of cores.
-
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).num_cores()
-        8
-        """
-        return self.plain.grid.num_cores
-
-
-class NdShardSpec(Wrapper[memory.NdShardSpec]):
+class NdShardSpec(ShardCores[memory.NdShardSpec]):
     """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
 
     `shard_distribution_strategy` says how they are dealt: round robin, or as a grid.
@@ -180,24 +193,6 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
         return list(self.plain.shape)
 
     @property
-    def grid(self) -> CoreRangeSet:
-        """Return the cores.
-
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).grid.num_cores()
-        8
-        """
-        return CoreRangeSet.wrap(self.plain.grid)
-
-    @property
-    def orientation(self) -> ShardOrientation:
-        """Return the order in which shards visit cores.
-
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).orientation
-        ShardOrientation.ROW_MAJOR
-        """
-        return self.plain.orientation
-
-    @property
     def shard_distribution_strategy(self) -> ShardDistribution:
         """Return how shards are dealt to cores.
 
@@ -205,14 +200,6 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
         ShardDistribution.ROUND_ROBIN_1D
         """
         return self.plain.distribution
-
-    def num_cores(self) -> int:
-        """Return the number of cores.
-
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).num_cores()
-        8
-        """
-        return self.plain.grid.num_cores
 
 
 class MemoryConfig(Wrapper[memory.MemoryConfig]):

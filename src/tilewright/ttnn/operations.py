@@ -311,6 +311,8 @@ def pad(
     if len(pairs) == len(padding):
         edges = [(0, 0)] * (len(extents) - len(pairs)) + [(int(low), int(high)) for low, high in pairs]
     else:
+        if not positional:
+            raise LayoutError(f"padding {list(padding)} is a shape; pass the start of the data after it")
         shape, starts = cast(Sequence[int], padding), cast(Sequence[int], positional.pop(0))
         edges = [(start, after - n - start) for start, after, n in zip(starts, shape, extents, strict=True)]
     fill = positional[0] if positional else value

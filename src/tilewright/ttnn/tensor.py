@@ -16,6 +16,7 @@ from .. import memory, tensor
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import PageLayout
+from ..tensor.page_storage import DeviceStorage
 from .arguments import bind_by_type, reject_unsupported
 from .devices import Device
 from .enums import DataType, DataTypeLike, StorageType
@@ -226,9 +227,12 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     # The buffer on a device.
 
-    def _require_device(self) -> None:
-        if self.plain.device is None:
+    def _allocation(self) -> memory.Allocation:
+        """Return the allocation on the device; raise if the tensor is on the host, or was deallocated."""
+        storage = self.plain.storage
+        if not isinstance(storage, DeviceStorage):
             raise MemoryConfigError("the tensor is on the host and has no device buffer; use to_device first")
+        return storage.allocation
 
     def buffer_address(self) -> int:
         """Return the address of the buffer in every bank.
@@ -236,8 +240,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_address()
         1048640
         """
-        self._require_device()
-        return self.plain.storage.allocation.address  # type: ignore[union-attr]
+        return self._allocation().address
 
     def buffer_page_size(self) -> int:
         """Return the bytes of a page.
@@ -245,7 +248,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_page_size()
         28
         """
-        self._require_device()
+        self._allocation()
         return self.plain.spec.page_bytes
 
     def buffer_aligned_page_size(self) -> int:
@@ -254,7 +257,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_aligned_page_size()
         32
         """
-        self._require_device()
+        self._allocation()
         return self.plain.spec.aligned_page_bytes
 
     def buffer_num_pages(self) -> int:
@@ -263,7 +266,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_num_pages()
         5
         """
-        self._require_device()
+        self._allocation()
         return self.plain.spec.num_pages
 
     # Values.

@@ -243,10 +243,14 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     # Sharding methods keep the buffer type.
 
+    @property
+    def _buffer_type(self) -> BufferType:
+        return self.plain.memory.buffer_type
+
     def _with_sharding(self, sharding: memory.MemoryConfig | Sharding) -> TensorSpec:
         shards = self.plain.with_memory(sharding).memory.sharding
         # ttnn derives the memory layout from the shards alone, not from the method that was called
-        config = memory.MemoryConfig("nd_sharded", self.plain.memory.buffer_type, nd_shard_spec=shards)
+        config = memory.MemoryConfig("nd_sharded", self._buffer_type, nd_shard_spec=shards)
         return TensorSpec.wrap(self.plain.with_memory(config))
 
     def height_sharded(
@@ -259,9 +263,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.height_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._with_sharding(
-            memory.height_sharded(unwrap(grid), None, orientation, self.plain.memory.buffer_type)
-        )
+        return self._with_sharding(memory.height_sharded(unwrap(grid), None, orientation, self._buffer_type))
 
     def width_sharded(
         self, grid: CoresLike, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
@@ -273,7 +275,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.width_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [64, 32]
         """
-        return self._with_sharding(memory.width_sharded(unwrap(grid), None, orientation, self.plain.memory.buffer_type))
+        return self._with_sharding(memory.width_sharded(unwrap(grid), None, orientation, self._buffer_type))
 
     def block_sharded(
         self, grid: CoresLike, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
@@ -285,7 +287,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.block_sharded(CoreRange((0, 0), (1, 1))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._with_sharding(memory.block_sharded(unwrap(grid), None, orientation, self.plain.memory.buffer_type))
+        return self._with_sharding(memory.block_sharded(unwrap(grid), None, orientation, self._buffer_type))
 
     def sharded_across_dims(
         self,
@@ -300,9 +302,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.sharded_across_dims([0], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 64, 96]
         """
-        return self._with_sharding(
-            memory.sharded_across_dims(dims, unwrap(grid), orientation, self.plain.memory.buffer_type)
-        )
+        return self._with_sharding(memory.sharded_across_dims(dims, unwrap(grid), orientation, self._buffer_type))
 
     def sharded_across_dims_except(
         self,
@@ -318,7 +318,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         [1, 32, 96]
         """
         return self._with_sharding(
-            memory.sharded_across_dims(dims, unwrap(grid), orientation, self.plain.memory.buffer_type, all_but=True)
+            memory.sharded_across_dims(dims, unwrap(grid), orientation, self._buffer_type, all_but=True)
         )
 
     def sharded(
@@ -344,7 +344,5 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         elif shard_alignment is ShardShapeAlignment.RECOMMENDED:
             size = spec.dtype.bytes_per_tile(1)
             shape[-1] = round_up(shape[-1], lcm(ROW_BYTES, size) // size)
-        config = memory.nd_sharded(
-            shape, unwrap(grid), orientation, shard_distribution_strategy, spec.memory.buffer_type
-        )
+        config = memory.nd_sharded(shape, unwrap(grid), orientation, shard_distribution_strategy, self._buffer_type)
         return TensorSpec.wrap(spec.with_memory(config))
