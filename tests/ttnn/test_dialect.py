@@ -162,20 +162,22 @@ ONES = np.ones((4, 4), np.float32)
 def test_no_function_swallows_arguments():
     """Every keyword is named in a signature; those that are passed on are named there."""
     passes_on = {"manage_device", "__dlpack__", "__array__"}
-    named = [(name, each) for name, each in vars(ttnn).items() if callable(each)]
+    named = [(name, member) for name, member in vars(ttnn).items() if callable(member)]
     methods = [
-        (name, each) for kind in (ttnn.Tensor, ttnn.TensorSpec, ttnn.MemoryConfig) for name, each in vars(kind).items()
+        (name, member)
+        for kind in (ttnn.Tensor, ttnn.TensorSpec, ttnn.MemoryConfig)
+        for name, member in vars(kind).items()
     ]
     checked = 0
-    for name, each in named + methods:
+    for name, member in named + methods:
         if name.startswith("_") and not name.startswith("__"):
             continue
         try:
-            parameters = inspect.signature(each).parameters.values()
+            parameters = inspect.signature(member).parameters.values()
         except (TypeError, ValueError):  # a class of another language, an enumeration
             continue
         checked += 1
-        keywords = [each.name for each in parameters if each.kind is inspect.Parameter.VAR_KEYWORD]
+        keywords = [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD]
         assert not keywords or name in passes_on, f"{name} takes **{keywords[0]}"
     assert checked > 80
 
