@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 from .. import memory
@@ -295,7 +295,7 @@ L1_HEIGHT_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED
 L1_WIDTH_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1)
 L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1)
 
-GridLike: TypeAlias = CoreGrid | CoreRangeSet | memory.CoreRangeSet | Sequence[CoreGrid]
+GridLike: TypeAlias = CoreRangeSet | sharded_config.GridLike
 
 
 def create_sharded_memory_config(

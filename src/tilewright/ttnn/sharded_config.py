@@ -45,7 +45,7 @@ def create_sharded_memory_config(
     cores, is_grid = _cores_of_grid(core_grid)
     how, order = ShardStrategy.of(strategy), ShardOrientation.of(orientation or "row_major")
     if use_height_and_width_as_shard_shape:
-        return _build_config(how, cores, _shard_of_shape(extents, order), order)
+        return _build_config(how, cores, _shard_shape_of(extents, order), order)
     if not is_grid:
         raise MemoryConfigError(
             f"expected a CoreGrid to compute the shard shape for, got {cores}; pass the shard shape with"
@@ -83,7 +83,7 @@ def create_sharded_memory_config_(
     how = _STRATEGIES.get(strategy) or ShardStrategy.of(strategy)
     order = ShardOrientation.of(orientation)
     if use_height_and_width_as_shard_shape:
-        shard = _shard_of_shape(extents, order)
+        shard = _shard_shape_of(extents, order)
         if tile_layout:
             _validate_shard_tiles(shard, [round_up(n, _TILE) for n in shard])
         return _build_config(how, cores, shard, order)
@@ -146,7 +146,7 @@ def _count_shards(strategy: ShardStrategy, cores: CoreRangeSet, order: ShardOrie
     return (box.height, box.width) if order is ShardOrientation.ROW_MAJOR else (box.width, box.height)
 
 
-def _shard_of_shape(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
+def _shard_shape_of(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
     height, width = extents[-2:]
     if order is ShardOrientation.ROW_MAJOR:
         return height, width

@@ -117,7 +117,7 @@ def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, l
             tables["device_tensors"].append((step, _DEVICE, block.address))
             tables["output_tensors"].append((step, 0, step))
         for live in blocks[:step]:
-            tables["buffers"].append((step, _DEVICE, live.address, live.size, *_type_and_layout(live)))
+            tables["buffers"].append((step, _DEVICE, live.address, live.size, *_buffer_type_and_layout(live)))
             table = "buffer_pages" if in_pages else "buffer_chunks"
             tables[table] += _page_rows(step, live) if in_pages else _chunk_rows(step, live, allocator.chip)
     return tables
@@ -169,7 +169,7 @@ def _format_cores(grid: CoreRangeSet) -> str:
     return ", ".join(ranges)
 
 
-def _type_and_layout(block: Allocation) -> tuple[int, int | None]:
+def _buffer_type_and_layout(block: Allocation) -> tuple[int, int | None]:
     """Return the buffer type and memory layout of a block, as the numbers that reports store."""
     return block.buffer_type.value, None if block.spec is None else block.spec.memory.memory_layout.value
 
