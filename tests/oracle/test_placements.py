@@ -31,14 +31,14 @@ def device():
 def grids(draw, chip, buffer):
     """Return ranges of cores: those of the chip, others, and some of both."""
     across, down = chip.shard_grid(buffer)
-    found = []
+    ranges = []
     for _ in range(draw(st.sampled_from([1, 1, 1, 2]))):
         x, y = draw(st.integers(0, 1)), draw(st.sampled_from([0, 0, 0, 1]))
         wide, high = draw(st.integers(1, across + 1)), draw(st.sampled_from([1, 1, 2, down, down + 1]))
         new = CoreRange((x, y), (x + wide - 1, y + high - 1))
-        if not any(new.overlaps(each) for each in found):
-            found.append(new)
-    return [[*each.start, *each.end] for each in found]
+        if not any(new.overlaps(other) for other in ranges):
+            ranges.append(new)
+    return [[*part.start, *part.end] for part in ranges]
 
 
 @st.composite

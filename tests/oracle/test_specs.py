@@ -87,7 +87,7 @@ def test_shard_page_mapping(data):
 
     def ask(d):
         if d is theirs:
-            found = theirs._ttnn.bfp_utils.compute_shard_page_mapping(
+            mapping = theirs._ttnn.bfp_utils.compute_shard_page_mapping(
                 shape,
                 shard,
                 *page,
@@ -95,16 +95,16 @@ def test_shard_page_mapping(data):
                 getattr(d.ShardOrientation, orientation),
                 getattr(d.ShardDistributionStrategy, strategy),
             )
-            return sorted(((core.x, core.y), list(pages)) for core, pages in found if pages)
+            return sorted(((core.x, core.y), list(pages)) for core, pages in mapping if pages)
         paging = sharded_paging(
             tuple(shape), NdShardSpec(shard, cores(d, grid).plain, orientation.lower(), strategy.lower()), page
         )
-        held = {}
+        pages_of_core = {}
         for slot, page_number in sorted((paging.slots(number), number) for number in range(paging.num_pages)):
             which = slot // paging.shard_pages
             position = which // paging.shards_per_core if paging.in_runs else which % len(paging.cores)
-            held.setdefault(tuple(paging.cores[position]), []).append(page_number)
-        return sorted(held.items())
+            pages_of_core.setdefault(tuple(paging.cores[position]), []).append(page_number)
+        return sorted(pages_of_core.items())
 
     mine, real = both(ask)
     assert mine == real
@@ -120,7 +120,7 @@ def test_core_order(grid, row_wise, count, units):
 
     def split(d):
         number, everyone, first, second, more, less = d.split_work_to_cores(d.CoreCoord(8, 8), units, row_wise)
-        return number, *(ranges_of(each) for each in (everyone, first, second)), more, less
+        return number, *(ranges_of(part) for part in (everyone, first, second)), more, less
 
     for ask in (listed, compact, split):
         mine, real = both(ask)

@@ -122,13 +122,13 @@ def test_meshes_cross_over(tmp_path_factory, mesh, ask):
     count = mesh[0] * mesh[1]
     real = theirs.from_host_shards([ask(theirs) for _ in range(count)], theirs.MeshShape(*mesh))
     theirs.dump_tensor(path, real)
-    held = read_tensorbin(path)
-    assert held.mesh_shape == tuple(mesh)
-    for part in held.shards.values():
+    stored = read_tensorbin(path)
+    assert stored.mesh_shape == tuple(mesh)
+    for part in stored.shards.values():
         np.testing.assert_array_equal(part, raw(ask(ours)))
     devices = tuple((i, j) for i in range(mesh[0]) for j in range(mesh[1]))
-    parts = {at: np.array(held.pages(at)) for at in devices}
-    write_tensorbin(path, Tensorbin(held.spec, parts, mesh, Topology((count,), (0,), devices)))
+    parts = {at: np.array(stored.pages(at)) for at in devices}
+    write_tensorbin(path, Tensorbin(stored.spec, parts, mesh, Topology((count,), (0,), devices)))
     again = theirs.load_tensor(path)
     for device in theirs.get_device_tensors(again):
         np.testing.assert_array_equal(raw(device), raw(ask(ours)))

@@ -24,17 +24,17 @@ def device():
 
 def test_torch_and_ttnn_are_never_imported():
     code = "import sys, tilewright.ttnn; print('torch' in sys.modules, 'ttnn' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "False"]
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["False", "False"]
 
 
 def test_another_ttnn_can_be_imported_beside_it(tmp_path):
     (tmp_path / "ttnn.py").write_text("Shape = 'theirs'\n", encoding="utf-8")
     code = "import ttnn, tilewright.ttnn as ours; print(ttnn.Shape, ours.Shape([2]), ours.__name__, ttnn.__name__)"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=None
     )
-    assert found.stdout.strip() == "theirs ttnn.Shape([2]) tilewright.ttnn ttnn"
+    assert process.stdout.strip() == "theirs ttnn.Shape([2]) tilewright.ttnn ttnn"
 
 
 def test_torch_tensors_by_what_they_can_do(tmp_path):
@@ -59,7 +59,7 @@ def test_torch_tensors_by_what_they_can_do(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "taken"),
+    ("source_dtype", "stored_dtype"),
     [
         (np.float32, "FLOAT32"),
         (ml_dtypes.bfloat16, "BFLOAT16"),
@@ -76,15 +76,15 @@ def test_torch_tensors_by_what_they_can_do(tmp_path):
         (np.uint64, "UINT32"),
     ],
 )
-def test_types_taken_when_none_is_asked_for(given, taken):
-    x = ttnn.from_torch(np.ones((2, 3)).astype(given))
-    assert x.dtype.name == taken
+def test_default_data_types(source_dtype, stored_dtype):
+    x = ttnn.from_torch(np.ones((2, 3)).astype(source_dtype))
+    assert x.dtype.name == stored_dtype
     assert (x.to_numpy().astype(np.float32) == 1).all()
 
 
 def test_values_must_fit_the_type_taken():
     for values in (np.array([2**40]), np.array([-1]), np.array([-1], np.int16)):
-        with pytest.raises(tw.FormatError, match="unless a dtype is given"):
+        with pytest.raises(tw.FormatError, match="by default; pass a dtype"):
             ttnn.from_torch(values)
     assert ttnn.from_torch(np.array([-1]), ttnn.int32).to_list() == [-1]
 
@@ -118,11 +118,11 @@ def test_the_cache_returns_what_was_asked_for(tmp_path):
         {"memory_config": ttnn.L1_MEMORY_CONFIG},
         {"layout": ttnn.TILE_LAYOUT, "memory_config": quarters},
     ]
-    for given in (values, values + 1, values[:32], values[:, :32], values.astype(np.int32)):
+    for array in (values, values + 1, values[:32], values[:, :32], values.astype(np.int32)):
         for option in options:
-            fresh = ttnn.as_tensor(given, **option)
+            fresh = ttnn.as_tensor(array, **option)
             for _ in range(2):
-                cached = ttnn.as_tensor(given, cache_file_name=name, **option)
+                cached = ttnn.as_tensor(array, cache_file_name=name, **option)
                 assert cached.spec == fresh.spec
                 assert cached.memory_config() == fresh.memory_config()
                 np.testing.assert_array_equal(np.asarray(cached.plain.pages), np.asarray(fresh.plain.pages))
@@ -134,10 +134,10 @@ def test_the_cache_returns_what_was_asked_for(tmp_path):
 def test_a_damaged_cache_is_made_again(tmp_path):
     values = np.ones((4, 4), np.float32)
     ttnn.as_tensor(values, cache_file_name=tmp_path / "w")
-    (kept,) = tmp_path.iterdir()
-    kept.write_bytes(b"damaged")
+    (cached,) = tmp_path.iterdir()
+    cached.write_bytes(b"damaged")
     assert ttnn.as_tensor(values, cache_file_name=tmp_path / "w").to_list() == values.tolist()
-    assert ttnn.load_tensor(kept).to_list() == values.tolist()
+    assert ttnn.load_tensor(cached).to_list() == values.tolist()
     twice = ttnn.as_tensor(values, cache_file_name=tmp_path / "w", preprocess=lambda x: 2 * x)
     assert twice.to_list() == (2 * values).tolist()
 
@@ -162,20 +162,22 @@ ONES = np.ones((4, 4), np.float32)
 def test_no_function_swallows_arguments():
     """Every keyword is named in a signature; those that are passed on are named there."""
     passes_on = {"manage_device", "__dlpack__", "__array__"}
-    named = [(name, each) for name, each in vars(ttnn).items() if callable(each)]
+    named = [(name, member) for name, member in vars(ttnn).items() if callable(member)]
     methods = [
-        (name, each) for kind in (ttnn.Tensor, ttnn.TensorSpec, ttnn.MemoryConfig) for name, each in vars(kind).items()
+        (name, member)
+        for kind in (ttnn.Tensor, ttnn.TensorSpec, ttnn.MemoryConfig)
+        for name, member in vars(kind).items()
     ]
     checked = 0
-    for name, each in named + methods:
+    for name, member in named + methods:
         if name.startswith("_") and not name.startswith("__"):
             continue
         try:
-            parameters = inspect.signature(each).parameters.values()
+            parameters = inspect.signature(member).parameters.values()
         except (TypeError, ValueError):  # a class of another language, an enumeration
             continue
         checked += 1
-        keywords = [each.name for each in parameters if each.kind is inspect.Parameter.VAR_KEYWORD]
+        keywords = [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD]
         assert not keywords or name in passes_on, f"{name} takes **{keywords[0]}"
     assert checked > 80
 
@@ -305,7 +307,7 @@ def test_tilize_with_val_padding_fills():
     np.testing.assert_array_equal(whole, expected)
 
 
-def test_padding_of_a_device_tensor_with_more_room_survives(device):
+def test_extra_padding_of_a_device_tensor_survives(device):
     x = ttnn.from_torch(np.ones((5, 7), np.float32)).pad([6, 9], [0, 0], 2.0)
     there = x.to(device)
     assert there.padded_shape == [6, 9]
@@ -315,7 +317,7 @@ def test_padding_of_a_device_tensor_with_more_room_survives(device):
 # Values that print, compare and refuse.
 
 
-def test_doors_compare_by_what_they_hold():
+def test_wrappers_compare_by_their_core_values():
     spec = ttnn.ShardSpec(CORES, [32, 64], ttnn.ShardOrientation.ROW_MAJOR)
     assert spec == ttnn.ShardSpec(CORES, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)
     assert spec != ttnn.ShardSpec(CORES, (64, 64), ttnn.ShardOrientation.ROW_MAJOR)
@@ -402,11 +404,11 @@ def test_a_width_that_shards_pad_is_converted_not_refused(device):
 def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
     x = ttnn.from_torch(np.ones((64, 64), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
     with ttnn.manage_device() as device:
-        for held in (x, x.spec, x.plain, [x, x.spec]):
-            assert tw.fit(held, "wormhole_n150")
+        for subject in (x, x.spec, x.plain, [x, x.spec]):
+            assert tw.fit(subject, "wormhole_n150")
         placed = x.plain.spec.with_chip(device.chip)
-        for held in (ttnn.TensorSpec.wrap(placed), placed):
-            assert tw.explain(held, (33, 5)).where == placed.where(33, 5)
+        for subject in (ttnn.TensorSpec.wrap(placed), placed):
+            assert tw.explain(subject, (33, 5)).where == placed.where(33, 5)
         assert scene_of(x).title == scene_of(x.plain).title
         assert scene_of(ttnn.TensorSpec.wrap(placed)).title == scene_of(placed).title
     for wrong in (np.ones((3, 4)), 5, x.shape):

@@ -114,10 +114,15 @@ def test_the_figure_of_sixteen_pages(device):
         use_height_and_width_as_shard_shape=True,
     )
     sharded = ttnn.to_memory_config(tensor, config)  # a host tensor goes to the open device
-    held = {}
+    pages_of_core = {}
     for page in ttnn.get_buffer_pages(device):
-        held.setdefault((page.core_x, page.core_y), []).append(page.page_index)
-    assert held == {(0, 0): [0, 1, 4, 5], (1, 0): [2, 3, 6, 7], (0, 1): [8, 9, 12, 13], (1, 1): [10, 11, 14, 15]}
+        pages_of_core.setdefault((page.core_x, page.core_y), []).append(page.page_index)
+    assert pages_of_core == {
+        (0, 0): [0, 1, 4, 5],
+        (1, 0): [2, 3, 6, 7],
+        (0, 1): [8, 9, 12, 13],
+        (1, 1): [10, 11, 14, 15],
+    }
     assert sharded.device() is device
 
 
@@ -171,10 +176,10 @@ def test_storage():
 
 def test_reciprocal_in_bfloat8_b():
     x = ttnn.from_torch(np.array([[0.0] + [4.0] * 15 + [4.0] * 16], np.float32), dtype=ttnn.bfloat8_b)
-    found = ttnn.reciprocal(x).to_numpy()[0]
-    assert found[0] == 1.7014118346046923e38
-    assert not found[1:16].any()  # flushed by their neighbour
-    assert (found[16:] == 0.25).all()
+    values = ttnn.reciprocal(x).to_numpy()[0]
+    assert values[0] == 1.7014118346046923e38
+    assert not values[1:16].any()  # flushed by their neighbour
+    assert (values[16:] == 0.25).all()
     mixed = ttnn.from_torch(np.array([[1e-6, 2.0]], np.float32), dtype=ttnn.bfloat8_b)
     assert mixed.to_list() == [[0.0, 2.0]]  # flushed before, so that its reciprocal is that of zero
     assert ttnn.reciprocal(mixed).to_list() == [[1.7014118346046923e38, 0.0]]

@@ -13,7 +13,7 @@ from tilewright import TilewrightError
 from ..memory.golden import FOLDER, arrays, recorded
 
 LAYOUTS = {"TILE": ttnn.TILE_LAYOUT, "ROW_MAJOR": ttnn.ROW_MAJOR_LAYOUT}
-DTYPES = {each.name.lower(): each for each in ttnn.DataType}
+DTYPES = {dtype.name.lower(): dtype for dtype in ttnn.DataType}
 CAST, LAYOUT, BFP, HOSTOPS = (recorded(name) for name in ("cast", "layout", "bfp", "hostops"))
 
 
@@ -39,7 +39,7 @@ def core_set(ranges):
 
 
 def ranges_of(cores):
-    return [[each.start.x, each.start.y, each.end.x, each.end.y] for each in cores.ranges()]
+    return [[part.start.x, part.start.y, part.end.x, part.end.y] for part in cores.ranges()]
 
 
 def described(config):
@@ -160,29 +160,29 @@ def test_casts(case, data):
     source = {"bool": np.bool_, "bfloat16": ml_dtypes.bfloat16}.get(case["src"], case["src"])
     values = stored[f"{case['id']}_in"].astype(source)
     x = ttnn.from_torch(values, DTYPES[case["dst"]])
-    found = x.to_numpy()
+    result = x.to_numpy()
     expected = stored[f"{case['id']}_out"]
     if case["out_is_bf16_bits"]:
-        found = found.view(np.uint16)
-    np.testing.assert_array_equal(found, expected.astype(found.dtype))
+        result = result.view(np.uint16)
+    np.testing.assert_array_equal(result, expected.astype(result.dtype))
 
 
 # Operations on the host.
 
 
 def operated(case, x):
-    name, given = case["op"], case["args"]
+    name, arguments = case["op"], case["args"]
     if name == "pad_to_tile":
-        return x.pad_to_tile(given["pad_value"])
+        return x.pad_to_tile(arguments["pad_value"])
     if name.startswith("to_layout_TILE"):
-        tiled = ttnn.to_layout(x, ttnn.TILE_LAYOUT, pad_value=given["pad_value"])
+        tiled = ttnn.to_layout(x, ttnn.TILE_LAYOUT, pad_value=arguments["pad_value"])
         return ttnn.to_layout(tiled, ttnn.ROW_MAJOR_LAYOUT) if name.endswith("ROW_MAJOR") else tiled
     if name == "Tensor.pad":
-        return x.pad(given["output_padded_shape"], given["input_tensor_start"], given["pad_value"])
+        return x.pad(arguments["output_padded_shape"], arguments["input_tensor_start"], arguments["pad_value"])
     if name == "Tensor.unpad":
-        return x.unpad(given["start"], given["end"])
+        return x.unpad(arguments["start"], arguments["end"])
     if name == "typecast_TILE":
-        return ttnn.typecast(x.to(ttnn.TILE_LAYOUT), DTYPES[given["dtype"]])
+        return ttnn.typecast(x.to(ttnn.TILE_LAYOUT), DTYPES[arguments["dtype"]])
     before, after = name.split("_TILE_typecast_")
     blocks = ttnn.from_torch(x.to_numpy(), DTYPES[before])
     return ttnn.typecast(blocks, DTYPES[after])
@@ -232,7 +232,7 @@ def test_sharded_memory_configs():
         function = getattr(ttnn, case["fn"])
         orientation = case["orientation"] and ttnn.ShardOrientation[case["orientation"]]
         options = {name: case[name] for name in ("use_height_and_width_as_shard_shape", "tile_layout") if name in case}
-        found = called(
+        result = called(
             function,
             case["shape"],
             grid_of(case["core_grid"]),
@@ -240,7 +240,7 @@ def test_sharded_memory_configs():
             orientation,
             **options,
         )
-        assert found == expected, case
+        assert result == expected, case
         count += 1
     assert count > 900
 
@@ -268,16 +268,16 @@ def test_tensor_specs(case):
         dims = [case["dims"]] if "dims" in case else []
         grid = core_set(case["grid"])
         orientation = ttnn.ShardOrientation[case["orientation"]]
-        found = called(lambda: getattr(spec, case["method"])(*dims, grid, orientation).memory_config)
-        assert found == (case["memory_config"] if case["ok"] else None)
+        result = called(lambda: getattr(spec, case["method"])(*dims, grid, orientation).memory_config)
+        assert result == (case["memory_config"] if case["ok"] else None)
         return
 
     def made():
         values = np.zeros(case["shape"], np.float32)
         return ttnn.from_torch(values, dtype, layout=layout, tile=tile_of(case), memory_config=config_of(case))
 
-    found = called(lambda: made().memory_config())
-    assert found == (case["memory_config"] if case["ok"] else None), case.get("error")
+    result = called(lambda: made().memory_config())
+    assert result == (case["memory_config"] if case["ok"] else None), case.get("error")
     if case["ok"]:
         x = made()
         assert x.padded_shape == case["padded_shape"]

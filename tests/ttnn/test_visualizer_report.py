@@ -21,15 +21,15 @@ def spec(shape, dtype="bfloat16", memory="l1", layout="tile"):
 
 @pytest.fixture
 def allocator():
-    found = tw.Allocator(CHIP)
-    found.allocate(spec((512, 512)))
-    hole = found.allocate(spec((64, 64)))
-    found.allocate(spec((2048, 512), memory=tw.height_sharded((4, 4))))
-    found.allocate(spec((1000, 100), "bfloat8_b", tw.block_sharded((8, 8))))
-    found.allocate(spec((300, 70), "float32", "dram", "row_major"))
-    found.allocate_bytes(4096, "l1")
-    found.free(hole)
-    return found
+    allocator = tw.Allocator(CHIP)
+    allocator.allocate(spec((512, 512)))
+    hole = allocator.allocate(spec((64, 64)))
+    allocator.allocate(spec((2048, 512), memory=tw.height_sharded((4, 4))))
+    allocator.allocate(spec((1000, 100), "bfloat8_b", tw.block_sharded((8, 8))))
+    allocator.allocate(spec((300, 70), "float32", "dram", "row_major"))
+    allocator.allocate_bytes(4096, "l1")
+    allocator.free(hole)
+    return allocator
 
 
 def rows(report, query):
@@ -50,8 +50,8 @@ def test_every_page_of_every_tensor_is_where_the_plan_has_it(allocator, tmp_path
             continue
         columns = "page_index, bank_id, core_x, core_y, page_address"
         where = f"operation_id = {step} and address = {block.address} and buffer_type = {block.buffer_type.value}"
-        found = rows(report, f"select {columns} from buffer_pages where {where} order by page_index")
-        assert np.array_equal(found, block.spec.pages(block.address).rows())
+        stored = rows(report, f"select {columns} from buffer_pages where {where} order by page_index")
+        assert np.array_equal(stored, block.spec.pages(block.address).rows())
 
 
 def test_each_step_holds_what_was_allocated_until_then(allocator, tmp_path):
@@ -63,9 +63,9 @@ def test_each_step_holds_what_was_allocated_until_then(allocator, tmp_path):
         expected = [(block.address, block.size, block.buffer_type.value) for block in blocks[:step]]
         assert sorted(rows(report, query)) == sorted(expected)
     tensors = [block for block in blocks if block.spec is not None]
-    found = rows(report, "select shape, dtype, layout, address from tensors order by tensor_id")
-    assert [shape for shape, *_ in found] == [f"Shape({list(block.spec.shape.logical)})" for block in tensors]
-    assert [address for *_, address in found] == [block.address for block in tensors]
+    tensor_rows = rows(report, "select shape, dtype, layout, address from tensors order by tensor_id")
+    assert [shape for shape, *_ in tensor_rows] == [f"Shape({list(block.spec.shape.logical)})" for block in tensors]
+    assert [address for *_, address in tensor_rows] == [block.address for block in tensors]
 
 
 def test_the_device_is_the_chip(allocator, tmp_path):
@@ -76,15 +76,15 @@ def test_the_device_is_the_chip(allocator, tmp_path):
     assert rows(report, f"select {columns} from devices") == [expected]
 
 
-def test_large_plans_are_told_bank_by_bank(allocator, tmp_path, monkeypatch):
+def test_large_plans_are_reported_bank_by_bank(allocator, tmp_path, monkeypatch):
     pages = write_visualizer_report(allocator, tmp_path / "pages")
     monkeypatch.setattr(ttnn_visualizer, "MOST_PAGES", 0)
     chunks = write_visualizer_report(allocator, tmp_path / "chunks")
     key = "operation_id, address, bank_id, core_x, core_y, buffer_type"
     summed = f"""select {key}, min(page_address), max(page_address + page_size) - min(page_address), page_size, count(*)
                  from buffer_pages group by {key} order by {key}"""
-    told = f"select {key}, chunk_address, chunk_size, page_size, num_pages from buffer_chunks order by {key}"
-    assert rows(pages, summed) == rows(chunks, told)
+    reported = f"select {key}, chunk_address, chunk_size, page_size, num_pages from buffer_chunks order by {key}"
+    assert rows(pages, summed) == rows(chunks, reported)
     tables = {name for (name,) in rows(chunks, "select name from sqlite_master")}
     assert "buffer_pages" not in tables  # a report has one of the two
 
@@ -106,12 +106,12 @@ def test_the_reader_of_the_visualizer_agrees(allocator, tmp_path):
     queries = pytest.importorskip("ttnn_visualizer.queries", reason="ttnn-visualizer is not installed")
     report = write_visualizer_report(allocator, tmp_path)
     with closing(sqlite3.connect(report / "db.sqlite")) as database:
-        found = queries.DatabaseQueries(connection=database)
-        tensors = list(found.query_tensors())
-        assert len(list(found.query_operations())) == 5
+        database_queries = queries.DatabaseQueries(connection=database)
+        tensors = list(database_queries.query_tensors())
+        assert len(list(database_queries.query_operations())) == 5
         assert [tensor.address for tensor in tensors] == [b.address for b in live(allocator) if b.spec is not None]
         sharded = tensors[1].memory_config["shard_spec"]
         assert sharded["shape"] == [128, 512]
         assert sharded["grid"] == "[(x=0,y=0) - (x=3,y=3)]"
-        assert len(list(found.query_devices())) == 1
-        assert list(found.query_buffer_chunks({}))
+        assert len(list(database_queries.query_devices())) == 1
+        assert list(database_queries.query_buffer_chunks({}))

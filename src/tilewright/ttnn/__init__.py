@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dialect of ttnn: its names, over simulated chips. `import tilewright.ttnn as ttnn`, and its documents run.
+"""The ttnn dialect, over simulated chips: with `import tilewright.ttnn as ttnn`, the examples of its documents run.
 
 Nothing here imports ttnn or torch: both can be used beside it in one process.
 """
@@ -15,7 +15,18 @@ from ..memory import (
     ShardStrategy,
     TensorMemoryLayout,
 )
-from .data_types import (
+from .devices import (
+    BufferPage,
+    Device,
+    GetDefaultDevice,
+    SetDefaultDevice,
+    close_device,
+    dump_device_memory_state,
+    get_buffer_pages,
+    manage_device,
+    open_device,
+)
+from .enums import (
     BORROWED_HOST_STORAGE,
     DEVICE_STORAGE,
     DEVICE_STORAGE_TYPE,
@@ -37,17 +48,6 @@ from .data_types import (
     uint16,
     uint32,
     width_multiple,
-)
-from .devices import (
-    BufferPage,
-    Device,
-    GetDefaultDevice,
-    SetDefaultDevice,
-    close_device,
-    dump_device_memory_state,
-    get_buffer_pages,
-    manage_device,
-    open_device,
 )
 from .memory import (
     DRAM_MEMORY_CONFIG,
@@ -90,10 +90,9 @@ from .operations import (
     untilize,
     untilize_with_unpadding,
 )
-from .shapes import Shape, Tile
-from .specs import TensorSpec
 from .tensor import TILE_SIZE, Tensor
 from .tensor_files import as_tensor, dump_tensor, load_tensor
+from .tensor_spec import Shape, TensorSpec, Tile
 from .visualizer_report import write_visualizer_report
 
 Layout = PageLayout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: simulated chips that are opened by number, and reports of what they hold."""
+"""Devices: simulated chips that are opened by number, and the pages in their memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from .. import memory
 from ..errors import MemoryConfigError
 from ..memory import BufferType, Chip, CoreCoord, CoreGrid
+from ..memory.chip import ChipLike
 
 DEFAULT_CHIP = "wormhole_n150"
 _OPEN: dict[int, Device] = {}
@@ -19,7 +20,7 @@ _DEFAULT: list[Device] = []
 
 
 class Device(memory.Device):
-    """A simulated chip, with the questions that ttnn's devices answer.
+    """A simulated chip with the methods of ttnn's devices.
 
     >>> Device("wormhole_n150").compute_with_storage_grid_size()
     CoreCoord(x=8, y=8)
@@ -44,7 +45,7 @@ class Device(memory.Device):
         return self.chip.arch
 
     def compute_with_storage_grid_size(self) -> CoreCoord:
-        """Return how many columns and rows of cores there are.
+        """Return the columns and rows of the compute grid.
 
         >>> Device("blackhole_p150").compute_with_storage_grid_size()
         CoreCoord(x=11, y=10)
@@ -88,28 +89,30 @@ def open_device(
     worker_l1_size: int | None = None,
     dispatch_core_config: object = None,
     *,
-    chip: Any = None,
+    chip: ChipLike | None = None,
 ) -> Device:
-    """Return a simulated device; one that is open already is returned again.
+    """Return the simulated device of number `device_id`, opened unless it is open already.
 
-    The chip is the argument, or what the environment variable TILEWRIGHT_CHIP names, or wormhole_n150. As with ttnn,
-    TT_METAL_SLOW_DISPATCH_MODE=1 opens it in slow dispatch.
+    `chip` defaults to the environment variable TILEWRIGHT_CHIP, or wormhole_n150. As with ttnn,
+    TT_METAL_SLOW_DISPATCH_MODE=1 opens it in slow dispatch. `l1_small_size` and `trace_region_size` bytes per bank are
+    reserved; `worker_l1_size` limits the L1 for tensors; `dispatch_core_config` is ignored.
 
     >>> device = open_device(device_id=0)
     >>> close_device(device)
     """
     if device_id not in _OPEN:
         slow = os.environ.get("TT_METAL_SLOW_DISPATCH_MODE") == "1"
-        named = os.environ.get("TILEWRIGHT_CHIP") or DEFAULT_CHIP if chip is None else chip
-        wanted = Chip.named(named, dispatch="slow") if slow and isinstance(named, str) else Chip.of(named)
-        device = Device(wanted, l1_small_size, trace_region_size, worker_l1_size)
+        if chip is None:
+            chip = os.environ.get("TILEWRIGHT_CHIP") or DEFAULT_CHIP
+        chip = Chip.named(chip, dispatch="slow") if slow and isinstance(chip, str) else Chip.of(chip)
+        device = Device(chip, l1_small_size, trace_region_size, worker_l1_size)
         device.device_id = device_id
         _OPEN[device_id] = device
     return _OPEN[device_id]
 
 
 def close_device(device: Device) -> None:
-    """Close a device, so that its number opens a new one.
+    """Close `device`; its number can be opened again.
 
     >>> close_device(open_device(device_id=3))
     """
@@ -120,7 +123,7 @@ def close_device(device: Device) -> None:
 
 @contextmanager
 def manage_device(device_id: int = 0, **options: Any) -> Iterator[Device]:
-    """Return a device as a context, closed at its end.
+    """Open device `device_id` for the length of a with block; `options` are those of `open_device`.
 
     >>> with manage_device(device_id=0) as device:
     ...     device.arch()
@@ -134,7 +137,7 @@ def manage_device(device_id: int = 0, **options: Any) -> Iterator[Device]:
 
 
 def SetDefaultDevice(device: Device | None) -> None:  # noqa: N802  (ttnn's name)
-    """Make a device the one that is meant where none is named.
+    """Make `device` the default for functions that take none; None clears it.
 
     >>> SetDefaultDevice(None)
     """
@@ -142,7 +145,7 @@ def SetDefaultDevice(device: Device | None) -> None:  # noqa: N802  (ttnn's name
 
 
 def GetDefaultDevice() -> Device | None:  # noqa: N802  (ttnn's name)
-    """Return the device that is meant where none is named: the default one, or the only one open.
+    """Return the default device: the one that was set, or else the only open one.
 
     >>> GetDefaultDevice() is None
     True
@@ -152,24 +155,24 @@ def GetDefaultDevice() -> Device | None:  # noqa: N802  (ttnn's name)
     return next(iter(_OPEN.values())) if len(_OPEN) == 1 else None
 
 
-def known_device(tensor_device: Any, asked: Any = None) -> Device:
-    """Return the device asked for, or that of a tensor, or the default one; raise if none is known.
+def resolve_device(requested: memory.Device | None, tensor_device: memory.Device | None) -> memory.Device:
+    """Return the `requested` device, or that of the tensor, or the default one; raise if there is none.
 
     >>> with manage_device() as device:
-    ...     known_device(None) is device
+    ...     resolve_device(None, None) is device
     True
     """
-    found: Device | None = asked if asked is not None else tensor_device or GetDefaultDevice()
-    if found is None:
+    device = requested or tensor_device or GetDefaultDevice()
+    if device is None:
         raise MemoryConfigError(
             "the tensor is on the host and no single device is open; use to_device(tensor, device, memory_config=...)"
         )
-    return found
+    return device
 
 
 @dataclass(frozen=True, slots=True)
 class BufferPage:
-    """Where one page of a buffer lies.
+    """The core, bank and address of one page of a buffer.
 
     >>> BufferPage(1048640, 0, 3, 0, 3, 3, 1048640, 2048, BufferType.DRAM).bank_id
     3
@@ -187,30 +190,30 @@ class BufferPage:
 
 
 def get_buffer_pages(device: Device) -> list[BufferPage]:
-    """Return where every page of every tensor on a device lies, DRAM included.
+    """Return the core and address of every page of every tensor on `device`, in DRAM and L1.
 
     >>> from tilewright.tensor import Tensor
     >>> with manage_device() as device:
-    ...     held = Tensor.of([[1, 2], [3, 4]]).to_device(device, "l1")
+    ...     tensor = Tensor.of([[1, 2], [3, 4]]).to_device(device, "l1")
     ...     [(page.core_x, page.core_y) for page in get_buffer_pages(device)]
     [(1, 4), (4, 4)]
     """
-    found = []
+    pages = []
     for kind in (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE):
         for block in device.memory_view(kind).allocations:
             if block.spec is None:
                 continue
             rows = block.spec.pages(base=block.address).rows().tolist()
             size = block.spec.page_bytes
-            found += [
+            pages += [
                 BufferPage(block.address, device.device_id, x, y, bank, page, address, size, kind)
                 for page, bank, x, y, address in rows
             ]
-    return found
+    return pages
 
 
 def dump_device_memory_state(device: Device, prefix: str = "") -> None:
-    """Print what the memories of a device hold.
+    """Print the memory use of `device`, after `prefix`.
 
     >>> with manage_device() as device:
     ...     dump_device_memory_state(device)

@@ -4,16 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 from .. import memory
-from ..memory import BufferType, CoreCoord, CoreRange, ShardDistribution, ShardOrientation, TensorMemoryLayout
+from ..errors import MemoryConfigError
+from ..memory import (
+    BufferType,
+    CoreCoord,
+    CoreGrid,
+    CoreRange,
+    ShardDistribution,
+    ShardOrientation,
+    ShardStrategy,
+    TensorMemoryLayout,
+)
+from ..memory import cores as plain_cores
+from ..memory.cores import CoreLike
 from . import sharded_config, work_split
 from .wrapper import Wrapper, unwrap
 
 
 class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
-    """Ranges of cores that do not overlap, in order; those of a Python set are sorted.
+    """Ranges of cores that do not overlap, in the order of `core_ranges`; a Python set of them is sorted.
 
     >>> CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))]).num_cores()
     8
@@ -21,9 +33,9 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
 
     __slots__ = ()
 
-    def __init__(self, core_ranges: Any) -> None:
-        given = unwrap(core_ranges)
-        self.plain = memory.CoreRangeSet([given]) if isinstance(given, CoreRange) else memory.CoreRangeSet(given)
+    def __init__(self, core_ranges: CoreRange | CoreRangeSet | Iterable[CoreRange]) -> None:
+        ranges = unwrap(core_ranges)
+        self.plain = memory.CoreRangeSet([ranges] if isinstance(ranges, CoreRange) else ranges)
 
     def ranges(self) -> list[CoreRange]:
         """Return the ranges in order.
@@ -50,7 +62,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         return len(self.plain)
 
     def empty(self) -> bool:
-        """Return whether there is no range.
+        """Return whether the set has no ranges.
 
         >>> CoreRangeSet([]).empty()
         True
@@ -65,19 +77,15 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         """
         return self.plain.bounding_box
 
-    def contains(self, cores: Any) -> bool:
-        """Return whether a core, a range or a set of ranges is inside.
+    def contains(self, cores: CoreLike | CoresLike) -> bool:
+        """Return whether all `cores` (one core, a range, or a set of ranges) are in the set.
 
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).contains(CoreCoord(4, 0))
         False
         """
-        asked = unwrap(cores)
-        wanted = (
-            {CoreCoord.of(asked)}
-            if isinstance(asked, (CoreCoord, tuple))
-            else set(memory.CoreRangeSet.of(asked).cores())
-        )
-        return wanted <= set(self.plain.cores())
+        if isinstance(cores, (CoreCoord, tuple)):
+            return CoreCoord.of(cores) in self.plain.cores()
+        return set(memory.CoreRangeSet.of(unwrap(cores)).cores()) <= set(self.plain.cores())
 
     def __iter__(self) -> Iterator[CoreRange]:
         return iter(self.plain)
@@ -86,22 +94,20 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         return len(self.plain)
 
 
-class ShardSpec(Wrapper[memory.ShardSpec]):
-    """Shards of a matrix over cores.
+CoresLike: TypeAlias = CoreRangeSet | plain_cores.CoresLike
 
-    >>> ShardSpec(CoreRangeSet([CoreRange((0, 0), (3, 1))]), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
-    8
+
+_Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
+
+
+class ShardCores(Wrapper[_Shards]):
+    """The cores of a shard spec, and the order in which shards visit them.
+
+    >>> issubclass(ShardSpec, ShardCores), issubclass(NdShardSpec, ShardCores)
+    (True, True)
     """
 
     __slots__ = ()
-
-    def __init__(
-        self,
-        grid: Any,
-        shard_shape: Iterable[int],
-        shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
-    ) -> None:
-        self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
 
     @property
     def grid(self) -> CoreRangeSet:
@@ -111,15 +117,6 @@ class ShardSpec(Wrapper[memory.ShardSpec]):
         8
         """
         return CoreRangeSet.wrap(self.plain.grid)
-
-    @property
-    def shape(self) -> list[int]:
-        """Return the height and width of a shard.
-
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).shape
-        [32, 64]
-        """
-        return list(self.plain.shape)
 
     @property
     def orientation(self) -> ShardOrientation:
@@ -133,14 +130,43 @@ class ShardSpec(Wrapper[memory.ShardSpec]):
     def num_cores(self) -> int:
         """Return the number of cores.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).num_cores()
+        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).num_cores()
         8
         """
         return self.plain.grid.num_cores
 
 
-class NdShardSpec(Wrapper[memory.NdShardSpec]):
-    """Shards of any rank over cores, and how they are dealt.
+class ShardSpec(ShardCores[memory.ShardSpec]):
+    """Shards of `shard_shape` (height, width), dealt to the cores of `grid` in `shard_orientation`.
+
+    >>> ShardSpec(CoreRangeSet([CoreRange((0, 0), (3, 1))]), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
+    8
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        grid: CoresLike,
+        shard_shape: Iterable[int],
+        shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+    ) -> None:
+        self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
+
+    @property
+    def shape(self) -> list[int]:
+        """Return the height and width of a shard.
+
+        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).shape
+        [32, 64]
+        """
+        return list(self.plain.shape)
+
+
+class NdShardSpec(ShardCores[memory.NdShardSpec]):
+    """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
+
+    `shard_distribution_strategy` says how they are dealt: round robin, or as a grid.
 
     >>> NdShardSpec([1, 32, 64], CoreRangeSet([CoreRange((0, 0), (3, 1))])).shard_shape
     [1, 32, 64]
@@ -151,9 +177,9 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
     def __init__(
         self,
         shard_shape: Iterable[int],
-        grid: Any,
+        grid: CoresLike,
         orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
-        shard_distribution_strategy: Any = ShardDistribution.ROUND_ROBIN_1D,
+        shard_distribution_strategy: ShardDistribution | str = ShardDistribution.ROUND_ROBIN_1D,
     ) -> None:
         self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), orientation, shard_distribution_strategy)
 
@@ -167,24 +193,6 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
         return list(self.plain.shape)
 
     @property
-    def grid(self) -> CoreRangeSet:
-        """Return the cores.
-
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).grid.num_cores()
-        8
-        """
-        return CoreRangeSet.wrap(self.plain.grid)
-
-    @property
-    def orientation(self) -> ShardOrientation:
-        """Return the order in which shards visit cores.
-
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).orientation
-        ShardOrientation.ROW_MAJOR
-        """
-        return self.plain.orientation
-
-    @property
     def shard_distribution_strategy(self) -> ShardDistribution:
         """Return how shards are dealt to cores.
 
@@ -193,17 +201,11 @@ class NdShardSpec(Wrapper[memory.NdShardSpec]):
         """
         return self.plain.distribution
 
-    def num_cores(self) -> int:
-        """Return the number of cores.
-
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).num_cores()
-        8
-        """
-        return self.plain.grid.num_cores
-
 
 class MemoryConfig(Wrapper[memory.MemoryConfig]):
-    """Which memory a tensor lies in, and how: a memory layout, a buffer type and a shard spec, or an ND shard spec.
+    """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
+
+    The form `MemoryConfig(buffer_type, nd_shard_spec)` is accepted, too.
 
     >>> MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1).is_sharded()
     False
@@ -215,24 +217,27 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     def __init__(
         self,
-        memory_layout: Any = TensorMemoryLayout.INTERLEAVED,
-        buffer_type: Any = BufferType.DRAM,
-        shard_spec: Any = None,
-        nd_shard_spec: Any = None,
+        memory_layout: TensorMemoryLayout | BufferType | str = TensorMemoryLayout.INTERLEAVED,
+        buffer_type: BufferType | NdShardSpec | str = BufferType.DRAM,
+        shard_spec: ShardSpec | memory.ShardSpec | None = None,
+        nd_shard_spec: NdShardSpec | memory.NdShardSpec | None = None,
     ) -> None:
-        if isinstance(memory_layout, BufferType):  # the other form: buffer type, ND shard spec
-            memory_layout, buffer_type, nd_shard_spec = (
-                TensorMemoryLayout.ND_SHARDED,
-                memory_layout,
-                nd_shard_spec if nd_shard_spec is not None else buffer_type,
-            )
+        if isinstance(memory_layout, BufferType) or isinstance(buffer_type, NdShardSpec):
+            shards = buffer_type if nd_shard_spec is None else nd_shard_spec
+            if not (isinstance(memory_layout, BufferType) and isinstance(shards, (NdShardSpec, memory.NdShardSpec))):
+                raise MemoryConfigError(
+                    f"expected MemoryConfig(buffer_type, nd_shard_spec), got {memory_layout!r} and {shards!r}; for"
+                    " interleaved memory use MemoryConfig(buffer_type=...)"
+                )
+            buffer_type, nd_shard_spec = memory_layout, shards
+            memory_layout = TensorMemoryLayout.ND_SHARDED
         elif nd_shard_spec is not None:
             memory_layout = TensorMemoryLayout.ND_SHARDED
         self.plain = memory.MemoryConfig(memory_layout, buffer_type, unwrap(shard_spec), unwrap(nd_shard_spec))
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
-        """Return how pages are spread.
+        """Return the memory layout: interleaved, or how it is sharded.
 
         >>> MemoryConfig().memory_layout
         TensorMemoryLayout.INTERLEAVED
@@ -241,7 +246,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     @property
     def buffer_type(self) -> BufferType:
-        """Return the memory.
+        """Return the type of memory: DRAM, L1, ...
 
         >>> MemoryConfig().buffer_type
         BufferType.DRAM
@@ -250,7 +255,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     @property
     def shard_spec(self) -> ShardSpec | None:
-        """Return the shards of the matrix, None if there are none.
+        """Return the two-dimensional shard spec, or None.
 
         >>> MemoryConfig().shard_spec is None
         True
@@ -259,7 +264,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     @property
     def nd_shard_spec(self) -> NdShardSpec | None:
-        """Return the shards in their general form, None if there are none.
+        """Return the shard spec of any rank, or None.
 
         >>> MemoryConfig().nd_shard_spec is None
         True
@@ -268,7 +273,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     @property
     def interleaved(self) -> bool:
-        """Return whether pages are dealt to all banks in turn.
+        """Return whether pages are dealt to all banks in turn, not sharded.
 
         >>> MemoryConfig().interleaved
         True
@@ -276,7 +281,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
         return not self.plain.is_sharded
 
     def is_sharded(self) -> bool:
-        """Return whether pages are gathered in shards.
+        """Return whether the memory is sharded.
 
         >>> MemoryConfig().is_sharded()
         False
@@ -284,62 +289,64 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
         return self.plain.is_sharded
 
 
-def _l1(layout: TensorMemoryLayout) -> MemoryConfig:
-    return MemoryConfig(layout, BufferType.L1)
-
-
 DRAM_MEMORY_CONFIG = MemoryConfig()
-L1_MEMORY_CONFIG = _l1(TensorMemoryLayout.INTERLEAVED)
-L1_HEIGHT_SHARDED_MEMORY_CONFIG = _l1(TensorMemoryLayout.HEIGHT_SHARDED)
-L1_WIDTH_SHARDED_MEMORY_CONFIG = _l1(TensorMemoryLayout.WIDTH_SHARDED)
-L1_BLOCK_SHARDED_MEMORY_CONFIG = _l1(TensorMemoryLayout.BLOCK_SHARDED)
+L1_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1)
+L1_HEIGHT_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
+L1_WIDTH_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1)
+L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1)
+
+GridLike: TypeAlias = CoreRangeSet | sharded_config.GridLike
 
 
 def create_sharded_memory_config(
     shape: Iterable[int],
-    core_grid: Any,
-    strategy: Any,
-    orientation: Any = None,
+    core_grid: GridLike,
+    strategy: ShardStrategy | str,
+    orientation: ShardOrientation | str | None = None,
     use_height_and_width_as_shard_shape: bool = False,
 ) -> MemoryConfig:
-    """Return the L1 config that cuts a shape evenly over cores, or whose shard is the last two extents of the shape.
+    """Return the L1 config that cuts `shape` evenly over `core_grid` by `strategy`, in `orientation`.
+
+    With `use_height_and_width_as_shard_shape` the last two extents of `shape` are the shard shape.
 
     >>> from tilewright.ttnn import CoreGrid, ShardStrategy
     >>> create_sharded_memory_config((64, 64), CoreGrid(y=2, x=2), ShardStrategy.BLOCK).shard_spec.shape
     [32, 32]
     """
-    made = sharded_config.create_sharded_memory_config(
+    config = sharded_config.create_sharded_memory_config(
         shape, unwrap(core_grid), strategy, orientation, use_height_and_width_as_shard_shape
     )
-    return MemoryConfig.wrap(made)
+    return MemoryConfig.wrap(config)
 
 
 def create_sharded_memory_config_(
     shape: Iterable[int],
-    core_grid: Any,
-    strategy: Any,
-    orientation: Any,
+    core_grid: GridLike,
+    strategy: ShardStrategy | TensorMemoryLayout | str,
+    orientation: ShardOrientation | str,
     use_height_and_width_as_shard_shape: bool = False,
     tile_layout: bool = False,
 ) -> MemoryConfig:
-    """Return the L1 config that cuts a shape over any set of cores, with quotients rounded up.
+    """Return the L1 config that cuts `shape` over any `core_grid` by `strategy`, in `orientation`, rounding up.
+
+    With `use_height_and_width_as_shard_shape` the last two extents of `shape` are the shard shape. With `tile_layout`
+    shards must be whole tiles in at least one dimension.
 
     >>> from tilewright.ttnn import CoreGrid, ShardStrategy
     >>> rows = ShardOrientation.ROW_MAJOR
     >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), ShardStrategy.HEIGHT, rows).shard_spec.shape
     [2, 7]
     """
-    made = sharded_config.create_sharded_memory_config_(
+    config = sharded_config.create_sharded_memory_config_(
         shape, unwrap(core_grid), strategy, orientation, use_height_and_width_as_shard_shape, tile_layout=tile_layout
     )
-    return MemoryConfig.wrap(made)
+    return MemoryConfig.wrap(config)
 
 
-# The order of cores.
-
-
-def num_cores_to_corerangeset(target_num_cores: int, grid_size: Any, row_wise: bool = False) -> CoreRangeSet:
-    """Return the first cores of a grid as at most three ranges.
+def num_cores_to_corerangeset(
+    target_num_cores: int, grid_size: CoreGrid | CoreLike, row_wise: bool = False
+) -> CoreRangeSet:
+    """Return the first `target_num_cores` cores of a grid, row by row (`row_wise`) or column by column.
 
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))]
@@ -348,20 +355,26 @@ def num_cores_to_corerangeset(target_num_cores: int, grid_size: Any, row_wise: b
 
 
 def split_work_to_cores(
-    grid_size: Any, units_to_divide: int, row_wise: bool = False
+    grid_size: CoreGrid | CoreLike, units_to_divide: int, row_wise: bool = False
 ) -> tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]:
-    """Return how units are shared out: cores, all of them, those with one unit more, the others, units of each.
+    """Return `units_to_divide` split over a grid, row by row (`row_wise`) or column by column.
+
+    The result is (number of cores, all cores, cores with one unit more, the other cores, units per core of both).
 
     >>> split_work_to_cores(CoreCoord(8, 8), 100)[0]
     64
     """
-    count, *sets, more, less = work_split.split_work_to_cores(grid_size, units_to_divide, row_wise)
-    everyone, first, second = (CoreRangeSet.wrap(each) for each in sets)
-    return count, everyone, first, second, more, less
+    split = work_split.split_work_to_cores(grid_size, units_to_divide, row_wise)
+    all_cores, group_1, group_2 = (
+        CoreRangeSet.wrap(cores) for cores in (split.all_cores, split.group_1, split.group_2)
+    )
+    return split.num_cores, all_cores, group_1, group_2, split.units_per_core_1, split.units_per_core_2
 
 
-def corerange_to_cores(core_range_set: Any, max_cores: int | None = None, row_wise: bool = False) -> list[CoreCoord]:
-    """Return the cores of a set in order.
+def corerange_to_cores(
+    core_range_set: CoresLike, max_cores: int | None = None, row_wise: bool = False
+) -> list[CoreCoord]:
+    """Return the cores of `core_range_set`, row by row (`row_wise`) or column by column; at most `max_cores`.
 
     >>> corerange_to_cores(CoreRangeSet([CoreRange((0, 0), (1, 0))]), row_wise=True)
     [CoreCoord(x=0, y=0), CoreCoord(x=1, y=0)]

@@ -1,41 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of ttnn that make, move and change tensors."""
+"""The operations of ttnn that create, move and change tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
+from ..tensor import Tensor as PlainTensor
 from ..tensor.page_operations import convert_pages, pad_spec
 from .arguments import reject_unsupported
-from .data_types import DataType, DataTypeLike
-from .devices import Device, known_device
+from .devices import Device, resolve_device
+from .enums import DataType, DataTypeLike
 from .memory import MemoryConfig
-from .specs import TensorSpec
 from .tensor import Tensor
+from .tensor_spec import TensorSpec, Tile, TileLike
 from .wrapper import unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
 
-# Making tensors.
+# Conversions from and to arrays.
 
 
 def from_torch(
-    tensor: Any,
+    tensor: ArrayLike,
     dtype: DataTypeLike | None = None,
     *,
     spec: TensorSpec | None = None,
-    tile: Any = None,
+    tile: TileLike | None = None,
     pad_value: float | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: PageLayout | str | None = None,
+    device: Device | None = None,
     memory_config: MemoryConfig | None = None,
     mesh_mapper: object = None,
     cq_id: object = None,
@@ -43,17 +45,32 @@ def from_torch(
     col_tilize: bool = False,
     enable_bfloat_opt: bool = False,
 ) -> Tensor:
-    """Return the tensor of an array of torch or NumPy; memory is shared where rows and types agree.
+    """Return `tensor`, an array of torch or NumPy, as a ttnn tensor; memory is shared if layout and data type allow it.
+
+    Args:
+        tensor: the array.
+        dtype: the data type, by default that of the array or the one ttnn has instead.
+        spec: all properties at once, instead of `dtype`, `tile`, `layout` and `memory_config`.
+        tile: the tile, by default 32 x 32.
+        pad_value: the value of padding, by default 0.
+        layout: by default tiles for block formats, rows otherwise.
+        device: the device it goes to, by default the host.
+        memory_config: the memory it lies in on a device.
+        col_tilize: transpose the last two dimensions first; block formats only.
+        cq_id: ignored.
+        mesh_mapper, preserve_nan_values, enable_bfloat_opt: not supported.
 
     >>> from_torch(np.ones((5, 7), np.float32), dtype=DataType.BFLOAT8_B).layout
     PageLayout.TILE
     """
     if spec is not None:
-        clashing = [dtype, layout, memory_config, tile]
-        if any(each is not None for each in clashing) or spec.shape != list(np.shape(tensor)):
+        properties = {"dtype": dtype, "layout": layout, "tile": tile, "memory_config": memory_config}
+        clashing = [name for name, value in properties.items() if value is not None]
+        if clashing:
+            raise MemoryConfigError(f"from_torch got both spec and {', '.join(clashing)}; pass one or the other")
+        if spec.shape != list(np.shape(tensor)):
             raise MemoryConfigError(
-                f"a spec of shape {list(spec.shape)} was given for an array of shape {list(np.shape(tensor))}; the"
-                " shapes must agree, and dtype, layout, tile and memory_config must be left to the spec"
+                f"the array has shape {list(np.shape(tensor))}, the spec {list(spec.shape)}; they must be equal"
             )
         dtype, layout, tile, memory_config = spec.dtype, spec.layout, spec.tile, spec.memory_config
     return Tensor(
@@ -77,28 +94,30 @@ from_numpy = from_torch
 
 def to_torch(
     tensor: Tensor,
-    dtype: Any = None,
+    dtype: Any = None,  # of torch or NumPy
     *,
     torch_rank: int | None = None,
     mesh_composer: object = None,
-    device: Any = None,
+    device: object = None,
     cq_id: object = None,
 ) -> Any:
-    """Return the values as a tensor of torch if the program uses torch, as an array otherwise.
+    """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
+
+    `torch_rank` drops leading dimensions of extent 1; `device` and `cq_id` are ignored, `mesh_composer` is not
+    supported.
 
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
     """
     reject_unsupported(mesh_composer=mesh_composer)
-    held = tensor if torch_rank is None else squeezed(tensor, torch_rank)
-    values = held.to_torch()
+    values = (tensor if torch_rank is None else squeeze_to_rank(tensor, torch_rank)).to_torch()
     if dtype is None:
         return values
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
 def to_numpy(tensor: Tensor, dtype: DataTypeLike | None = None) -> np.ndarray[Any, Any]:
-    """Return the values as an array; block formats become float32.
+    """Return the values as an array of `dtype`, by default that of the tensor; block formats become float32.
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
     [[1.0, 1.0]]
@@ -106,19 +125,21 @@ def to_numpy(tensor: Tensor, dtype: DataTypeLike | None = None) -> np.ndarray[An
     return tensor.plain.numpy(dtype)
 
 
-def squeezed(tensor: Tensor, rank: int) -> Tensor:
-    """Return the tensor with leading ones taken away down to a rank.
+def squeeze_to_rank(tensor: Tensor, rank: int) -> Tensor:
+    """Return the tensor reshaped to `rank` or less by dropping leading dimensions of extent 1.
 
-    >>> squeezed(from_torch(np.ones((1, 1, 2), np.float32)), 2).shape
+    >>> squeeze_to_rank(from_torch(np.ones((1, 1, 2), np.float32)), 2).shape
     Shape([1, 2])
     """
     extra = max(0, tensor.shape.rank - rank)
     if any(n != 1 for n in tensor.shape.logical[:extra]):
-        raise LayoutError(f"{tensor.shape!r} cannot have rank {rank}: only leading ones can be taken away")
+        raise LayoutError(
+            f"cannot reduce {tensor.shape!r} to rank {rank}: only leading dimensions of extent 1 can be dropped"
+        )
     return tensor.reshape(tensor.shape.logical[extra:]) if extra else tensor
 
 
-# Moving tensors.
+# Moves between host and devices.
 
 
 def to_device(
@@ -129,7 +150,9 @@ def to_device(
     *,
     cq_id: object = None,
 ) -> Tensor:
-    """Return the tensor on a device, in the memory it is meant for or in another.
+    """Return the tensor on `device`, in the memory of `memory_config` or of its spec.
+
+    `queue_id` and `cq_id` are ignored.
 
     >>> to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150")).buffer_address()
     1048640
@@ -138,7 +161,7 @@ def to_device(
 
 
 def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, *, cq_id: object = None) -> Tensor:
-    """Return the tensor on the host.
+    """Return the tensor on the host; `blocking`, `queue_id` and `cq_id` are ignored.
 
     >>> from_device(to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150"))).to_list()
     [[1.0, 1.0]]
@@ -147,22 +170,24 @@ def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, 
 
 
 def to_memory_config(
-    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: Any = None
+    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: Device | None = None
 ) -> Tensor:
-    """Return the tensor in another memory of its device; from the host it goes to the device named or open.
+    """Return the tensor in the memory of `memory_config`, converted to `dtype`.
+
+    It stays on its device; from the host it goes to `device`, or to the default device.
 
     >>> from tilewright.ttnn import L1_MEMORY_CONFIG, manage_device
     >>> with manage_device() as opened:
     ...     to_memory_config(from_torch(np.ones((1, 2), np.float32)), L1_MEMORY_CONFIG).buffer_address()
     1499104
     """
-    held = tensor if dtype is None else to_dtype(tensor, dtype)
-    target = known_device(held.device(), device)
-    return Tensor.wrap(held.plain.to_device(target, unwrap(memory_config)))
+    converted = tensor if dtype is None else to_dtype(tensor, dtype)
+    target = resolve_device(device, tensor.device())
+    return Tensor.wrap(converted.plain.to_device(target, unwrap(memory_config)))
 
 
 def deallocate(tensor: Tensor, force: bool = True) -> None:
-    """Give the memory of a tensor on its device back.
+    """Free the memory of a tensor on its device; `force` is ignored.
 
     >>> deallocate(from_torch(np.ones((1, 2), np.float32)))
     """
@@ -178,29 +203,31 @@ def get_memory_config(tensor: Tensor) -> MemoryConfig:
     return tensor.memory_config()
 
 
-# Changing tensors.
+# Changes of layout, type and shape.
 
 
 def to_layout(
     tensor: Tensor,
-    layout: Any,
+    layout: PageLayout | str,
     dtype: DataTypeLike | None = None,
     memory_config: MemoryConfig | None = None,
     *,
     sub_core_grids: object = None,
-    pad_value: Any = 0.0,
+    pad_value: float = 0.0,
 ) -> Tensor:
-    """Return the tensor in tiles, padded with a value, or in rows, without padding.
+    """Return the tensor in `layout`: tiles, padded with `pad_value`, or rows without padding.
+
+    `dtype` and `memory_config` also change data type and memory; `sub_core_grids` is ignored.
 
     >>> to_layout(from_torch(np.ones((5, 7), np.float32)), PageLayout.TILE).padded_shape
     Shape([32, 32])
     """
-    held = tensor if dtype is None else to_dtype(tensor, dtype)
-    return _placed(held.plain.to_layout(layout, pad_value=pad_value), memory_config)
+    converted = tensor if dtype is None else to_dtype(tensor, dtype)
+    return _wrap_in_memory(converted.plain.to_layout(layout, pad_value=pad_value), memory_config)
 
 
 def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
-    """Return the tensor in another data type; padding is converted with the data.
+    """Return the tensor converted to `dtype`, padding included.
 
     >>> to_dtype(from_torch(np.ones((5, 7), np.float32)), DataType.BFLOAT16).dtype
     DataType.BFLOAT16
@@ -216,21 +243,23 @@ def typecast(
     output_tensor: object = None,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return the tensor in another data type, and in another memory if one is given.
+    """Return the tensor converted to `dtype`, in the memory of `memory_config` or its own.
+
+    `sub_core_grids` is ignored; `output_tensor` is not supported.
 
     >>> typecast(from_torch(np.ones((5, 7), np.float32)), DataType.INT32).to_list()[0][:2]
     [1, 1]
     """
     reject_unsupported(output_tensor=output_tensor)
-    return _placed(to_dtype(tensor, dtype).plain, memory_config)
+    return _wrap_in_memory(to_dtype(tensor, dtype).plain, memory_config)
 
 
-def _placed(held: Any, memory_config: MemoryConfig | None) -> Tensor:
-    return Tensor.wrap(held if memory_config is None else held.to_memory_config(unwrap(memory_config)))
+def _wrap_in_memory(tensor: PlainTensor, memory_config: MemoryConfig | None) -> Tensor:
+    return Tensor.wrap(tensor if memory_config is None else tensor.to_memory_config(unwrap(memory_config)))
 
 
 def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
-    """Return the same elements in another shape, also of tiled tensors.
+    """Return the same elements in another `shape`, in either layout; one extent may be -1.
 
     >>> reshape(from_torch(np.ones((4, 6), np.float32)), (2, -1)).shape
     Shape([2, 12])
@@ -238,8 +267,8 @@ def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
     return tensor.reshape(shape)
 
 
-def permute(tensor: Tensor, dims: Any) -> Tensor:
-    """Return the tensor with its dimensions in another order.
+def permute(tensor: Tensor, dims: Sequence[int]) -> Tensor:
+    """Return the tensor with its dimensions in the order `dims`.
 
     >>> permute(from_torch(np.ones((4, 6), np.float32)), (1, 0)).shape
     Shape([6, 4])
@@ -248,7 +277,7 @@ def permute(tensor: Tensor, dims: Any) -> Tensor:
 
 
 def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
-    """Return the tensor with two dimensions exchanged.
+    """Return the tensor with dimensions `dim1` and `dim2` exchanged.
 
     >>> transpose(from_torch(np.ones((4, 6), np.float32)), 0, 1).shape
     Shape([6, 4])
@@ -258,14 +287,18 @@ def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
 
 def pad(
     tensor: Tensor,
-    padding: Any,
-    *rest: Any,
-    value: Any = 0,
+    padding: Sequence[int] | Sequence[tuple[int, int]],
+    *start_and_value: Sequence[int] | float,
+    value: float = 0,
     use_multicore: bool = True,
     memory_config: MemoryConfig | None = None,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return a larger tensor: padding is (before, after) for each dimension, or a shape followed by a start.
+    """Return a larger tensor, filled with `value`.
+
+    `padding` is a pair (before, after) per dimension, optionally followed by the value; or the new shape, followed by
+    the start of the data in it and optionally by the value. `memory_config` says where the result goes;
+    `use_multicore` and `sub_core_grids` are ignored.
 
     >>> pad(from_torch(np.ones((2, 2), np.float32)), [(0, 1), (1, 0)], 5).to_list()
     [[5.0, 1.0, 1.0], [5.0, 1.0, 1.0], [5.0, 5.0, 5.0]]
@@ -273,35 +306,38 @@ def pad(
     [[1.0, 5.0], [5.0, 5.0]]
     """
     extents = tensor.shape.logical
-    if all(isinstance(each, (tuple, list)) for each in padding):
-        edges = [(0, 0)] * (len(extents) - len(padding)) + [(int(low), int(high)) for low, high in padding]
-        fill = rest[0] if rest else value
+    pairs = [tuple(pair) for pair in padding if isinstance(pair, (tuple, list))]
+    positional = list(start_and_value)
+    if len(pairs) == len(padding):
+        edges = [(0, 0)] * (len(extents) - len(pairs)) + [(int(low), int(high)) for low, high in pairs]
     else:
-        start = list(rest[0])
-        edges = [(at, whole - n - at) for at, whole, n in zip(start, padding, extents, strict=True)]
-        fill = rest[1] if len(rest) > 1 else value
+        if not positional:
+            raise LayoutError(f"padding {list(padding)} is a shape; pass the start of the data after it")
+        shape, starts = cast(Sequence[int], padding), cast(Sequence[int], positional.pop(0))
+        edges = [(start, after - n - start) for start, after, n in zip(starts, shape, extents, strict=True)]
+    fill = positional[0] if positional else value
     if len(edges) != len(extents) or any(low < 0 or high < 0 for low, high in edges):
         raise LayoutError(
-            f"padding {list(padding)} does not fit {tensor.shape!r}; give pairs (before, after) of 0 or more"
+            f"padding {list(padding)} does not fit {tensor.shape!r}; expected pairs (before, after) of 0 or more"
         )
     values = tensor.to_numpy()
     shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
     whole = np.full(shape, fill, values.dtype)
     copy(values, whole[tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])])
-    result = from_torch(whole, tensor.dtype, layout=tensor.layout, tile=tensor.tile)
-    held = to_device(result, tensor.device(), tensor.memory_config()) if tensor.device() else result
-    return _placed(held.plain, memory_config)
+    result, device = from_torch(whole, tensor.dtype, layout=tensor.layout, tile=tensor.tile).plain, tensor.device()
+    placed = result if device is None else result.to_device(device, tensor.plain.memory)
+    return _wrap_in_memory(placed, memory_config)
 
 
-def unpad(tensor: Tensor, start: Any, end: Any) -> Tensor:
-    """Return the box from start up to, not including, end.
+def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
+    """Return the box from `start` up to, but not including, `end`.
 
     >>> unpad(from_torch(np.ones((4, 6), np.float32)), (0, 0), (2, 3)).shape
     Shape([2, 3])
     """
     if tensor.layout is PageLayout.ROW_MAJOR:
         return tensor.unpad(start, end)
-    return Tensor.wrap(tensor.plain.slice(*[slice(a, b) for a, b in zip(start, end, strict=True)]))
+    return Tensor.wrap(tensor.plain.slice(*[slice(low, high) for low, high in zip(start, end, strict=True)]))
 
 
 def tilize(
@@ -311,10 +347,12 @@ def tilize(
     dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
     use_low_perf: bool = False,
-    tile: Any = None,
+    tile: Tile | None = None,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return the tensor in tiles, padded with zeros where needed.
+    """Return the tensor in tiles of 32 x 32, padded with zeros, converted to `dtype`, in the memory of `memory_config`.
+
+    `use_multicore`, `use_low_perf` and `sub_core_grids` are ignored; another `tile` is not supported.
 
     >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
     PageLayout.TILE
@@ -332,6 +370,8 @@ def untilize(
 ) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
+    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
     Shape([5, 7])
     """
@@ -341,26 +381,28 @@ def untilize(
 
 def tilize_with_val_padding(
     tensor: Tensor,
-    output_tensor_shape: Any,
-    pad_value: Any,
+    output_tensor_shape: Sequence[int],
+    pad_value: float,
     *,
     memory_config: MemoryConfig | None = None,
     dtype: DataTypeLike | None = None,
     use_multicore: bool = True,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return the tensor in tiles with a given padded shape, filled with a value.
+    """Return the tensor in tiles, padded to `output_tensor_shape` with `pad_value`, converted to `dtype`.
+
+    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> tilize_with_val_padding(from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0).padded_shape
     Shape([64, 32])
     """
     rows = untilize(tensor).plain
-    room = pad_spec(rows.spec, output_tensor_shape)[0]
-    spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=room.alignment)
-    held = type(rows).from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
-    held = held if dtype is None else held.to_dtype(DataType.of(dtype).format)
+    padded, _ = pad_spec(rows.spec, output_tensor_shape)
+    spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
+    tiled = PlainTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
+    converted = tiled if dtype is None else tiled.to_dtype(DataType.of(dtype).format)
     device = tensor.device()
-    return _placed(held if device is None else held.to_device(device), memory_config)
+    return _wrap_in_memory(converted if device is None else converted.to_device(device), memory_config)
 
 
 def tilize_with_zero_padding(
@@ -371,7 +413,9 @@ def tilize_with_zero_padding(
     use_multicore: bool = True,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return the tensor in tiles, padded with zeros.
+    """Return the tensor in tiles, padded with zeros, converted to `dtype`, in the memory of `memory_config`.
+
+    `use_multicore` and `sub_core_grids` are ignored.
 
     >>> tilize_with_zero_padding(from_torch(np.ones((5, 7), np.float32))).padded_shape
     Shape([32, 32])
@@ -381,19 +425,21 @@ def tilize_with_zero_padding(
 
 def untilize_with_unpadding(
     tensor: Tensor,
-    output_tensor_end: Any,
+    output_tensor_end: Sequence[int],
     *,
     memory_config: MemoryConfig | None = None,
     use_multicore: bool = True,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return the tensor in rows, from the origin up to and including an end.
+    """Return the tensor in rows, from the origin up to and including `output_tensor_end`.
+
+    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
     Shape([3, 4])
     """
     rows = untilize(tensor).plain
-    return _placed(rows.slice(*[slice(0, int(last) + 1) for last in output_tensor_end]), memory_config)
+    return _wrap_in_memory(rows.slice(*[slice(0, int(last) + 1) for last in output_tensor_end]), memory_config)
 
 
 def reciprocal(
@@ -406,7 +452,8 @@ def reciprocal(
     """Return 1 / x, element by element, in the type of x.
 
     In a block format zero gives 2^127, 1.7014118346046923e+38, not infinity; and where one result of a group is much
-    larger than its neighbours, they are flushed to zero. Padding takes no part.
+    larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` says where the result
+    goes; `sub_core_grids` is ignored; `output_tensor` is not supported.
 
     >>> x = from_torch(np.array([[0.0, 2.0]], np.float32), dtype=DataType.BFLOAT8_B)
     >>> reciprocal(x).to_list()
@@ -418,6 +465,5 @@ def reciprocal(
         inverse = np.float32(1) / values
     if tensor.plain.dtype.has_blocks:
         inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
-    spec = tensor.plain.spec
-    result = type(tensor.plain).from_array(inverse, spec, borrow=False)
-    return _placed(result if tensor.device() is None else result.to_device(tensor.device()), memory_config)
+    result, device = PlainTensor.from_array(inverse, tensor.plain.spec, borrow=False), tensor.device()
+    return _wrap_in_memory(result if device is None else result.to_device(device), memory_config)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
+from typing import TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div, round_up
@@ -22,91 +22,96 @@ from ..memory import (
 )
 
 _TILE = 32
-_STRATEGY_OF = {strategy.memory_layout: strategy for strategy in ShardStrategy}
+_STRATEGIES: dict[object, ShardStrategy] = {strategy.memory_layout: strategy for strategy in ShardStrategy}
+
+GridLike: TypeAlias = CoreGrid | CoreRangeSet | Sequence[CoreGrid]
 
 
 def create_sharded_memory_config(
     shape: Iterable[int],
-    core_grid: Any,
-    strategy: Any,
-    orientation: Any = None,
+    core_grid: GridLike,
+    strategy: ShardStrategy | str,
+    orientation: ShardOrientation | str | None = None,
     use_height_and_width_as_shard_shape: bool = False,
 ) -> MemoryConfig:
-    """Return the L1 config that cuts a shape evenly over a grid of cores; what does not divide is an error.
+    """Return the L1 config that cuts `shape` evenly over `core_grid` by `strategy`, in `orientation`, or raise.
 
-    With `use_height_and_width_as_shard_shape` the last two extents are the shard, swapped for col_major.
+    With `use_height_and_width_as_shard_shape` the last two extents are the shard shape, swapped for col_major.
 
     >>> create_sharded_memory_config((1, 1, 64, 128), CoreGrid(y=2, x=4), "height").shard_spec.shape
     (8, 128)
     """
-    extents = _validate_extents(shape)
-    cores, is_grid = _grid_cores(core_grid)
+    extents = _validate_shape(shape)
+    cores, is_grid = _cores_of_grid(core_grid)
     how, order = ShardStrategy.of(strategy), ShardOrientation.of(orientation or "row_major")
     if use_height_and_width_as_shard_shape:
-        return _config(how, cores, _shard_from_shape(extents, order), order)
+        return _build_config(how, cores, _shard_shape_of(extents, order), order)
     if not is_grid:
         raise MemoryConfigError(
-            f"shard shapes are only computed for a CoreGrid, got {cores}; pass the shard shape with"
+            f"expected a CoreGrid to compute the shard shape for, got {cores}; pass the shard shape with"
             " use_height_and_width_as_shard_shape=True, or use create_sharded_memory_config_"
         )
     height, width = prod(extents[:-1]), extents[-1]
-    down, across = _shard_counts(how, cores, order)
+    down, across = _count_shards(how, cores, order)
     if height % down or width % across:
         raise MemoryConfigError(
             f"a matrix of {height} x {width} cannot be cut evenly into {down} x {across} shards; pad it to"
             f" {round_up(height, down)} x {round_up(width, across)}, or use another grid"
         )
-    return _config(how, cores, (height // down, width // across), order)
+    return _build_config(how, cores, (height // down, width // across), order)
 
 
 def create_sharded_memory_config_(
     shape: Iterable[int],
-    core_grid: Any,
-    strategy: Any,
-    orientation: Any,
+    core_grid: GridLike,
+    strategy: ShardStrategy | TensorMemoryLayout | str,
+    orientation: ShardOrientation | str,
     use_height_and_width_as_shard_shape: bool = False,
     *,
     tile_layout: bool = False,
 ) -> MemoryConfig:
-    """Return the L1 config that cuts a shape over any set of cores, with quotients rounded up.
+    """Return the L1 config that cuts `shape` over any `core_grid` by `strategy`, in `orientation`, rounding up.
+
+    With `use_height_and_width_as_shard_shape` the last two extents are the shard shape, swapped for col_major. With
+    `tile_layout` shards must be whole tiles in at least one dimension.
 
     >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), "height", "row_major").shard_spec.shape
     (2, 7)
     """
-    extents = _validate_extents(shape)
-    cores, _ = _grid_cores(core_grid)
-    how = _STRATEGY_OF.get(strategy) or ShardStrategy.of(strategy)
+    extents = _validate_shape(shape)
+    cores, _ = _cores_of_grid(core_grid)
+    how = _STRATEGIES.get(strategy) or ShardStrategy.of(strategy)
     order = ShardOrientation.of(orientation)
     if use_height_and_width_as_shard_shape:
-        shard = _shard_from_shape(extents, order)
+        shard = _shard_shape_of(extents, order)
         if tile_layout:
-            _validate_tiles(shard, [round_up(n, _TILE) for n in shard])
-        return _config(how, cores, shard, order)
+            _validate_shard_tiles(shard, [round_up(n, _TILE) for n in shard])
+        return _build_config(how, cores, shard, order)
     if how is ShardStrategy.BLOCK and cores.bounding_box.size != cores.num_cores:
         raise MemoryConfigError(
-            f"block sharding needs a full rectangle of cores, but {cores} has {cores.num_cores} cores of the"
-            f" {cores.bounding_box.size} of its bounding box {cores.bounding_box}"
+            f"block sharding needs a full rectangle of cores, but {cores} has only {cores.num_cores} of the"
+            f" {cores.bounding_box.size} cores in its bounding box {cores.bounding_box}"
         )
     height, width = prod(extents[:-1]), extents[-1]
-    down, across = _shard_counts(how, cores, order)
+    down, across = _count_shards(how, cores, order)
     if tile_layout and how is ShardStrategy.BLOCK:
         height = round_up(height, down * _TILE)
     shard = (ceil_div(height, down), ceil_div(width, across))
     if tile_layout:
-        _validate_tiles(shard, [round_up(height, down * _TILE), round_up(width, across * _TILE)])
-    return _config(how, cores, shard, order)
+        _validate_shard_tiles(shard, [round_up(height, down * _TILE), round_up(width, across * _TILE)])
+    return _build_config(how, cores, shard, order)
 
 
-def _validate_tiles(shard: tuple[int, int], padded: list[int]) -> None:
-    """Raise if a shard is not a whole number of tiles in any dimension; ttnn accepts a shard that is in one."""
+def _validate_shard_tiles(shard: tuple[int, int], padded_shape: list[int]) -> None:
+    """Raise unless a shard is a whole number of tiles in at least one dimension, which is enough for ttnn."""
     if shard[0] % _TILE and shard[1] % _TILE:
         raise MemoryConfigError(
-            f"shard shape {shard[0]} x {shard[1]} is not a multiple of the tile in any dimension; pad the tensor to"
-            f" {padded[0]} x {padded[1]}"
+            f"shard shape {shard[0]} x {shard[1]} is not a multiple of {_TILE} in either dimension; pad the tensor to"
+            f" {padded_shape[0]} x {padded_shape[1]}"
         )
 
 
-def _validate_extents(shape: Iterable[int]) -> tuple[int, ...]:
+def _validate_shape(shape: Iterable[int]) -> tuple[int, ...]:
     try:
         extents = tuple([int(n) for n in shape])
     except TypeError:
@@ -116,8 +121,8 @@ def _validate_extents(shape: Iterable[int]) -> tuple[int, ...]:
     return extents
 
 
-def _grid_cores(grid: Any) -> tuple[CoreRangeSet, bool]:
-    """Return the cores, and whether they are a single grid from (0, 0)."""
+def _cores_of_grid(grid: GridLike) -> tuple[CoreRangeSet, bool]:
+    """Return the cores of `grid`, and whether it is a single `CoreGrid`."""
     if isinstance(grid, CoreGrid):
         return grid.ranges, True
     if isinstance(grid, CoreRangeSet):
@@ -131,17 +136,17 @@ def _grid_cores(grid: Any) -> tuple[CoreRangeSet, bool]:
     )
 
 
-def _shard_counts(how: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) -> tuple[int, int]:
+def _count_shards(strategy: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) -> tuple[int, int]:
     """Return the number of shards along the height and the width."""
-    if how is ShardStrategy.HEIGHT:
+    if strategy is ShardStrategy.HEIGHT:
         return cores.num_cores, 1
-    if how is ShardStrategy.WIDTH:
+    if strategy is ShardStrategy.WIDTH:
         return 1, cores.num_cores
     box = cores.bounding_box
     return (box.height, box.width) if order is ShardOrientation.ROW_MAJOR else (box.width, box.height)
 
 
-def _shard_from_shape(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
+def _shard_shape_of(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
     height, width = extents[-2:]
     if order is ShardOrientation.ROW_MAJOR:
         return height, width
@@ -153,6 +158,7 @@ def _shard_from_shape(extents: tuple[int, ...], order: ShardOrientation) -> tupl
     return width, height
 
 
-def _config(how: ShardStrategy, cores: CoreRangeSet, shard: Any, order: ShardOrientation) -> MemoryConfig:
-    layout: TensorMemoryLayout = how.memory_layout
-    return MemoryConfig(layout, "l1", ShardSpec(cores, shard, order))
+def _build_config(
+    strategy: ShardStrategy, cores: CoreRangeSet, shard: tuple[int, int], order: ShardOrientation
+) -> MemoryConfig:
+    return MemoryConfig(strategy.memory_layout, "l1", ShardSpec(cores, shard, order))

@@ -6,26 +6,31 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
+from types import EllipsisType
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .. import tensor
+from .. import memory, tensor
 from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import PageLayout
+from ..tensor.page_storage import DeviceStorage
 from .arguments import bind_by_type, reject_unsupported
-from .data_types import DataType, StorageType
 from .devices import Device
+from .enums import DataType, DataTypeLike, StorageType
 from .memory import MemoryConfig
-from .shapes import Shape, TensorProperties, Tile
-from .specs import TensorSpec
 from .tensor_creation import create_tensor
+from .tensor_spec import Shape, TensorProperties, TensorSpec, Tile, TileLike
 from .wrapper import unwrap
 
 TILE_SIZE = 32
 
-_ARGUMENTS = {
+TensorArgument: TypeAlias = Sequence[int] | DataType | PageLayout | MemoryConfig | Tile | Device | float | None
+Index: TypeAlias = int | slice | EllipsisType
+
+_ARGUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
     "data_type": DataType,
     "layout": PageLayout,
     "mem_config": MemoryConfig,
@@ -39,6 +44,20 @@ _ARGUMENTS = {
 class Tensor(TensorProperties[tensor.Tensor]):
     """A tensor of ttnn: made from an array of NumPy or torch, or from a list and a shape.
 
+    Args:
+        tensor: the array, or a ttnn tensor; also called `data`.
+        arguments: `shape`, `data_type`, `device`, `layout`, `mem_config`, `tile` and `pad_value` by their type.
+        shape: the shape, if the values are a flat list.
+        data_type: by default that of the array, or the one ttnn has instead.
+        device: the device it goes to, by default the host.
+        layout: by default tiles for block formats, rows otherwise.
+        mem_config: the memory it lies in on a device; also called `memory_config`.
+        tile: the tile, by default 32 x 32.
+        pad_value: the value of padding, by default 0.
+        col_tilize: transpose the last two dimensions first; block formats only.
+        cq_id: ignored.
+        mesh_mapper, preserve_nan_values, enable_bfloat_opt: not supported.
+
     >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=PageLayout.TILE)
     >>> print(x.shape, x.dtype, x.storage_type())
     ttnn.Shape([5[32], 7[32]]) DataType.BFLOAT16 StorageType.HOST
@@ -50,16 +69,16 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     def __init__(
         self,
-        tensor: Any = None,
-        *given: Any,
-        data: Any = None,
-        shape: Any = None,
-        data_type: Any = None,
-        device: Any = None,
-        layout: Any = None,
+        tensor: ArrayLike | Tensor | None = None,
+        *arguments: TensorArgument,
+        data: ArrayLike | None = None,
+        shape: Sequence[int] | None = None,
+        data_type: DataTypeLike | None = None,
+        device: Device | None = None,
+        layout: PageLayout | str | None = None,
         mem_config: MemoryConfig | None = None,
         memory_config: MemoryConfig | None = None,
-        tile: Any = None,
+        tile: TileLike | None = None,
         pad_value: float | None = None,
         col_tilize: bool = False,
         cq_id: object = None,
@@ -71,41 +90,38 @@ class Tensor(TensorProperties[tensor.Tensor]):
             mesh_mapper=mesh_mapper, preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt
         )
         if tensor is not None and data is not None:
-            raise TypeError("ttnn.Tensor got tensor and data; give one of them")
-        source = data if tensor is None else tensor
-        named = {"shape": shape, "data_type": data_type, "device": device, "layout": layout, "tile": tile}
+            raise TypeError("ttnn.Tensor got both tensor and data; pass one of them")
+        source: Any = data if tensor is None else tensor  # what is not an array is rejected below
+        named: dict[str, object] = {
+            "shape": shape,
+            "data_type": data_type,
+            "device": device,
+            "layout": layout,
+            "tile": tile,
+        }
         named |= {"pad_value": pad_value, "mem_config": memory_config if mem_config is None else mem_config}
         if None not in (mem_config, memory_config):
-            raise TypeError("ttnn.Tensor got mem_config and memory_config, two names of one thing; give one of them")
-        found = bind_by_type(_ARGUMENTS, given, "ttnn.Tensor", **named)
+            raise TypeError("ttnn.Tensor got both mem_config and memory_config, which mean the same; pass one of them")
+        properties = bind_by_type(_ARGUMENT_TYPES, arguments, "ttnn.Tensor", **named)
         if isinstance(source, Tensor):
-            if found:
-                raise TypeError(f"a copy of a ttnn.Tensor takes no {', '.join(found)}; see ttnn.to_layout and its kin")
+            if properties:
+                names = ", ".join(properties)
+                raise TypeError(
+                    f"ttnn.Tensor of a tensor cannot change its {names}; use ttnn.to_layout, to_dtype or to_device"
+                )
             self.plain = source.plain
             return
-        shape, data_type = found.get("shape"), found.get("data_type")
-        if shape is not None:
-            flat = np.asarray(source)
-            if flat.size != prod(shape):
-                raise LayoutError(f"{flat.size} elements do not make a tensor of shape {list(shape)}")
-            whole = flat.dtype.kind in "iu" and (data_type is None or DataType.of(data_type).format.name in _INTEGERS)
-            source = flat.reshape(tuple(shape)).astype(np.int32 if whole and _fits(flat) else np.float32)
-        self.plain = create_tensor(
-            source,
-            data_type,
-            found.get("layout"),
-            unwrap(found.get("tile")),
-            found.get("pad_value"),
-            unwrap(found.get("mem_config")),
-            col_tilize,
-            found.get("device"),
-        )
+        dtype: DataTypeLike | None = properties.pop("data_type", None)
+        if "shape" in properties:
+            source = _reshape_values(np.asarray(source), tuple(properties.pop("shape")), dtype)
+        memory_config = properties.pop("mem_config", None)
+        self.plain = create_tensor(source, dtype, memory=memory_config, col_tilize=col_tilize, **properties)
 
-    # What it is.
+    # Properties.
 
     @property
     def padded_shape(self) -> Shape:
-        """Return the extents with padding.
+        """Return the padded shape.
 
         >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).padded_shape
         Shape([32, 32])
@@ -130,15 +146,15 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return MemoryConfig.wrap(self.plain.memory)
 
     def storage_type(self) -> StorageType:
-        """Return whether the bytes are on the host or on a device; `plain.storage_type` also says who owns them.
+        """Return whether the bytes are on the host or on a device.
 
         >>> Tensor(np.ones((5, 7), np.float32)).storage_type()
         <StorageType.HOST: 0>
         """
         return StorageType.of(self.plain.storage_type)
 
-    def device(self) -> Any:
-        """Return the device, None on the host.
+    def device(self) -> memory.Device | None:
+        """Return the device, or None on the host.
 
         >>> Tensor(np.ones((5, 7), np.float32)).device() is None
         True
@@ -170,7 +186,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self.tile
 
     def is_sharded(self) -> bool:
-        """Return whether pages are gathered in shards.
+        """Return whether the memory is sharded.
 
         >>> Tensor(np.ones((5, 7), np.float32)).is_sharded()
         False
@@ -178,7 +194,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self.plain.memory.is_sharded
 
     def is_allocated(self) -> bool:
-        """Return whether the bytes are there.
+        """Return whether the tensor has not been deallocated.
 
         >>> Tensor(np.ones((5, 7), np.float32)).is_allocated()
         True
@@ -209,12 +225,14 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return getattr(self.plain.dtype, "itemsize", 1)
 
-    # Its buffer on a device.
+    # The buffer on a device.
 
-    def _block(self) -> Any:
-        if self.plain.device is None:
-            raise MemoryConfigError("a tensor on the host has no buffer on a device; use to_device first")
-        return self.plain.storage.allocation  # type: ignore[union-attr]
+    def _allocation(self) -> memory.Allocation:
+        """Return the allocation on the device; raise if the tensor is on the host, or was deallocated."""
+        storage = self.plain.storage
+        if not isinstance(storage, DeviceStorage):
+            raise MemoryConfigError("the tensor is on the host and has no device buffer; use to_device first")
+        return storage.allocation
 
     def buffer_address(self) -> int:
         """Return the address of the buffer in every bank.
@@ -222,7 +240,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_address()
         1048640
         """
-        return int(self._block().address)
+        return self._allocation().address
 
     def buffer_page_size(self) -> int:
         """Return the bytes of a page.
@@ -230,7 +248,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_page_size()
         28
         """
-        self._block()
+        self._allocation()
         return self.plain.spec.page_bytes
 
     def buffer_aligned_page_size(self) -> int:
@@ -239,7 +257,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_aligned_page_size()
         32
         """
-        self._block()
+        self._allocation()
         return self.plain.spec.aligned_page_bytes
 
     def buffer_num_pages(self) -> int:
@@ -248,13 +266,13 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_num_pages()
         5
         """
-        self._block()
+        self._allocation()
         return self.plain.spec.num_pages
 
-    # Its values.
+    # Values.
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as an array; bfloat16 as ml_dtypes knows it, block formats as float32.
+        """Return the values as an array; bfloat16 as that of ml_dtypes, block formats as float32.
 
         >>> Tensor([1, 2], [2], DataType.BFLOAT16).to_numpy()
         array([1, 2], dtype=bfloat16)
@@ -262,7 +280,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self.plain.numpy()
 
     def to_torch(self) -> Any:
-        """Return the values as a tensor of torch if the program uses torch, as an array otherwise.
+        """Return the values as a torch tensor if torch is imported, as an array otherwise.
 
         >>> Tensor([1, 2], [2], DataType.INT32).to_torch().tolist()
         [1, 2]
@@ -300,8 +318,8 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     # Operations.
 
-    def to(self, target: Any, mem_config: MemoryConfig | None = None) -> Tensor:
-        """Return the tensor on a device, or in another layout with zeros as padding.
+    def to(self, target: PageLayout | Device, mem_config: MemoryConfig | None = None) -> Tensor:
+        """Return the tensor on the device `target`, in `mem_config`; or in the layout `target`, padded with zeros.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to(PageLayout.TILE).layout
         PageLayout.TILE
@@ -318,24 +336,26 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return Tensor.wrap(self.plain.from_device())
 
-    def reshape(self, *shape: Iterable[int]) -> Tensor:
-        """Return the same elements in another shape.
+    def reshape(self, *shape: int | Iterable[int]) -> Tensor:
+        """Return the same elements in another `shape`; one extent may be -1.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).reshape(2, 1).to_list()
         [[1], [2]]
         """
         return Tensor.wrap(self.plain.reshape(*shape))
 
-    def pad(self, output_padded_shape: Any, input_tensor_start: Any, pad_value: float) -> Tensor:
-        """Return the tensor with more padding around its data; rows only.
+    def pad(self, output_padded_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float) -> Tensor:
+        """Return the tensor padded to `output_padded_shape` with `pad_value`; rows only.
+
+        The data start at `input_tensor_start`.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad([2, 4], [0, 0], 9).padded_shape
         Shape([2, 4])
         """
         return Tensor.wrap(self.plain.pad(output_padded_shape, input_tensor_start, pad_value))
 
-    def unpad(self, start: Any, end: Any) -> Tensor:
-        """Return the box from start up to, not including, end; rows only.
+    def unpad(self, start: Sequence[int], end: Sequence[int]) -> Tensor:
+        """Return the box from `start` up to, but not including, `end`; rows only.
 
         >>> Tensor([1, 2, 3, 4], [2, 2], DataType.INT32).unpad([0, 1], [2, 2]).to_list()
         [[2], [4]]
@@ -343,36 +363,35 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return Tensor.wrap(self.plain.unpad(start, end))
 
     def pad_to_tile(self, pad_value: float) -> Tensor:
-        """Return the tensor in rows, with its last two dimensions padded to multiples of 32.
+        """Return the tensor in rows, its last two dimensions padded with `pad_value` to multiples of 32.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).padded_shape
         Shape([32, 32])
         """
         extents = self.plain.shape.logical
-        whole = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
-        return Tensor.wrap(self.plain.pad(whole, None, pad_value))
+        padded = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
+        return Tensor.wrap(self.plain.pad(padded, None, pad_value))
 
     def unpad_from_tile(self, shape: Sequence[int]) -> Tensor:
-        """Return the box of this shape from the origin; rows only.
+        """Return the box of `shape` at the origin; rows only.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).unpad_from_tile([1, 2]).padded_shape
         Shape([1, 2])
         """
         return self.unpad([0] * len(shape), shape)
 
-    def __getitem__(self, ranges: Any) -> Tensor:
-        given = ranges if isinstance(ranges, tuple) else (ranges,)
-        part = self.plain.slice(*given)
-        spread = list(given)
-        if Ellipsis in spread:
-            at = spread.index(Ellipsis)
-            spread[at : at + 1] = [slice(None)] * (part.shape.rank - len(spread) + 1)
-        single = {d for d, each in enumerate(spread) if not isinstance(each, slice)}
-        kept = [n for d, n in enumerate(part.shape) if d not in single]
-        return Tensor.wrap(part.reshape(kept) if single else part)
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor:
+        indices = list(index) if isinstance(index, tuple) else [index]
+        part = self.plain.slice(*indices)
+        if Ellipsis in indices:
+            dots = indices.index(Ellipsis)
+            indices[dots : dots + 1] = [slice(None)] * (part.shape.rank - len(indices) + 1)
+        dropped = {dim for dim, entry in enumerate(indices) if not isinstance(entry, slice)}
+        shape = [n for dim, n in enumerate(part.shape) if dim not in dropped]
+        return Tensor.wrap(part.reshape(shape) if dropped else part)
 
     def deallocate(self, force: bool = True) -> None:
-        """Give the memory on the device back.
+        """Free the memory on the device; `force` is ignored.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).deallocate()
         """
@@ -388,6 +407,13 @@ class Tensor(TensorProperties[tensor.Tensor]):
 _INTEGERS = ("uint8", "uint16", "uint32", "int8", "int32")
 
 
-def _fits(values: np.ndarray[Any, Any]) -> bool:
+def _reshape_values(
+    flat: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: DataTypeLike | None
+) -> np.ndarray[Any, Any]:
+    """Return the values of a list in `shape`: int32 if they are integers that fit and `dtype` allows, else float32."""
+    if flat.size != prod(shape):
+        raise LayoutError(f"cannot reshape {flat.size} elements to shape {list(shape)}, which has {prod(shape)}")
     limits = np.iinfo(np.int32)
-    return not values.size or bool(values.min() >= limits.min and values.max() <= limits.max)
+    is_integer = flat.dtype.kind in "iu" and (dtype is None or DataType.of(dtype).format.name in _INTEGERS)
+    fits = not flat.size or bool(flat.min() >= limits.min and flat.max() <= limits.max)
+    return flat.reshape(shape).astype(np.int32 if is_integer and fits else np.float32)

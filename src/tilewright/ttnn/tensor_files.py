@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in files: dump, load, and a cache that never returns another tensor than the one asked for."""
+"""Tensors in files: dump, load, and a cache that is never stale."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..copying.dlpack import as_host_array
 from ..errors import FileFormatError
@@ -15,17 +16,17 @@ from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import PageLayout
 from ..tensor import Tensor as PlainTensor
 from .arguments import reject_unsupported
-from .data_types import DataType, DataTypeLike
+from .devices import Device
+from .enums import DataType, DataTypeLike
 from .memory import MemoryConfig
 from .tensor import Tensor
 from .tensor_creation import create_tensor
-from .wrapper import unwrap
 
 EXTENSION = ".tensorbin"
 
 
-def dump_tensor(file_name: Any, tensor: Tensor, *, mode: Any = None) -> None:
-    """Write a tensor to a .tensorbin file, which ttnn can load.
+def dump_tensor(file_name: str | os.PathLike[str], tensor: Tensor, *, mode: object = None) -> None:
+    """Write `tensor` to the .tensorbin file `file_name`, which ttnn can load; `mode` is not supported.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -34,14 +35,14 @@ def dump_tensor(file_name: Any, tensor: Tensor, *, mode: Any = None) -> None:
     [[1, 2]]
     """
     reject_unsupported(mode=mode)
-    path, held = _checked(file_name), tensor.plain.from_device()
-    if any(held.data_start):
-        held = held.without_extra_padding()  # a file's data begin at the origin
-    write_tensorbin(path, Tensorbin(held.spec, held.pages))
+    path, plain = _validate_path(file_name), tensor.plain.from_device()
+    if any(plain.data_start):
+        plain = plain.without_extra_padding()  # the data in a file start at the origin
+    write_tensorbin(path, Tensorbin(plain.spec, plain.pages))
 
 
-def load_tensor(file_name: Any, *, device: Any = None) -> Tensor:
-    """Return the tensor of a .tensorbin file, mapped into memory, or on a device.
+def load_tensor(file_name: str | os.PathLike[str], *, device: Device | None = None) -> Tensor:
+    """Return the tensor in the .tensorbin file `file_name`, mapped into memory, or on `device`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,34 +50,44 @@ def load_tensor(file_name: Any, *, device: Any = None) -> Tensor:
     ...     load_tensor(f"{folder}/x.tensorbin").layout
     PageLayout.ROW_MAJOR
     """
-    tensor = read_tensorbin(_checked(file_name)).tensor()
+    tensor = read_tensorbin(_validate_path(file_name)).tensor()
     return Tensor.wrap(tensor if device is None else tensor.to_device(device))
 
 
-def _checked(file_name: Any) -> Path:
+def _validate_path(file_name: str | os.PathLike[str]) -> Path:
     path = Path(file_name)
     if path.suffix != EXTENSION:
-        raise FileFormatError(f"{path} must have the extension {EXTENSION}; use {path.with_suffix(EXTENSION)}")
+        raise FileFormatError(
+            f"expected a file name that ends in {EXTENSION}, got {path}; use {path.with_suffix(EXTENSION)}"
+        )
     return path
 
 
 def as_tensor(
-    tensor: Any,
+    tensor: ArrayLike | None,
     dtype: DataTypeLike | None = None,
     *,
-    layout: Any = PageLayout.ROW_MAJOR,
-    device: Any = None,
+    layout: PageLayout | str | None = PageLayout.ROW_MAJOR,
+    device: Device | None = None,
     memory_config: MemoryConfig | None = None,
-    cache_file_name: Any = None,
-    preprocess: Callable[[Any], Any] | None = None,
+    cache_file_name: str | os.PathLike[str] | None = None,
+    preprocess: Callable[[ArrayLike], ArrayLike] | None = None,
     mesh_mapper: object = None,
     cache_dump_mode: object = None,
 ) -> Tensor:
-    """Return the tensor of an array, cached in a file under the name that ttnn gives it.
+    """Return an array as a ttnn tensor, cached in a file of the name that ttnn gives it.
 
-    `cache_file_name` is the start of that name; data type and layout follow. Unlike ttnn's, the file is used only if it
-    holds this very tensor, and is made again if it holds another one, or is damaged. Where `tensor` is None, whatever
-    is cached under the name is returned.
+    Unlike in ttnn, the file is rewritten if it is damaged or contains another tensor.
+
+    Args:
+        tensor: the array; None returns whatever is cached.
+        dtype: the data type, by default that of the array or the one ttnn has instead.
+        layout: rows or tiles.
+        device: the device it goes to, by default the host.
+        memory_config: the memory it lies in on a device.
+        cache_file_name: the start of the file's name, to which data type and layout are appended; None for no cache.
+        preprocess: called with the array first.
+        mesh_mapper, cache_dump_mode: not supported.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -89,29 +100,29 @@ def as_tensor(
     path = None if cache_file_name is None else _cache_path(cache_file_name, dtype, layout)
     if tensor is None:
         if path is None:
-            raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name to find one under; give one")
-        held = read_tensorbin(path).tensor()
+            raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name; pass one of them")
+        plain = read_tensorbin(path).tensor()
     else:
         values = as_host_array(tensor if preprocess is None else preprocess(tensor))
-        held = create_tensor(values, dtype, layout, memory=unwrap(memory_config))
-        if path is not None and not _holds(path, held):
+        plain = create_tensor(values, dtype, layout, memory=memory_config)
+        if path is not None and not _file_matches(path, plain):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_tensorbin(path, Tensorbin(held.spec, held.pages))
-    return Tensor.wrap(held if device is None else held.to_device(device))
+            write_tensorbin(path, Tensorbin(plain.spec, plain.pages))
+    return Tensor.wrap(plain if device is None else plain.to_device(device))
 
 
-def _cache_path(name: Any, dtype: DataTypeLike | None, layout: Any) -> Path:
-    """Return the path that ttnn's as_tensor makes of its arguments, of which either may be None."""
-    kind = "None" if dtype is None else DataType.of(dtype).name
-    pages = "None" if layout is None else PageLayout.of(layout).name
-    return Path(f"{name}_dtype_{kind}_layout_{pages}{EXTENSION}")
+def _cache_path(prefix: str | os.PathLike[str], dtype: DataTypeLike | None, layout: PageLayout | str | None) -> Path:
+    """Return the path of the cache file as ttnn builds it from the arguments of as_tensor."""
+    dtype_name = "None" if dtype is None else DataType.of(dtype).name
+    layout_name = "None" if layout is None else PageLayout.of(layout).name
+    return Path(f"{os.fspath(prefix)}_dtype_{dtype_name}_layout_{layout_name}{EXTENSION}")
 
 
-def _holds(path: Path, tensor: PlainTensor) -> bool:
-    """Return whether a file holds a tensor, with its spec and all of its bytes."""
+def _file_matches(path: Path, tensor: PlainTensor) -> bool:
+    """Return whether the file at `path` contains exactly this tensor: its spec and all of its bytes."""
     try:
-        found = read_tensorbin(path)
+        stored = read_tensorbin(path)
     except (FileNotFoundError, FileFormatError):
         return False
-    alone = len(found.shards) == 1 and found.spec == tensor.spec
-    return alone and np.array_equal(found.pages(), np.asarray(tensor.pages).reshape(-1).view(np.uint8))
+    same_spec = len(stored.shards) == 1 and stored.spec == tensor.spec
+    return same_spec and np.array_equal(stored.pages(), np.asarray(tensor.pages).reshape(-1).view(np.uint8))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planned memory as a report for `ttnn-visualizer`, which otherwise shows only what already ran on a card.
+"""Planned memory as a report for `ttnn-visualizer`, which otherwise shows only what has run on a card.
 
 A report is a folder with a SQLite database of devices, operations, tensors, buffers and pages. Every allocation
 becomes an operation, so that its memory plots show how the plan fills up, one tensor after the other.
@@ -22,7 +22,7 @@ from ..version import __version__
 if TYPE_CHECKING:
     import sqlite3
 
-MOST_PAGES = 1_000_000  # rows of pages; beyond that, what each bank holds of a buffer is one row
+MOST_PAGES = 1_000_000  # rows of pages; beyond that, a report has one row per buffer and bank
 DATABASE = "db.sqlite"
 _DEVICE = 0
 
@@ -56,9 +56,9 @@ _TABLES = {
 def write_visualizer_report(
     memory: Allocator | Device, folder: str | os.PathLike[str], names: Mapping[int, str] | None = None
 ) -> Path:
-    """Return the folder of a report that `ttnn-visualizer --profiler-path` opens, with all that is allocated.
+    """Write a report of all allocations in `memory` for `ttnn-visualizer --profiler-path`; return its `folder`.
 
-    `names` names tensors by the number of their allocation.
+    `names` gives names to tensors, by the number of their allocation.
 
     >>> import sqlite3, tempfile
     >>> import tilewright as tw
@@ -66,115 +66,115 @@ def write_visualizer_report(
     >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report = write_visualizer_report(allocator, folder, {0: "weights"})
-    ...     with closing(sqlite3.connect(report / "db.sqlite")) as found:
-    ...         found.execute("select name from operations").fetchall()
+    ...     with closing(sqlite3.connect(report / "db.sqlite")) as database:
+    ...         database.execute("select name from operations").fetchall()
     [('weights',)]
     """
-    import sqlite3  # few need it, and some builds of Python lack it
+    import sqlite3  # some builds of Python lack it
 
     allocator = memory.allocator if isinstance(memory, Device) else memory
     report = Path(folder)
     report.mkdir(parents=True, exist_ok=True)
     with replace_file(report / DATABASE) as draft, closing(sqlite3.connect(draft.name)) as database:
-        _fill(database, _tables(allocator, names or {}))
+        _write_tables(database, _build_tables(allocator, names or {}))
     config = {"report_name": f"planned for {allocator.chip.name}", "enable_detailed_buffer_report": True}
     write_file(report / "config.json", json.dumps(config, indent=1) + "\n")
     return report
 
 
-def _fill(database: sqlite3.Connection, tables: dict[str, list[tuple[Any, ...]]]) -> None:
+def _write_tables(database: sqlite3.Connection, tables: dict[str, list[tuple[Any, ...]]]) -> None:
     # Pages and chunks say the same at two levels of detail, and a report has one of them.
     unused = "buffer_chunks" if tables["buffer_pages"] or not tables["buffer_chunks"] else "buffer_pages"
     for table, columns in _TABLES.items():
         if table == unused:
             continue
-        names = [f"{name} {kind or 'int'}" for name, _, kind in (each.partition(":") for each in columns.split())]
+        names = [f"{name} {kind or 'int'}" for name, _, kind in (column.partition(":") for column in columns.split())]
         database.execute(f"create table {table} ({', '.join(names)})")
         marks = ", ".join("?" * len(names))
         database.executemany(f"insert into {table} values ({marks})", tables.get(table, []))
     database.commit()
 
 
-def _tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of every table that has any: an operation for every block, in the order of allocation."""
+def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of every table, with one operation per allocation, in order."""
     kinds = ("dram", "l1", "l1_small", "trace")
     blocks = sorted(
         [block for kind in kinds for block in allocator.memory_view(kind).allocations], key=lambda block: block.number
     )
-    found: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TABLES}
-    found["devices"] = [_device(allocator)]
-    found["report_metadata"] = [("made_by", f"tilewright {__version__}"), ("made_for", str(allocator.chip))]
+    tables: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TABLES}
+    tables["devices"] = [_device_row(allocator)]
+    tables["report_metadata"] = [("made_by", f"tilewright {__version__}"), ("made_for", str(allocator.chip))]
     pages = sum(block.spec.num_pages for block in blocks if block.spec is not None)
     in_pages = pages * (len(blocks) + 1) // 2 <= MOST_PAGES
     for step, block in enumerate(blocks, start=1):
-        name = names.get(block.number, _name(block))
-        found["operations"].append((step, name, 0.0))
-        found["operation_arguments"].append((step, "0", str(block.spec) if block.spec else f"{block.size} bytes"))
-        found["captured_graph"].append((step, "[]"))
-        found["stack_traces"].append((step, "planned by tilewright: nothing has run"))
+        name = names.get(block.number, _default_name(block))
+        tables["operations"].append((step, name, 0.0))
+        tables["operation_arguments"].append((step, "0", str(block.spec) if block.spec else f"{block.size} bytes"))
+        tables["captured_graph"].append((step, "[]"))
+        tables["stack_traces"].append((step, "planned by tilewright: nothing has run"))
         if block.spec is not None:
-            found["tensors"].append(_tensor(step, block))
-            found["device_tensors"].append((step, _DEVICE, block.address))
-            found["output_tensors"].append((step, 0, step))
+            tables["tensors"].append(_tensor_row(step, block))
+            tables["device_tensors"].append((step, _DEVICE, block.address))
+            tables["output_tensors"].append((step, 0, step))
         for live in blocks[:step]:
-            found["buffers"].append((step, _DEVICE, live.address, live.size, *_kind(live)))
+            tables["buffers"].append((step, _DEVICE, live.address, live.size, *_buffer_type_and_layout(live)))
             table = "buffer_pages" if in_pages else "buffer_chunks"
-            found[table] += _pages(step, live) if in_pages else _chunks(step, live, allocator.chip)
-    return found
+            tables[table] += _page_rows(step, live) if in_pages else _chunk_rows(step, live, allocator.chip)
+    return tables
 
 
-def _name(block: Allocation) -> str:
+def _default_name(block: Allocation) -> str:
     if block.spec is None:
         return f"buffer {block.number}"
     return f"{'x'.join(map(str, block.spec.shape.logical))} {block.spec.dtype}"
 
 
-def _device(allocator: Allocator) -> tuple[int, ...]:
+def _device_row(allocator: Allocator) -> tuple[int, ...]:
     chip = allocator.chip
     (across, down), storage = chip.compute_grid, len(chip.storage_cores)
     bank = chip.bank_bytes("l1")
     compute = across * down
     banks = chip.banks("l1")
-    whole = chip.end("l1")
+    l1_end = chip.end("l1")
     return (
-        *(_DEVICE, down, across, down, across, whole, banks, bank, 0, chip.base("l1"), chip.storage_banks, compute),
-        *(storage, (storage + compute) * whole, banks * bank, banks * bank, compute * bank, whole - chip.base("l1")),
+        *(_DEVICE, down, across, down, across, l1_end, banks, bank, 0, chip.base("l1"), chip.storage_banks, compute),
+        *(storage, (storage + compute) * l1_end, banks * bank, banks * bank, compute * bank, l1_end - chip.base("l1")),
     )
 
 
-def _tensor(number: int, block: Allocation) -> tuple[Any, ...]:
+def _tensor_row(number: int, block: Allocation) -> tuple[Any, ...]:
     spec = block.spec
-    assert spec is not None  # the caller asked
+    assert spec is not None  # the caller checks
     shape = f"Shape([{', '.join(map(str, spec.shape.logical))}])"
     dtype = f"DataType.{spec.dtype.name.upper()}"
     layout = "Layout.TILE" if spec.page_layout is PageLayout.TILE else "Layout.ROW_MAJOR"
-    config = _memory_config(spec.memory)
+    config = _format_memory_config(spec.memory)
     return (number, shape, dtype, layout, config, _DEVICE, block.address, block.buffer_type.value)
 
 
-def _memory_config(memory: MemoryConfig) -> str:
+def _format_memory_config(memory: MemoryConfig) -> str:
     """Return a memory config as ttnn prints it."""
     shards = "std::nullopt"
-    if memory.shard_spec is not None:
-        given = memory.shard_spec
-        order = "ROW_MAJOR" if given.orientation is ShardOrientation.ROW_MAJOR else "COL_MAJOR"
-        shape = f"{{{given.shape[0]}, {given.shape[1]}}}"
-        shards = f"ShardSpec(grid={{{_grid(given.grid)}}},shape={shape},orientation=ShardOrientation::{order},halo=0)"
+    if (shard_spec := memory.shard_spec) is not None:
+        order = "ROW_MAJOR" if shard_spec.orientation is ShardOrientation.ROW_MAJOR else "COL_MAJOR"
+        shape = f"{{{shard_spec.shape[0]}, {shard_spec.shape[1]}}}"
+        grid = _format_cores(shard_spec.grid)
+        shards = f"ShardSpec(grid={{{grid}}},shape={shape},orientation=ShardOrientation::{order},halo=0)"
     layout = f"memory_layout=TensorMemoryLayout::{memory.memory_layout.name}"
     return f"MemoryConfig({layout},buffer_type=BufferType::{memory.buffer_type.name},shard_spec={shards})"
 
 
-def _grid(grid: CoreRangeSet) -> str:
+def _format_cores(grid: CoreRangeSet) -> str:
     ranges = [f"[(x={r.start.x},y={r.start.y}) - (x={r.end.x},y={r.end.y})]" for r in grid.ranges]
     return ", ".join(ranges)
 
 
-def _kind(block: Allocation) -> tuple[int, int | None]:
+def _buffer_type_and_layout(block: Allocation) -> tuple[int, int | None]:
     """Return the buffer type and memory layout of a block, as the numbers that reports store."""
     return block.buffer_type.value, None if block.spec is None else block.spec.memory.memory_layout.value
 
 
-def _pages(step: int, block: Allocation) -> Iterator[tuple[int, ...]]:
+def _page_rows(step: int, block: Allocation) -> Iterator[tuple[int, ...]]:
     if block.spec is None:
         return
     size, kind = block.spec.aligned_page_bytes, block.buffer_type.value
@@ -182,7 +182,7 @@ def _pages(step: int, block: Allocation) -> Iterator[tuple[int, ...]]:
         yield (step, _DEVICE, block.address, y, x, bank, page, address, size, kind)
 
 
-def _chunks(step: int, block: Allocation, chip: Chip) -> Iterator[tuple[int, ...]]:
+def _chunk_rows(step: int, block: Allocation, chip: Chip) -> Iterator[tuple[int, ...]]:
     if block.spec is None:
         return
     spec = block.spec

@@ -32,7 +32,7 @@ def num_cores_to_corerangeset(
 
 
 class WorkSplit(NamedTuple):
-    """A distribution of work: all cores, those with one unit more, the others, and the units per core of both.
+    """A distribution of work: all cores, `group_1` with one unit more, `group_2`, and the units per core of both.
 
     >>> split_work_to_cores((8, 8), 100).units_per_core_1
     2
@@ -47,7 +47,7 @@ class WorkSplit(NamedTuple):
 
 
 def split_work_to_cores(grid: CoreGrid | CoreLike, units: int, row_wise: bool = False) -> WorkSplit:
-    """Return the distribution of `units` of work over a grid, as evenly as possible.
+    """Return `units` of work split over a grid as evenly as possible, row by row (`row_wise`) or column by column.
 
     >>> split = split_work_to_cores((8, 8), 100, row_wise=True)
     >>> split.num_cores, split.group_1.num_cores, split.units_per_core_1, split.units_per_core_2
@@ -60,11 +60,10 @@ def split_work_to_cores(grid: CoreGrid | CoreLike, units: int, row_wise: bool = 
         return WorkSplit(0, CoreRangeSet(), CoreRangeSet(), CoreRangeSet(), 0, 0)
     count = min(units, across * down)
     all_cores = num_cores_to_corerangeset(count, grid, row_wise)
-    per_core, more = divmod(units, count)
-    if not more:
+    per_core, remainder = divmod(units, count)
+    if not remainder:
         return WorkSplit(count, all_cores, all_cores, CoreRangeSet(), per_core, 0)
-    first = num_cores_to_corerangeset(more, grid, row_wise)
-    fast = across if row_wise else down
-    line, along = divmod(more, fast)
-    rest = num_cores_to_corerangeset(count - more, grid, row_wise, (along, line) if row_wise else (line, along))
+    first = num_cores_to_corerangeset(remainder, grid, row_wise)
+    line, along = divmod(remainder, across if row_wise else down)
+    rest = num_cores_to_corerangeset(count - remainder, grid, row_wise, (along, line) if row_wise else (line, along))
     return WorkSplit(count, all_cores, first, rest, per_core + 1, per_core)

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Plain = TypeVar("Plain")
-_Wrapper = TypeVar("_Wrapper", bound="Wrapper[Any]")
+_Value = TypeVar("_Value")
 
 
 class Wrapper(Generic[Plain]):
-    """A value of the dialect around a core value, `plain`; equal if the core values are.
+    """A ttnn value around a core value, `plain`; two are equal if their core values are.
 
     >>> Wrapper.wrap(5) == Wrapper.wrap(5), Wrapper.wrap(5).plain
     (True, 5)
@@ -20,17 +23,17 @@ class Wrapper(Generic[Plain]):
     plain: Plain
 
     @classmethod
-    def wrap(cls: type[_Wrapper], value: Any) -> _Wrapper:
-        """Return a core value wrapped; a wrapper is returned as it is.
+    def wrap(cls, value: Plain | Self) -> Self:
+        """Return `value` wrapped; a wrapper is returned unchanged.
 
         >>> Wrapper.wrap(Wrapper.wrap(5)).plain
         5
         """
         if isinstance(value, cls):
             return value
-        self = object.__new__(cls)
-        self.plain = value
-        return self
+        wrapper = object.__new__(cls)
+        wrapper.plain = cast(Plain, value)
+        return wrapper
 
     def __eq__(self, other: object) -> bool:
         return bool(self.plain == unwrap(other)) if isinstance(other, (Wrapper, type(self.plain))) else NotImplemented
@@ -45,8 +48,12 @@ class Wrapper(Generic[Plain]):
         return str(self.plain)
 
 
+@overload
+def unwrap(value: Wrapper[Plain]) -> Plain: ...
+@overload
+def unwrap(value: _Value) -> _Value: ...
 def unwrap(value: Any) -> Any:
-    """Return the core value of a wrapper, and anything else as it is.
+    """Return the core value of a wrapper, and any other `value` unchanged.
 
     >>> unwrap(Wrapper.wrap(5)), unwrap(5)
     (5, 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The named choices of ttnn: data types, layouts, storage types."""
+"""The enums of ttnn and their constants: data types, layouts, storage types, shard alignments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DataType(Enum):
 
     @property
     def format(self) -> Format:
-        """Return the number format as the rest of tilewright knows it.
+        """Return the number format of the core.
 
         >>> DataType.FP8_E4M3.format
         format_of('float8_e4m3')
@@ -41,7 +41,7 @@ class DataType(Enum):
 
     @classmethod
     def of(cls, value: DataTypeLike) -> DataType:
-        """Return the data type that a value is, names, or has the same name as.
+        """Return the data type that `value` is or names; members of other enums and formats count by their name.
 
         >>> DataType.of("bfloat16"), DataType.of(format_of("float8_e4m3"))
         (DataType.BFLOAT16, DataType.FP8_E4M3)
@@ -50,10 +50,11 @@ class DataType(Enum):
             return value
         name = value.name if isinstance(value, Enum) else str(value)
         element = format_of(name.lower())
-        for each in cls:
-            if each.format == element:
-                return each
-        raise FormatError(f"ttnn has no {element}; convert to one of {', '.join(each.name.lower() for each in cls)}")
+        for member in cls:
+            if member.format == element:
+                return member
+        names = ", ".join(member.name.lower() for member in cls)
+        raise FormatError(f"ttnn does not support {element}; convert to one of {names}")
 
     def __repr__(self) -> str:
         return f"DataType.{self.name}"
@@ -63,7 +64,7 @@ DataTypeLike: TypeAlias = DataType | Enum | Format | str
 
 
 class StorageType(Enum):
-    """Where a tensor's bytes are; older names tell apart who owns them, and mean the same here.
+    """Where a tensor's bytes are. The older names OWNED_HOST and BORROWED_HOST mean HOST.
 
     >>> StorageType.OWNED_HOST is StorageType.HOST
     True
@@ -71,12 +72,12 @@ class StorageType(Enum):
 
     HOST = 0
     DEVICE = 1
-    OWNED_HOST = 0  # noqa: PIE796  (the same thing by its older names)
+    OWNED_HOST = 0  # noqa: PIE796  (older names of HOST)
     BORROWED_HOST = 0  # noqa: PIE796
 
     @classmethod
     def of(cls, storage: TensorStorage) -> StorageType:
-        """Return the storage type of a tensor as ttnn names it today.
+        """Return `storage` of a core tensor as ttnn names it.
 
         >>> StorageType.of(TensorStorage.BORROWED_HOST)
         <StorageType.HOST: 0>
@@ -85,7 +86,7 @@ class StorageType(Enum):
 
 
 class ShardShapeAlignment(Enum):
-    """How far a shard is rounded up: not at all, to whole tiles, or also to rows of 64 bytes.
+    """How shard shapes are rounded up: not at all, to whole tiles, or also to rows of 64 bytes.
 
     >>> ShardShapeAlignment.RECOMMENDED.value
     2
@@ -97,7 +98,7 @@ class ShardShapeAlignment(Enum):
 
 
 def width_multiple(dtype: DataTypeLike) -> int:
-    """Return the multiple that the width of rows on a device should be: four bytes, or a tile for block formats.
+    """Return what row widths of `dtype` should be a multiple of on a device: four bytes, or a tile for block formats.
 
     >>> width_multiple("bfloat16"), width_multiple("float32"), width_multiple("bfloat8_b")
     (2, 1, 32)
@@ -113,4 +114,4 @@ fp8_e4m3 = DataType.FP8_E4M3
 ROW_MAJOR_LAYOUT, TILE_LAYOUT = PageLayout.ROW_MAJOR, PageLayout.TILE
 OWNED_HOST_STORAGE, BORROWED_HOST_STORAGE = StorageType.OWNED_HOST, StorageType.BORROWED_HOST
 DEVICE_STORAGE = DEVICE_STORAGE_TYPE = StorageType.DEVICE
-WIDTH_MULTIPLES = {each: width_multiple(each) for each in DataType}
+WIDTH_MULTIPLES = {dtype: width_multiple(dtype) for dtype in DataType}
