@@ -370,9 +370,7 @@ def test_leaving_a_field_asks_nothing_again(look):
     field(page, "shape").fill("128x96")
     settled(page)
     asked = []
-    page.on(
-        "request", lambda request: asked.append(request.url) if request.resource_type in ("fetch", "xhr") else None
-    )
+    page.on("request", lambda request: asked.append(request.url) if request.resource_type in ("fetch", "xhr") else None)
     field(page, "shape").press("Tab")
     page.wait_for_timeout(400)  # more than the page waits for typing to end
     assert asked == []
