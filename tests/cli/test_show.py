@@ -107,7 +107,7 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
         (("4x8", "--tiles", "2x2", "--pipeline", "double", "--times", "1,2"), 2, "three positive integers"),
         (("4x8:colour=red",), 2, "not a setting of a tensor"),
         (("4x8", "--at", "9,9"), 2, "outside shape"),
-        (("4x8", "--page", "99"), 2, "there is no page 99"),
+        (("4x8", "--page", "99"), 2, "page 99 does not exist"),
         (("99999x99999:buffer=l1", "--memory", "l1"), 2, "largest free block"),
         (("(4,8):(8,1)", "--color", "taste"), 2, "is not an attribute"),
         (("Sw<3,0,3>",), 2, "compose it with a layout"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tilewright import LayoutError
 from tilewright.errors import CoordinateError
 from tilewright.tiling import Box, Tiler
-from tilewright.tiling.tile_order import ORDERS
+from tilewright.tiling.tiler import ORDERS
 
 
 @st.composite

@@ -187,7 +187,7 @@ class Chip:
         >>> Chip.named("grayskull").banks("dram"), Chip.named("grayskull").banks("l1")
         (8, 124)
         """
-        if BufferType.of(buffer).is_l1:
+        if _is_l1(buffer):
             return self.compute_grid.x * self.compute_grid.y + len(self.storage_cores) * self.storage_banks
         return self.dram_banks
 
@@ -197,7 +197,7 @@ class Chip:
         >>> Chip.named("blackhole_p100").shard_grid("dram"), Chip.named("blackhole_p100").shard_grid("l1")
         (CoreCoord(x=7, y=1), CoreCoord(x=11, y=10))
         """
-        return self.compute_grid if BufferType.of(buffer).is_l1 else CoreCoord(self.dram_banks, 1)
+        return self.compute_grid if _is_l1(buffer) else CoreCoord(self.dram_banks, 1)
 
     def bank_of(self, core: CoreLike, buffer: BufferTypeLike) -> int:
         """Return the bank of a core: its (first) L1 bank, or the DRAM bank with its x as number.
@@ -231,7 +231,7 @@ class Chip:
             raise MemoryConfigError(
                 f"{self.name} has {BufferType.of(buffer)} banks 0 to {self.banks(buffer) - 1}, got bank {bank}"
             )
-        return self.l1_cores[bank] if BufferType.of(buffer).is_l1 else CoreCoord(bank, 0)
+        return self.l1_cores[bank] if _is_l1(buffer) else CoreCoord(bank, 0)
 
     def base(self, buffer: BufferTypeLike) -> int:
         """Return the first address for tensors in a bank.
@@ -239,7 +239,7 @@ class Chip:
         >>> Chip.named("wormhole_n150").base("l1")
         105824
         """
-        if BufferType.of(buffer).is_l1:
+        if _is_l1(buffer):
             return self.l1_base
         return self.dram_bases[DISPATCH_MODES.index(self.dispatch)]
 
@@ -249,7 +249,7 @@ class Chip:
         >>> Chip.named("wormhole_n150").end("l1")
         1499136
         """
-        return self.l1_end if BufferType.of(buffer).is_l1 else self.dram_end
+        return self.l1_end if _is_l1(buffer) else self.dram_end
 
     def bank_bytes(self, buffer: BufferTypeLike) -> int:
         """Return the bytes of a bank for tensors.
@@ -265,7 +265,7 @@ class Chip:
         >>> Chip.named("blackhole_p150").page_alignment("dram"), Chip.named("blackhole_p150").page_alignment("l1")
         (64, 16)
         """
-        return self.l1_alignment if BufferType.of(buffer).is_l1 else self.dram_alignment
+        return self.l1_alignment if _is_l1(buffer) else self.dram_alignment
 
     @property
     def allocation_alignment(self) -> int:
@@ -302,6 +302,17 @@ class Chip:
     def __str__(self) -> str:
         across, down = self.compute_grid
         return f"{self.name} ({across} x {down} cores, {self.dispatch} dispatch, {self.dram_banks} DRAM banks)"
+
+
+# Looked up on every question about a memory: by member, by name, and by lower-case name.
+_L1_BY_NAME: dict[object, bool] = {
+    key: member.is_l1 for member in BufferType for key in (member, member.name, member.name.lower())
+}
+
+
+def _is_l1(buffer: BufferTypeLike) -> bool:
+    known = _L1_BY_NAME.get(buffer)
+    return BufferType.of(buffer).is_l1 if known is None else known
 
 
 def chip_names() -> list[str]:

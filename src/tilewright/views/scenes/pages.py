@@ -50,7 +50,7 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
     ('0', '32')
     """
     if not 0 <= page < spec.num_pages:
-        raise LayoutError(f"there is no page {page}: pages are 0 to {spec.num_pages - 1}")
+        raise LayoutError(f"page {page} does not exist; pages are 0 to {spec.num_pages - 1}")
     mark = None
     if at is not None:
         where = spec.where(*at, base=0)
