@@ -73,7 +73,7 @@ def _text(node: ast.AST) -> str:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _text(node.left) + _text(node.right)
     if isinstance(node, ast.IfExp):
-        return " | ".join(filter(None, (_text(node.body), _text(node.orelse))))
+        return " | ".join(text for text in (_text(node.body), _text(node.orelse)) if " " in text)
     return ""
 
 

@@ -32,13 +32,13 @@ _WIDTH = 80
 
 @verb("convert")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
-@click.option("--to", type=click.Choice(KINDS), help="Kind of output. [tensorbin; safetensors if OUT ends so]")
+@click.option("--to", type=click.Choice(KINDS), help="Kind of output. [tensorbin, or safetensors if OUT is one]")
 @click.option(
     "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML: patterns of names, and their settings."
 )
-@click.option("--transpose", is_flag=True, help="Exchange the last two dimensions of every tensor.")
+@click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
-@click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
+@click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @click.option("--resume", is_flag=True, help="Continue an earlier run: skip what it finished.")
 @click.option("--force", is_flag=True, help="Replace existing output.")

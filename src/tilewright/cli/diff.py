@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="The correlation must be at least P.")
 @click.option("--transpose", is_flag=True, help="B has its last two dimensions swapped.")
-@click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Most memory for slabs. [64MiB]")
+@click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Memory limit. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
 @follow_links_option

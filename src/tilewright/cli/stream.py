@@ -38,7 +38,7 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 @click.option("--scheme", type=click.Choice(["simplex", "duplex", "double", "buffered"]), help="Buffering. [double]")
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Depth of --scheme buffered.")
 @click.option("--workers", type=click.IntRange(0), default=1, show_default=True, help="Threads that transfer tiles.")
-@click.option("--memory", type=SIZE, metavar="SIZE", help="Most bytes of buffers. [8MiB]")
+@click.option("--memory", type=SIZE, metavar="SIZE", help="Memory limit of the buffers. [8MiB]")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; repeat for more."
 )

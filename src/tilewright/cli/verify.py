@@ -23,7 +23,7 @@ _MOST_LINES = 20
 @verb("verify")
 @click.argument("out", type=click.Path(exists=True))
 @click.option("--source", "sources", multiple=True, metavar="PATH", help="Compare with the source; repeat for more.")
-@click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Most memory to use.")
+@click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @follow_links_option
 def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | None, follow_links: bool) -> Answer:
