@@ -17,7 +17,10 @@ from .program import follow_links_option, verb
 @click.argument("file", type=click.Path())
 @click.option("--tensor", metavar="NAME", help="Only this tensor.")
 @click.option(
-    "--tile", type=IntegerList("tile", "row,column, such as 0,3", 2), metavar="R,C", help="Print one tile of the tensor."
+    "--tile",
+    type=IntegerList("tile", "row,column, such as 0,3", 2),
+    metavar="R,C",
+    help="Print one tile of the tensor.",
 )
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture: .svg or .html.")
 @follow_links_option

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import LayoutError
 from .contents import to_numpy, write_elements
 from .element_access import require_writable
-
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
+from .view import View
 
 
 def _as_operand(value: Any) -> Any:
@@ -65,7 +63,7 @@ class Arithmetic(np.lib.mixins.NDArrayOperatorsMixin):
         result = np.asarray(ufunc(*[_as_operand_in_place(value, target) for value in inputs], **options))
         return target._assign(result)
 
-    def _new_tensor(self, values: Any) -> TileTensor:
+    def _new_tensor(self, values: Any) -> View:
         raise NotImplementedError
 
     def _assign(self: Any, values: Any) -> Any:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from ..errors import LayoutError
 from .element_access import require_writable
 from .scalars import SMALL, Array, Scalars, assign, mask_extents, run_plan, valid_box
 from .tile_views import Kind, check_order
-
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
+from .view import View
 
 
 def fill(tensor: Kind, value: Any) -> Kind:
@@ -134,7 +132,7 @@ def _copy_array(tensor: Kind, target: Scalars, values: Array, order: str | None)
     return tensor
 
 
-def to_numpy(tensor: TileTensor, fill: Any = None, copy: bool | None = True) -> Array:
+def to_numpy(tensor: View, fill: Any = None, copy: bool | None = True) -> Array:
     """Return the elements as an array: one dimension per mode, then those of a vector element.
 
     A ragged view returns its valid part, or with `fill` its full shape. `copy=False` returns a view of the storage or
@@ -165,7 +163,7 @@ def to_numpy(tensor: TileTensor, fill: Any = None, copy: bool | None = True) -> 
     return _group_by_element(scalars.read(fill), tensor)
 
 
-def _has_whole_vectors(scalars: Scalars, tensor: TileTensor) -> bool:
+def _has_whole_vectors(scalars: Scalars, tensor: View) -> bool:
     """Return whether all valid elements are valid in all their scalars."""
     vector = tensor._vector_extents
     if scalars.valid is None:
@@ -175,7 +173,7 @@ def _has_whole_vectors(scalars: Scalars, tensor: TileTensor) -> bool:
     return all(n % width == 0 for n, width in zip(scalars.valid, vector, strict=True))
 
 
-def _group_by_element(scalars: Array, tensor: TileTensor) -> Array:
+def _group_by_element(scalars: Array, tensor: View) -> Array:
     """Return an array of scalars, one dimension per mode, as one of elements, then vectors without extents 1."""
     vector, rank = tensor._vector_extents, len(tensor._pair.shape[0])
     if not vector:
@@ -189,7 +187,7 @@ def _group_by_element(scalars: Array, tensor: TileTensor) -> Array:
     return scalars.reshape((*elements, *[width for width in vector if width != 1]))
 
 
-def write_elements(tensor: TileTensor, values: Array) -> None:
+def write_elements(tensor: View, values: Array) -> None:
     """Write an array in the form of `to_numpy` over the elements.
 
     >>> import tilewright as tw
@@ -235,7 +233,7 @@ def valid_extents(tensor: Any) -> tuple[int, ...] | None:
     return mask_extents(np.asarray(valid.any(axis=tuple(range(tensor.rank, valid.ndim)))))
 
 
-def equals(tensor: TileTensor, other: Any) -> bool:
+def equals(tensor: View, other: Any) -> bool:
     """Return whether another tensor or array has the same valid elements at the same coordinates.
 
     >>> import tilewright as tw

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from ..layout.coordinate import is_slice
 from ..layout.tuples import leaves, product, product_each
 from ..layout.validation import as_integer, is_array
 from .tile_views import Brackets, Kind
-
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
+from .view import View
 
 
-def element_place(tensor: TileTensor, index: tuple[Any, ...]) -> Any:
+def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
     """Return the position in storage of the first scalar of the element at an index.
 
     >>> import tilewright as tw
@@ -46,12 +44,12 @@ def _refuse_slices(index: tuple[Any, ...]) -> None:
         raise TypeError(f"a coordinate must be an integer, got None or a slice in {index}")
 
 
-def _index_error(tensor: TileTensor, index: tuple[Any, ...], problem: LayoutError) -> CoordinateError:
+def _index_error(tensor: View, index: tuple[Any, ...], problem: LayoutError) -> CoordinateError:
     """Return the error for an index that the layout refused: out of range, or of the wrong form."""
     return _out_of_range_error(tensor, index) if isinstance(problem, CoordinateError) else CoordinateError(str(problem))
 
 
-def _out_of_range_error(tensor: TileTensor, index: tuple[Any, ...]) -> CoordinateError:
+def _out_of_range_error(tensor: View, index: tuple[Any, ...]) -> CoordinateError:
     shape = tensor.layout.shape
     if any(isinstance(part, int) and part < 0 for part in index):
         return CoordinateError(f"index {_format_index(index)} is negative; indices into shape {shape} start at 0")
@@ -60,7 +58,7 @@ def _out_of_range_error(tensor: TileTensor, index: tuple[Any, ...]) -> Coordinat
     )
 
 
-def _describe_range(tensor: TileTensor, index: tuple[Any, ...]) -> str:
+def _describe_range(tensor: View, index: tuple[Any, ...]) -> str:
     """Return the range of the first mode that an index leaves, as text."""
     if len(index) == 1 and tensor.rank != 1:
         return f"a linear index takes 0 to {tensor.size - 1}"
@@ -75,14 +73,14 @@ def _format_index(index: tuple[Any, ...]) -> str:
     return str(index[0] if len(index) == 1 else index)
 
 
-def _describe_valid_part(tensor: TileTensor) -> str:
+def _describe_valid_part(tensor: View) -> str:
     try:
         return f"its valid shape is {tensor.valid_shape}"
     except LayoutError:
         return "mask() shows it"
 
 
-def vector_places(tensor: TileTensor, index: tuple[Any, ...]) -> tuple[Any, Any]:
+def vector_places(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
     """Return (places, valid) of all scalars of an element, as arrays in the shape of an element.
 
     >>> import tilewright as tw
@@ -104,7 +102,7 @@ def vector_places(tensor: TileTensor, index: tuple[Any, ...]) -> tuple[Any, Any]
     return places.reshape(block, order="F"), valid.reshape(block, order="F")
 
 
-def read_element(tensor: TileTensor, index: tuple[Any, ...], fill: Any = None) -> Any:
+def read_element(tensor: View, index: tuple[Any, ...], fill: Any = None) -> Any:
     """Return an element: a scalar, or the array of its scalars; scalars that are not valid read as `fill`.
 
     >>> import tilewright as tw
@@ -130,7 +128,7 @@ def read_element(tensor: TileTensor, index: tuple[Any, ...], fill: Any = None) -
     return values
 
 
-def write_element(tensor: TileTensor, index: tuple[Any, ...], value: Any, masked: bool = False) -> None:
+def write_element(tensor: View, index: tuple[Any, ...], value: Any, masked: bool = False) -> None:
     """Write an element: one number goes to all its scalars; `masked` writes only the valid ones.
 
     >>> import tilewright as tw
@@ -160,14 +158,14 @@ def write_element(tensor: TileTensor, index: tuple[Any, ...], value: Any, masked
     data[places[valid]] = block[valid]
 
 
-def _partly_valid_error(tensor: TileTensor, index: tuple[Any, ...], valid: Any, remedy: str) -> CoordinateError:
+def _partly_valid_error(tensor: View, index: tuple[Any, ...], valid: Any, remedy: str) -> CoordinateError:
     return CoordinateError(
         f"element {_format_index(index)} of a ragged view has {int(valid.sum())} valid scalars of {valid.size};"
         f" {remedy}"
     )
 
 
-def require_writable(tensor: TileTensor) -> None:
+def require_writable(tensor: View) -> None:
     """Raise if a tensor is read-only.
 
     >>> import tilewright as tw
@@ -177,7 +175,7 @@ def require_writable(tensor: TileTensor) -> None:
         raise LayoutError("this tensor is read-only: its storage is, or the view was made read-only")
 
 
-def scalar_run(tensor: TileTensor, index: tuple[Any, ...], width: Any, alignment: Any) -> tuple[int, int]:
+def scalar_run(tensor: View, index: tuple[Any, ...], width: Any, alignment: Any) -> tuple[int, int]:
     """Return (place, width) of `width` consecutive scalars from an element on, inside storage and aligned.
 
     >>> import tilewright as tw
@@ -196,7 +194,7 @@ def scalar_run(tensor: TileTensor, index: tuple[Any, ...], width: Any, alignment
     return place, count
 
 
-def check_alignment(tensor: TileTensor, place: int, alignment: Any) -> None:
+def check_alignment(tensor: View, place: int, alignment: Any) -> None:
     """Raise unless the byte address of a scalar is a multiple of alignment.
 
     >>> import tilewright as tw
@@ -271,7 +269,7 @@ def _width_and_alignment(parameters: int | tuple[Any, ...]) -> dict[str, Any]:
 
 
 def load(
-    tensor: TileTensor,
+    tensor: View,
     *index: Any,
     width: int | None = None,
     alignment: int | None = None,
@@ -294,7 +292,7 @@ def load(
 
 
 def store(
-    tensor: TileTensor,
+    tensor: View,
     *index_and_value: Any,
     width: int | None = None,
     alignment: int | None = None,
@@ -332,7 +330,7 @@ def _unpack_index(index: tuple[Any, ...]) -> tuple[Any, ...]:
     return index
 
 
-def quick_access(tensor: TileTensor) -> tuple[tuple[int, ...], tuple[Any, ...], Any]:
+def quick_access(tensor: View) -> tuple[tuple[int, ...], tuple[Any, ...], Any]:
     """Return (extents, steps, vector) for access on the hot path; extents (0,) refuse every index.
 
     The step of a nested mode is the (extent, stride) of each of its leaves. The vector has the offsets of the scalars

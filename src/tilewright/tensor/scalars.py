@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from ..layout import Layout, Swizzle, compose
 from ..layout.tuples import leaves, product_each
 from .element_access import require_writable
 from .store import strided_view
+from .view import View
 from .view_layouts import scalars_layout
-
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
 
 Array = np.ndarray[Any, Any]
 SMALL = 1 << 14  # below this number of scalars NumPy's assignment is faster than a plan
@@ -43,13 +41,13 @@ class Scalars:
     ((4, 3), (2, 2))
     """
 
-    tensor: TileTensor
+    tensor: View
     layout: Any
     extents: tuple[int, ...]
     valid: tuple[int, ...] | None  # None if the valid scalars are not a box
 
     @classmethod
-    def of(cls, tensor: TileTensor) -> Scalars:
+    def of(cls, tensor: View) -> Scalars:
         """Return the scalars of a tensor.
 
         >>> import tilewright as tw
@@ -264,7 +262,7 @@ def run_plan(source: Placement, source_array: Array, target: Placement, target_a
     return True
 
 
-def assign(values: Array, view: Array, tensor: TileTensor) -> None:
+def assign(values: Array, view: Array, tensor: View) -> None:
     """Copy and convert `values` into a view of the storage of `tensor`; overlapping memory is copied first.
 
     >>> import tilewright as tw

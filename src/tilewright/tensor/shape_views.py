@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from ..layout.layout import make_layout
 from ..layout.tuples import as_tree, leaves, map_leaves, product, suffix_product
 from ..layout.validation import as_integer
 from .tile_views import Brackets, Extents, Kind
+from .view import View
 from .view_layouts import pair_layout, transpose_pair, vectorize_pair
-
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
 
 
 class ReshapeBrackets(Brackets[Kind]):
@@ -116,7 +114,7 @@ def replace_layout(tensor: Kind, layout: LayoutLike, allow_resize: bool) -> Kind
     return view
 
 
-def require_row_major(tensor: TileTensor, caller: str) -> None:
+def require_row_major(tensor: View, caller: str) -> None:
     """Raise an error that names `caller` unless the elements are in row-major order without gaps.
 
     >>> import tilewright as tw
@@ -130,7 +128,7 @@ def require_row_major(tensor: TileTensor, caller: str) -> None:
         )
 
 
-def is_contiguous_row_major(tensor: TileTensor) -> bool:
+def is_contiguous_row_major(tensor: View) -> bool:
     """Return whether the elements are in row-major order without gaps.
 
     >>> import tilewright as tw

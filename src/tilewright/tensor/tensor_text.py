@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .contents import mask, to_numpy
 from .element_access import vector_places
-
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
+from .view import View
 
 MAX_PRINTED = 1000  # with more elements `str` omits the middle
 EDGE = 3  # rows and columns printed at each end then
@@ -42,7 +40,7 @@ def format_number(value: Any) -> str:
     return str(np.format_float_scientific(number, unique=True, trim="-", exp_digits=2))
 
 
-def element_texts(tensor: TileTensor) -> Any:
+def element_texts(tensor: View) -> Any:
     """Return the text of every element as an array, `_` where it is not valid; vectors in brackets.
 
     >>> import tilewright as tw
@@ -72,7 +70,7 @@ def join_texts(texts: Any) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def format_tensor(tensor: TileTensor) -> str:
+def format_tensor(tensor: View) -> str:
     """Return two modes as a grid, other ranks flat with the first index fastest; large ones without the middle.
 
     >>> import tilewright as tw
@@ -92,13 +90,13 @@ def format_tensor(tensor: TileTensor) -> str:
     return join_texts(ends)
 
 
-def _join_rows(rows: list[str], tensor: TileTensor) -> str:
+def _join_rows(rows: list[str], tensor: View) -> str:
     if tensor.size > MAX_PRINTED and tensor._extents[0] > 2 * EDGE:
         rows = [*rows[:EDGE], "...", *rows[-EDGE:]]
     return ",\n".join(rows)
 
 
-def _matrix_texts(tensor: TileTensor) -> list[list[str]]:
+def _matrix_texts(tensor: View) -> list[list[str]]:
     """Return the texts of a matrix, row by row; of a large one only the first and last rows and columns."""
     if tensor.size <= MAX_PRINTED:
         return [list(row) for row in element_texts(tensor)]
@@ -112,7 +110,7 @@ def _matrix_texts(tensor: TileTensor) -> list[list[str]]:
     return rows
 
 
-def _element_text(tensor: TileTensor, *index: int) -> str:
+def _element_text(tensor: View, *index: int) -> str:
     places, valid = vector_places(tensor, index)
     data = tensor._store.host
     texts = [
@@ -122,7 +120,7 @@ def _element_text(tensor: TileTensor, *index: int) -> str:
     return texts[0] if tensor.element_size == 1 else join_texts(texts)
 
 
-def format_matrices(tensor: TileTensor) -> str:
+def format_matrices(tensor: View) -> str:
     """Return every matrix of the last two modes as a grid under its leading coordinates.
 
     >>> import tilewright as tw

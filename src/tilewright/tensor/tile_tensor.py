@@ -116,6 +116,23 @@ class TileTensor(View, Arithmetic):
         return place
 
     @property
+    def valid_shape(self) -> tuple[int, ...]:
+        """Return the extent of the valid part of each mode.
+
+        >>> import tilewright as tw
+        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).valid_shape
+        (2, 4)
+        """
+        if not self.is_ragged:
+            return self.shape
+        extents = contents.valid_extents(self)
+        if extents is None:
+            raise LayoutError(f"the valid part of {self.layout} is not a box; mask() shows it")
+        return extents
+
+    mask = contents.mask
+
+    @property
     def load(self: Kind) -> LoadBrackets[Kind]:
         """Read an element: `t.load(2, 3)`; or scalars from there on: `t.load[width](2, 3)`.
 

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product as combinations
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div, product_each
 from ..layout.validation import as_integer
+from .view import View
 from .view_layouts import Cut, cut_modes
 
-if TYPE_CHECKING:
-    from .tile_tensor import TileTensor
-
-Kind = TypeVar("Kind", bound="TileTensor")
+Kind = TypeVar("Kind", bound="View")
 Extents: TypeAlias = "int | tuple[int, ...]"
 # A tile, the index of its first element, and the distance of that element from the first one of the tensor.
 LocatedView: TypeAlias = "tuple[Kind, tuple[int, ...], int]"
@@ -113,7 +111,7 @@ def tile(tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout
     return tensor._view(pair, tensor._offset + shift)
 
 
-def _validate_tile(tensor: TileTensor, shape: Sequence[int], coords: tuple[Any, ...]) -> Sequence[Any]:
+def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[Any, ...]) -> Sequence[Any]:
     """Return the coordinates of a tile, one per mode."""
     position: Sequence[Any] = coords
     if len(coords) == 1 and isinstance(coords[0], (tuple, list)):
@@ -127,14 +125,14 @@ def _validate_tile(tensor: TileTensor, shape: Sequence[int], coords: tuple[Any, 
     return position
 
 
-def _runtime_shape(tensor: TileTensor, shape: Any) -> tuple[int, ...]:
+def _runtime_shape(tensor: View, shape: Any) -> tuple[int, ...]:
     """Return the shape of a tile that was passed at run time."""
     if not isinstance(shape, (tuple, list)):
         raise LayoutError("tile needs a shape: t.tile[2, 2](1, 0), or t.tile(shape, coords) at run time")
     return tuple([tensor._runtime_extent(n) if type(n) is int else n for n in shape])
 
 
-def _tile_cuts(tensor: TileTensor, shape: Sequence[int], coords: Sequence[Any]) -> list[Cut]:
+def _tile_cuts(tensor: View, shape: Sequence[int], coords: Sequence[Any]) -> list[Cut]:
     """Return the cut of every mode for the tile at `coords`."""
     cuts: list[Cut] = []
     for k, extent in enumerate(tensor._extents):

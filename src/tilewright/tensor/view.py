@@ -11,7 +11,6 @@ from ..layout import Layout
 from ..layout.tuples import leaves, product, product_each, suffix_product
 from ..layout.validation import as_integer
 from ..showing import Shown
-from . import contents
 from .storage_layout import scalar_bounds
 from .store import Store
 from .view_layouts import elements_layout, rebase, vector_layout
@@ -242,17 +241,4 @@ class View(Shown):
 
     @property
     def valid_shape(self) -> tuple[int, ...]:
-        """Return the extent of the valid part of each mode.
-
-        >>> import tilewright as tw
-        >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).valid_shape
-        (2, 4)
-        """
-        if not self.is_ragged:
-            return self.shape
-        extents = contents.valid_extents(self)
-        if extents is None:
-            raise LayoutError(f"the valid part of {self.layout} is not a box; mask() shows it")
-        return extents
-
-    mask = contents.mask
+        raise NotImplementedError  # computed by TileTensor, from the contents of the view
