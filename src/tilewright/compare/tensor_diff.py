@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LayoutError, TilewrightError
-from ..layout.box import Box
+from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import PageLayout, TensorSpec
 from .compared_tensors import ComparedTensor, collect_tensors, match_shape

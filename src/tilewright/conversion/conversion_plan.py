@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
-from ..layout.box import Box
+from ..layout import Box
 from ..version import __version__
 from .conversion_item import (
     ConversionItem,

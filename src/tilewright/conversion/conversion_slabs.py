@@ -17,7 +17,7 @@ from ..errors import OutOfMemory
 from ..files import StoredTensor
 from ..files.paged_boxes import PagedBoxes
 from ..files.stored_tensor import inverse_order
-from ..layout.box import Box
+from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import PageLayout
 from .targets import ConversionTarget

@@ -23,7 +23,7 @@ from ..errors import FormatError
 from ..files.paged_boxes import PagedBoxes
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import inverse_order
-from ..layout.box import Box
+from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec
 from ..memory.host_storage import as_stored_array, host_placement

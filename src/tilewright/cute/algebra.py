@@ -11,13 +11,12 @@ import tilewright.layout as core
 from ..errors import LayoutError
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..layout import Layout as CoreLayout
-from ..layout.construction import as_function, split_modes
-from ..layout.division import regroup_pairs, zip_groups
 from ..layout.layout import add_axes, require_strided
 from ..layout.layout import make_layout as make_trusted
 from ..layout.layout_like import require_layout
-from ..layout.modes import check_profile, check_unflatten
+from ..layout.modes import as_function, check_profile, check_unflatten, split_modes
 from ..layout.tables import chunks
+from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, ceil_div, leaves, nest_like, prefix_product
 from ..layout.validation import as_integer, check_mode
 from .layout import Layout, from_core, is_static, slice_modes

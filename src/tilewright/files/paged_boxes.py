@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout.box import Box
+from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import PageLayout, TensorSpec, alignment_of, padded_extents
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..copying.host_memory import aligned_empty
 from ..errors import FormatError
 from ..formats import Format, ScalarFormat
-from ..layout.box import Box
+from ..layout import Box
 from ..memory import PageLayout, TensorSpec, from_bytes
 from .mesh import Mesh
 from .paged_boxes import PagedBoxes, Runs, as_box

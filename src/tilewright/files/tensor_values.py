@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat
-from ..formats.packed_tiles import PackedTiles, split_tiles
+from ..formats.quantization import PackedTiles, split_tiles
 from ..memory import Explanation, PageLayout, TensorSpec, explain, from_bytes
 from ..memory.explanation import format_steps, scale_name
 from ..memory.where import validate_coordinate

@@ -11,9 +11,9 @@ from .axes import Axis, Step, as_step
 from .coordinate import Coordinate
 from .layout import Layout, make_layout
 from .layout_like import LayoutLike
-from .paged_layout import PagedLayout
 from .properties import is_bijective
 from .swizzle import Swizzle
+from .table_layouts import PagedLayout
 
 _UNBOUNDED = 2**62  # the extent of a layout that only adds an offset
 

@@ -13,14 +13,14 @@ from .axes import PLAIN, Axis, axis_name, component
 from .complements import coalesced_layout, without_broadcast
 from .composed_layout import ComposedLayout
 from .composition import compose
-from .construction import as_function
 from .coordinate import index_to_coordinate
-from .guards import Guard
-from .inverse_layout import InverseLayout
 from .layout import Layout, join_parts, make_layout, used_axes
 from .layout_like import LayoutLike
+from .modes import as_function
 from .properties import find_collision, is_injective
+from .strides import Guard
 from .swizzle import Swizzle
+from .table_layouts import InverseLayout
 from .tables import chunks
 from .tuples import Nested, index_strides, leaves, map_leaves
 

@@ -12,16 +12,19 @@ from ..errors import CoordinateError, LayoutError
 from . import tables
 from .axes import PLAIN, Axis, Place, Step, Stride, as_step, axis_name, component, format_signed, format_tree
 from .coordinate import Coordinate, fixed_offset, leaf_coordinates, out_of_range_error, select_modes
-from .guards import Guard, data_extents, live_guards, validate_guard
 from .layout_like import LayoutLike, require_layout
 from .strides import (
+    Guard,
     ModeProgram,
     check_offset_range,
+    data_extents,
     evaluate_extended,
+    live_guards,
     merge_modes,
     mode_program,
     mode_programs,
     plain_reach,
+    validate_guard,
     validate_stride,
     value_range,
 )

@@ -19,12 +19,11 @@ from typing import Any, TypeAlias
 
 from ..errors import LayoutError
 from .composed_layout import ComposedLayout
-from .guards import Guard, live_guards
 from .layout import Layout, Replica, add_axes, make_layout
 from .layout_like import LayoutLike
-from .paged_layout import PagedLayout
-from .strides import merge_modes, value_range
+from .strides import Guard, live_guards, merge_modes, value_range
 from .swizzle import Swizzle
+from .table_layouts import PagedLayout
 from .tuples import Nested, Shape, leaves, nest_like
 
 # A part of a leaf of the inner layout: its extent, its step in index space, and the digits of that step.

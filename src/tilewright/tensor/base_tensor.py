@@ -24,8 +24,7 @@ from ..memory import (
     to_bytes,
 )
 from ..showing import Shown
-from .page_operations import padding_as_data
-from .page_storage import Bytes, DeviceStorage, HostStorage, StorageType
+from .page_storage import Bytes, DeviceStorage, HostStorage, StorageType, padding_as_data
 
 Array = np.ndarray[Any, Any]
 Kind = TypeVar("Kind", bound="BaseTensor")

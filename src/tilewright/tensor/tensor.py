@@ -13,8 +13,18 @@ from ..errors import LayoutError, MemoryConfigError
 from ..formats import format_of
 from ..memory import ChangeKind, Device, PageLayout, SpecChange, TensorSpec, from_bytes, spec_changes, to_bytes
 from .base_tensor import BaseTensor
-from .page_operations import Ranges, convert_pages, pad_spec, padding_as_data, page_grid, page_ranges, upload_pages
-from .page_storage import Bytes, HostStorage, StorageType
+from .page_storage import (
+    Bytes,
+    HostStorage,
+    Ranges,
+    StorageType,
+    convert_pages,
+    pad_spec,
+    padding_as_data,
+    page_grid,
+    page_ranges,
+    upload_pages,
+)
 
 Array = np.ndarray[Any, Any]
 

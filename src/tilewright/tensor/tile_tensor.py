@@ -11,15 +11,21 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout import LayoutLike
-from . import contents, element_access, shape_views, slice_views, tensor_text
-from .arithmetic import Arithmetic
+from . import contents, element_access, shape_views, tensor_text
+from . import shape_views as slice_views
+from .contents import Arithmetic
 from .element_access import LoadBrackets, StoreBrackets
 from .scalars import Array, Scalars
-from .shape_views import BitcastBrackets, ReshapeBrackets, VectorizeBrackets
-from .slice_views import SliceBrackets, SplitBrackets
-from .storage_layout import bind_layout
-from .thread_views import DistributeBrackets, LocatedDistributeBrackets
-from .tile_views import LocatedTileBrackets, TileBrackets, TilesBrackets, check_order
+from .shape_views import BitcastBrackets, ReshapeBrackets, SliceBrackets, SplitBrackets, VectorizeBrackets
+from .store import bind_layout
+from .tile_views import (
+    DistributeBrackets,
+    LocatedDistributeBrackets,
+    LocatedTileBrackets,
+    TileBrackets,
+    TilesBrackets,
+    check_order,
+)
 from .view import View
 from .view_layouts import pair_layout, rebase
 

@@ -11,8 +11,7 @@ from ..layout import Layout
 from ..layout.tuples import leaves, product, product_each, suffix_product
 from ..layout.validation import as_integer
 from ..showing import Shown
-from .storage_layout import scalar_bounds
-from .store import Store
+from .store import Store, scalar_bounds
 from .view_layouts import elements_layout, rebase, vector_layout
 
 Kind = TypeVar("Kind", bound="View")

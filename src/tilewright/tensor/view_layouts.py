@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ..layout import ComposedLayout, Layout, coalesce, compose
-from ..layout.guards import Guard, live_guards
 from ..layout.layout import make_layout
+from ..layout.strides import Guard, live_guards
 from ..layout.tuples import ceil_div, leaves, map_leaves, product, product_each
 
 # A cut of one mode, (start, extent, step): index i of the view is index start + step * i of the mode, for i < extent.

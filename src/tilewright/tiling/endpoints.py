@@ -20,8 +20,7 @@ from ..copying.engine import Runner
 from ..copying.footprint import Footprint, dense_footprint
 from ..copying.host_memory import aligned_empty
 from ..errors import TransferError
-from ..layout import Layout
-from ..layout.box import Box
+from ..layout import Box, Layout
 from .store_location import StorageRegion, inner_arrays, is_hdf5, is_zarr, store_locations
 from .tile_copies import LARGE_TARGET, BoundCopy, CopyList, compile_word_copy, export_copies, import_copies
 from .tile_padding import repeated_boxes, source_box, validate_fill

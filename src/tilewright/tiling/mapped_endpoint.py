@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
-from ..layout.box import Box
+from ..layout import Box
 from .endpoints import MemoryEndpoint, TileBuffer, Work
 from .store_location import StorageRegion
 from .transfer_tensors import ExternalTensor

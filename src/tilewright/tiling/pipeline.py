@@ -10,7 +10,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ..errors import LayoutError, TransferError
-from ..layout.box import Box, empty_box
+from ..layout.coordinate import Box, empty_box
 from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
 from .pipeline_spec import PipelineSpec
 from .schedule import Compute, Export, Import, TransferKey, TransferKind, Wait

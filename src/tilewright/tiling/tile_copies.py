@@ -18,8 +18,7 @@ from ..copying.engine import Runner, make_runner
 from ..copying.footprint import Footprint, dense_footprint
 from ..errors import TransferError
 from ..formats import Format, format_of
-from ..layout import Layout, compose
-from ..layout.box import Box
+from ..layout import Box, Layout, compose
 from .tile_padding import boxes_outside, repeated_boxes, source_box, validate_fill
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
 

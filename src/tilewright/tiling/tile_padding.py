@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import LayoutError, TransferError
-from ..layout.box import Box
+from ..layout import Box
 
 REPEATING_FILLS = ("edge", "reflect", "symmetric", "wrap")
 

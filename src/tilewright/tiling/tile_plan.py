@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the examples)
 
 from ..errors import LayoutError, TransferError
-from ..layout.box import Box
+from ..layout import Box
 from ..showing import Shown
 from .endpoints import Endpoint, chunk_shape
 from .fingerprint import UnidentifiedError, fingerprint_compute, name_compute

@@ -14,7 +14,7 @@ from ..errors import LayoutError, MemoryConfigError
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
-from ..tensor.page_operations import convert_pages, pad_spec
+from ..tensor.page_storage import convert_pages, pad_spec
 from .arguments import reject_unsupported
 from .devices import Device, resolve_device
 from .enums import DataType, DataTypeLike

@@ -19,8 +19,7 @@ from ...layout.tuples import leaves
 from ...layout.validation import as_integer
 from ...tensor import TileTensor as CoreTileTensor
 from ...tensor.element_access import element_place, require_writable
-from ...tensor.shape_views import VectorizeBrackets, require_row_major
-from ...tensor.slice_views import SplitBrackets
+from ...tensor.shape_views import SplitBrackets, VectorizeBrackets, require_row_major
 from ...tensor.store import Store
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
 from ...tensor.tile_views import Extents, TileBrackets
