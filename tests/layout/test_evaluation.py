@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import Layout, LayoutError, Place, Swizzle, addr, bank, cute, row_major
 from tilewright.errors import CoordinateError
-from tilewright.layout.tables import chunks
+from tilewright.layout.evaluation import chunks
 from tilewright.mojo.layout import Idx
 
 from .strategies import digits, layouts, leaves, named_layouts, nested_like, place_by_hand, size_of, tilers

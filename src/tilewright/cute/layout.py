@@ -10,9 +10,10 @@ from ..layout import Layout as CoreLayout
 from ..layout import LayoutLike, Place, Swizzle
 from ..layout.axes import PLAIN, format_tree
 from ..layout.coordinate import is_slice
-from ..layout.layout import join_parts, require_strided
+from ..layout.layout import join_parts
 from ..layout.layout import make_layout as make_trusted
 from ..layout.layout_like import require_layout
+from ..layout.modes import require_strided
 from ..layout.tuples import (
     as_tree,
     as_tuple,

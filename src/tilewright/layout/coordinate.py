@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates: from an index to a nested coordinate and back, and coordinates that slice.
+"""Coordinates: from an index to a nested coordinate and back, coordinates that slice, and boxes of coordinates.
 
 One-dimensional coordinates are colexicographic: the leftmost mode varies fastest. Integers may be NumPy arrays, which
 broadcast.
@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import CoordinateError, LayoutError
-from .tuples import Nested, Shape, as_tree, leaves, nest_like, prefix_product, product
-from .validation import IntOrArray, is_array, validate_coordinate
-
-# A coordinate of any form a layout takes: an index, entries per mode or per leaf, None or `:` for a mode that stays.
-Coordinate: TypeAlias = Any
+from .tuples import Coordinate, IntOrArray, Nested, Shape, as_tree, leaves, nest_like, prefix_product, product
+from .validation import is_array, validate_coordinate
 
 
 def is_slice(coord: Coordinate) -> bool:
@@ -26,9 +23,9 @@ def is_slice(coord: Coordinate) -> bool:
     >>> is_slice((1, (None, 2))), is_slice((1, slice(None))), is_slice((1, 2))
     (True, True, False)
     """
-    if coord.__class__ is tuple:
+    if isinstance(coord, tuple):
         return any(map(is_slice, coord))
-    return coord is None or coord.__class__ is slice
+    return coord is None or isinstance(coord, slice)
 
 
 def leaf_coordinates(coord: Coordinate, shape: Shape) -> list[IntOrArray]:
@@ -37,7 +34,7 @@ def leaf_coordinates(coord: Coordinate, shape: Shape) -> list[IntOrArray]:
     >>> leaf_coordinates((1, 5), (4, (2, 4))), leaf_coordinates(21, (4, (2, 4)))
     ([1, 1, 2], [1, 1, 2])
     """
-    flat: list[Any] = []
+    flat: list[IntOrArray] = []
     try:
         _append_leaf_coordinates(coord, shape, flat)
     except ValueError as problem:
@@ -48,7 +45,7 @@ def leaf_coordinates(coord: Coordinate, shape: Shape) -> list[IntOrArray]:
 
 
 def _append_leaf_coordinates(coord: Coordinate, shape: Shape, flat: list[IntOrArray]) -> None:
-    if coord.__class__ is tuple:
+    if isinstance(coord, tuple):
         if not isinstance(shape, tuple) or len(coord) != len(shape):
             count = f"{len(shape)} entries" if isinstance(shape, tuple) else "one integer"
             raise LayoutError(f"coordinate {coord} does not fit shape {shape}, which takes {count}")
@@ -57,13 +54,13 @@ def _append_leaf_coordinates(coord: Coordinate, shape: Shape, flat: list[IntOrAr
     elif not isinstance(shape, tuple):
         flat.append(validate_coordinate(coord, shape))
     else:
-        coord = validate_coordinate(coord, product(shape))
+        index = validate_coordinate(coord, product(shape))
         extents: list[int] = leaves(shape)
         for extent in extents[:-1]:
-            flat.append(coord % extent)
-            coord = coord // extent
+            flat.append(index % extent)
+            index = index // extent
         if extents:
-            flat.append(coord)
+            flat.append(index)
 
 
 def out_of_range_error(coord: Coordinate, shape: Shape) -> CoordinateError:
@@ -136,15 +133,15 @@ def select_modes(coord: Coordinate, tree: Nested[Any]) -> Nested[Any]:
     >>> select_modes((None, (None, 1)), (4, (2, 3))), select_modes((1, (None, (0, None))), (4, (2, (3, 5))))
     ((4, 2), (2, 5))
     """
-    if coord.__class__ is not tuple:
+    if not isinstance(coord, tuple):
         return tree if _keeps_mode(coord) else ()
     branches = _selected_branches(coord, tree)
-    return branches[0] if len(branches) == 1 and branches[0].__class__ is tuple else tuple(branches)
+    return branches[0] if len(branches) == 1 and isinstance(branches[0], tuple) else tuple(branches)
 
 
 def _selected_branches(coord: Coordinate, tree: Nested[Any]) -> list[Any]:
     """Return the kept branches of `tree`; of a nested mode, a single kept branch loses its nesting."""
-    if coord.__class__ is not tuple:
+    if not isinstance(coord, tuple):
         return [tree] if _keeps_mode(coord) else []
     if not isinstance(tree, tuple) or len(coord) != len(tree):
         count = f"{len(tree)} entries" if isinstance(tree, tuple) else "one entry"
@@ -158,9 +155,9 @@ def _selected_branches(coord: Coordinate, tree: Nested[Any]) -> list[Any]:
 
 
 def _keeps_mode(coord: Coordinate) -> bool:
-    if coord.__class__ is slice and coord != slice(None):
+    if isinstance(coord, slice) and coord != slice(None):
         raise LayoutError(f"a slice keeps a whole mode, got {coord}; for a range use compose(L, tiler) + offset")
-    return coord is None or coord.__class__ is slice
+    return coord is None or isinstance(coord, slice)
 
 
 def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> Any:
@@ -171,7 +168,7 @@ def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> Any:
     """
     if _keeps_mode(coord):
         return 0
-    if coord.__class__ is tuple and is_slice(coord):
+    if isinstance(coord, tuple) and is_slice(coord):
         if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(coord) != len(shape):
             raise LayoutError(f"slice {coord} does not fit shape {shape}: the ranks differ")
         return sum((fixed_offset(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)), 0)
@@ -192,7 +189,7 @@ class Box:
 
     @classmethod
     def between(cls, offset: tuple[int, ...], end: tuple[int, ...]) -> Box:
-        """Return the box from one coordinate up to, not including, another.
+        """Return the box from `offset` up to, not including, `end`.
 
         >>> Box.between((2, 0), (5, 5))
         Box(offset=(2, 0), shape=(3, 5))
@@ -236,7 +233,7 @@ class Box:
         return tuple([slice(start, start + n) for start, n in zip(self.offset, self.shape, strict=True)])
 
     def within(self, space: tuple[int, ...]) -> Box:
-        """Return the part of the box inside an array of that shape, which may be empty.
+        """Return the part of the box inside an array of shape `space`, which may be empty.
 
         >>> Box((-1, 4), (3, 4)).within((10, 6))
         Box(offset=(0, 4), shape=(2, 2))
@@ -246,7 +243,7 @@ class Box:
         return Box(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
 
     def relative_to(self, offset: tuple[int, ...]) -> Box:
-        """Return the same box relative to another start.
+        """Return the same box relative to the start `offset`.
 
         >>> Box((5, 4), (3, 4)).relative_to((4, 4))
         Box(offset=(1, 0), shape=(3, 4))
@@ -254,7 +251,7 @@ class Box:
         return Box(tuple([a - b for a, b in zip(self.offset, offset, strict=True)]), self.shape)
 
     def intersection(self, other: Box) -> Box:
-        """Return the common part of two boxes, which may be empty.
+        """Return the common part of this box and `other`, which may be empty.
 
         >>> Box((0, 0), (4, 4)).intersection(Box((2, 3), (4, 4)))
         Box(offset=(2, 3), shape=(2, 1))
@@ -262,7 +259,7 @@ class Box:
         return Box.between(tuple(map(max, self.offset, other.offset)), tuple(map(min, self.end, other.end)))
 
     def permute(self, order: tuple[int, ...]) -> Box:
-        """Return the box with its axes in another order, as `numpy.transpose` has it.
+        """Return the box with its axes in another `order`, as `numpy.transpose` has it.
 
         >>> Box((2, 3), (5, 9)).permute((1, 0))
         Box(offset=(3, 2), shape=(9, 5))

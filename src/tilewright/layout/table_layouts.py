@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`PagedLayout`: pages of consecutive places, each with its own start. A page table is a layout, too."""
+"""Layouts given by tables: `PagedLayout`, pages that each have their own start, and `InverseLayout`, from places back.
+
+A page table is a layout, too; so is the exact inverse of a layout that has no strided one.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
-from . import tables
-from .coordinate import Coordinate, leaf_coordinates
+from . import evaluation
+from .axes import Step
+from .coordinate import leaf_coordinates
 from .layout import Layout
 from .layout_like import LayoutLike
-from .tuples import index_strides, leaves
-from .validation import IntOrArray, as_integer, is_array
+from .tuples import Coordinate, IntArray, index_strides, leaves
+from .validation import as_integer, is_array
 
 _MAX_PRINTED = 6
 
@@ -34,7 +38,7 @@ class PagedLayout(LayoutLike):
     _page: int
     _starts: Any
 
-    def __init__(self, page: int, starts: Any) -> None:
+    def __init__(self, page: int, starts: Iterable[int] | IntArray) -> None:
         import numpy as np
 
         size = as_integer(page, "the size of a page")
@@ -71,15 +75,6 @@ class PagedLayout(LayoutLike):
         return (self._page, len(self._starts))
 
     @property
-    def axes(self) -> tuple[str, ...]:
-        """Return (): places are plain integers.
-
-        >>> PagedLayout(4, [100, 0, 50]).axes
-        ()
-        """
-        return ()
-
-    @property
     def cosize(self) -> int:
         """Return the size of the smallest buffer that holds every page and place 0.
 
@@ -112,8 +107,8 @@ class PagedLayout(LayoutLike):
         try:
             leaf_coords = leaf_coordinates(self._nest_coordinate(coord), self.shape)
         except IndexError:
-            return tables.valid_coordinates(self, coord) if any(map(is_array, coord)) else False
-        return tables.true_like(leaf_coords)
+            return evaluation.valid_coordinates(self, coord) if any(map(is_array, coord)) else False
+        return evaluation.true_like(leaf_coords)
 
     def _slice(self, coord: Coordinate) -> Any:
         raise LayoutError(f"cannot slice {self} by {coord}; compose it with the layout of the slice instead")
@@ -126,12 +121,12 @@ class PagedLayout(LayoutLike):
     def _valid_table(self) -> Any:
         return None
 
-    def __add__(self, step: int) -> PagedLayout:
+    def __add__(self, step: Step) -> PagedLayout:
         return PagedLayout(self._page, self._starts + as_integer(step, "the offset"))
 
     __radd__ = __add__
 
-    def __sub__(self, step: int) -> PagedLayout:
+    def __sub__(self, step: Step) -> PagedLayout:
         return self + -as_integer(step, "the offset")
 
     def __eq__(self, other: object) -> bool:
@@ -187,15 +182,6 @@ class InverseLayout(LayoutLike):
         return self._layout.cosize
 
     @property
-    def axes(self) -> tuple[str, ...]:
-        """Return (): indices are plain integers.
-
-        >>> InverseLayout(Layout((2, 2), (2, 3))).axes
-        ()
-        """
-        return ()
-
-    @property
     def cosize(self) -> int:
         """Return the number of indices.
 
@@ -227,7 +213,7 @@ class InverseLayout(LayoutLike):
     def valid(self, *coord: Coordinate) -> Any:
         return self._find(coord[0])[1]
 
-    def _find(self, place: IntOrArray) -> tuple[Any, Any]:
+    def _find(self, place: Coordinate) -> tuple[Any, Any]:
         """Return (index, used) of a place, or of an array of places."""
         if not is_array(place):
             place = int(as_integer(place, "a place"))
@@ -238,7 +224,7 @@ class InverseLayout(LayoutLike):
 
         if self._sorted is None:
             # padding has no place of its own: its place may be that of data
-            data = [(places[valid], index[valid]) for index, places, valid in tables.chunks(self._layout)]
+            data = [(places[valid], index[valid]) for index, places, valid in evaluation.chunks(self._layout)]
             empty = np.empty(0, np.int64)
             table, indices = (np.concatenate([empty, *column]) for column in zip(*data, strict=True))
             order = np.argsort(table, kind="stable")
@@ -260,7 +246,7 @@ class InverseLayout(LayoutLike):
     def _slice(self, coord: Coordinate) -> Any:
         return self
 
-    def _places(self, index: Any) -> Any:
+    def _places(self, index: IntArray) -> Any:
         return self._find(index)[0]
 
     def _table(self) -> Any:

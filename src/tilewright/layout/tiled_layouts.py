@@ -1,30 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Division: cut a layout into tiles. Every divide is one composition and a regrouping of its modes.
+"""Tiled layouts: division cuts a layout into tiles, a product repeats a layout as the tiles of another.
 
-A tile that sticks out over the edge keeps its full shape; the coordinates past the end are not `valid`.
+Every divide is one composition and a regrouping of its modes, every product one join and a regrouping. A tile
+that sticks out over the edge keeps its full shape; the coordinates past the end are not `valid`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import LayoutError
-from .complements import complement, free_positions, tiles_without_holes
+from .complements import complement, free_positions, tiles_without_holes, used_axes
 from .composed_layout import ComposedLayout
-from .composition import compose, with_logical_shape
-from .layout import Layout, ShapeArgument, make_layout, used_axes
+from .composition import Tiler, compose, with_logical_shape
+from .layout import Layout, make_layout
 from .layout_like import LayoutLike, require_layout
-from .modes import as_function, compact_layout, join, split_modes
+from .modes import LayoutArgument, as_function, compact_layout, join, split_modes
 from .strides import check_offset_range
-from .tuples import Nested, Shape, as_tree, as_tuple, ceil_div, product, product_each
+from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, ceil_div, product, product_each
 from .validation import validate_shape
 
-# An integer, a layout, None (leave the mode whole), or a tuple of these.
-Tiler: TypeAlias = Any
 
-
-def logical_divide(layout: Any, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
+def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
     """Return `layout` cut into (tile, rest): the coordinates inside a tile, and those of the tiles.
 
     `tiler` is an integer, a layout, None (leave the mode whole), or a tuple of these, which cuts mode by mode:
@@ -67,7 +65,7 @@ def _complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
     return join(tile, complement(tile, product(shape)))
 
 
-def zipped_divide(layout: Any, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
+def zipped_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, all rest modes); options as in `logical_divide`.
 
     >>> zipped_divide(Layout((8, 8)), (2, 4))
@@ -76,7 +74,7 @@ def zipped_divide(layout: Any, tiler: Tiler, *, strided: bool = False, exact: bo
     return regroup_pairs(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, zip_groups)
 
 
-def tiled_divide(layout: Any, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
+def tiled_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...); options as in `logical_divide`.
 
     >>> tiled_divide(Layout((8, 8)), (2, 4))
@@ -85,7 +83,7 @@ def tiled_divide(layout: Any, tiler: Tiler, *, strided: bool = False, exact: boo
     return regroup_pairs(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, unpack_rest)
 
 
-def flat_divide(layout: Any, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
+def flat_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
     """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...); options as in `logical_divide`.
 
     >>> flat_divide(Layout((8, 8)), (2, 4))
@@ -130,7 +128,7 @@ def regroup_pairs(layout: LayoutLike, tiler: Tiler, arrange: Callable[[Any, Any]
     return layout._restructure(lambda tree, unit: arrange(*_unzip(tree, tiler, unit)), "regrouping")
 
 
-def _unzip(tree: Any, tiler: Tiler, unit: int) -> tuple[Any, Any]:
+def _unzip(tree: Nested[Any], tiler: Tiler, unit: int) -> tuple[Any, Any]:
     """Return (tiles, rests) of a tree that was cut by `tiler`; a mode that was left whole has `unit` as its tile."""
     if tiler is None:
         return unit, tree
@@ -142,7 +140,7 @@ def _unzip(tree: Any, tiler: Tiler, unit: int) -> tuple[Any, Any]:
     return tiles, (*rests, *as_tuple(tree)[len(pairs) :])
 
 
-def logical_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
+def logical_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
     """Return (block, copies): `block` repeated without collision at the positions of `tiler`.
 
     A tuple of tilers repeats each mode by itself; `blocked_product` repeats the whole block. A tiler over named axes
@@ -173,7 +171,7 @@ def logical_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
     return result
 
 
-def _product_by_mode(block: Layout, tilers: tuple[Tiler, ...], strided: bool) -> Any:
+def _product_by_mode(block: LayoutLike, tilers: tuple[Tiler, ...], strided: bool) -> Any:
     """Return `block` with each mode repeated by its own tiler."""
     if len(tilers) > block.rank:
         raise LayoutError(f"tiler {tilers} has more modes than {block}, which has {block.rank}")
@@ -192,7 +190,7 @@ def _composed_product(block: ComposedLayout, copies: LayoutLike, strided: bool) 
     return compose(block.outer, inner)
 
 
-def zipped_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
+def zipped_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
     """Return (all block modes, all copy modes); arguments as in `logical_product`.
 
     >>> zipped_product(Layout((2, 2)), Layout((3, 4)))
@@ -201,7 +199,7 @@ def zipped_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
     return regroup_pairs(logical_product(block, tiler, strided=strided), tiler, zip_groups)
 
 
-def tiled_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
+def tiled_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
     """Return (all block modes, copies, copies, ...); arguments as in `logical_product`.
 
     >>> tiled_product(Layout((2, 2)), Layout((3, 4)))
@@ -210,7 +208,7 @@ def tiled_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
     return regroup_pairs(logical_product(block, tiler, strided=strided), tiler, unpack_rest)
 
 
-def flat_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
+def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
     """Return (block, block, ..., copies, copies, ...); arguments as in `logical_product`.
 
     >>> flat_product(Layout((2, 2)), Layout((3, 4)))
@@ -219,7 +217,7 @@ def flat_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
     return regroup_pairs(logical_product(block, tiler, strided=strided), tiler, unpack_all)
 
 
-def blocked_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
+def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Any:
     """Return `block` repeated as a grid of whole blocks: mode by mode ((block, copies), ...).
 
     `tiler` says where the copies go, `strided=True` raises if the result is not strided.
@@ -230,7 +228,7 @@ def blocked_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
     return _interleave_modes(block, tiler, strided, block_first=True)
 
 
-def raked_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
+def raked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Any:
     """Return `block` repeated with its elements spread out: mode by mode ((copies, block), ...).
 
     `tiler` says where the copies go, `strided=True` raises if the result is not strided.
@@ -241,28 +239,25 @@ def raked_product(block: Any, tiler: Tiler, *, strided: bool = False) -> Any:
     return _interleave_modes(block, tiler, strided, block_first=False)
 
 
-def _interleave_modes(block: Any, tiler: Tiler, strided: bool, block_first: bool) -> Any:
+def _interleave_modes(block: LayoutArgument, tiler: LayoutArgument, strided: bool, block_first: bool) -> Any:
     """Return the product with the k-th modes of block and copies paired."""
-    block, tiler = (require_layout(as_function(value), "a product") for value in (block, tiler))
-    own, copies = block.rank, tiler.rank
-    product = logical_product(block, tiler, strided=strided)
-    nests = isinstance(block.shape, tuple), isinstance(tiler.shape, tuple)
+    operands = [require_layout(as_function(value), "a product") for value in (block, tiler)]
+    product = logical_product(*operands, strided=strided)
+    is_nested = [isinstance(operand.shape, tuple) for operand in operands]
 
-    def arrange(tree: Any, _: Any) -> Any:
+    def arrange(tree: tuple[Any, Any], _: int) -> Any:
         # an extent of the block or tiler may be a tuple in the product, and is still one mode
-        first, second = (part if nest else (part,) for part, nest in zip(tree, nests, strict=True))
-        modes = []
-        for k in range(max(own, copies)):
-            if k >= own or k >= copies:
-                modes.append(first[k] if k < own else second[k])
-            else:
-                modes.append((first[k], second[k]) if block_first else (second[k], first[k]))
-        return tuple(modes)
+        own, copies = (part if nested else (part,) for part, nested in zip(tree, is_nested, strict=True))
+        pairs = list(zip(own, copies, strict=False))
+        paired = [(a, b) if block_first else (b, a) for a, b in pairs]
+        return (*paired, *own[len(pairs) :], *copies[len(pairs) :])
 
     return product._restructure(arrange, "regrouping")
 
 
-def tile_to_shape(block: Any, shape: ShapeArgument, order: Sequence[int] | None = None, *, exact: bool = False) -> Any:
+def tile_to_shape(
+    block: LayoutArgument, shape: ShapeArgument, order: Sequence[int] | None = None, *, exact: bool = False
+) -> Any:
     """Return `block` repeated until it covers `shape`.
 
     `order` ranks the modes of the grid of blocks, 0 for the one that varies fastest. Where the blocks do not divide the

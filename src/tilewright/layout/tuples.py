@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
 from ..errors import LayoutError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Leaf = TypeVar("Leaf")
 Result = TypeVar("Result")
 Nested: TypeAlias = "Leaf | tuple[Nested[Leaf], ...]"
 Shape: TypeAlias = "Nested[int]"
+# NumPy is imported only where tables are made, so these are names for the type checker.
+IntArray: TypeAlias = "NDArray[np.integer[Any]]"
+IntOrArray: TypeAlias = "int | IntArray"
+# A coordinate of any form a layout takes: an index, entries per mode or per leaf, None or `:` for a mode that stays.
+Coordinate: TypeAlias = "SupportsIndex | IntArray | slice | tuple[Coordinate, ...] | list[Any] | None"
+# What a shape may be written as: lists count as tuples.
+ShapeArgument: TypeAlias = "SupportsIndex | tuple[ShapeArgument, ...] | list[Any]"
 MAX_DEPTH = 64
 
 

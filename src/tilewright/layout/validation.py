@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeGuard, cast
 
 from ..errors import LayoutError
-from .tuples import MAX_DEPTH, Shape
-
-# One coordinate, or a NumPy array of them: NumPy is imported only where tables are made.
-IntOrArray: TypeAlias = Any
+from .tuples import MAX_DEPTH, Coordinate, IntArray, IntOrArray, Shape
 
 
 class TaggedInt(int):
@@ -77,7 +74,7 @@ def validate_shape(shape: object, depth: int = 0) -> Shape:
     return extent
 
 
-def is_array(value: object) -> bool:
+def is_array(value: object) -> TypeGuard[IntArray]:
     """Return whether `value` is an array of coordinates rather than one coordinate.
 
     >>> is_array(4)
@@ -86,7 +83,7 @@ def is_array(value: object) -> bool:
     return hasattr(value, "dtype") and getattr(value, "ndim", 0) > 0
 
 
-def as_int64(array: IntOrArray) -> IntOrArray:
+def as_int64(array: IntArray) -> IntArray:
     """Return an array of integers in 64 bits, so that offsets computed from it do not wrap.
 
     >>> import numpy as np
@@ -98,23 +95,22 @@ def as_int64(array: IntOrArray) -> IntOrArray:
     return array if array.dtype == "int64" else array.astype("int64")
 
 
-def validate_coordinate(coord: IntOrArray, extent: int) -> IntOrArray:
+def validate_coordinate(coord: Coordinate, extent: int) -> IntOrArray:
     """Return one coordinate (or an array of them) with 0 <= coord < extent; raise ValueError if it is outside.
 
     >>> validate_coordinate(3, 4)
     3
     """
-    if coord.__class__ is not int:
-        if is_array(coord):
-            if coord.dtype.kind not in "iu":
-                raise TypeError(f"coordinates must be integers, got an array of {coord.dtype}")
-            if coord.size and (int(coord.min()) < 0 or int(coord.max()) >= extent):
-                raise ValueError("a coordinate of the array is outside the mode")
-            return as_int64(coord)
-        coord = int(as_integer(coord, "a coordinate"))
-    if not 0 <= coord < extent:
+    if is_array(coord):
+        if coord.dtype.kind not in "iu":
+            raise TypeError(f"coordinates must be integers, got an array of {coord.dtype}")
+        if coord.size and (int(coord.min()) < 0 or int(coord.max()) >= extent):
+            raise ValueError("a coordinate of the array is outside the mode")
+        return as_int64(coord)
+    index = coord if type(coord) is int else int(as_integer(coord, "a coordinate"))
+    if not 0 <= index < extent:
         raise ValueError("the coordinate is outside the mode")
-    return coord
+    return index
 
 
 def check_mode(number: object, count: int, owner: object) -> int:

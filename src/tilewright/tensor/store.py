@@ -17,8 +17,8 @@ from ..errors import FormatError, LayoutError
 from ..formats import ScalarFormat, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
 from ..layout.axes import component
+from ..layout.evaluation import chunks
 from ..layout.layout import make_layout
-from ..layout.tables import chunks
 from ..layout.tuples import map_leaves, product, round_up, suffix_product
 from ..layout.validation import is_array
 
