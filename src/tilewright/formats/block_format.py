@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -131,6 +131,10 @@ class BlockFormat(NumberFormat):
                 f"{self.name}: {elements} elements are not a whole number of blocks of {self.block}; use {near}"
             )
         return Sections(blocks, -blocks % self.alignment, elements * self.bits // 8)
+
+    def require_scalar(self, caller: str) -> NoReturn:
+        """Raise a FormatError that names `caller`, which needs a scalar format."""
+        raise FormatError(f"{caller} needs a scalar format, got {self.name}; unpack its blocks first")
 
     def tensor_scale_for(self, values: ArrayLike) -> float:
         """Return the tensor scale that maps the largest magnitude of `values` to `max_value`, or 1.0.

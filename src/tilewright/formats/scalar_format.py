@@ -193,6 +193,15 @@ class ScalarFormat(NumberFormat):
 
     storage_format = value_format
 
+    def require_scalar(self, caller: str) -> ScalarFormat:
+        """Return the format itself; a block format raises an error that names `caller`.
+
+        >>> from tilewright.formats import int8
+        >>> int8.require_scalar("a tensor view")
+        format_of('int8')
+        """
+        return self
+
     def __repr__(self) -> str:
         return f"format_of({self.name!r})"
 

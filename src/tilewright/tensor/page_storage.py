@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The storage of the pages of a tensor: on the host, owned or borrowed, or in the memory of a device."""
+"""The pages of a tensor: storage on the host, owned or borrowed, or on a device; conversion, padding and slices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from types import EllipsisType
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
 from ..memory import Allocation, Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
 from ..memory.host_storage import host_placement
+from .store import Number
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
@@ -107,7 +109,7 @@ class DeviceStorage:
         self._release()
 
 
-def convert_pages(pages: Bytes, before: TensorSpec, after: TensorSpec, fill: Any = 0) -> Bytes:
+def convert_pages(pages: Bytes, before: TensorSpec, after: TensorSpec, fill: Number = 0) -> Bytes:
     """Return `pages` of a tensor as pages of another spec of the same shape: one plan converts, retiles and pads.
 
     >>> rows, tiles = TensorSpec((2, 3), "uint8"), TensorSpec((2, 3), "uint8", "tile", (1, 16))
@@ -180,84 +182,52 @@ def upload_pages(pages: Bytes, spec: TensorSpec, device: Device) -> DeviceStorag
     return storage
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """Half-open ranges with steps, one per dimension.
+RangeEntry: TypeAlias = "slice | SupportsIndex | EllipsisType"
 
-    >>> Ranges.of((slice(1, None), 3), (4, 8)).shape
-    (3, 1)
+
+def index_ranges(entries: Sequence[RangeEntry], extents: tuple[int, ...]) -> tuple[range, ...]:
+    """Return the indices that slices and integers select from dimensions with these extents; missing ones are whole.
+
+    >>> index_ranges((slice(1, None), 3), (4, 8))
+    (range(1, 4), range(3, 4))
     """
-
-    starts: tuple[int, ...]
-    stops: tuple[int, ...]
-    steps: tuple[int, ...]
-
-    @classmethod
-    def of(cls, ranges: Any, extents: tuple[int, ...]) -> Ranges:
-        """Return the ranges that slices and indices select from dimensions with these extents; missing ones are whole.
-
-        >>> Ranges.of((slice(1, 3),), (4, 8)).slices
-        (slice(1, 3, 1), slice(0, 8, 1))
-        """
-        entries = list(ranges) if isinstance(ranges, tuple) else [ranges]
-        if Ellipsis in entries:
-            dots = entries.index(Ellipsis)
-            entries[dots : dots + 1] = [slice(None)] * (len(extents) - len(entries) + 1)
-        if len(entries) > len(extents):
-            raise LayoutError(
-                f"expected at most {len(extents)} ranges for the shape {list(extents)}, got {len(entries)}"
-            )
-        entries += [slice(None)] * (len(extents) - len(entries))
-        bounds = [_range_bounds(entry, n) for entry, n in zip(entries, extents, strict=True)]
-        starts, stops, steps = zip(*bounds, strict=True) if bounds else ((), (), ())
-        return cls(tuple(starts), tuple(stops), tuple(steps))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the number of elements along each dimension.
-
-        >>> Ranges((0,), (7,), (2,)).shape
-        (4,)
-        """
-        bounds = zip(self.starts, self.stops, self.steps, strict=True)
-        return tuple([ceil_div(max(0, stop - start), step) for start, stop, step in bounds])
-
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        """Return the ranges as slices.
-
-        >>> Ranges((0,), (7,), (2,)).slices
-        (slice(0, 7, 2),)
-        """
-        return tuple([slice(*bounds) for bounds in zip(self.starts, self.stops, self.steps, strict=True)])
+    complete = list(entries)
+    if Ellipsis in complete:
+        dots = complete.index(Ellipsis)
+        complete[dots : dots + 1] = [slice(None)] * (len(extents) - len(complete) + 1)
+    if len(complete) > len(extents):
+        raise LayoutError(f"expected at most {len(extents)} ranges for the shape {list(extents)}, got {len(complete)}")
+    complete += [slice(None)] * (len(extents) - len(complete))
+    return tuple([_index_range(entry, n) for entry, n in zip(complete, extents, strict=True)])
 
 
-def _range_bounds(entry: Any, extent: int) -> tuple[int, int, int]:
-    """Return (start, stop, step) of a slice or an index of a dimension."""
+def _index_range(entry: RangeEntry, extent: int) -> range:
+    """Return the indices that a slice or an integer selects from a dimension."""
     if isinstance(entry, slice):
         start, stop, step = entry.indices(extent)
         if step < 1:
             raise LayoutError(f"the step of a slice must be positive, got {step}; reverse the array instead")
-        return start, max(start, stop), step
+        return range(start, max(start, stop), step)
     index = int(as_integer(entry, "an index"))
     if not -extent <= index < extent:
         raise LayoutError(f"index {index} is outside a dimension of {extent}; use {-extent} to {extent - 1}")
-    return index % extent, index % extent + 1, 1
+    return range(index % extent, index % extent + 1)
 
 
-def page_ranges(spec: TensorSpec, ranges: Ranges) -> Ranges | None:
-    """Return the ranges of pages that ranges of elements cover; None if they cut through tiles.
+def page_slices(spec: TensorSpec, selected: tuple[range, ...]) -> tuple[slice, ...] | None:
+    """Return the slices of the grid of pages that ranges of elements cover; None if they cut through tiles.
 
-    >>> page_ranges(TensorSpec((128, 64), page_layout="tile"), Ranges.of((slice(32, 96),), (128, 64))).slices
+    >>> page_slices(TensorSpec((128, 64), page_layout="tile"), (range(32, 96), range(64)))
     (slice(1, 3, 1), slice(0, 2, 1))
     """
     rank, logical = spec.shape.rank, spec.shape.logical
     if rank < 2 or spec.page_layout is not PageLayout.TILE or spec.padded_shape[:-2] != logical[:-2]:
         return None
-    starts, stops, steps = (list(bounds) for bounds in (ranges.starts, ranges.stops, ranges.steps))
+    slices = [slice(part.start, part.stop, part.step) for part in selected]
     for d, unit in ((-2, spec.tile.height), (-1, spec.tile.width)):
-        ends_at_tile = stops[d] % unit == 0 or stops[d] == logical[d]
-        if starts[d] % unit or not ends_at_tile or steps[d] != 1:
+        part = selected[d]
+        ends_at_tile = part.stop % unit == 0 or part.stop == logical[d]
+        if part.start % unit or not ends_at_tile or part.step != 1:
             return None
-        starts[d], stops[d] = starts[d] // unit, ceil_div(stops[d], unit)
-    return Ranges(tuple(starts), tuple(stops), tuple(steps))
+        slices[d] = slice(part.start // unit, ceil_div(part.stop, unit), 1)
+    return tuple(slices)

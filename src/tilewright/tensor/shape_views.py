@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other shapes over the same scalars, as views: reshape, coalesce, transpose, vectorize, bitcast."""
+"""Parts and other shapes of a tensor, as views: slices, subscripts, splits; reshape, transpose, vectorize, bitcast."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import CoordinateError, LayoutError
-from ..formats import format_of
+from ..formats import FormatLike, format_of
 from ..layout import Layout, LayoutLike, flatten
 from ..layout.layout import make_layout
-from ..layout.tuples import as_tree, ceil_div, leaves, map_leaves, product, product_each, round_up, suffix_product
+from ..layout.tuples import (
+    ShapeArgument,
+    as_tree,
+    ceil_div,
+    leaves,
+    map_leaves,
+    product,
+    product_each,
+    round_up,
+    suffix_product,
+)
 from ..layout.validation import as_integer
 from .tile_views import Brackets, Extents, Kind
 from .view import View
-from .view_layouts import Cut, cut_modes, pair_layout, transpose_pair, vectorize_pair
+from .view_layouts import Cut, PairLayout, cut_modes, pair_layout, transpose_pair, vectorize_pair
 
 
 class ReshapeBrackets(Brackets[Kind]):
@@ -32,11 +43,12 @@ class ReshapeBrackets(Brackets[Kind]):
     def __getitem__(self, shape: Extents) -> partial[Kind]:
         return partial(reshape, self._tensor, shape if isinstance(shape, tuple) else (shape,))
 
-    def __call__(self, *shape: int | tuple[Any, ...] | LayoutLike, allow_resize: bool = False) -> Kind:
-        """Return the tensor in another shape, or under another layout of the same size unless `allow_resize`."""
-        if len(shape) == 1 and isinstance(shape[0], LayoutLike):
-            return replace_layout(self._tensor, shape[0], allow_resize)
-        return reshape(self._tensor, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+    def __call__(self, *shape: ShapeArgument | LayoutLike, allow_resize: bool = False) -> Kind:
+        """Return the tensor in another `shape`, or under another layout of the same size unless `allow_resize`."""
+        first: Any = shape[0] if len(shape) == 1 else shape
+        if isinstance(first, LayoutLike):
+            return replace_layout(self._tensor, first, allow_resize)
+        return reshape(self._tensor, first if isinstance(first, (tuple, list)) else shape)
 
 
 class VectorizeBrackets(Brackets[Kind]):
@@ -69,11 +81,11 @@ class BitcastBrackets(Brackets[Kind]):
 
     __slots__ = ()
 
-    def __getitem__(self, dtype: Any) -> partial[Kind]:
+    def __getitem__(self, dtype: FormatLike) -> partial[Kind]:
         return partial(bitcast, self._tensor, dtype)
 
 
-def reshape(tensor: Kind, shape: Any) -> Kind:
+def reshape(tensor: Kind, shape: Sequence[Any]) -> Kind:
     """Return the same elements, which must be in row-major order without gaps, in another shape.
 
     >>> import tilewright as tw
@@ -194,7 +206,7 @@ def vectorize(tensor: Kind, block: tuple[Any, ...]) -> Kind:
     return tensor._view(pair, tensor._offset)
 
 
-def bitcast(tensor: Kind, dtype: Any, rescale: bool = False) -> Kind:
+def bitcast(tensor: Kind, dtype: FormatLike, rescale: bool = False) -> Kind:
     """Return the same indices and strides over the same bytes read as another format.
 
     `rescale=True` multiplies the strides where the new format is smaller than the old one and divides it.
@@ -284,11 +296,16 @@ def slice_leaves(tensor: Kind, entries: tuple[Any, ...], at_run_time: bool) -> K
         low, high, is_range = _slice_bounds(entry, extent, k)
         cuts.append((low, tensor._runtime_extent(high - low) if at_run_time else high - low, 1))
         keep.append(is_range)
-    view, shift = cut_modes(pair, cuts, None if all(keep) else keep)
+    return _cut_view(tensor, pair, cuts, None if all(keep) else keep)
+
+
+def _cut_view(tensor: Kind, pair: PairLayout, cuts: list[Cut], keep: list[bool] | None = None) -> Kind:
+    """Return the view of the cuts of `pair`, the layout of the tensor or its flattened form."""
+    view, shift = cut_modes(pair, cuts, keep)
     return tensor._view(view, tensor._offset + shift)
 
 
-def _slice_bounds(entry: Any, extent: int, k: int) -> tuple[int, int, bool]:
+def _slice_bounds(entry: SliceEntry | Sequence[int], extent: int, k: int) -> tuple[int, int, bool]:
     """Return (start, end, whether the entry is a range) of an entry for mode k."""
     if isinstance(entry, slice):
         if entry.step not in (None, 1):
@@ -339,8 +356,7 @@ def subscript(tensor: Kind, entries: tuple[Any, ...]) -> Kind:
             low, high, _ = _slice_bounds(entry, extent, k)
             cuts.append((low, 1, 1))
         keep.append(isinstance(entry, slice))
-    view, shift = cut_modes(pair, cuts, None if all(keep) else keep)
-    return tensor._view(view, tensor._offset + shift)
+    return _cut_view(tensor, pair, cuts, None if all(keep) else keep)
 
 
 def _expand_ellipsis(entries: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
@@ -393,5 +409,4 @@ def _cut_axis(tensor: Kind, axis: int, start: int, length: int) -> Kind:
     """Return the part of a tensor from `start` on along one mode."""
     cuts: list[Cut] = [(0, n, 1) for n in tensor._extents]
     cuts[axis] = (start, length, 1)
-    pair, shift = cut_modes(tensor._pair, cuts)
-    return tensor._view(pair, tensor._offset + shift)
+    return _cut_view(tensor, tensor._pair, cuts)

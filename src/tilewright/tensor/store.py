@@ -1,28 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Store`: the memory under a tensor view, as one flat array of scalars."""
+"""`Store`: the memory under a tensor view, as one flat array of scalars, and the layouts over it.
+
+Named axes of a layout become dimensions of the storage, and every valid scalar must be inside.
+"""
 
 from __future__ import annotations
 
 import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..copying.device_array import DeviceArray
 from ..copying.dlpack import from_dlpack
 from ..copying.host_memory import native_format
-from ..errors import FormatError, LayoutError
-from ..formats import ScalarFormat, format_of
+from ..errors import LayoutError
+from ..formats import FormatLike, ScalarFormat, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
-from ..layout.axes import component
+from ..layout.axes import Step, component
 from ..layout.evaluation import chunks
 from ..layout.layout import make_layout
 from ..layout.tuples import map_leaves, product, round_up, suffix_product
 from ..layout.validation import is_array
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Number: TypeAlias = "float | np.generic"
+
+
+class ExportsArray(Protocol):
+    """An object with an array of its scalars, such as a host buffer."""
+
+    @property
+    def array(self) -> Array: ...
+
+
+class ExportsDeviceMemory(Protocol):
+    """An object in the memory of a device."""
+
+    @property
+    def device_memory(self) -> DeviceMemory: ...
+
+
+class ExportsDLPack(Protocol):
+    """An array of any library that exports DLPack."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+
+class HasShapeAndStride(Protocol):
+    """A layout of another library: attributes, or methods, that return a shape and strides."""
+
+    @property
+    def shape(self) -> Any: ...
+
+    @property
+    def stride(self) -> Any: ...
+
+
+# Memory that a view can have: arrays, buffers and exporters share theirs; a list of numbers is copied.
+Storage: TypeAlias = "ArrayLike | bytearray | memoryview | ExportsArray | ExportsDeviceMemory | ExportsDLPack"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +78,7 @@ class Store:
     readonly: bool
 
     @classmethod
-    def of(cls, storage: Any, dtype: Any = None) -> Store:
+    def of(cls, storage: Storage, dtype: FormatLike | None = None) -> Store:
         """Return the store of an array, a buffer, a list of numbers, or anything that exports its memory.
 
         >>> Store.of(bytearray(8), "float32").data.size, Store.of(bytes(8)).readonly
@@ -145,19 +184,20 @@ class DeviceMemory:
         """
         return LayoutError("device memory cannot be reached from the host; copy it to a host buffer first")
 
-    def __getitem__(self, _: Any) -> Any:
+    def __getitem__(self, _: object) -> Any:
         raise self.access_error()
 
-    def __setitem__(self, _: Any, value: Any) -> None:
+    def __setitem__(self, _: object, value: object) -> None:
         raise self.access_error()
 
 
-def as_array(storage: Any, dtype: Any = None) -> Array:
+def as_array(storage: Storage, dtype: FormatLike | None = None) -> Array:
     """Return storage as a NumPy array that shares its memory; only a list of numbers is copied.
 
     >>> as_array(bytearray(4), "int16").tolist()
     [0, 0]
     """
+    element = None if dtype is None else format_of(dtype).require_scalar("a tensor view")
     shared = _share_memory(storage)
     if shared is None:
         if not isinstance(storage, (list, tuple)):
@@ -165,18 +205,10 @@ def as_array(storage: Any, dtype: Any = None) -> Array:
                 f"storage must be an array, a buffer such as bytearray, an object with DLPack or a list of numbers,"
                 f" got {type(storage).__name__} {storage!r}"
             )
-        return np.array(storage, dtype=None if dtype is None else _scalar_format(dtype).dtype)
-    if dtype is None or _scalar_format(dtype).dtype == shared.dtype:
+        return np.array(storage, dtype=None if element is None else element.dtype)
+    if element is None or element.dtype == shared.dtype:
         return shared
-    return _reinterpret(shared, _scalar_format(dtype))
-
-
-def _scalar_format(dtype: Any) -> ScalarFormat:
-    """Return the format of a dtype; raise unless it is a scalar format."""
-    element = format_of(dtype)
-    if element.has_blocks:
-        raise FormatError(f"a tensor view needs a scalar format, got {element.name}; unpack its blocks first")
-    return element
+    return _reinterpret(shared, element)
 
 
 def _share_memory(storage: Any) -> Array | None:
@@ -258,7 +290,9 @@ def strided_view(first: Array, shape: Sequence[int], steps: Sequence[int], write
 ADDRESS = "addr"
 
 
-def bind_layout(storage: Any, layout: Any, dtype: Any) -> tuple[Store, Any, int]:
+def bind_layout(
+    storage: Storage, layout: LayoutLike | HasShapeAndStride | None, dtype: FormatLike | None
+) -> tuple[Store, Any, int]:
     """Return (store, layout, offset) of storage under a layout; without one, under its own shape and strides.
 
     The layout that is returned has plain integer places and no offset.
@@ -287,7 +321,7 @@ def bind_layout(storage: Any, layout: Any, dtype: Any) -> tuple[Store, Any, int]
     return store, layout, 0
 
 
-def _convert_layout(value: Any) -> Layout:
+def _convert_layout(value: HasShapeAndStride) -> Layout:
     """Return the layout of an object with the attributes `shape` and `stride`, or methods that return them."""
     try:
         shape, stride = value.shape, value.stride
@@ -298,7 +332,7 @@ def _convert_layout(value: Any) -> Layout:
         ) from None
 
 
-def _bind_named_axes(storage: Any, layout: LayoutLike, dtype: Any) -> tuple[Store, Any, int]:
+def _bind_named_axes(storage: Storage, layout: LayoutLike, dtype: FormatLike | None) -> tuple[Store, Any, int]:
     """Return (store, layout, offset) of storage with the axes of a layout as dimensions.
 
     The axis `addr` is the last dimension; the others come before it in the order of `layout.axes`.
@@ -331,7 +365,7 @@ def _check_axis_extents(layout: LayoutLike, names: list[str], shape: tuple[int, 
 def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
     """Return a layout over named axes as one over scalars, given the stride in scalars of each axis."""
 
-    def flat(step: Any) -> Any:
+    def flat(step: Step) -> int:
         return sum(component(step, name) * size for name, size in steps.items()) if isinstance(step, Place) else step
 
     if isinstance(layout, ComposedLayout):
@@ -339,7 +373,7 @@ def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
     return make_layout(layout.shape, map_leaves(flat, layout.stride), flat(layout.offset), (), layout.guards)
 
 
-def scalar_bounds(layout: Any, offset: int, size: int) -> tuple[int, int]:
+def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tuple[int, int]:
     """Return the lowest and the highest valid place; wider bounds if those are inside storage of that size, too.
 
     >>> scalar_bounds(Layout((4, 8), (8, 1)), 2, 100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles of a tensor, one or all of them, as views: `t.tile[2, 2](1, 0)`, `t.tiles[2, 2]()`."""
+"""Tiles and the elements of threads as views: `t.tile[2, 2](1, 0)`, `t.tiles[2, 2]()`, `t.distribute[threads](5)`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product as combinations
 from math import prod
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeAlias, TypeVar
 
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout, Swizzle
@@ -17,10 +17,11 @@ from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div, product_each
 from ..layout.validation import as_integer
 from .view import View
-from .view_layouts import Cut, cut_modes
+from .view_layouts import Cut, PairLayout, cut_modes
 
 Kind = TypeVar("Kind", bound="View")
 Extents: TypeAlias = "int | tuple[int, ...]"
+TileCoordinate: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
 # A tile, the index of its first element, and the distance of that element from the first one of the tensor.
 LocatedView: TypeAlias = "tuple[Kind, tuple[int, ...], int]"
 
@@ -95,7 +96,7 @@ class TilesBrackets(Brackets[Kind]):
         return tiles(self._tensor, tuple(shape), order)
 
 
-def tile(tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout | None = None) -> Kind:
+def tile(tensor: Kind, shape: Sequence[int], *coords: TileCoordinate, stride_layout: Layout | None = None) -> Kind:
     """Return the tile at a coordinate of the grid of tiles.
 
     `coords` are integers, or one tuple of them. `stride_layout` has the strides of the tile as its shape; they must
@@ -112,11 +113,9 @@ def tile(tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout
     return tensor._view(pair, tensor._offset + shift)
 
 
-def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[Any, ...]) -> Sequence[Any]:
+def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[TileCoordinate, ...]) -> Sequence[Any]:
     """Return the coordinates of a tile, one per mode."""
-    position: Sequence[Any] = coords
-    if len(coords) == 1 and isinstance(coords[0], (tuple, list)):
-        position = coords[0]
+    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
     rank = len(tensor._extents)
     if len(shape) != rank or len(position) != rank:
         raise LayoutError(
@@ -126,7 +125,7 @@ def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[Any, ...]) 
     return position
 
 
-def _runtime_shape(tensor: View, shape: Any) -> tuple[int, ...]:
+def _runtime_shape(tensor: View, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the shape of a tile that was passed at run time."""
     if not isinstance(shape, (tuple, list)):
         raise LayoutError("tile needs a shape: t.tile[2, 2](1, 0), or t.tile(shape, coords) at run time")
@@ -154,7 +153,7 @@ def _tile_cuts(tensor: View, shape: Sequence[int], coords: Sequence[Any]) -> lis
     return cuts
 
 
-def _replace_strides(pair: Any, stride_layout: Layout) -> Any:
+def _replace_strides(pair: PairLayout, stride_layout: Layout) -> Layout:
     """Return the pair with the strides that are the shape of another layout, after comparing them."""
     strides = tuple([int(step) for step in product_each(stride_layout.shape)])
     if not isinstance(pair, Layout) or tuple(pair.stride[0]) != strides:
@@ -164,7 +163,7 @@ def _replace_strides(pair: Any, stride_layout: Layout) -> Any:
 
 
 def tile_with_offset(
-    tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout | None = None
+    tensor: Kind, shape: Sequence[int], *coords: TileCoordinate, stride_layout: Layout | None = None
 ) -> LocatedView[Kind]:
     """Return (tile, corner, offset): the tile, the index of its first element, and how far that is from the first.
 
@@ -274,14 +273,14 @@ class DistributeBrackets(Brackets[Kind]):
     """`t.distribute[threads](thread_id)` are the elements of one thread; see `TileTensor.distribute`.
 
     >>> import tilewright as tw
-    >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).distribute[tw.row_major(2, 4)](5).shape
-    (3, 2)
+    >>> tw.TileTensor(list(range(48)), tw.row_major(6, 8)).distribute[tw.col_major(2, 2)](1).layout
+    Layout((3, 4), (16, 2))
     """
 
     __slots__ = ()
 
     def __getitem__(self, threads: Threads) -> partial[Kind]:
-        return partial(distribute, self._tensor, threads)
+        return partial(self, threads)
 
     def __call__(
         self,
@@ -292,22 +291,29 @@ class DistributeBrackets(Brackets[Kind]):
         wrap: bool = False,
         ragged: str = "warn",
     ) -> Kind:
-        """Return the elements of thread `thread_id` of a layout that is known only at run time."""
-        return distribute(self._tensor, threads, thread_id, swizzle=swizzle, wrap=wrap, ragged=ragged)
+        """Return the elements of one thread: thread k of a mode has every n-th element from k on.
+
+        `threads` is a layout from coordinates to thread ids. A `swizzle`, here or after the layout in brackets, moves
+        the start of the view. Elements that do not divide among the threads are dropped with a warning;
+        `ragged="floor"` drops them silently, `"cover"` rounds up and guards, `"error"` raises. `wrap=True` takes
+        thread ids modulo the number of threads.
+        """
+        return _locate_elements(self._tensor, threads, thread_id, swizzle, wrap, ragged)[0]
 
 
 class LocatedDistributeBrackets(Brackets[Kind]):
     """`t.distribute_with_offset[threads](thread_id)` is (view, thread coordinates, offset).
 
     >>> import tilewright as tw
-    >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).distribute_with_offset[tw.row_major(2, 4)](5)[1:]
-    ((1, 1), 9)
+    >>> t = tw.TileTensor(list(range(32)), tw.row_major(2, 16))
+    >>> t.distribute_with_offset[tw.row_major(2, 8), tw.Swizzle(2, 0, 3)](10)[1:]
+    ((1, 2), 16)
     """
 
     __slots__ = ()
 
     def __getitem__(self, threads: Threads) -> partial[LocatedView[Kind]]:
-        return partial(distribute_with_offset, self._tensor, threads)
+        return partial(self, threads)
 
     def __call__(
         self,
@@ -318,50 +324,8 @@ class LocatedDistributeBrackets(Brackets[Kind]):
         wrap: bool = False,
         ragged: str = "warn",
     ) -> LocatedView[Kind]:
-        """Return (view, thread coordinates, offset) for a layout that is known only at run time."""
-        return distribute_with_offset(self._tensor, threads, thread_id, swizzle=swizzle, wrap=wrap, ragged=ragged)
-
-
-def distribute(
-    tensor: Kind,
-    threads: Threads,
-    thread_id: int,
-    *,
-    swizzle: Swizzle | None = None,
-    wrap: bool = False,
-    ragged: str = "warn",
-) -> Kind:
-    """Return the elements of one thread: thread k of a mode has every n-th element from k on.
-
-    `threads` is a layout from coordinates to thread ids. A `swizzle`, here or after the layout in brackets, moves the
-    start of the view. Elements that do not divide among the threads are dropped with a warning; `ragged="floor"` drops
-    them silently, `"cover"` rounds up and guards, `"error"` raises. `wrap=True` takes thread ids modulo the number of
-    threads.
-
-    >>> import tilewright as tw
-    >>> distribute(tw.TileTensor(list(range(48)), tw.row_major(6, 8)), tw.col_major(2, 2), 1).layout
-    Layout((3, 4), (16, 2))
-    """
-    return _locate_elements(tensor, threads, thread_id, swizzle, wrap, ragged)[0]
-
-
-def distribute_with_offset(
-    tensor: Kind,
-    threads: Threads,
-    thread_id: int,
-    *,
-    swizzle: Swizzle | None = None,
-    wrap: bool = False,
-    ragged: str = "warn",
-) -> LocatedView[Kind]:
-    """Return (view, thread coordinates, offset): as `distribute`, with the thread's position and where it starts.
-
-    >>> import tilewright as tw
-    >>> t = tw.TileTensor(list(range(32)), tw.row_major(2, 16))
-    >>> distribute_with_offset(t, (tw.row_major(2, 8), tw.Swizzle(2, 0, 3)), 10)[1:]
-    ((1, 2), 16)
-    """
-    return _locate_elements(tensor, threads, thread_id, swizzle, wrap, ragged)
+        """Return (view, thread coordinates, offset): as `distribute`, with the thread's position and its start."""
+        return _locate_elements(self._tensor, threads, thread_id, swizzle, wrap, ragged)
 
 
 def _locate_elements(
@@ -395,7 +359,7 @@ def _locate_elements(
     return view, tuple(coords), swizzled
 
 
-def _validate_threads(tensor: Kind, threads: Any, swizzle: Any) -> tuple[Layout, Swizzle | None]:
+def _validate_threads(tensor: Kind, threads: Threads, swizzle: Swizzle | None) -> tuple[Layout, Swizzle | None]:
     """Return the thread layout and the swizzle, which may come together in brackets."""
     if isinstance(threads, tuple):
         if not 1 <= len(threads) <= 2:
@@ -417,9 +381,9 @@ def _validate_threads(tensor: Kind, threads: Any, swizzle: Any) -> tuple[Layout,
     return threads, swizzle
 
 
-def _thread_coordinates(threads: Layout, thread_id: Any, wrap: bool) -> list[int]:
+def _thread_coordinates(threads: Layout, thread_id: SupportsIndex, wrap: bool) -> list[int]:
     """Return the coordinates of a thread id."""
-    thread = thread_id if thread_id.__class__ is int else int(as_integer(thread_id, "a thread id"))
+    thread = thread_id if type(thread_id) is int else int(as_integer(thread_id, "a thread id"))
     count = prod(threads._shape)
     if not 0 <= thread < count:
         if not wrap:
