@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, TypeGuard, cast
 
 from ..errors import LayoutError
@@ -13,14 +14,32 @@ from .tuples import MAX_DEPTH, Coordinate, IntArray, IntOrArray, Shape
 class TaggedInt(int):
     """An integer that the algebra keeps as it is and compares with its tag, for integers with a meaning of their own.
 
-    A subclass decides what arithmetic returns. Two tagged integers are equal as numbers; two layouts are equal only if
-    the same leaves are tagged.
+    Arithmetic returns tagged integers, unless a subclass decides otherwise. Two tagged integers are equal as numbers;
+    two layouts are equal only if the same leaves are tagged.
 
-    >>> as_integer(TaggedInt(4), "an extent").__class__.__name__
+    >>> (as_integer(TaggedInt(4), "an extent") * 2).__class__.__name__
     'TaggedInt'
     """
 
     __slots__ = ()
+
+    def _keeps_tag(self, *operand: object) -> bool:
+        """Return whether the result of an operation, with another operand if it takes one, is tagged."""
+        return True
+
+
+def _tag_result(operation: Callable[..., int]) -> Callable[..., int]:
+    """Return an operation of int that returns tagged integers."""
+
+    def method(self: TaggedInt, *operand: object) -> int:
+        result = operation(self, *operand)
+        return type(self)(result) if type(result) is int and self._keeps_tag(*operand) else result
+
+    return method
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod", "neg", "abs"):
+    setattr(TaggedInt, f"__{_name}__", _tag_result(getattr(int, f"__{_name}__")))
 
 
 def is_bool(value: object) -> bool:
