@@ -40,7 +40,9 @@ class Axis:
         return Axis(f"{self.name}.{part}")
 
     def __rmatmul__(self, amount: int) -> Place:
-        return Place({self.name: amount})
+        return Place._of(
+            {self.name: amount if type(amount) is int else as_integer(amount, f"the step along {self.name}")}
+        )
 
     def __repr__(self) -> str:
         return f"Axis({self.name!r})"

@@ -16,7 +16,7 @@ from .layout import Layout, make_layout
 from .layout_like import LayoutLike, require_layout
 from .modes import LayoutArgument, as_function, join, scale
 from .strided_composition import ComposedChannels, channels_of, compose_channels, strided_composition
-from .strides import Guard, live_guards
+from .strides import Guard
 from .swizzle import Swizzle
 from .tuples import (
     Shape,
@@ -26,9 +26,9 @@ from .tuples import (
     ceil_div,
     index_strides,
     leaves,
-    map_leaves,
     prefix_product,
     product_each,
+    zeros_like,
 )
 from .validation import as_integer
 
@@ -186,7 +186,7 @@ def _compose_modes(shape: Shape, channels: list[Any], tiler: Tiler) -> ComposedC
         modes.append(composed)
     guards = []
     if any(mode.guards for mode in modes):
-        zeros = [map_leaves(lambda _: 0, mode.shape) for mode in modes]
+        zeros = [zeros_like(mode.shape) for mode in modes]
         guards = [
             guard.with_stride((*zeros[:k], guard.stride, *zeros[k + 1 :]))
             for k, mode in enumerate(modes)
@@ -256,13 +256,14 @@ def with_logical_shape(layout: LayoutLike, shape: ShapeArgument) -> Any:
     modes = layout.shape
     if not isinstance(layout, Layout):
         return ComposedLayout(layout, with_logical_shape(make_layout(modes, index_strides(modes)), shape))
+    sizes = product_each(modes)
+    padded = [k for k, extent in enumerate(extents) if extent < sizes[k]] if layout.size else []
     if not isinstance(modes, tuple):
-        guards = [Guard(1, extents[0])]
+        guards = [Guard(1, extents[k]) for k in padded]
     else:
-        zeros = [map_leaves(lambda _: 0, mode) for mode in modes]
-        strides = [(*zeros[:k], prefix_product(mode), *zeros[k + 1 :]) for k, mode in enumerate(modes)]
-        guards = [Guard(stride, extent) for stride, extent in zip(strides, extents, strict=True)]
-    return layout._with(guards=live_guards(modes, [*layout.guards, *guards]))
+        zeros = [zeros_like(mode) for mode in modes]
+        guards = [Guard((*zeros[:k], prefix_product(modes[k]), *zeros[k + 1 :]), extents[k]) for k in padded]
+    return layout._with(guards=tuple(dict.fromkeys([*layout.guards, *guards])))
 
 
 def _validate_extents(layout: LayoutLike, shape: ShapeArgument, caller: str) -> tuple[int, ...]:

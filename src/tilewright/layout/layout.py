@@ -30,7 +30,7 @@ from .strides import (
     validate_shape_and_stride,
     value_range,
 )
-from .tuples import Coordinate, Shape, ShapeArgument, as_tree, leaves, map_leaves, product_each
+from .tuples import Coordinate, Shape, ShapeArgument, as_tree, leaves, map_leaves, product_each, zeros_like
 from .validation import as_integer, is_array, is_tagged
 
 
@@ -173,7 +173,8 @@ class Layout(LayoutLike):
             return self._axes
         except AttributeError:
             steps = [*self.flat_modes()[1], *(step for _, step in self.replicas), self.offset]
-            self._axes = tuple(dict.fromkeys(name for step in steps if step.__class__ is Place for name in step.axes))
+            named = [name for step in steps if step.__class__ is Place for name in step._parts if name]
+            self._axes = tuple(dict.fromkeys(named))
             return self._axes
 
     @property
@@ -483,7 +484,7 @@ def make_layout(
 def _canonical_offset(offset: Place, stride: Stride, replicas: tuple[Replica, ...]) -> Step:
     """Return an offset without zeros, except along axes that no step names."""
     steps: list[Any] = [*leaves(stride), *(step for _, step in replicas)]
-    named = {name for step in steps if step.__class__ is Place for name in step.axes}
+    named = {name for step in steps if step.__class__ is Place for name in step._parts}
     parts = {name: amount for name, amount in offset._parts.items() if amount or (name and name not in named)}
     return Place._of(parts) if parts else 0
 
@@ -512,7 +513,7 @@ def join_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, 
     guards = []
     for k, layout in enumerate(layouts):
         for guard in layout.guards:
-            strides = [guard.stride if j == k else map_leaves(lambda _: 0, shape) for j, shape in enumerate(shapes)]
+            strides = [guard.stride if j == k else zeros_like(shape) for j, shape in enumerate(shapes)]
             guards.append(guard.with_stride(tuple(strides)))
     return (
         shapes,

@@ -80,7 +80,7 @@ def validate_stride(stride: Nested[object], shape: Shape, arguments: tuple[objec
     (1, 4)
     """
     if not isinstance(stride, tuple):
-        step = as_step(stride, "stride")
+        step = stride if type(stride) is int else as_step(stride, "stride")
         if not isinstance(shape, tuple):
             return step
     elif isinstance(shape, tuple) and len(stride) == len(shape):
@@ -232,15 +232,6 @@ class Guard:
         """
         return Guard(stride, self.limit, self.offset + shift)
 
-    def is_always_true(self, shape: Shape) -> bool:
-        """Return whether every coordinate of `shape` is data.
-
-        >>> Guard((1, 32), 128).is_always_true((32, 4))
-        True
-        """
-        low, high = value_range(leaves(shape), leaves(self.stride), self.offset)
-        return bool(low >= 0 and high < self.limit)
-
     def __str__(self) -> str:
         return f"{format_tree(self.stride)}{format_signed(self.offset) if self.offset else ''}<{self.limit}"
 
@@ -253,7 +244,13 @@ def live_guards(shape: Shape, guards: list[Guard]) -> tuple[Guard, ...]:
     """
     if not guards or product(shape) == 0:
         return ()
-    return tuple(dict.fromkeys(guard for guard in guards if not guard.is_always_true(shape)))
+    extents: list[int] = leaves(shape)
+    live = []
+    for guard in guards:
+        low, high = value_range(extents, leaves(guard.stride), guard.offset)
+        if low < 0 or high >= guard.limit:
+            live.append(guard)
+    return tuple(dict.fromkeys(live))
 
 
 def validate_guard(guard: object, shape: Shape) -> Guard:

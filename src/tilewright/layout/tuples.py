@@ -81,6 +81,15 @@ def map_leaves(function: Callable[[Leaf], Result], tree: Nested[Leaf]) -> Nested
     return function(tree)
 
 
+def zeros_like(tree: Nested[Any]) -> Nested[int]:
+    """Return a tree of zeros, nested like `tree`.
+
+    >>> zeros_like((4, (2, 3)))
+    (0, (0, 0))
+    """
+    return tuple([zeros_like(branch) for branch in tree]) if isinstance(tree, tuple) else 0
+
+
 def index_strides(shape: Shape) -> Shape:
     """Return the strides that map each coordinate to its index: compact, column-major, leading units with stride 0.
 

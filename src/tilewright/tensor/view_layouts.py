@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ..layout import ComposedLayout, Layout, LayoutLike, coalesce, compose
 from ..layout.layout import make_layout
 from ..layout.strides import Guard, live_guards
-from ..layout.tuples import Shape, ceil_div, leaves, map_leaves, product, product_each
+from ..layout.tuples import Shape, ceil_div, leaves, product, product_each, zeros_like
 
 # A cut of one mode, (start, extent, step): index i of the view is index start + step * i of the mode, for i < extent.
 Cut: TypeAlias = "tuple[int, int, int]"
@@ -122,7 +122,7 @@ def _split_stride(guard: Guard) -> tuple[Any, Any]:
 def _bound_mode(k: int, rank: int, cut: Cut, extent: int, vector: Shape) -> Guard:
     """Return the guard that keeps the index of mode k, after a cut, inside its extent."""
     steps = tuple([cut[2] if j == k else 0 for j in range(rank)])
-    return Guard((steps, map_leaves(lambda _: 0, vector)), int(extent), cut[0])
+    return Guard((steps, zeros_like(vector)), int(extent), cut[0])
 
 
 def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
@@ -170,7 +170,7 @@ def vectorize_pair(pair: PairLayout, widths: Sequence[int]) -> Any:
     for k, (n, width) in enumerate(zip(shape, widths, strict=True)):
         if n % width and not any(_bounds_mode(guard, k, n) for guard in pair.guards):
             unit = tuple([int(j == k) for j in range(len(shape))])
-            guards.append(_widen_guard(Guard((unit, map_leaves(lambda _: 0, pair.shape[1])), int(n)), widths))
+            guards.append(_widen_guard(Guard((unit, zeros_like(pair.shape[1])), int(n)), widths))
     scaled = tuple([d * width for d, width in zip(stride, widths, strict=True)])
     strides = (scaled, _join_vectors(pair.stride[1], stride))
     return make_layout(new_shape, strides, pair.offset, (), live_guards(new_shape, guards))
