@@ -20,8 +20,7 @@ from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import uint8
 from . import native_engine, native_library, reference_engine
 from .device_array import Array, Backend, DeviceArray, find_device_array
-from .footprint import footprint_of, overlap_error
-from .host_memory import Buffer
+from .host_memory import Buffer, footprint_of, overlap_error
 from .plan import Plan, step_operands
 
 DEVICE_ENGINES = ("opencl", "cuda")

@@ -15,8 +15,7 @@ from ..formats import Format, cast, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
-from .loop_nest import TabulatedModes
-from .refinement import Mode
+from .loop_nest import Mode, TabulatedModes
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -17,14 +17,22 @@ import numpy as np
 
 from ..copying.device_array import DeviceArray
 from ..copying.engine import Runner
-from ..copying.footprint import Footprint, dense_footprint
-from ..copying.host_memory import aligned_empty
+from ..copying.host_memory import Footprint, aligned_empty, dense_footprint
 from ..errors import TransferError
 from ..layout import Layout
 from ..layout.box import Box
 from .store_location import StorageRegion, inner_arrays, is_hdf5, is_zarr, store_locations
-from .tile_copies import LARGE_TARGET, BoundCopy, CopyList, compile_word_copy, export_copies, import_copies
-from .tile_padding import repeated_boxes, source_box, validate_fill
+from .tile_copies import (
+    LARGE_TARGET,
+    BoundCopy,
+    CopyList,
+    compile_word_copy,
+    export_copies,
+    import_copies,
+    repeated_boxes,
+    source_box,
+    validate_fill,
+)
 from .transfer_tensors import ExternalTensor, InternalTensor
 
 Work = Callable[[], None]

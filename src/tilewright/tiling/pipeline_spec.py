@@ -16,7 +16,7 @@ from .endpoints import Endpoint, TileBuffer
 from .operands import Input, Output, open_endpoint
 from .schedule import Schedule, buffer_bytes, shared_buffer_sizes
 from .store_location import are_same_array, share_bytes, validate_separate_targets
-from .tile_padding import REPEATING_FILLS, validate_fill
+from .tile_copies import REPEATING_FILLS, validate_fill
 from .tiler import Tiler
 from .transfers import TransferQueue
 

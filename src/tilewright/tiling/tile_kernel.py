@@ -18,7 +18,7 @@ from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
 from .kernel_operand import MAX_LISTED_TILES, KernelOperand
 from .kernel_program import COMPUTE_UNITS, KernelProgram, compute_statements
 from .pipeline_spec import PipelineSpec
-from .tile_padding import validate_fill
+from .tile_copies import validate_fill
 from .tiler import Tiler
 from .trace import PipelineReport
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..errors import LayoutError, TransferError
 from ..tiling import Box, TransferEvent
-from ..tiling.tile_copies import BoundCopy, CopyList, export_copies, fill_copy, import_copies
-from ..tiling.tile_padding import boxes_outside
+from ..tiling.tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
 from ..tiling.transfers import Transfer, TransferQueue
 from ..tiling.transfers import wait as wait_for
 from .tensors import is_empty, to_core_tensor

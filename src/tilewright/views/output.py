@@ -19,10 +19,9 @@ from ..atomic import write_file
 from ..errors import TilewrightError
 from .html import to_fragment, to_html
 from .scene import Scene, to_json
-from .scene_registry import scene_of
+from .scenes import scene_of
 from .svg import to_svg
-from .terminal import supports_color
-from .text import to_text
+from .text import supports_color, to_text
 
 _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored in the notebook
 

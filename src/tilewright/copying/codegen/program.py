@@ -17,9 +17,8 @@ from ..placement import Placement
 from .block_kernels import make_pack_kernel, make_unpack_kernel
 from .c_arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
 from .c_language import CDialect, c_dialect, conditional, indent
-from .copy_kernel import make_copy_kernel, split_job
+from .copy_kernels import contiguous_axes, make_copy_kernel, make_transpose_kernel, split_job
 from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind
-from .transpose_kernel import contiguous_axes, make_transpose_kernel
 
 WIDE = 4  # bytes of an element from which on a transpose is a wide one
 

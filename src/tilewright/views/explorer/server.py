@@ -29,9 +29,8 @@ from ...version import __version__
 from ..html import to_html
 from ..scene import Scene, to_json
 from ..svg import to_svg
-from .answers import ANSWERS
+from .answers import ANSWERS, PICTURES, render_for_page
 from .form import FieldError, FormFields
-from .pictures import PICTURES, render_for_page
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next

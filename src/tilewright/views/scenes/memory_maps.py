@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of an allocator: the memory map of every bank, with free and unused blocks."""
+"""Memory maps: the bytes of every bank of an allocator, with free and unused blocks; the bytes of files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np  # noqa: F401  (for the examples)
+
+from ...errors import LayoutError
+from ...files import Inspection
 from ...memory import Allocation, Allocator, Device
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Scene, Span, Tracks
 
 UNUSED = "allocated, unused"  # a block is allocated in all banks, but some hold no page of the tensor
@@ -125,3 +131,40 @@ def _facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -
         Fact("free", f"{view.free} bytes in {len(free)} block{'s' * (len(free) != 1)}"),
         Fact("largest free block", f"{view.largest_free} bytes", "good" if whole else "bad"),
     ]
+
+
+def inspection_scene(found: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+    """Return the bytes of every file, and the tensors in them.
+
+    >>> import tempfile
+    >>> import tilewright as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.zeros((4, 4)))
+    ...     scene = inspection_scene(tw.inspect(folder))
+    >>> [(span.label, span.end - span.start) for span in scene.panels[0].spans]
+    [('x', 128)]
+    """
+    if not found.tensors:
+        raise LayoutError(f"cannot draw {found.path}: it holds no tensors")
+    files = list(dict.fromkeys(each.path for each in found.tensors))[:side]
+    spans = tuple(
+        Span(
+            files.index(each.path),
+            *each.byte_range,
+            each.name,
+            each.format or each.kind,
+            note=f"{list(each.shape)} {each.format or each.kind}, {each.placed}, {each.nbytes} bytes",
+        )
+        for each in found.tensors
+        if each.path in files and each.nbytes
+    )
+    end = max([1, *(each.byte_range[1] for each in found.tensors)])
+    panels = (Tracks(tuple(Path(each).name for each in files), spans, 0, end, "bytes", "bytes of each file"),)
+    padding = sum(each.padding_bytes for each in found.tensors)
+    facts = (
+        Fact("kind", found.kind),
+        Fact("tensors", str(len(found.tensors))),
+        Fact("bytes", str(found.nbytes)),
+        Fact("padding", f"{padding} bytes ({100 * padding / max(1, found.nbytes):.3g} %)"),
+    )
+    return Scene(title or Path(found.path).name, panels, facts)

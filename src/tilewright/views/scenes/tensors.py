@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenes of tensors: their values, and where they are stored."""
+"""The scenes of tensors: their values, where they are stored, and one tile of a tensor in a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...files import DecodedTile
 from ...layout import Layout, LayoutLike, Swizzle
 from ...memory import PageLayout
 from ...tensor import Tensor, TileTensor
@@ -15,6 +16,8 @@ from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from .layouts import block_note, layout_facts, layout_panels
 from .specs import spec_scene
+
+_MOST = 1 << 20  # elements whose values are decoded for a picture
 
 
 def tensor_scene(
@@ -91,9 +94,6 @@ def _to_python(value: Any) -> Any:
     return float(value)
 
 
-_MOST = 1 << 20  # elements whose values are decoded for a picture
-
-
 def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the values of a tensor, leading dimensions downwards, and its pages if its chip is known.
 
@@ -168,3 +168,33 @@ def _statistics(values: Any) -> list[Fact]:
     facts = [Fact("values", f"{finite.min():.6g} to {finite.max():.6g}, {finite.mean():.4g} on average")]
     odd = values.size - finite.size
     return [*facts, Fact("not finite", f"{odd} of {values.size}", "bad")] if odd else facts
+
+
+def tile_scene(found: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+    """Return the values of one tile, its faces outlined, and the exponents of its blocks.
+
+    >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
+    >>> tile_scene(reading).panels[0].field("value").values
+    (1.0,)
+    """
+    rows, columns = found.values.shape
+    high, wide = found.face
+    valid = tuple(found.valid.reshape(-1).tolist())
+    outlines = tuple(
+        Outline(top, left, high, wide, "face") for top in range(0, rows, high) for left in range(0, columns, wide)
+    )
+    values = tuple(v if ok else None for v, ok in zip(found.values.reshape(-1).tolist(), valid, strict=True))
+    link = tuple(range(rows * columns))
+    panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
+    if found.exponents is not None:
+        field = Field("exponent", tuple(found.exponents.reshape(-1).tolist()), "ramp")
+        panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
+    known = found.values[found.valid]
+    facts = [
+        Fact("format", found.format),
+        Fact("elements", f"{known.size} of {found.values.size}, the rest is padding"),
+    ]
+    if known.size:
+        facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
+    at = ", ".join(map(str, found.start))
+    return Scene(title or f"{found.name}, tile {found.tile}, from ({at})", tuple(panels), tuple(facts))

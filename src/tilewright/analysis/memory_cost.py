@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of an access pattern: bank conflicts, coalescing, contiguous runs."""
+"""What a layout costs in memory: bank conflicts, coalescing, contiguous runs, the share of padding, and balance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import LayoutLike
+from ..layout import Layout, LayoutLike
 from ..layout.validation import as_integer
 from ..tensor.view import View
 
@@ -22,6 +22,8 @@ MAX_BYTES = SIZES[-1]
 
 
 # An access: which elements each thread touches, given as offsets, a layout or a tensor.
+
+_CHUNK = 1 << 20  # coordinates evaluated at a time
 
 
 def _access_offsets(access: Any, what: str, active: Any = None) -> tuple[Array, Array]:
@@ -297,3 +299,70 @@ def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
     number = np.cumsum(starts)[data]
     lengths = np.bincount(number)[1:]
     return RunReport(len(lengths), int(lengths.min()), int(lengths.max()), float(lengths.mean()))
+
+
+def padding_share(layout: LayoutLike) -> float:
+    """Return the share of the coordinates of a layout that are padding.
+
+    >>> from tilewright import row_major, with_logical_shape
+    >>> padding_share(with_logical_shape(row_major(64, 96), (60, 90)))
+    0.12109375
+    """
+    size = int(layout.size)
+    if not size:
+        return 0.0
+    if isinstance(layout, Layout):
+        try:
+            return 1 - prod(layout.logical_shape) / size
+        except LayoutError:
+            pass  # padded across modes: count
+    data = 0
+    for start in range(0, size, _CHUNK):
+        index = np.arange(start, min(size, start + _CHUNK), dtype=np.int64)
+        data += int(np.count_nonzero(np.broadcast_to(layout.valid(index), index.shape)))
+    return 1 - data / size
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceReport:
+    """How evenly amounts, such as bytes, are spread over cores or banks.
+
+    >>> print(BalanceReport(8, 0, 2048, 1536.0, 2))
+    1536 on average, 0 to 2048, 2 of 8 idle
+    """
+
+    count: int
+    least: int
+    most: int
+    mean: float
+    idle: int
+
+    @property
+    def imbalance(self) -> float:
+        """Return the largest amount divided by the mean: 1 is even.
+
+        >>> BalanceReport(4, 0, 100, 50.0, 2).imbalance
+        2.0
+        """
+        return self.most / self.mean if self.mean else 1.0
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.most} on each of {self.count}"
+        idle = f", {self.idle} of {self.count} idle" if self.idle else ""
+        mean = f"{self.mean:g}" if self.mean < 1000 else f"{self.mean:.0f}"
+        return f"{mean} on average, {self.least} to {self.most}{idle}"
+
+
+def balance(amounts: Iterable[int]) -> BalanceReport:
+    """Return how evenly amounts, such as the bytes of every core, are spread.
+
+    >>> balance([2048, 2048, 1024, 0]).imbalance
+    1.6
+    """
+    if isinstance(amounts, (LayoutLike, View)):
+        raise LayoutError(f"expected amounts, such as the bytes per core, got {amounts!r}")
+    values = [int(amount) for amount in amounts]
+    if not values:
+        raise LayoutError("expected at least one amount, such as the bytes per core, got none")
+    return BalanceReport(len(values), min(values), max(values), sum(values) / len(values), values.count(0))
