@@ -36,7 +36,7 @@ import tilewright as tw
 from tilewright.copying import Placement, copy, cuda_engine, plan_copy, tiled_layout
 from tilewright.copying.codegen import DEFAULTS, Tuning, generate_program
 from tilewright.copying.codegen.program import WIDE
-from tilewright.copying.device_array import as_operand
+from tilewright.copying.engine import as_operand
 from tilewright.copying.host_memory import placement_of
 from tilewright.copying.plan import Plan
 

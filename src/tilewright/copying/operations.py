@@ -14,8 +14,8 @@ from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_f
 from ..layout import Layout, LayoutLike, with_logical_shape
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
-from .device_array import as_operand, empty_like, unwrap_array
-from .engine import execute
+from .device_array import empty_like, unwrap_array
+from .engine import as_operand, execute
 from .host_memory import native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy

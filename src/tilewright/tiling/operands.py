@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.device_array import find_device_array
+from ..copying.engine import find_device_array
 from ..errors import LayoutError, TransferError
 from ..files.array_file import map_file
 from ..files.npy import read_npy_layout
