@@ -11,10 +11,10 @@ from typing import Any
 
 from ..errors import LayoutError, TransferError
 from ..layout.box import Box, empty_box
-from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
+from .array_store import share_bytes
+from .endpoints import Endpoint, MemoryEndpoint
 from .pipeline_spec import PipelineSpec
 from .schedule import Compute, Export, Import, TransferKey, TransferKind, Wait
-from .store_location import share_bytes
 from .tile_compute import (
     Array,
     CancelFlag,
@@ -25,10 +25,11 @@ from .tile_compute import (
     mark_outputs,
     run_compute,
 )
-from .tile_copies import direct_copy
+from .tile_copies import Work, direct_copy
 from .tile_kernel import TileKernel
 from .tiler import Tiler
 from .trace import PipelineReport, Trace, TraceSpan
+from .transfer_tensors import TileBuffer
 from .transfers import InlineQueue, ThreadQueue, Transfer, TransferQueue, raise_failures, start_transfer
 from .workers import TileWorkers, choose_worker_count
 

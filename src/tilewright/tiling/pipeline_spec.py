@@ -12,12 +12,13 @@ from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..layout.tuples import round_up
 from ..showing import Shown
-from .endpoints import Endpoint, TileBuffer
+from .array_store import are_same_array, share_bytes, validate_separate_targets
+from .endpoints import Endpoint
 from .operands import Input, Output, open_endpoint
 from .schedule import Schedule, buffer_bytes, shared_buffer_sizes
-from .store_location import are_same_array, share_bytes, validate_separate_targets
 from .tile_copies import REPEATING_FILLS, validate_fill
 from .tiler import Tiler
+from .transfer_tensors import TileBuffer
 from .transfers import TransferQueue
 
 Operand = TypeVar("Operand", Input, Output)

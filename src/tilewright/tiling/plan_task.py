@@ -31,8 +31,9 @@ from ..atomic import write_file
 from ..errors import TransferError
 from ..files.source_file import SourceFile
 from ..layout.box import Box
-from .endpoints import Endpoint, TileBuffer
+from .endpoints import Endpoint
 from .tile_compute import CancelledError, Step, WriteGate, run_compute
+from .transfer_tensors import TileBuffer
 
 if TYPE_CHECKING:
     from .tile_plan import Task, TilePlan

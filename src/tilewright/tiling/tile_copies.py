@@ -11,6 +11,7 @@ an ordinary strided copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import product as combinations
 from math import gcd, isnan
@@ -26,6 +27,9 @@ from ..formats import Format, format_of
 from ..layout import Layout, compose
 from ..layout.box import Box
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
+
+Work = Callable[[], None]
+"""A transfer that is ready to run."""
 
 Steps = tuple[int, ...]
 """Extents or byte strides, one per axis."""
@@ -307,7 +311,7 @@ def _repeat_copies(internal: InternalTensor, external: ExternalTensor, fill: str
         pairs = list(zip(segments, source_strides, strict=True))
         steps = tuple([part.step * stride for part, stride in pairs])
         source = external.address + sum([part.source * stride for part, stride in pairs])
-        external.validate_bounds(source_box(segments))
+        external.validate_bounds(source_box_of(segments))
         box = Box(
             tuple([part.start + start for part, start in zip(segments, internal.window.offset, strict=True)]),
             tuple([part.length for part in segments]),
@@ -383,10 +387,10 @@ def repeated_boxes(tile: Box, space: tuple[int, ...], fill: str) -> list[tuple[S
     return list(combinations(*[axis_segments(start, length, n, fill) for start, length, n in extents]))
 
 
-def source_box(segments: tuple[Segment, ...]) -> Box:
+def source_box_of(segments: tuple[Segment, ...]) -> Box:
     """Return the box of the space that some segments, one per axis, read.
 
-    >>> source_box((Segment(start=0, length=3, source=4, step=-1),))
+    >>> source_box_of((Segment(start=0, length=3, source=4, step=-1),))
     Box(offset=(2,), shape=(3,))
     """
     ends = [(part.source, part.source + part.step * (part.length - 1)) for part in segments]

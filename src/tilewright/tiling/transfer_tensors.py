@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ExternalTensor` and `InternalTensor`: the two ends of a transfer.
+"""`ExternalTensor` and `InternalTensor`, the two ends of a transfer; and `TileBuffer`, memory for the latter.
 
 External memory holds the data, internal memory is where tiles are computed. Both kinds are views of memory. A
 sub-tensor remembers the space it was cut from, so a transfer knows which part of it is data and which is padding.
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.host_memory import Buffer
+from ..copying.host_memory import Buffer, aligned_empty
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout, LayoutLike
 from ..layout.box import Box
@@ -298,6 +298,29 @@ class InternalTensor(TransferTensor):
     >>> InternalTensor(bytearray(1024), (4, 8), dtype="float32").array().shape
     (4, 8)
     """
+
+
+class TileBuffer:
+    """Internal memory, aligned to a cache line, that holds one packed tile of any shape at a time.
+
+    >>> TileBuffer(1024).view((4, 8), np.dtype("float32")).strides
+    (32, 4)
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self.bytes = aligned_empty(nbytes, np.uint8)
+        self.address: int = self.bytes.ctypes.data
+
+    def view(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return a tile of this shape and type at the start of the buffer, as an array."""
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes > self.bytes.size:
+            raise TransferError(f"a {dtype} tile of {shape} takes {nbytes} bytes, the buffer has {self.bytes.size}")
+        return np.ndarray(shape, dtype, self.bytes.data)
+
+    def tensor(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> InternalTensor:
+        """Return a tile of this shape and type at the start of the buffer, as an internal tensor."""
+        return InternalTensor(self.bytes, shape, dtype=dtype)
 
 
 def _describe_memory(memory: Any) -> tuple[Buffer, Layout | None, np.dtype[Any]]:

@@ -30,14 +30,15 @@ import numpy as np
 from ..copying import native_library
 from ..copying.native_engine import NativeRunner
 from ..errors import TransferError
-from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
+from .endpoints import Endpoint, MemoryEndpoint
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import TransferKind
 from .tile_compute import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
-from .tile_copies import CopyList, validate_fill
+from .tile_copies import CopyList, Work, validate_fill
 from .tiler import Tiler
 from .trace import Trace, TraceSpan
+from .transfer_tensors import TileBuffer
 from .transfers import Transfer, raise_failures
 
 MIN_TILE_BYTES = 256 << 10
@@ -256,7 +257,8 @@ class TileWorkers:
             transfer.run()
             if self.trace is not None:
                 self.trace.add_transfer(transfer)
-            raise_failures([transfer])
+            if transfer.error is not None:
+                raise_failures([transfer])
 
     def _count_export(self) -> None:
         with self._state_lock:
