@@ -32,14 +32,7 @@ class io_tensors_t:
     to_export_from: int_sub_tensor_t
 
 
-def create_io_tensors(imported_to: int_sub_tensor_t, to_export_from: int_sub_tensor_t) -> io_tensors_t:
-    """Return the two tensors of a compute.
-
-    >>> nothing = build_empty_sub_tensor(int_tensor_t)
-    >>> create_io_tensors(nothing, nothing).imported_to is nothing
-    True
-    """
-    return io_tensors_t(imported_to, to_export_from)
+create_io_tensors = io_tensors_t
 
 
 def tensors_empty(tensors: io_tensors_t) -> bool:
@@ -86,73 +79,101 @@ class _Direction:
         return export_clipped(self.tensor(tile, buffer), outside, outside.shape, tile.offset, self.event)
 
 
-class import_double_buffering_t:
+class _double_buffering_t:
+    """One direction through two buffers in turn: its transfers, the last tile, and the buffer of the next one."""
+
+    def __init__(self, buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> None:
+        self._transfers = _Direction(external, (buffer_1, buffer_2), event)
+        self._tile, self._index = create_empty_tile(), 0
+
+
+class import_double_buffering_t(_double_buffering_t):
     """Imports through two buffers: the next tile is imported while one is computed.
 
-    >>> import_double_buffering_t.prolog, import_double_buffering_t.epilog
+    `buffer_1` and `buffer_2` hold a tile each, `external` is imported, and `event` gathers the imports. The scheme has
+    not started: the documented loop starts with its prolog.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_const_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> scheme = ttl.create_import_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event())
+    >>> scheme.prolog, scheme.epilog
     (1, 0)
     """
 
     prolog, epilog = 1, 0
 
-    def __init__(self, buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> None:
-        self._in = _Direction(external, (buffer_1, buffer_2), event)
-        self._tile, self._index = create_empty_tile(), 0
-
     def step(self, next_tile: tile_t) -> Any:
         """Wait for the running import, start the next, and return the imported tile."""
-        wait(1, self._in.event)
-        self._in.begin_import(next_tile, self._index)
+        wait(1, self._transfers.event)
+        self._transfers.begin_import(next_tile, self._index)
         self._index = 1 - self._index
         arrived, self._tile = self._tile, next_tile
-        return self._in.tensor(arrived, self._index)
+        return self._transfers.tensor(arrived, self._index)
 
     def finish(self) -> None:
         """Wait for an import that is not needed, after a loop that was left early."""
-        if self._in.event.pending:
-            wait(1, self._in.event)
+        if self._transfers.event.pending:
+            wait(1, self._transfers.event)
 
 
-class export_double_buffering_t:
+class export_double_buffering_t(_double_buffering_t):
     """Exports through two buffers: the previous tile is exported while one is computed.
 
-    >>> export_double_buffering_t.prolog, export_double_buffering_t.epilog
+    `buffer_1` and `buffer_2` hold a tile each, `external` is exported to, and `event` gathers the exports. The scheme
+    has not started; starting it transfers nothing.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> scheme = ttl.create_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event())
+    >>> scheme.prolog, scheme.epilog
     (0, 2)
     """
 
     prolog, epilog = 0, 2
 
-    def __init__(self, buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> None:
-        self._out = _Direction(external, (buffer_1, buffer_2), event)
-        self._tile, self._index = create_empty_tile(), 0
-
     def step(self, tile: tile_t) -> Any:
         """Wait for the running export, start the next, and return a tensor to compute a tile into."""
-        wait(1, self._out.event)
-        self._out.begin_export(self._tile, self._index)
+        wait(1, self._transfers.event)
+        self._transfers.begin_export(self._tile, self._index)
         self._index = 1 - self._index
         self._tile = tile
-        return self._out.tensor(tile, self._index)
+        return self._transfers.tensor(tile, self._index)
 
     def finish(self) -> None:
         """Export the last tile, and wait for it."""
         self.step(create_empty_tile())
-        wait(1, self._out.event)
+        wait(1, self._transfers.event)
 
 
 class duplex_buffering_t:
     """One buffer in, one out: an import and an export run together, then the compute.
 
-    >>> duplex_buffering_t.prolog, duplex_buffering_t.epilog
+    `ext_in` is imported through `buffer_in` with `event_in`, and `ext_out` is exported to from `buffer_out` with
+    `event_out`. `shipped` makes it import the first tile twice, as TTL does. The scheme has not started.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> events = ttl.get_event(), ttl.get_event()
+    >>> scheme = ttl.create_duplex_buffering(outside, bytearray(3), outside, bytearray(3), *events)
+    >>> scheme.prolog, scheme.epilog
     (0, 1)
     """
 
     prolog, epilog = 0, 1
 
-    def __init__(self, ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, events: Any, shipped: bool) -> None:
-        self._events = list(events)
-        self._in = _Direction(ext_in, (buffer_in,), self._events[0])
-        self._out = _Direction(ext_out, (buffer_out,), self._events[1])
+    def __init__(
+        self,
+        ext_in: Any,
+        buffer_in: Any,
+        ext_out: Any,
+        buffer_out: Any,
+        event_in: TransferEvent,
+        event_out: TransferEvent,
+        shipped: bool = False,
+    ) -> None:
+        self._events = [event_in, event_out]
+        self._in = _Direction(ext_in, (buffer_in,), event_in)
+        self._out = _Direction(ext_out, (buffer_out,), event_out)
         self._tile = create_empty_tile()
         self._present: tile_t | None = None
         self._shipped = shipped
@@ -182,7 +203,14 @@ class duplex_buffering_t:
 class simplex_buffering_t:
     """Three buffers in rotation: each holds an input, then an output, then is exported and imported into again.
 
-    >>> simplex_buffering_t.prolog, simplex_buffering_t.epilog
+    `ext_in` is imported with `event_in`, and `ext_out` is exported to with `event_out`, through `buffer_1`, `buffer_2`
+    and `buffer_3`. `shipped` omits the order that TTL lacks. The scheme has not started.
+
+    >>> from tilewright import ttl
+    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
+    >>> buffers, events = [bytearray(3) for _ in range(3)], (ttl.get_event(), ttl.get_event())
+    >>> scheme = ttl.create_simplex_buffering(*buffers, outside, outside, *events)
+    >>> scheme.prolog, scheme.epilog
     (1, 2)
     """
 
@@ -190,13 +218,16 @@ class simplex_buffering_t:
 
     def __init__(
         self,
-        buffers: tuple[Any, Any, Any],
+        buffer_1: Any,
+        buffer_2: Any,
+        buffer_3: Any,
         ext_in: Any,
         ext_out: Any,
         event_in: TransferEvent,
         event_out: TransferEvent,
-        shipped: bool,
+        shipped: bool = False,
     ) -> None:
+        buffers = (buffer_1, buffer_2, buffer_3)
         self._in = _Direction(ext_in, buffers, event_in)
         self._out = _Direction(ext_out, buffers, event_out)
         self._tile_in = self._tile_out = create_empty_tile()
@@ -227,60 +258,10 @@ class simplex_buffering_t:
         self.step(nothing, nothing)
 
 
-def create_import_double_buffering(buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> Any:
-    """Return an import scheme that has not started: the documented loop starts with its prolog.
-
-    >>> from tilewright import ttl
-    >>> outside = ttl.create_const_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
-    >>> create_import_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()).prolog
-    1
-    """
-    return import_double_buffering_t(buffer_1, buffer_2, external, event)
-
-
-def create_export_double_buffering(buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> Any:
-    """Return an export scheme that has not started.
-
-    >>> from tilewright import ttl
-    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
-    >>> create_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()).epilog
-    2
-    """
-    return export_double_buffering_t(buffer_1, buffer_2, external, event)
-
-
-def create_duplex_buffering(
-    ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, event_in: TransferEvent, event_out: TransferEvent
-) -> Any:
-    """Return a duplex scheme that has not started.
-
-    >>> from tilewright import ttl
-    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
-    >>> events = ttl.get_event(), ttl.get_event()
-    >>> create_duplex_buffering(outside, bytearray(3), outside, bytearray(3), *events).epilog
-    1
-    """
-    return duplex_buffering_t(ext_in, buffer_in, ext_out, buffer_out, (event_in, event_out), False)
-
-
-def create_simplex_buffering(
-    buffer_1: Any,
-    buffer_2: Any,
-    buffer_3: Any,
-    ext_in: Any,
-    ext_out: Any,
-    event_in: TransferEvent,
-    event_out: TransferEvent,
-) -> Any:
-    """Return a simplex scheme that has not started.
-
-    >>> from tilewright import ttl
-    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
-    >>> buffers, events = [bytearray(3) for _ in range(3)], (ttl.get_event(), ttl.get_event())
-    >>> create_simplex_buffering(*buffers, outside, outside, *events).prolog
-    1
-    """
-    return simplex_buffering_t((buffer_1, buffer_2, buffer_3), ext_in, ext_out, event_in, event_out, False)
+create_import_double_buffering = import_double_buffering_t
+create_export_double_buffering = start_export_double_buffering = export_double_buffering_t
+create_duplex_buffering = duplex_buffering_t
+create_simplex_buffering = simplex_buffering_t
 
 
 def start_import_double_buffering(
@@ -302,17 +283,6 @@ def start_import_double_buffering(
     return scheme
 
 
-def start_export_double_buffering(buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> Any:
-    """Return an export scheme without running transfers.
-
-    >>> from tilewright import ttl
-    >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
-    >>> start_export_double_buffering(bytearray(3), bytearray(3), outside, ttl.get_event()).prolog
-    0
-    """
-    return export_double_buffering_t(buffer_1, buffer_2, external, event)
-
-
 def start_duplex_buffering(
     ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, events: Any, first: tile_t, shipped: bool = False
 ) -> Any:
@@ -327,7 +297,8 @@ def start_duplex_buffering(
     >>> scheme = start_duplex_buffering(outside, bytearray(3), outside, bytearray(3), events, tile)
     >>> finish_buffering(scheme)
     """
-    scheme = duplex_buffering_t(ext_in, buffer_in, ext_out, buffer_out, events, shipped)
+    event_in, event_out = events
+    scheme = duplex_buffering_t(ext_in, buffer_in, ext_out, buffer_out, event_in, event_out, shipped)
     scheme.start(first)
     return scheme
 
@@ -352,8 +323,7 @@ def start_simplex_buffering(
     >>> scheme = start_simplex_buffering(*buffers, outside, outside, *events, ttl.get_tile(0, tiler))
     >>> finish_buffering(scheme)
     """
-    buffers = (buffer_1, buffer_2, buffer_3)
-    scheme = simplex_buffering_t(buffers, ext_in, ext_out, event_in, event_out, shipped)
+    scheme = simplex_buffering_t(buffer_1, buffer_2, buffer_3, ext_in, ext_out, event_in, event_out, shipped)
     scheme.step(first, create_empty_tile())
     return scheme
 

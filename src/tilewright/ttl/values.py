@@ -19,7 +19,7 @@ dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
 
 @dataclass(frozen=True, slots=True)
 class shape_t:
-    """The as_extents of a tensor or a tile.
+    """The extents of a tensor or a tile.
 
     >>> shape_t(4, 3)
     shape_t(width=4, height=3, depth=1)
@@ -118,24 +118,6 @@ def create_shape(width: int, height: int = 1, depth: int = 1) -> shape_t:
     return shape_t(width, height, depth)
 
 
-def create_offset(x: int = 0, y: int = 0, z: int = 0) -> offset_t:
-    """Return an offset.
-
-    >>> create_offset(-1)
-    offset_t(x=-1, y=0, z=0)
-    """
-    return offset_t(x, y, z)
-
-
-def create_overlap(width: int = 0, height: int = 0, depth: int = 0) -> overlap_t:
-    """Return an overlap.
-
-    >>> create_overlap(2, 2)
-    overlap_t(width=2, height=2, depth=0)
-    """
-    return overlap_t(width, height, depth)
-
-
 def create_augmentation(*sides: int) -> augmentation_t:
     """Return an augmentation from left, right, then top, bottom, then front, back.
 
@@ -145,15 +127,6 @@ def create_augmentation(*sides: int) -> augmentation_t:
     if len(sides) not in (0, 2, 4, 6):
         raise LayoutError(f"expected 2, 4 or 6 numbers for an augmentation (two sides per axis), got {len(sides)}")
     return augmentation_t(*sides)
-
-
-def create_layout(row_spacing: int = 0, plane_spacing: int = 0) -> layout_t:
-    """Return a layout; both spacings count elements.
-
-    >>> create_layout(16, 160)
-    layout_t(row_spacing=16, plane_spacing=160)
-    """
-    return layout_t(row_spacing, plane_spacing)
 
 
 def create_ext_layout(
@@ -173,6 +146,10 @@ def create_ext_layout(
     )
 
 
+# where TTL has a function that only builds a value, the type is that function
+create_offset = offset_t
+create_overlap = overlap_t
+create_layout = layout_t
 create_int_layout = create_ext_layout
 
 
