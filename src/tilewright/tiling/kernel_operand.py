@@ -168,36 +168,6 @@ def _describe_fill(fill: str | bytes) -> str:
     return fill if isinstance(fill, str) else f"0x{int.from_bytes(fill, 'little'):x}"
 
 
-# Every import and export needs an event; one without rows to copy gets that of a copied spare byte.
-OPENCL_MACROS = """\
-#pragma OPENCL FP_CONTRACT OFF
-#define THREADS ((u32)get_local_size(0))
-#define GROUPS ((u32)get_num_groups(0))
-"""
-
-CUDA_MACROS = """\
-#define THREADS blockDim.x
-#define GROUPS gridDim.x
-#if __CUDA_ARCH__ >= 800
-INLINE u32 shared_place(const void *place) { return (u32)__cvta_generic_to_shared(place); }
-INLINE u64 global_place(const void *place) { return (u64)__cvta_generic_to_global(place); }
-#define COPY_ASYNC(cache, bytes, to, from) \\
-    asm volatile("cp.async." cache ".shared.global [%0], [%1], %2;" \\
-                 :: "r"(shared_place(to)), "l"(global_place(from)), "n"(bytes) : "memory")
-#define COPY_ASYNC_4(to, from) COPY_ASYNC("ca", 4, to, from)
-#define COPY_ASYNC_8(to, from) COPY_ASYNC("ca", 8, to, from)
-#define COPY_ASYNC_16(to, from) COPY_ASYNC("cg", 16, to, from)
-#define STARTED asm volatile("cp.async.commit_group;" ::: "memory")
-#define ARRIVED(waiting) asm volatile("cp.async.wait_group %0;" :: "n"(waiting) : "memory")
-#else  // devices that copy through registers
-#define COPY_ASYNC_4(to, from) (*(u32 *)(to) = *(const u32 *)(from))
-#define COPY_ASYNC_8(to, from) (*(v8 *)(to) = *(const v8 *)(from))
-#define COPY_ASYNC_16(to, from) (*(v16 *)(to) = *(const v16 *)(from))
-#define STARTED
-#define ARRIVED(waiting)
-#endif
-"""
-
 # The index that position x of an axis of n elements is read from, as in numpy.pad.
 _PAD_INDEX_CODE = {
     "edge": ["return x < 0 ? 0 : x < n ? x : n - 1;"],

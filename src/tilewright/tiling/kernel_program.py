@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..copying.codegen.c_arithmetic import needs_double, reader_functions, writer_functions
-from ..copying.codegen.c_language import c_dialect, conditional, indent
+from ..copying.codegen.c_language import c_dialect, conditional, indent, read_header
 from ..copying.codegen.kernel import Kernel
 from ..copying.codegen.program import shared_arrays
 from ..errors import TransferError
 from .kernel_operand import (
-    CUDA_MACROS,
-    OPENCL_MACROS,
     KernelOperand,
     export_code,
     import_code,
@@ -191,7 +189,7 @@ class KernelProgram:
         lines = [words.prelude]
         if needs_double(*[each.format for each in self.operands]):
             lines.append(words.doubles)
-        lines.append(OPENCL_MACROS if self._is_opencl else CUDA_MACROS)
+        lines.append(read_header(f"{self.dialect}_pipeline"))
         for operand in self.operands:
             lines += [f"// {operand.describe()}", *operand.box_code()]
             moving = import_code if operand in self.inputs else export_code
