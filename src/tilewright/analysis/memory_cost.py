@@ -26,18 +26,18 @@ MAX_BYTES = SIZES[-1]
 _CHUNK = 1 << 20  # coordinates evaluated at a time
 
 
-def _access_offsets(access: Any, what: str, active: Any = None) -> tuple[Array, Array]:
+def _access_offsets(access: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
     """Return the offsets of an access, one row per thread, and which of them are data of active threads."""
-    places, touched = _offsets(access, what)
+    places, touched = _offsets_of(access, caller)
     if active is None:
         return places, touched
     threads = np.asarray(active, dtype=bool).reshape(-1)
     if len(threads) != len(places):
-        raise LayoutError(f"{what}: active has {len(threads)} entries for {len(places)} threads; give one per thread")
+        raise LayoutError(f"{caller}: active has {len(threads)} entries for {len(places)} threads; give one per thread")
     return places, touched & threads[:, None]
 
 
-def _offsets(access: Any, what: str) -> tuple[Array, Array]:
+def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
     if isinstance(access, View):
         places, touched = _layout_offsets(access.layout)
         inside = access.element_layout
@@ -49,7 +49,7 @@ def _offsets(access: Any, what: str) -> tuple[Array, Array]:
     table = np.asarray(access)
     if table.dtype.kind not in "iu" and not (table.dtype.kind == "f" and bool((table == np.round(table)).all())):
         raise LayoutError(
-            f"{what} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
+            f"{caller} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
             f" got {type(access).__name__} of {table.dtype}"
         )
     threads = len(table) if table.ndim else 1
@@ -70,7 +70,7 @@ def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
     return tuple(np.broadcast_to(table, shape).reshape(flat) for table in (places, touched))  # type: ignore[return-value]
 
 
-def _instructions(places: Array, touched: Array, itemsize: int) -> Iterator[tuple[Array, Array, int]]:
+def _warp_instructions(places: Array, touched: Array, itemsize: int) -> Iterator[tuple[Array, Array, int]]:
     """Yield the instructions of each warp, as (offset of each thread, active threads, bytes of each thread).
 
     An instruction accesses at most 16 bytes per thread, of consecutive elements aligned to that size; all threads of a
@@ -99,12 +99,12 @@ def _vector_width(rows: Array, active: Array, itemsize: int) -> int:
     return wide
 
 
-def _validate_itemsize(itemsize: int | None, access: Any, what: str) -> int:
+def _validate_itemsize(itemsize: int | None, access: Any, caller: str) -> int:
     """Return the bytes of an element: `itemsize`, that of the tensor, or 4."""
     if itemsize is None:
         itemsize = np.dtype(access.dtype).itemsize if isinstance(access, View) else 4
     if itemsize not in SIZES:
-        raise LayoutError(f"{what}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
+        raise LayoutError(f"{caller}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
     return int(itemsize)
 
 
@@ -178,7 +178,7 @@ def bank_conflicts(
             f" width={width!r}"
         )
     words, ways, count = np.zeros(banks, dtype=np.int64), [], 0
-    for first, active, moved in _instructions(places, touched, size):
+    for first, active, moved in _warp_instructions(places, touched, size):
         count += 1
         phase = min(WARP, max(1, banks * width // moved))
         if not store and moved > 4 and phase < WARP and _merges_phases(first, active):
@@ -254,7 +254,7 @@ def coalescing(
             f"coalescing needs offsets and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
         )
     total = np.zeros(5, dtype=np.int64)
-    for first, active, moved in _instructions(places, touched, size):
+    for first, active, moved in _warp_instructions(places, touched, size):
         wanted = np.unique(first[active][:, None] * size + np.arange(moved))
         sectors = len(np.unique(wanted // sector))
         total += (sectors, -(-len(wanted) // sector), len(np.unique(wanted // line)), len(wanted), 1)

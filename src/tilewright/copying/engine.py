@@ -252,7 +252,7 @@ def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: 
         return
     memory = Buffer.of(target)
     # bytes that the plan does not write must come back unchanged
-    written = backend.empty((memory.nbytes,), uint8) if _overwrites(plan, memory) else _upload(target, backend)
+    written = backend.empty((memory.nbytes,), uint8) if _overwrites_target(plan, memory) else _upload(target, backend)
     engine_module.run_plan(plan, read, written)
     backend.download(written, memory.bytes)
 
@@ -265,7 +265,7 @@ def _upload(array: Array, backend: Backend) -> DeviceArray:
     return uploaded
 
 
-def _overwrites(plan: Plan, memory: Buffer) -> bool:
+def _overwrites_target(plan: Plan, memory: Buffer) -> bool:
     """Return whether a plan writes every byte of its target."""
     return not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
 

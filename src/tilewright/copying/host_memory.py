@@ -162,8 +162,8 @@ class Footprint(NamedTuple):
 
     def overlaps(self, other: Footprint) -> bool:
         """Return whether two footprints have a byte in common; also True if that is too hard to decide."""
-        low, high = self._range()
-        other_low, other_high = other._range()
+        low, high = self._address_range()
+        other_low, other_high = other._address_range()
         if max(low, other_low) >= min(high, other_high):
             return False
         if max(len(self.shape), len(other.shape)) > MAX_MODES:
@@ -174,7 +174,7 @@ class Footprint(NamedTuple):
         except np.exceptions.TooHardError:
             return True
 
-    def _range(self) -> tuple[int, int]:
+    def _address_range(self) -> tuple[int, int]:
         """Return the lowest address and one past the highest; both are equal if there are no elements."""
         if 0 in self.shape:
             return self.first, self.first

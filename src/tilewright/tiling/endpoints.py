@@ -207,7 +207,7 @@ class MappedEndpoint(MemoryEndpoint):
         address = self._contiguous_address(tile, nbytes)
         if address is None:
             return partial(self._copy_through_map, super().plan_import(tile, buffer, fill), nbytes)
-        return partial(self._read, buffer.bytes[:nbytes].data, address + self._file_shift)
+        return partial(self._read_file, buffer.bytes[:nbytes].data, address + self._file_shift)
 
     def plan_export(self, tile: Box, buffer: TileBuffer) -> Work:
         """Return the work that writes the part of a tile that lies inside the array from a buffer."""
@@ -215,7 +215,7 @@ class MappedEndpoint(MemoryEndpoint):
         address = self._contiguous_address(tile, nbytes)
         if address is None:
             return partial(self._copy_through_map, super().plan_export(tile, buffer), nbytes)
-        return partial(self._write, buffer.bytes[:nbytes].data, address + self._file_shift)
+        return partial(self._write_file, buffer.bytes[:nbytes].data, address + self._file_shift)
 
     def regions(self) -> list[StorageRegion]:
         """Return the memory of the map, and the range of the file, which other maps may share."""
@@ -237,7 +237,7 @@ class MappedEndpoint(MemoryEndpoint):
             size *= n
         return address
 
-    def _read(self, buffer: memoryview, offset: int) -> None:
+    def _read_file(self, buffer: memoryview, offset: int) -> None:
         while buffer.nbytes:
             count = os.preadv(self._file, [buffer], offset)
             if count == 0:
@@ -250,7 +250,7 @@ class MappedEndpoint(MemoryEndpoint):
             f"the file was truncated: the last {missing} bytes of its array are missing; write the file again"
         )
 
-    def _write(self, buffer: memoryview, offset: int) -> None:
+    def _write_file(self, buffer: memoryview, offset: int) -> None:
         while buffer.nbytes:
             count = os.pwritev(self._file, [buffer], offset)
             buffer, offset = buffer[count:], offset + count

@@ -266,7 +266,8 @@ def thread_loop(operand: KernelOperand, body: list[str], width: int = 1, box: st
     return [f"for (u32 q = THREAD; q < {prod(extents)}u; q += THREADS) {{", *indent([*head, *body]), "}"]
 
 
-def _variables(operand: KernelOperand, letter: str) -> list[str]:
+def index_names(operand: KernelOperand, letter: str = "i") -> list[str]:
+    """Return the C names of an element's indices: `i` in its tile, or `x` in the space."""
     return [f"{letter}{k}" for k in range(operand.rank)]
 
 
@@ -282,7 +283,7 @@ def _import_rows(operand: KernelOperand) -> list[str]:
         f"INLINE event_t {name}_import(LOCAL {raw} *buffer, GLOBAL const u8 *memory, const {name}_box_t box,"
         " LOCAL v16 *spare, event_t event) {"
     )
-    here, xs = operand.buffer_index(_variables(operand, "i")), _variables(operand, "x")
+    here, xs = operand.buffer_index(index_names(operand)), index_names(operand, "x")
     put = f"buffer[{here}] = {name}_element(memory, {', '.join(xs)});"
     if not _has_row_copies(operand):
         inside = " && ".join(inside_tile_conditions(operand, rank))
@@ -321,11 +322,11 @@ def _export_rows(operand: KernelOperand) -> list[str]:
 
 def _store_element(operand: KernelOperand) -> list[str]:
     """Return the statements that store one element, if it is in the tile and in the space."""
-    xs = _variables(operand, "x")
+    xs = index_names(operand, "x")
     conditions = inside_tile_conditions(operand, operand.rank) + (
         [operand.inside_condition(xs)] if operand.exceeds_space else []
     )
-    slot = operand.buffer_index(_variables(operand, "i"))
+    slot = operand.buffer_index(index_names(operand))
     store = f"*(GLOBAL {operand.bits_type} *)(memory + ({operand.byte_offset(xs)})) = buffer[{slot}];"
     return [f"if ({' && '.join(conditions)}) {store}" if conditions else store]
 
@@ -334,8 +335,8 @@ def _vector_function(operand: KernelOperand, importing: bool) -> list[str]:
     """Return the function with which CUDA threads import or export a tile, one vector at a time."""
     name, raw, piece = operand.name, operand.bits_type, operand.vector_bytes
     width, kind = max(1, piece // operand.size), vector_type(piece)
-    slot = f"buffer + ({operand.buffer_index(_variables(operand, 'i'))})"
-    place = f"memory + ({operand.byte_offset(_variables(operand, 'x'))})"
+    slot = f"buffer + ({operand.buffer_index(index_names(operand))})"
+    place = f"memory + ({operand.byte_offset(index_names(operand, 'x'))})"
     if importing:
         head = f"INLINE void {name}_import({raw} *buffer, const u8 *memory, const {name}_box_t box) {{"
         copy = f"COPY_ASYNC_{piece}({slot}, {place});"
@@ -354,14 +355,14 @@ def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing
     _, _, extent, _, rest = operand.tiler.axes[last]
     edge = [
         *([f"i{last} + {width}u <= box.n{last}"] if rest != extent or extent % width else []),
-        *([operand.inside_condition(_variables(operand, "x"))] if operand.exceeds_space else []),
+        *([operand.inside_condition(index_names(operand, "x"))] if operand.exceeds_space else []),
         *([f"x{last} + {width} <= {operand.tiler.space[last]}"] if operand.exceeds_space and width > 1 else []),
     ]
     if not edge:
         body = [copy]
     else:
-        xs = [*_variables(operand, "x")[:-1], f"x{last} + ({operand.index_type})e"]
-        indices = [*_variables(operand, "i")[:-1], f"i{last} + e"]
+        xs = [*index_names(operand, "x")[:-1], f"x{last} + ({operand.index_type})e"]
+        indices = [*index_names(operand)[:-1], f"i{last} + e"]
         slot = operand.buffer_index(indices)
         if importing:
             one = f"buffer[{slot}] = {operand.name}_element(memory, {', '.join(xs)});"

@@ -22,6 +22,7 @@ from .kernel_operand import (
     KernelOperand,
     export_code,
     import_code,
+    index_names,
     inside_tile_conditions,
     thread_loop,
 )
@@ -67,8 +68,8 @@ def element_accessors(inputs: Sequence[KernelOperand], outputs: Sequence[KernelO
     functions: dict[str, None] = {}  # an ordered set
     names = []
     for operand in (*inputs, *outputs):
-        indices = _variables(operand)
-        element = f"{operand.name}_buffer[{operand.buffer_index(indices.split(', '))}]"
+        indices = ", ".join(index_names(operand))
+        element = f"{operand.name}_buffer[{operand.buffer_index(index_names(operand))}]"
         if operand in inputs:
             functions |= dict.fromkeys(reader_functions(f"{operand.name}_value", operand.format)[1])
             names.append(f"#define {operand.name}({indices}) {operand.name}_value({element})")
@@ -97,7 +98,7 @@ def compute_function(
             operand, outputs[0], f"{operand.name} is the element at the same index of its tile", larger=True
         )
     first, box = outputs[0], f"{outputs[0].name}_box"
-    indices = _variables(first)
+    indices = ", ".join(index_names(first))
     inner = [
         f"const {reader_functions('', operand.format)[0]} {operand.name} = {operand.name}({indices});"
         for operand in used
@@ -107,11 +108,6 @@ def compute_function(
     inner += [f"set_{operand.name}({operand.name}, {indices});" for operand in outputs]
     inside = " && ".join(inside_tile_conditions(first, first.rank, box))
     return [head, *indent(thread_loop(first, conditional(inside, inner), box=box)), "}"]
-
-
-def _variables(operand: KernelOperand) -> str:
-    """Return the names of the indices of an element in its tile."""
-    return ", ".join(f"i{k}" for k in range(operand.rank))
 
 
 def validate_matching_tiles(operand: KernelOperand, first: KernelOperand, why: str, larger: bool = False) -> None:

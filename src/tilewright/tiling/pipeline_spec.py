@@ -53,7 +53,7 @@ class PipelineSpec(Shown):
         self.targets: list[tuple[Endpoint, Output]] = [
             (open_endpoint(item.target, writing=True), item) for item in self.outputs
         ]
-        self.tiles = self._validate()
+        self.tiles = self._validate_tiles()
         self.depth = self._choose_depth(depth, memory_limit)
         if memory_limit is not None and self.buffer_bytes > memory_limit:
             raise TransferError(
@@ -61,7 +61,7 @@ class PipelineSpec(Shown):
                 " use smaller tiles (suggest_tile finds them), or a scheme with fewer buffers"
             )
 
-    def _validate(self) -> int:
+    def _validate_tiles(self) -> int:
         """Return the number of tiles of every operand; raise if they differ or overwrite each other."""
         if not self.inputs and not self.outputs:
             raise LayoutError("a pipeline needs at least one input or output")

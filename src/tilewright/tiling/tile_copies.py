@@ -176,13 +176,13 @@ def _validate_window(internal: InternalTensor) -> None:
 def _validate_no_overlap(source: TransferTensor, source_box: Box, target: TransferTensor, target_box: Box) -> None:
     if source_box.empty or not source.memory.overlaps(target.memory):
         return
-    if _footprint(source, source_box).overlaps(_footprint(target, target_box)):
+    if _box_footprint(source, source_box).overlaps(_box_footprint(target, target_box)):
         raise TransferError(
             f"source and target of tile {source_box} overlap in memory; give the internal tensor its own memory"
         )
 
 
-def _footprint(tensor: TransferTensor, box: Box) -> Footprint:
+def _box_footprint(tensor: TransferTensor, box: Box) -> Footprint:
     if tensor.strides is not None:
         return Footprint(tensor.address_of(box), box.shape, tensor.strides, tensor.dtype.itemsize)
     low, high = tensor.byte_range(box)

@@ -400,7 +400,7 @@ def import_(
     >>> buffer.array().tolist()
     [0, 0, 1, 2]
     """
-    return _start("import", internal, external, event, import_copies(internal, external, fill), after)
+    return _start_copies("import", internal, external, event, import_copies(internal, external, fill), after)
 
 
 def export(
@@ -425,10 +425,10 @@ def export(
     >>> space.array().tolist()
     [0, 7, 8, 0]
     """
-    return _start("export", internal, external, event, export_copies(internal, external, clip), after)
+    return _start_copies("export", internal, external, event, export_copies(internal, external, clip), after)
 
 
-def _start(
+def _start_copies(
     kind: str,
     internal: InternalTensor,
     external: ExternalTensor,

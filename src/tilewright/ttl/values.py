@@ -324,14 +324,14 @@ class pointer:
         return f"pointer(<{self.memory.size} bytes>, offset={self.offset}, dtype={kind!r})"
 
 
-def SIZEOF(thing: Any) -> int:
+def SIZEOF(value: Any) -> int:
     """Return the bytes of a type or of one element.
 
     >>> SIZEOF("uint"), SIZEOF(np.float64), SIZEOF(np.zeros(4, np.int16))
     (4, 8, 2)
     """
-    if isinstance(thing, str):
-        thing = TYPES.get(thing, thing)
-    if isinstance(thing, np.ndarray):
-        return thing.itemsize
-    return int(np.dtype(thing).itemsize)
+    if isinstance(value, str):
+        value = TYPES.get(value, value)
+    if isinstance(value, np.ndarray):
+        return value.itemsize
+    return int(np.dtype(value).itemsize)

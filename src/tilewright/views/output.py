@@ -127,10 +127,10 @@ def to_png(scene: Scene) -> bytes:
     if converter == "cairosvg":
         data: bytes = import_module("cairosvg").svg2png(svg.encode("utf-8"), scale=SCALE)
         return data
-    return _screenshot(svg, converter)
+    return _render_in_browser(svg, converter)
 
 
-def _screenshot(svg: str, browser: str) -> bytes:
+def _render_in_browser(svg: str, browser: str) -> bytes:
     size = _SIZE.search(svg)
     assert size is not None  # to_svg writes it
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:

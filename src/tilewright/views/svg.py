@@ -157,8 +157,8 @@ def format_position(value: float, step: float = 0) -> str:
     return f"{value:.7g}"
 
 
-def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, again: bool = False) -> Drawing:
-    """Return tracks as a drawing; `number` identifies the panel, `again` omits the legend of colors.
+def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, colors_explained: bool = False) -> Drawing:
+    """Return tracks as a drawing; `number` identifies the panel, `colors_explained` omits the legend of colors.
 
     >>> from tilewright.views.scene import Scene
     >>> from tilewright.views.color_scales import make_scales
@@ -171,7 +171,7 @@ def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, again
     top = 40 if tracks.title else 18
     scale = WIDTH / (tracks.end - tracks.start)
     body = [text_element(0, 14, tracks.title, 13, bold=True)] if tracks.title else []
-    body += _axis(tracks, left, top, scale, height)
+    body += _draw_axis(tracks, left, top, scale, height)
     body.append(f'<g class="tw-tracks" data-panel="{number}" stroke="{INK}" stroke-width="0.5">')
     with_notes = len(tracks.spans) <= _MOST_NOTES
     kinds = hatched_kinds(tracks)
@@ -183,25 +183,27 @@ def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, again
         box = (round(x, 2), y + 1, round(width, 2), height - 2)
         if span.hatched:
             hatches[span.kind or "unused"].append(box)
-        body.append(_span(k, span.note if with_notes else "", box, NOTHING if span.hatched else colors[span.kind]))
+        body.append(_draw_span(k, span.note if with_notes else "", box, NOTHING if span.hatched else colors[span.kind]))
     body.append("</g>")
     for kind, boxes in hatches.items():
         gap = 7 if sum(box[2] for box in boxes) < _WIDE else 21
         body.append(hatch_path(boxes, gap, crossed=kind != kinds[0]))
-    body += [part for span in tracks.spans if (part := _label(tracks, span, left, top, scale, height, colors))]
+    body += [
+        part for span in tracks.spans if (part := _draw_span_label(tracks, span, left, top, scale, height, colors))
+    ]
     bottom = top + len(tracks.names) * height
-    legend = draw_legend(tracks, scales, WIDTH, again)
+    legend = draw_legend(tracks, scales, WIDTH, colors_explained)
     body.append(legend.translate(left, bottom + 8))
     return Drawing(left + WIDTH + 30, bottom + 8 + legend.height, tuple(body))
 
 
-def _span(k: int, note: str, box: tuple[float, float, float, float], color: str) -> str:
+def _draw_span(k: int, note: str, box: tuple[float, float, float, float], color: str) -> str:
     x, y, width, height = box
     rect = f'<rect data-span="{k}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{color}"'
     return f"{rect}><title>{escape_text(note)}</title></rect>" if note else f"{rect}/>"
 
 
-def _label(
+def _draw_span_label(
     tracks: Tracks, span: Span, left: float, top: float, scale: float, height: int, colors: dict[str, str]
 ) -> str:
     """Return the words on a span, shortened to fit; none where nothing readable would fit."""
@@ -218,7 +220,7 @@ def _label(
     return f"<text {tone}{at}>{escape_text(words)}</text>"
 
 
-def _axis(tracks: Tracks, left: int, top: int, scale: float, height: int) -> list[str]:
+def _draw_axis(tracks: Tracks, left: int, top: int, scale: float, height: int) -> list[str]:
     body = [f'<g font-family="{MONO}">']
     step = max(1, -(-(_NAME_SIZE + 2) // height))
     for track in range(0, len(tracks.names), step):

@@ -84,10 +84,12 @@ def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width
     if grid.color:
         scale = scales[grid.color]
         values = set(grid.field(grid.color).values)
-        if scale.named and (ink.on or not labelled):  # without colors, only bare cells need to be explained
+        if scale.has_distinct_colors and (
+            ink.on or not labelled
+        ):  # without colors, only bare cells need to be explained
             seen = [(k, value) for k, value in enumerate(scale.values) if value in values][:_MOST_NAMES]
             entries = [_legend_entry(ink, kind_symbol(k), scale.color(value), format_value(value)) for k, value in seen]
-        elif not scale.named and scale.kind != "category":
+        elif not scale.has_distinct_colors and scale.kind != "category":
             entries = [f"{format_value(scale.low)} to {format_value(scale.high)}"]
         entries = [grid.color + ":", *entries] if entries else []
     if grid.valid and not all(grid.valid):
@@ -218,7 +220,7 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
     colors = cell_colors(grid, scales)
     marks = labels if written else _cell_symbols(grid, scales)
 
-    marked = _mark_cell(grid)
+    marked = _marked_cells(grid)
 
     def cell(at: int) -> str:
         if not written and at in marked:
@@ -237,7 +239,7 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
             continue
         if row in page.rules:
             lines.append(_rule_line(page, page.rules[row]))
-        lines.append(_row(grid, page, row, names[row], cell, marked if written else frozenset()))
+        lines.append(_row_line(grid, page, row, names[row], cell, marked if written else frozenset()))
     return lines
 
 
@@ -343,13 +345,13 @@ def _header_lines(grid: Grid, page: _TextGeometry, width: int) -> list[str]:
     return [out]
 
 
-def _mark_cell(grid: Grid) -> frozenset[int]:
+def _marked_cells(grid: Grid) -> frozenset[int]:
     """Return the marked cells, which are bracketed, or drawn as X without labels."""
     marks = [box for box in grid.outlines if box.kind == "mark" and box.rows == box.columns == 1]
     return frozenset(box.row * grid.columns + box.column for box in marks)
 
 
-def _row(
+def _row_line(
     grid: Grid,
     page: _TextGeometry,
     row: int,
@@ -412,7 +414,7 @@ class TerminalStyle:
         """
         if not self.on:
             return words
-        return f"\x1b[48;2;{_numbers(color)};38;2;{_numbers(text_color_on(color))}m{words}\x1b[0m"
+        return f"\x1b[48;2;{_rgb_codes(color)};38;2;{_rgb_codes(text_color_on(color))}m{words}\x1b[0m"
 
     def strong(self, words: str) -> str:
         """Return words in bold.
@@ -423,7 +425,7 @@ class TerminalStyle:
         return f"\x1b[1m{words}\x1b[0m" if self.on else words
 
 
-def _numbers(color: str) -> str:
+def _rgb_codes(color: str) -> str:
     return f"{int(color[1:3], 16)};{int(color[3:5], 16)};{int(color[5:7], 16)}"
 
 

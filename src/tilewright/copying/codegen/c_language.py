@@ -96,13 +96,13 @@ class Arguments(Literals):
 
     def unsigned(self, value: int) -> str:
         """Return an unsigned number."""
-        return self._named("u32", value)
+        return self._add_argument("u32", value)
 
     def signed(self, value: int) -> str:
         """Return a signed number of bytes."""
-        return self._named("i32" if abs(value) <= INT_MAX else "i64", value)
+        return self._add_argument("i32" if abs(value) <= INT_MAX else "i64", value)
 
-    def _named(self, kind: str, value: int) -> str:
+    def _add_argument(self, kind: str, value: int) -> str:
         self.values.append((kind, value))
         return f"n{len(self.values) - 1}"
 
@@ -170,7 +170,7 @@ def product_term(name: str, step: int, wide: bool, numbers: Literals = LITERALS)
 
 
 def offset_expression(
-    named: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0, numbers: Literals = LITERALS
+    digits: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0, numbers: Literals = LITERALS
 ) -> str:
     """Return the offset in bytes of digits on one side, in 64 bits only if 32 are too few.
 
@@ -179,7 +179,7 @@ def offset_expression(
     >>> offset_expression([NamedDigit(Digit(0, 4, 2**30), "g0")], [LoopAxis(2**32, (4, 64))], 0, 64)
     '(i64)(g0) * 4294967296 + 64'
     """
-    terms = [(digit, (axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix) for digit in named]
+    terms = [(digit, (axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix) for digit in digits]
     reach = abs(constant) + sum((digit.digit.count - 1) * abs(step) for digit, step in terms)
     texts = [product_term(digit.name, step, reach > INT_MAX, numbers) for digit, step in terms if step]
     if constant or not texts:
@@ -187,7 +187,7 @@ def offset_expression(
     return " + ".join(texts)
 
 
-def index_expression(named: Iterable[NamedDigit], axis: int, numbers: Literals = LITERALS) -> str:
+def index_expression(digits: Iterable[NamedDigit], axis: int, numbers: Literals = LITERALS) -> str:
     """Return the index along one axis.
 
     >>> index_expression(
@@ -197,13 +197,13 @@ def index_expression(named: Iterable[NamedDigit], axis: int, numbers: Literals =
     """
     texts = [
         digit.name if digit.digit.radix == 1 else f"({digit.name}) * {numbers.unsigned(digit.digit.radix)}"
-        for digit in named
+        for digit in digits
         if digit.digit.axis == axis
     ]
     return " + ".join(texts) or "0u"
 
 
-def guard_expression(named: Sequence[NamedDigit], axes: Sequence[LoopAxis], numbers: Literals = LITERALS) -> str:
+def guard_expression(digits: Sequence[NamedDigit], axes: Sequence[LoopAxis], numbers: Literals = LITERALS) -> str:
     """Return the condition that all indices are inside their axes; empty if they always are.
 
     >>> guard_expression([NamedDigit(Digit(0, 4, 1), "t0"), NamedDigit(Digit(0, 2, 4), "g0")], [LoopAxis(7, (4, 4))])
@@ -211,7 +211,7 @@ def guard_expression(named: Sequence[NamedDigit], axes: Sequence[LoopAxis], numb
     """
     conditions = []
     for k, axis in enumerate(axes):
-        own = [digit for digit in named if digit.digit.axis == k]
+        own = [digit for digit in digits if digit.digit.axis == k]
         last = sum((digit.digit.count - 1) * digit.digit.radix for digit in own)
         if last >= axis.extent or (numbers.always_guarded and len(own) > 1):
             conditions.append(f"{index_expression(own, k, numbers)} < {numbers.unsigned(axis.extent)}")

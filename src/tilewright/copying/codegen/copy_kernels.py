@@ -104,7 +104,7 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     if nest.tabulated is not None:
         axes.append(LoopAxis(nest.tabulated.count, (None, None)))
     filling = nest.operation == "fill"
-    threads, repeats, groups = _distribute(job, axes, length * max(job.sizes), filling)
+    threads, repeats, groups = _distribute_work(job, axes, length * max(job.sizes), filling)
     lines, in_group = declare_digits("group", groups, "g")
     more, in_thread = declare_digits("thread", threads, "t")
     in_repeat = digit_expressions("r", repeats)
@@ -164,7 +164,7 @@ def _store_statements(job: KernelJob, length: int, place: str) -> tuple[list[str
     ], {one, two}
 
 
-def _distribute(
+def _distribute_work(
     job: KernelJob, axes: list[LoopAxis], width: int, filling: bool
 ) -> tuple[list[Digit], list[Digit], list[Digit]]:
     """Return the digits of threads, repeats and work-groups."""

@@ -148,13 +148,13 @@ def describe_element(fields: FormFields) -> dict[str, Any]:
         "core": f"{where.core.x},{where.core.y}" if where.buffer_type.is_l1 else None,
         "bank": where.bank,
         "address": where.address,
-        "steps": [_step(name, text) for name, text in explain(spec, at, base).steps()],
+        "steps": [_split_step(name, text) for name, text in explain(spec, at, base).steps()],
         "note": note,
         "scene": render_for_page(page_scene(spec, at=at)),
     }
 
 
-def _step(name: str, text: str) -> dict[str, str]:
+def _split_step(name: str, text: str) -> dict[str, str]:
     """Return a step of the explanation, split into its value and the detail after it."""
     value, detail = (*_DETAIL.split(text, maxsplit=1), "")[:2]
     return {"name": name, "value": value, "detail": detail}

@@ -124,7 +124,7 @@ def _quantization_facts(report: QuantizationReport) -> list[Fact]:
     return facts
 
 
-def comparison_scene(found: TensorComparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+def comparison_scene(comparison: TensorComparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return a heat map of the largest error of every block of a tensor, with the figures of the comparison.
 
     >>> import tilewright as tw
@@ -132,22 +132,26 @@ def comparison_scene(found: TensorComparison, *, side: int = MAX_SIDE, title: st
     >>> scene.panels[0].field("error").values
     (1.0, 0.0, 0.0, 1.0)
     """
-    name = found.name or "two arrays"
-    if found.error_map is None:
-        return Scene(title or name, (), tuple(_comparison_facts(found)))
-    cells, step = largest_of_cells(found.error_map, side)
-    block = (found.map_block[0] * step[0], found.map_block[1] * step[1])
+    name = comparison.name or "two arrays"
+    if comparison.error_map is None:
+        return Scene(title or name, (), tuple(_comparison_facts(comparison)))
+    cells, step = largest_of_cells(comparison.error_map, side)
+    block = (comparison.map_block[0] * step[0], comparison.map_block[1] * step[1])
     size = f"{block[0]} x {block[1]}"
-    worst = None if found.worst is None else found.worst.coordinate
-    grid = _matrix_grid(cells, "error", f"largest error of each {size} block", block, worst, found.shape)
-    return Scene(title or f"{name}: {found.format_a} and {found.format_b}", (grid,), tuple(_comparison_facts(found)))
+    worst = None if comparison.worst is None else comparison.worst.coordinate
+    grid = _matrix_grid(cells, "error", f"largest error of each {size} block", block, worst, comparison.shape)
+    return Scene(
+        title or f"{name}: {comparison.format_a} and {comparison.format_b}",
+        (grid,),
+        tuple(_comparison_facts(comparison)),
+    )
 
 
-def _comparison_facts(found: TensorComparison) -> list[Fact]:
+def _comparison_facts(comparison: TensorComparison) -> list[Fact]:
     facts = []
-    for name, text in found.lines()[1:]:
+    for name, text in comparison.lines()[1:]:
         tone: Any = "plain"
-        if name in ("unequal", "problem") and not found.same:
+        if name in ("unequal", "problem") and not comparison.same:
             tone = "bad"
         elif name == "equal":
             tone = "good"
@@ -156,7 +160,7 @@ def _comparison_facts(found: TensorComparison) -> list[Fact]:
     return facts
 
 
-def comparisons_scene(found: Comparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+def comparisons_scene(comparison: Comparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the relative error of every tensor of two files as a heat map, one row each, the worst first.
 
     >>> import tilewright as tw
@@ -164,11 +168,11 @@ def comparisons_scene(found: Comparison, *, side: int = MAX_SIDE, title: str = "
     >>> scene.panels[0].row_names
     ('y', 'x')
     """
-    if len(found.tensors) == 1:
-        return comparison_scene(found.tensors[0], side=side, title=title)
-    ranked = sorted(found.tensors, key=lambda each: (-bool(each.problem), -each.relative_rms))[:side]
+    if len(comparison.tensors) == 1:
+        return comparison_scene(comparison.tensors[0], side=side, title=title)
+    ranked = sorted(comparison.tensors, key=lambda each: (-bool(each.problem), -each.relative_rms))[:side]
     if not ranked:
-        raise LayoutError(f"{found.a} and {found.b} have no tensor in common; nothing to draw")
+        raise LayoutError(f"{comparison.a} and {comparison.b} have no tensor in common; nothing to draw")
     values = [None if each.problem else each.relative_rms for each in ranked]
     grid = Grid(
         len(ranked),
@@ -180,22 +184,29 @@ def comparisons_scene(found: Comparison, *, side: int = MAX_SIDE, title: str = "
         row_names=tuple([each.name for each in ranked]),
         column_names=("rms error",),
     )
-    same = sum(each.same for each in found.tensors)
+    same = sum(each.same for each in comparison.tensors)
     facts = [
-        Fact("the same", f"{same} of {len(found.tensors)} ({found.tolerance})", "good" if found.same else "bad"),
-        Fact("only in A", ", ".join(found.only_a) or "none", "bad" if found.only_a else "plain"),
-        Fact("only in B", ", ".join(found.only_b) or "none", "bad" if found.only_b else "plain"),
+        Fact(
+            "the same",
+            f"{same} of {len(comparison.tensors)} ({comparison.tolerance})",
+            "good" if comparison.same else "bad",
+        ),
+        Fact("only in A", ", ".join(comparison.only_a) or "none", "bad" if comparison.only_a else "plain"),
+        Fact("only in B", ", ".join(comparison.only_b) or "none", "bad" if comparison.only_b else "plain"),
     ]
-    worst = found.worst
+    worst = comparison.worst
     facts += [Fact("worst", worst.name), *_comparison_facts(worst)] if worst is not None and worst.unequal else []
-    omitted = len(found.tensors) - len(ranked)
+    omitted = len(comparison.tensors) - len(ranked)
     return Scene(
-        title or f"{found.a} and {found.b}", (grid,), tuple(facts), f"{omitted} more are not shown." if omitted else ""
+        title or f"{comparison.a} and {comparison.b}",
+        (grid,),
+        tuple(facts),
+        f"{omitted} more are not shown." if omitted else "",
     )
 
 
 def difference_scene(
-    expected: Any, found: Any, *, tolerance: float = 0.0, side: int = MAX_SIDE, title: str = ""
+    expected: Any, actual: Any, *, tolerance: float = 0.0, side: int = MAX_SIDE, title: str = ""
 ) -> Scene:
     """Return a heat map of the absolute difference of two arrays of the same shape, with the worst element marked.
 
@@ -205,7 +216,7 @@ def difference_scene(
     >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]
     ((0.0, 0.0, 0.0, 0.0, 0.5, 0.0), ['1 of 6 (16.7%)', '0.5 at (1, 1): 0 expected, 0.5 found'])
     """
-    before, after = np.asarray(expected, dtype=np.float64), np.asarray(found, dtype=np.float64)
+    before, after = np.asarray(expected, dtype=np.float64), np.asarray(actual, dtype=np.float64)
     if before.shape != after.shape or not before.size:
         raise LayoutError(
             f"shapes {before.shape} and {after.shape} cannot be compared; they must be equal, and not empty"

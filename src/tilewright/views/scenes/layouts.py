@@ -320,7 +320,7 @@ def swizzle_scene(
     for axis, name in ((1, "row"), (0, "column")):
         for sheet, when in zip(sheets, ("before", "after"), strict=True):
             if sheet.is_complete:
-                worst = _worst(sheet, axis, itemsize, banks, width)
+                worst = _worst_access(sheet, axis, itemsize, banks, width)
                 facts.append(Fact(f"read a {name}, {when}", str(worst), "good" if worst.conflict_free else "bad"))
     return Scene(f"{swizzle} on {layout_title(layout)}", tuple(grids), tuple(facts))
 
@@ -342,7 +342,7 @@ def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: 
     )
 
 
-def _worst(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
+def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
     """Return the access with the most conflicts among all rows, or all columns, by at most 32 threads."""
     offsets: Any = sheet.places()["offset"]
     lines = offsets.T if axis == 0 else offsets

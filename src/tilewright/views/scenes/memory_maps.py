@@ -44,10 +44,10 @@ def memory_scene(
     view = allocator.memory_view(buffer_type)
     start = allocator.start_address(buffer_type)
     end = start + view.bank_bytes
-    labels = {each_.number: _name(each_, names or {}) for each_ in view.allocations}
-    groups = _groups(view.num_banks, view.allocations, each)
+    labels = {each_.number: _allocation_label(each_, names or {}) for each_ in view.allocations}
+    groups = _group_banks(view.num_banks, view.allocations, each)
     free = _free_blocks(view.allocations, start, end)
-    low, high = (start, end) if whole else _shown(view.allocations, start, end)
+    low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
     spans: list[Span] = []
     for track, (_, used) in enumerate(groups):
         for block in view.allocations:
@@ -68,10 +68,10 @@ def memory_scene(
     title = f"{view.buffer_type} of {allocator.chip.name}"
     tracks = Tracks(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
     note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
-    return Scene(title, (tracks,), tuple(_facts(view, free, {used for _, used in groups})), note)
+    return Scene(title, (tracks,), tuple(_memory_facts(view, free, {used for _, used in groups})), note)
 
 
-def _name(block: Allocation, names: Mapping[int, str]) -> str:
+def _allocation_label(block: Allocation, names: Mapping[int, str]) -> str:
     if block.number in names:
         return names[block.number]
     if block.spec is None:
@@ -79,7 +79,7 @@ def _name(block: Allocation, names: Mapping[int, str]) -> str:
     return f"#{block.number} {'x'.join(map(str, block.spec.shape.logical))} {block.spec.dtype}"
 
 
-def _groups(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list[tuple[str, frozenset[int]]]:
+def _group_banks(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list[tuple[str, frozenset[int]]]:
     """Return (name, numbers of the tensors that use it) of every bank, or of every set of banks that are alike."""
     users: list[set[int]] = [set() for _ in range(banks)]
     for block in allocations:
@@ -90,10 +90,10 @@ def _groups(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list
     alike: dict[frozenset[int], list[int]] = {}
     for bank, found in enumerate(users):
         alike.setdefault(frozenset(found), []).append(bank)
-    return [(_banks(found), used) for used, found in alike.items()]
+    return [(_describe_banks(found), used) for used, found in alike.items()]
 
 
-def _banks(banks: list[int]) -> str:
+def _describe_banks(banks: list[int]) -> str:
     if len(banks) == 1:
         return f"bank {banks[0]}"
     if banks == list(range(banks[0], banks[-1] + 1)):
@@ -110,7 +110,7 @@ def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> l
     return [*found, (start, end)] if start < end else found
 
 
-def _shown(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[int, int]:
+def _shown_range(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[int, int]:
     if not allocations:
         return start, end
     low, high = allocations[0].address, allocations[-1].end
@@ -120,7 +120,7 @@ def _shown(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[i
     return max(start, low - margin), min(end, high + margin)
 
 
-def _facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
+def _memory_facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
     used = view.allocated / view.bank_bytes if view.bank_bytes else 0.0
     whole = len(free) <= 1
     alike = "all of them hold the same tensors" if len(kinds) == 1 else f"which hold {len(kinds)} sets of tensors"
@@ -133,7 +133,7 @@ def _facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -
     ]
 
 
-def inspection_scene(found: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+def inspection_scene(inspection: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the bytes of every file, and the tensors in them.
 
     >>> import tempfile
@@ -144,9 +144,9 @@ def inspection_scene(found: Inspection, *, side: int = MAX_SIDE, title: str = ""
     >>> [(span.label, span.end - span.start) for span in scene.panels[0].spans]
     [('x', 128)]
     """
-    if not found.tensors:
-        raise LayoutError(f"cannot draw {found.path}: it holds no tensors")
-    files = list(dict.fromkeys(each.path for each in found.tensors))[:side]
+    if not inspection.tensors:
+        raise LayoutError(f"cannot draw {inspection.path}: it holds no tensors")
+    files = list(dict.fromkeys(each.path for each in inspection.tensors))[:side]
     spans = tuple(
         Span(
             files.index(each.path),
@@ -155,16 +155,16 @@ def inspection_scene(found: Inspection, *, side: int = MAX_SIDE, title: str = ""
             each.format or each.kind,
             note=f"{list(each.shape)} {each.format or each.kind}, {each.placed}, {each.nbytes} bytes",
         )
-        for each in found.tensors
+        for each in inspection.tensors
         if each.path in files and each.nbytes
     )
-    end = max([1, *(each.byte_range[1] for each in found.tensors)])
+    end = max([1, *(each.byte_range[1] for each in inspection.tensors)])
     panels = (Tracks(tuple(Path(each).name for each in files), spans, 0, end, "bytes", "bytes of each file"),)
-    padding = sum(each.padding_bytes for each in found.tensors)
+    padding = sum(each.padding_bytes for each in inspection.tensors)
     facts = (
-        Fact("kind", found.kind),
-        Fact("tensors", str(len(found.tensors))),
-        Fact("bytes", str(found.nbytes)),
-        Fact("padding", f"{padding} bytes ({100 * padding / max(1, found.nbytes):.3g} %)"),
+        Fact("kind", inspection.kind),
+        Fact("tensors", str(len(inspection.tensors))),
+        Fact("bytes", str(inspection.nbytes)),
+        Fact("padding", f"{padding} bytes ({100 * padding / max(1, inspection.nbytes):.3g} %)"),
     )
-    return Scene(title or Path(found.path).name, panels, facts)
+    return Scene(title or Path(inspection.path).name, panels, facts)

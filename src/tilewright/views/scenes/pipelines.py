@@ -67,31 +67,31 @@ class _ScheduleRun:
         self.track = {name: k for k, name in enumerate(schedule.buffers)}
         for action in schedule.actions():
             if isinstance(action, Import):
-                self._transfer("import", action)
+                self._run_transfer("import", action)
             elif isinstance(action, Export):
-                self._transfer("export", action)
+                self._run_transfer("export", action)
             elif isinstance(action, Compute):
-                self._compute(action)
+                self._run_compute(action)
             elif isinstance(action, Wait):
                 self.now = max([self.now, *(self.ends[key] for key in action.retires)])
         self.now = max([self.now, *self.ends.values()])
 
-    def _transfer(self, kind: str, action: Import | Export) -> None:
+    def _run_transfer(self, kind: str, action: Import | Export) -> None:
         begin = max([self.now, self.free[kind], *(self.ends[key] for key in action.after)])
         end = begin + self.times[kind]
         self.free[kind] = end
         self.ends[TransferKey("import" if kind == "import" else "export", action.tile, action.operand)] = end
-        self._record(kind, action.tile, begin, end, action.buffer, f"{kind} {action.tile}, operand {action.operand}")
+        self._add_spans(kind, action.tile, begin, end, action.buffer, f"{kind} {action.tile}, operand {action.operand}")
 
-    def _compute(self, action: Compute) -> None:
+    def _run_compute(self, action: Compute) -> None:
         begin, self.now = self.now, self.now + self.times["compute"]
         note = f"compute {action.tile}"
-        self._record("compute", action.tile, begin, self.now, action.read_buffer, note)
+        self._add_spans("compute", action.tile, begin, self.now, action.read_buffer, note)
         if action.write_buffer != action.read_buffer:
             track = self.track[action.write_buffer]
             self.buffers.append(Span(track, begin, self.now, str(action.tile), "compute", note=note, link=action.tile))
 
-    def _record(self, kind: str, tile: int, begin: float, end: float, buffer: str, note: str) -> None:
+    def _add_spans(self, kind: str, tile: int, begin: float, end: float, buffer: str, note: str) -> None:
         note = f"{note}: {begin:g} to {end:g}"
         self.units.append(Span(_UNITS.index(kind), begin, end, str(tile), kind, note=note, link=tile))
         self.buffers.append(Span(self.track[buffer], begin, end, str(tile), kind, note=note, link=tile))
@@ -160,7 +160,7 @@ def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = MAX_SIDE, 
     blocks = [axis.block for axis in axes]
     note = "" if max(blocks) == 1 else f"Each cell stands for {_format_extents(blocks)} elements and shows the first."
     title = title or f"{_format_extents(tiler.space)} in tiles of {_format_extents(tiler.tile)}"
-    return Scene(title, tuple(panels), tuple(_facts(tiler)), note)
+    return Scene(title, tuple(panels), tuple(_tiler_facts(tiler)), note)
 
 
 class _Axis:
@@ -181,7 +181,7 @@ class _Axis:
         last = np.minimum(count - 1, (at + before) // step)
         self.reads: NDArray[np.int64] = last - first + 1
 
-    def span(self, start: int, extent: int) -> tuple[int, int]:
+    def cell_span(self, start: int, extent: int) -> tuple[int, int]:
         """Return the first cell of a range of coordinates and the number of its cells."""
         first = (start - self.low) // self.block
         return first, max(1, -(-(start - self.low + extent) // self.block) - first)
@@ -211,8 +211,8 @@ def _tile_outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outl
 
 def _tile_outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis, kind: OutlineKind = "mark") -> Outline:
     box = tiler[number]
-    row, rows = down.span(box.offset[-2], box.shape[-2]) if down else (0, 1)
-    column, columns = across.span(box.offset[-1], box.shape[-1])
+    row, rows = down.cell_span(box.offset[-2], box.shape[-2]) if down else (0, 1)
+    column, columns = across.cell_span(box.offset[-1], box.shape[-1])
     return Outline(row, column, rows, columns, kind, f"tile {number}")
 
 
@@ -228,7 +228,7 @@ def _format_halo(augmentation: tuple[tuple[int, int], ...]) -> str:
     return f"{words[0]} along each axis" if len(set(words)) == 1 and len(words) > 1 else "; ".join(words)
 
 
-def _facts(tiler: Tiler) -> list[Fact]:
+def _tiler_facts(tiler: Tiler) -> list[Fact]:
     last = tiler._tile_at(tuple(n - 1 for n in tiler.grid)).shape  # along each axis, all others are whole
     read = prod((n - 1) * whole + end for n, whole, end in zip(tiler.grid, tiler.tile, last, strict=True))
     share = read / max(1, prod(tiler.space))

@@ -40,7 +40,7 @@ def tensor_scene(
     ({'offset': 36, 'value': 36}, False)
     """
     sheet = sample_layout(_in_storage(tensor), side)
-    values = _values(tensor, sheet)
+    values = _value_field(tensor, sheet)
     panels = layout_panels(sheet, (values,), color, label, memory, _scalar_offsets(tensor), padding=False)
     vectors = f" of {tensor.element_size} scalars" if tensor.element_size > 1 else ""
     facts = [
@@ -54,7 +54,7 @@ def tensor_scene(
     )
 
 
-def _values(tensor: TileTensor, sheet: LayoutGrid) -> Field:
+def _value_field(tensor: TileTensor, sheet: LayoutGrid) -> Field:
     """Return the value of every cell's first element; None for padding."""
     at = sheet.coordinates()
     valid = sheet.valid().reshape(-1).tolist()
@@ -112,11 +112,11 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Sc
     placed = spec.chip is not None and shown
     place = spec_scene(spec, side=side) if placed else None
     values = np.asarray(tensor.numpy(), dtype=np.float64).reshape(-1, spec.shape.logical[-1] if spec.shape.rank else 1)
-    panels = [_grid(values, tensor, side)] if shown else []
+    panels = [_value_grid(values, tensor, side)] if shown else []
     facts = [
         Fact("tensor", str(spec)),
         Fact("storage", tensor.storage_type.name.lower().replace("_", " ")),
-        *_statistics(values),
+        *_value_facts(values),
     ]
     if place is None:
         facts.append(Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"))
@@ -129,7 +129,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Sc
     )
 
 
-def _grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
+def _value_grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
     high, wide = (max(1, -(-n // side)) for n in values.shape)
     cells = values[::high, ::wide]
     rows, columns = cells.shape
@@ -141,14 +141,14 @@ def _grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
         title=f"values{many}",
         color="value",
         label="value",
-        outlines=_tiles(tensor, values.shape, (high, wide)),
+        outlines=_tile_outlines(tensor, values.shape, (high, wide)),
         row_axis="row",
         column_axis="column",
         block=(high, wide),
     )
 
 
-def _tiles(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tuple[Outline, ...]:
+def _tile_outlines(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tuple[Outline, ...]:
     """Return boxes around the tiles of a matrix that is drawn element by element."""
     spec = tensor.spec
     if spec.page_layout is not PageLayout.TILE or spec.shape.rank != 2 or step != (1, 1):
@@ -161,7 +161,7 @@ def _tiles(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tup
     )
 
 
-def _statistics(values: Any) -> list[Fact]:
+def _value_facts(values: Any) -> list[Fact]:
     finite = values[np.isfinite(values)]
     if not finite.size:
         return []
@@ -170,31 +170,31 @@ def _statistics(values: Any) -> list[Fact]:
     return [*facts, Fact("not finite", f"{odd} of {values.size}", "bad")] if odd else facts
 
 
-def tile_scene(found: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+def tile_scene(decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the values of one tile, its faces outlined, and the exponents of its blocks.
 
     >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
     >>> tile_scene(reading).panels[0].field("value").values
     (1.0,)
     """
-    rows, columns = found.values.shape
-    high, wide = found.face
-    valid = tuple(found.valid.reshape(-1).tolist())
+    rows, columns = decoded.values.shape
+    high, wide = decoded.face
+    valid = tuple(decoded.valid.reshape(-1).tolist())
     outlines = tuple(
         Outline(top, left, high, wide, "face") for top in range(0, rows, high) for left in range(0, columns, wide)
     )
-    values = tuple(v if ok else None for v, ok in zip(found.values.reshape(-1).tolist(), valid, strict=True))
+    values = tuple(v if ok else None for v, ok in zip(decoded.values.reshape(-1).tolist(), valid, strict=True))
     link = tuple(range(rows * columns))
     panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
-    if found.exponents is not None:
-        field = Field("exponent", tuple(found.exponents.reshape(-1).tolist()), "ramp")
+    if decoded.exponents is not None:
+        field = Field("exponent", tuple(decoded.exponents.reshape(-1).tolist()), "ramp")
         panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
-    known = found.values[found.valid]
+    known = decoded.values[decoded.valid]
     facts = [
-        Fact("format", found.format),
-        Fact("elements", f"{known.size} of {found.values.size}, the rest is padding"),
+        Fact("format", decoded.format),
+        Fact("elements", f"{known.size} of {decoded.values.size}, the rest is padding"),
     ]
     if known.size:
         facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
-    at = ", ".join(map(str, found.start))
-    return Scene(title or f"{found.name}, tile {found.tile}, from ({at})", tuple(panels), tuple(facts))
+    at = ", ".join(map(str, decoded.start))
+    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts))
