@@ -90,16 +90,12 @@ class Buffer:
         return self.address < other.address + other.nbytes and other.address < self.address + self.nbytes
 
 
-def native_format(array: np.ndarray[Any, Any]) -> ScalarFormat:
-    """Return the format of an array in native byte order; raise for any other byte order.
+def native_format(dtype: np.dtype[Any]) -> ScalarFormat:
+    """Return the format of a dtype in native byte order; raise for any other byte order.
 
-    >>> native_format(np.zeros(3, dtype=np.int16)).name
+    >>> native_format(np.dtype("int16")).name
     'int16'
     """
-    return _native_format(array.dtype)
-
-
-def _native_format(dtype: np.dtype[Any]) -> ScalarFormat:
     if not dtype.isnative:
         raise FormatError(
             f"{dtype} is not in native byte order; convert it with array.astype(array.dtype.newbyteorder('='))"
@@ -135,7 +131,7 @@ def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
 @lru_cache(maxsize=1024)
 def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
     """Return the placement of all arrays with this shape, strides and dtype."""
-    element = _native_format(dtype)
+    element = native_format(dtype)
     if any(step % dtype.itemsize for n, step in zip(shape, strides, strict=True) if n > 1):
         raise LayoutError(
             f"strides {strides} are not multiples of the element size {dtype.itemsize}; copy the array with"

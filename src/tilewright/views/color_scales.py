@@ -133,9 +133,7 @@ class Scale:
         if value is None or value != value:  # NaN has no place on a scale
             return NOTHING
         if self.kind == "category":
-            if self.has_distinct_colors:
-                return CATEGORIES[self.values.index(value)]
-            return ramp_color("ramp", self.values.index(value) * (_LEVELS - 1) // (len(self.values) - 1))
+            return self._category_color(self.values.index(value))
         return ramp_color(self.kind, int(self.share(value) * (_LEVELS - 1) + 0.5))
 
     def share(self, value: Any) -> float:
@@ -160,13 +158,14 @@ class Scale:
         """
         wanted = dict.fromkeys(values)
         if self.kind != "category":
-            color = self.color
-            return {value: color(value) for value in wanted}
-        at = {value: k for k, value in enumerate(self.values)}
+            return {value: self.color(value) for value in wanted}
+        positions = {value: k for k, value in enumerate(self.values)}
+        return {value: NOTHING if value is None else self._category_color(positions[value]) for value in wanted}
+
+    def _category_color(self, position: int) -> str:
         if self.has_distinct_colors:
-            return {value: NOTHING if value is None else CATEGORIES[at[value]] for value in wanted}
-        last = len(at) - 1
-        return {value: NOTHING if value is None else ramp_color("ramp", at[value] * 63 // last) for value in wanted}
+            return CATEGORIES[position]
+        return ramp_color("ramp", position * (_LEVELS - 1) // (len(self.values) - 1))
 
 
 def make_scale(fields: Iterable[Field]) -> Scale:

@@ -238,6 +238,18 @@ def unrolled_loop(name: str, count: int, body: Sequence[str]) -> list[str]:
     return ["UNROLL", f"for (u32 {name} = 0; {name} < {count}u; ++{name}) {{", *indent(body), "}"]
 
 
+def shared_loop(name: str, total: int, threads: int, condition: str, body: Sequence[str]) -> list[str]:
+    """Return an unrolled loop in which `threads` threads share `total` items: `at` is an item that meets the condition.
+
+    >>> shared_loop("r", 5, 4, "", ["go(at);"])[2:4]
+    ['    const u32 at = thread + r * 4u;', '    if (at < 5u) {']
+    """
+    if total % threads:
+        condition = " && ".join(filter(None, [f"at < {total}u", condition]))
+    items = [f"const u32 at = thread + {name} * {threads}u;", *conditional(condition, body)]
+    return unrolled_loop(name, -(-total // threads), items)
+
+
 def conditional(condition: str, body: Sequence[str]) -> list[str]:
     """Return statements under a condition, or alone if the condition is empty.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import gcd
+from math import gcd, prod
 
 from ..placement import fill_value
 from .c_language import (
@@ -22,6 +22,7 @@ from .c_language import (
     guard_expression,
     index_expression,
     offset_expression,
+    shared_loop,
     unrolled_loop,
 )
 from .kernel import (
@@ -172,9 +173,7 @@ def _distribute_work(
         axes, order=(1,) if filling else (0, 1), lean=job.tuning.lean, large_first=job.tuning.large_first
     )
     threads = growth.take(job.tuning.threads)
-    waiting = 1
-    for left in growth.left:
-        waiting *= left
+    waiting = prod(growth.left)
     most = max(1, min(job.tuning.in_flight // width, 16))
     repeats = growth.take(min(most, waiting // job.tuning.groups)) if waiting > job.tuning.groups else []
     groups = growth.take(job.tuning.cluster)
@@ -270,12 +269,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         ),
     ]
     inside_all = guard_expression([*in_group, *in_box], axes)
-    if total % threads:
-        inside_all = " && ".join(filter(None, [f"at < {total}u", inside_all]))
-    body += unrolled_loop(
-        "n", -(-total // threads), [f"const u32 at = thread + n * {threads}u;", *conditional(inside_all, load)]
-    )
-    body.append("BARRIER;")
+    body += [*shared_loop("n", total, threads, inside_all, load), "BARRIER;"]
 
     # write vectors in the order of the target
     out = digit_expressions("at", [Digit(k, wide if role == "square" else box[k].count, 1) for k, role in inside])
@@ -290,12 +284,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         to += f" + (i32)({named[(near, 'square')].name}) * {across}"
     store = [f"STORE({vector_type(high * after)}, target + ({to}), tile[{slot or '0'}]);"]
     condition = guard_expression([*in_group, *boxed], axes)
-    vectors = total * wide
-    if vectors % threads:
-        condition = " && ".join(filter(None, [f"at < {vectors}u", condition]))
-    body += unrolled_loop(
-        "n", -(-vectors // threads), [f"const u32 at = thread + n * {threads}u;", *conditional(condition, store)]
-    )
+    body += shared_loop("n", total * wide, threads, condition, store)
 
     shape = " x ".join(str(box[k].count * lengths.get(k, 1)) for k in reversed(outwards))
     note = f"copy {job.nest.elements} elements in tiles of {shape}, squares of {wide} x {high} transposed in registers"
