@@ -52,18 +52,16 @@ EVERYTHING = 1 << 20  # a lean that follows the order of the target alone
 def sweep_of(kind: str) -> dict[str, Tuning]:
     """Return the ways to cut a kind of kernel that are tried, by name."""
     found = {"default": DEFAULTS[kind]}
-    if kind in ("staged", "wide"):
-        choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (False, True), (16,))
+    if kind in ("transpose", "wide"):
+        choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (16,))
     elif kind == "pack":
-        choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (False,), (16,))
+        choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (16,))
     else:
-        choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (False,), (1, 16))
-    for threads, in_flight, shared, lean, large, cluster in choices:
+        choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (1, 16))
+    for threads, in_flight, shared, lean, cluster in choices:
         name = f"t{threads} f{in_flight} s{shared // 1024} l{lean if lean < EVERYTHING else 'all'}"
-        name += f"{' large' * large} c{cluster}"
-        found[name] = Tuning(
-            threads=threads, in_flight=in_flight, shared=shared, lean=lean, large_first=large, cluster=cluster
-        )
+        name += f" c{cluster}"
+        found[name] = Tuning(threads=threads, in_flight=in_flight, shared=shared, lean=lean, cluster=cluster)
     if kind == "pack":
         found["default, extents written out"] = replace(DEFAULTS[kind], as_arguments=False)
     return found

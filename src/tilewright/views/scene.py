@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
+from numpy.typing import NDArray
+
 from ..errors import LayoutError
 
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
@@ -29,6 +31,16 @@ class Field:
     name: str
     values: tuple[Any, ...]
     scale: ScaleKind = "category"
+
+    @classmethod
+    def of_table(cls, name: str, table: NDArray[Any], scale: ScaleKind = "category") -> Field:
+        """Return the attribute `name` of cells with the values of an array, `table`; `scale` as above.
+
+        >>> import numpy as np
+        >>> Field.of_table("bank", np.array([[0, 1], [1, 0]])).values
+        (0, 1, 1, 0)
+        """
+        return cls(name, tuple(table.reshape(-1).tolist()), scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,6 @@ from .thread_mapping import Digit, LoopAxis
 
 INT_MAX = 2**31 - 1
 
-_STORES = {"stream": "__stcs((type *)(place), (value))", "plain": "(*(type *)(place) = (value))"}
-_LOADS = {"cached": "__ldg", "stream": "__ldcs"}
-
 
 @cache
 def read_header(name: str) -> str:
@@ -44,22 +41,16 @@ class CDialect:
     starts: bool
 
 
-def c_dialect(name: str, load: str = "cached", store: str = "stream", unroll: bool = True) -> CDialect:
-    """Return the dialect "opencl" or "cuda", with hints for loads and stores, and loops unrolled or not.
+def c_dialect(name: str, unroll: bool = True) -> CDialect:
+    """Return the dialect "opencl" or "cuda"; without `unroll`, OpenCL does not unroll loops.
 
     >>> c_dialect("opencl").name
     'opencl'
     """
-    if name == "opencl":
-        hints = ['#define UNROLL _Pragma("unroll")' if unroll else "#define UNROLL"]
-    elif name == "cuda":
-        hints = [
-            f"#define LOAD(type, place) {_LOADS[load]}((const type *)(place))",
-            f"#define STORE(type, place, value) {_STORES[store]}",
-        ]
-    else:
+    if name not in ("opencl", "cuda"):
         raise TransferError(f"unknown dialect {name!r}; use 'opencl' or 'cuda'")
-    prelude = "\n".join([*hints, read_header(name)])
+    pragma = '_Pragma("unroll")' if unroll or name == "cuda" else ""
+    prelude = f"#define UNROLL {pragma}\n{read_header(name)}"
     return CDialect(name, prelude, read_header(f"{name}_double"), shuffles=name == "cuda", starts=name == "opencl")
 
 

@@ -169,9 +169,7 @@ def _distribute_work(
     job: KernelJob, axes: list[LoopAxis], width: int, filling: bool
 ) -> tuple[list[Digit], list[Digit], list[Digit]]:
     """Return the digits of threads, repeats and work-groups."""
-    growth = BoxGrowth(
-        axes, order=(1,) if filling else (0, 1), lean=job.tuning.lean, large_first=job.tuning.large_first
-    )
+    growth = BoxGrowth(axes, order=(1,) if filling else (0, 1), lean=job.tuning.lean)
     threads = growth.take(job.tuning.threads)
     waiting = prod(growth.left)
     most = max(1, min(job.tuning.in_flight // width, 16))
@@ -209,9 +207,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         LoopAxis(axis.extent // lengths.get(k, 1), tuple([(step or 0) * lengths.get(k, 1) for step in axis.steps]))
         for k, axis in enumerate(job.axes)
     ]
-    growth = BoxGrowth(
-        axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean, large_first=job.tuning.large_first
-    )
+    growth = BoxGrowth(axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean)
     squares = max(1, min(16, job.tuning.in_flight // (high * wide * before)))
     capacity = job.tuning.shared * 7 // 8 // (wide * high * after)
     growth.take(min(job.tuning.threads * squares, capacity))

@@ -53,7 +53,7 @@ def _matrix_grid(
     return Grid(
         rows,
         columns,
-        (Field(name, tuple(cells.reshape(-1).tolist()), scale),),
+        (Field.of_table(name, cells, scale),),
         title=title,
         color=name,
         label=name,

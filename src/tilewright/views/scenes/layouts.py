@@ -116,11 +116,11 @@ def _index_field(sheet: LayoutGrid, name: str) -> Field:
     at = np.indices((sheet.rows, sheet.columns))
     if name != "tile":
         k = ("row", "column").index(name)
-        return Field(name, tuple((at[k] * sheet.block[k]).reshape(-1).tolist()), "ramp")
+        return Field.of_table(name, at[k] * sheet.block[k], "ramp")
     number = np.zeros((sheet.rows, sheet.columns), dtype=np.int64)
     for k, box in enumerate(box for box in sheet.outlines() if box.kind == "tile"):
         number[box.row : box.row + box.rows, box.column : box.column + box.columns] = k
-    return Field("tile", tuple(number.reshape(-1).tolist()))
+    return Field.of_table("tile", number)
 
 
 def link_numbers(tables: list[Any]) -> Any:
@@ -331,7 +331,7 @@ def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: 
     return Grid(
         sheet.rows,
         sheet.columns,
-        (Field("bank", tuple(bank.reshape(-1).tolist())), Field("offset", tuple(offsets.reshape(-1).tolist()), "ramp")),
+        (Field.of_table("bank", bank), Field.of_table("offset", offsets, "ramp")),
         title=title,
         color="bank",
         label="bank",

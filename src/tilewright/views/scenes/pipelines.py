@@ -148,8 +148,8 @@ def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = MAX_SIDE, 
         "link": tuple(range(shape[0] * shape[1])),
     }
     fields = (
-        Field("tile", tuple(owner.reshape(-1).tolist())),
-        Field("reads", tuple(reads.reshape(-1).tolist()), "heat"),
+        Field.of_table("tile", owner),
+        Field.of_table("reads", reads, "heat"),
     )
     outlines = tuple(_tile_outlines(tiler, down, across))
     mark = (_tile_outline(tiler, tile, down, across),) if tile is not None else ()

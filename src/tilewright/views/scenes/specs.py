@@ -162,15 +162,15 @@ class _Pages:
         sharded = self.spec.memory.is_sharded
         rows, columns = self.number.shape
         fields = [
-            Field("page", tuple(self.number.reshape(-1).tolist()), "ramp"),
-            Field("bank", tuple(self.bank.reshape(-1).tolist())),
-            Field("address", tuple(self.address.reshape(-1).tolist()), "ramp"),
+            Field.of_table("page", self.number, "ramp"),
+            Field.of_table("bank", self.bank),
+            Field.of_table("address", self.address, "ramp"),
         ]
         names = tuple(map(core_name, self.core.reshape(-1).tolist()))
         if sharded or self.spec.memory.buffer_type.is_l1:
             fields.append(Field("core", names))
         if sharded:
-            fields.append(Field("shard", tuple(self.shard.reshape(-1).tolist())))
+            fields.append(Field.of_table("shard", self.shard))
         (high, wide), tiled = self.spec.page_shape, self.spec.page_shape[0] > 1
         return Grid(
             rows,

@@ -137,7 +137,7 @@ def _value_grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
     return Grid(
         rows,
         columns,
-        (Field("value", tuple(cells.reshape(-1).tolist()), "ramp"),),
+        (Field.of_table("value", cells, "ramp"),),
         title=f"values{many}",
         color="value",
         label="value",
@@ -187,7 +187,7 @@ def tile_scene(decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -
     link = tuple(range(rows * columns))
     panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
     if decoded.exponents is not None:
-        field = Field("exponent", tuple(decoded.exponents.reshape(-1).tolist()), "ramp")
+        field = Field.of_table("exponent", decoded.exponents, "ramp")
         panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
     known = decoded.values[decoded.valid]
     facts = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of CUDA are written in, beside LOAD and STORE: the words of the dialect, types and conversions.
+// What the kernels of CUDA are written in, beside UNROLL: the words of the dialect, types and conversions.
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define GLOBAL
 #define SHARED __shared__
@@ -7,10 +7,11 @@
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
 #define RARE static __device__ __noinline__  // a function that is seldom called: shorter to compile
-#define UNROLL _Pragma("unroll")
 #define GROUP blockIdx.x
 #define THREAD threadIdx.x
 #define BARRIER __syncthreads()
+#define LOAD(type, place) __ldg((const type *)(place))
+#define STORE(type, place, value) (*(type *)(place) = (value))
 
 typedef unsigned char u8;
 typedef unsigned short u16;
