@@ -71,8 +71,9 @@ def distinct(plan: Plan) -> dict[str, Tuning]:
     """Return the ways to cut a plan that give different programs."""
     kernel = generate_program(plan, "cuda").kernels[0]
     words = kernel.note.partition(" ")[0]
-    staged = "wide" if plan.target.itemsize >= WIDE else "staged"
-    kind = words if words in DEFAULTS else staged if kernel.shared else "direct"
+    kind = words if words in DEFAULTS else "copy"
+    if kind == "copy" and kernel.shared:
+        kind = "wide" if plan.target.itemsize >= WIDE else "transpose"
     programs: dict[str, str] = {}
     found: dict[str, Tuning] = {}
     for label, tuning in sweep_of(kind).items():
