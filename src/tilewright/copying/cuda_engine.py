@@ -58,19 +58,21 @@ def unavailable_reason() -> str | None:
     return None
 
 
-def default_backend() -> CudaBackend:
-    """Return the backend for host data: the current CUDA device, with arrays of CuPy."""
+def _require_device() -> None:
     problem = unavailable_reason()
     if problem:
         raise DeviceError(f"the cuda engine cannot run: {problem}")
+
+
+def default_backend() -> CudaBackend:
+    """Return the backend for host data: the current CUDA device, with arrays of CuPy."""
+    _require_device()
     return CudaBackend(int(import_module("cupy").cuda.runtime.getDevice()), "cupy")
 
 
 def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | None = None) -> None:
     """Enqueue a plan on the current stream of the target's library; the host does not wait for it."""
-    problem = unavailable_reason()
-    if problem:
-        raise DeviceError(f"the cuda engine cannot run: {problem}")
+    _require_device()
     if source.backend.device != target.backend.device:
         raise TransferError(
             f"the source is on CUDA device {source.backend.device} and the target on {target.backend.device};"

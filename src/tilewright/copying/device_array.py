@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import LayoutError, TransferError
 from ..formats import ScalarFormat, uint8
 from .codegen import WIDEST
-from .host_memory import Buffer, aligned_empty
+from .host_memory import Buffer, aligned_empty, strided_range
 
 Array = np.ndarray[Any, Any]
 
@@ -99,11 +99,8 @@ class DeviceArray:
     @property
     def span(self) -> tuple[int, int]:
         """Return the offset in bytes of the lowest element, and the bytes from there to the end of the highest."""
-        if not self.size:
-            return self.start, 0
-        reach = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
-        low = sum(step for step in reach if step < 0)
-        return self.start + low, sum(abs(step) for step in reach) + self.itemsize
+        low, high = strided_range(self.shape, self.strides, self.itemsize)
+        return self.start + low, high - low
 
     def reshape(self, *shape: Any) -> DeviceArray:
         """Return the same elements in another shape; without contiguous memory, only unit dimensions may change."""

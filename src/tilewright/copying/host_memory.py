@@ -7,6 +7,7 @@ The address ranges of the left and the right half of a matrix overlap, but their
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -25,6 +26,18 @@ CACHE_LINE = 64
 
 MAX_MODES = 32  # dimensions of an array in every version of NumPy
 MAX_WORK: Any = 10_000  # candidates NumPy tries before it gives up; its stubs know only 0 and -1
+
+
+def strided_range(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """Return the lowest byte of strided elements, and one past the highest, relative to element 0; (0, 0) for none.
+
+    >>> strided_range((4, 8), (-32, 4), 4), strided_range((4, 0), (32, 4), 4)
+    ((-96, 32), (0, 0))
+    """
+    if 0 in shape:
+        return 0, 0
+    reach = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
+    return sum([step for step in reach if step < 0]), sum([step for step in reach if step > 0]) + itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +63,8 @@ class Buffer:
         start = array.__array_interface__["data"][0]
         if array.size == 0 or array.flags.c_contiguous:
             return cls(start, array.nbytes, array, array.flags.writeable)
-        reach = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
-        low = start + sum(step for step in reach if step < 0)
-        high = start + sum(step for step in reach if step > 0) + array.itemsize
-        return cls(low, high - low, array, array.flags.writeable)
+        low, high = strided_range(array.shape, array.strides, array.itemsize)
+        return cls(start + low, high - low, array, array.flags.writeable)
 
     @property
     def bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -138,8 +149,8 @@ def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype:
             " np.ascontiguousarray first"
         )
     steps = tuple([step // dtype.itemsize for step in strides])
-    below = sum((n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0 and n > 1)
-    layout: Layout = make_layout(tuple(map(int, shape)), steps, -below)
+    low, _ = strided_range(shape, steps, 1)
+    layout: Layout = make_layout(tuple(map(int, shape)), steps, -low)
     return Placement(layout, element)
 
 
@@ -172,11 +183,8 @@ class Footprint(NamedTuple):
 
     def _address_range(self) -> tuple[int, int]:
         """Return the lowest address and one past the highest; both are equal if there are no elements."""
-        if 0 in self.shape:
-            return self.first, self.first
-        reach = [(n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)]
-        low = self.first + sum([step for step in reach if step < 0])
-        return low, self.first + sum([step for step in reach if step > 0]) + self.itemsize
+        low, high = strided_range(self.shape, self.steps, self.itemsize)
+        return self.first + low, self.first + high
 
     def _as_array(self, origin: int) -> Any:
         """Return an array with these addresses that is never read."""

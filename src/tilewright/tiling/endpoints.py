@@ -26,7 +26,7 @@ import numpy as np
 
 from ..copying.device_array import DeviceArray, packed_strides
 from ..copying.engine import Runner
-from ..copying.host_memory import Footprint, dense_footprint
+from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import TransferError
 from ..layout.box import Box
 from .array_store import StorageRegion
@@ -170,9 +170,9 @@ class MappedEndpoint(MemoryEndpoint):
         start = np.frombuffer(self._map, np.uint8).ctypes.data
         skipped = root.offset - root.offset % mmap.ALLOCATIONGRANULARITY
         self._file_shift = skipped - start  # from an address to a file offset
-        steps = zip(array.shape, array.strides, strict=True)
-        last = array.ctypes.data + sum([(n - 1) * step for n, step in steps if step > 0]) + array.itemsize
-        self._required_size = last + self._file_shift if array.size else 0  # bytes that the file must have
+        _, end = strided_range(array.shape, array.strides, array.itemsize)
+        # bytes that the file must have
+        self._required_size = array.ctypes.data + end + self._file_shift if array.size else 0
         self._shared = is_shared_map(root)
         if file is None:
             name = str(root.filename)

@@ -54,14 +54,6 @@ class _OperandBuffer:
         self.array = array
         return array
 
-    def plan_import(self) -> Work:
-        """Return the work that imports the current tile."""
-        return self.endpoint.plan_import(self.tile, self.buffer, self.fill)
-
-    def plan_export(self) -> Work:
-        """Return the work that exports the current tile."""
-        return self.endpoint.plan_export(self.tile, self.buffer)
-
 
 class ScheduledRun:
     """One run of a pipeline: its buffers, and the transfers that are running.
@@ -117,12 +109,14 @@ class ScheduledRun:
                 if type(action) is Import:
                     operand = self._inputs[action.buffer][action.operand]
                     operand.advance()
-                    self._start_transfer("import", action, operand.plan_import(), operand.array.nbytes)
+                    work = operand.endpoint.plan_import(operand.tile, operand.buffer, operand.fill)
+                    self._start_transfer("import", action, work, operand.array.nbytes)
                 elif type(action) is Export:
                     operand = self._outputs[action.buffer][action.operand]
                     if not self._has_compute:
                         operand.advance()
-                    self._start_transfer("export", action, operand.plan_export(), operand.array.nbytes)
+                    work = operand.endpoint.plan_export(operand.tile, operand.buffer)
+                    self._start_transfer("export", action, work, operand.array.nbytes)
                 elif type(action) is Wait:
                     self._wait_for(action.retires)
                 elif type(action) is Compute:

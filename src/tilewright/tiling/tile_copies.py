@@ -21,7 +21,7 @@ import numpy as np
 
 from ..copying import Placement, plan_copy
 from ..copying.engine import Runner, make_runner
-from ..copying.host_memory import Footprint, dense_footprint
+from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import LayoutError, TransferError
 from ..formats import Format, format_of
 from ..layout import Layout, compose
@@ -251,8 +251,8 @@ def compile_word_copy(
     extents, sides = shape, (source_strides, target_strides)
     if count > 1:
         extents, sides = (*shape, count), ((*source_strides, word), (*target_strides, word))
-    formats = (_WORD_FORMATS[word], _WORD_FORMATS[word])
-    return _compile_copy(extents, sides, formats, (word, word), streaming, threads)
+    formats = (format_of(_WORD_FORMATS[word]), format_of(_WORD_FORMATS[word]))
+    return _compile_copy(extents, sides, formats, streaming, threads)
 
 
 @lru_cache(maxsize=4096)
@@ -266,21 +266,20 @@ def _compile_conversion(
                 f"cannot convert {source} to {target} in a transfer: both need native byte order and strides of whole"
                 " elements; import with the external type and convert in the compute"
             )
-    formats = (format_of(source), format_of(target))
-    return _compile_copy(shape, (source_strides, target_strides), formats, (source.itemsize, target.itemsize))
+    return _compile_copy(shape, (source_strides, target_strides), (format_of(source), format_of(target)))
 
 
 def _compile_copy(
     shape: Steps,
     strides: tuple[Steps, Steps],
-    formats: tuple[str | Format, str | Format],
-    sizes: tuple[int, int],
+    formats: tuple[Format, Format],
     streaming: bool = False,
     threads: int = 1,
 ) -> tuple[Runner, int, int]:
     placements, lows = [], []
-    for steps, element, size in zip(strides, formats, sizes, strict=True):
-        low = sum([(n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0])
+    for steps, element in zip(strides, formats, strict=True):
+        size = element.value_format.itemsize
+        low, _ = strided_range(shape, steps, size)
         lows.append(low)
         layout = Layout(shape, tuple([step // size for step in steps]))
         placements.append(Placement(layout + -low // size if low else layout, element))

@@ -8,7 +8,7 @@ from math import gcd
 from time import perf_counter
 from typing import Any, TypeVar
 
-from ..copying.codegen.kernel import WIDEST, Kernel
+from ..copying.codegen.kernel import WIDEST
 from ..copying.device_array import DeviceArray
 from ..copying.engine import DEVICE_ENGINES, load_engine
 from ..errors import DeviceError, FormatError, TransferError
@@ -78,7 +78,7 @@ class TileKernel:
         buffers = SCHEME_BUFFERS.get(pipeline.scheme, pipeline.depth)
         statements = compute_statements(compute, outputs)
         self._program = KernelProgram(engine, inputs, outputs, statements, each, functions, buffers, threads)
-        self._launch = self._program.kernel()
+        self.launch_shape = self._program.kernel()
         self._builds: dict[Any, Any] = {}
         self.source = self._program.text()
 
@@ -111,7 +111,7 @@ class TileKernel:
         >>> Pipeline([], [Output(np.zeros(12), Tiler((12,), (4,)))]).kernel("x0", engine="cuda").local_bytes
         32
         """
-        return sum(nbytes for _, nbytes in self._launch.shared)
+        return sum(nbytes for _, nbytes in self.launch_shape.shared)
 
     def run(self, groups: int | None = None) -> PipelineReport:
         """Run the kernel on all tiles, and return a report.
@@ -154,11 +154,6 @@ class TileKernel:
                 )
         return backends[-1] if backends else device_driver.default_backend()
 
-    @property
-    def launch_shape(self) -> Kernel:
-        """Return the launch parameters: the name, the threads, and the memory of a work-group."""
-        return self._launch
-
     def coordinate_tables(self) -> list[Any]:
         """Return the tables of tile coordinates that the program takes after the memories."""
         return [operand.coordinates() for operand in self._program.operands if operand.is_listed]
@@ -180,7 +175,7 @@ class TileKernel:
 
     def __repr__(self) -> str:
         return (
-            f"<TileKernel of {self.pipeline.tiles} tiles for {self.engine}, {self._launch.threads} threads,"
+            f"<TileKernel of {self.pipeline.tiles} tiles for {self.engine}, {self.launch_shape.threads} threads,"
             f" {self.local_bytes} bytes of local memory>"
         )
 

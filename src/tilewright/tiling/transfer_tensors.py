@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.host_memory import Buffer, aligned_empty
+from ..copying.host_memory import Buffer, aligned_empty, strided_range
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout, LayoutLike
 from ..layout.box import Box
@@ -260,8 +260,8 @@ class TransferTensor:
         if self.strides is None:
             return self.offset * size, (self.offset + int(self.layout.cosize)) * size
         start = self.address_of(box) - self.memory.address
-        spans = [(n - 1) * step for n, step in zip(box.shape, self.strides, strict=True)]
-        return start + sum([s for s in spans if s < 0]), start + sum([s for s in spans if s > 0]) + size
+        low, high = strided_range(box.shape, self.strides, size)
+        return start + low, start + high
 
     def __repr__(self) -> str:
         const = ", const=True" if self.const else ""
