@@ -89,8 +89,8 @@ def require(engine, element):
     element = format_of(element)
     name = engine["engine"]
     if name != "reference" and isinstance(element, BlockFormat):
-        room = Layout(element.block)
-        plan = plan_copy(Placement(room, "float32"), Placement(room, element, tile_elements=element.block))
+        elements = Layout(element.block)
+        plan = plan_copy(Placement(elements, "float32"), Placement(elements, element, tile_elements=element.block))
         drivers = {"opencl": opencl_engine, "cuda": cuda_engine}
         if name == "native":
             can_run = native_engine.can_run(plan)
