@@ -237,9 +237,10 @@ class CoalescingReport:
 def coalescing(
     offsets: Any, itemsize: int | None = None, sector: int = 32, line: int = 128, active: Any = None
 ) -> CoalescingReport:
-    """Return the sectors that an access to global memory transfers, by default of 32 bytes in lines of 128.
+    """Return the sectors that an access to global memory transfers.
 
-    `offsets`, `itemsize` and `active` are as for `bank_conflicts`. Instructions do not share sectors.
+    Sectors have `sector` bytes, in lines of `line`. `offsets`, `itemsize` and `active` are as for `bank_conflicts`.
+    Instructions do not share sectors.
 
     >>> from tilewright import Layout
     >>> print(coalescing(Layout(32)))
@@ -302,7 +303,7 @@ def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
 
 
 def padding_share(layout: LayoutLike) -> float:
-    """Return the share of the coordinates of a layout that are padding.
+    """Return the share of the coordinates of a `layout` that are padding.
 
     >>> from tilewright import row_major, with_logical_shape
     >>> padding_share(with_logical_shape(row_major(64, 96), (60, 90)))
@@ -355,7 +356,7 @@ class BalanceReport:
 
 
 def balance(amounts: Iterable[int]) -> BalanceReport:
-    """Return how evenly amounts, such as the bytes of every core, are spread.
+    """Return how evenly `amounts`, such as the bytes of every core, are spread.
 
     >>> balance([2048, 2048, 1024, 0]).imbalance
     1.6

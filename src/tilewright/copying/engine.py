@@ -33,7 +33,7 @@ _warned: set[str] = set()
 
 
 def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> None:
-    """Run a plan on the memory of two arrays, in host or device memory.
+    """Run a `plan` on the memory of two arrays, `source` and `target`, in host or device memory.
 
     `engine` is "native", "reference", "opencl", "cuda" or "auto": the device that holds an array, otherwise native if
     it supports the plan. The default is the environment variable TILEWRIGHT_ENGINE, or "auto". `threads` on the host

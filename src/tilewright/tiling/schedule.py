@@ -205,7 +205,7 @@ class Schedule(Shown):
         return tuple([Export(tile, buffer, operand) for operand in range(self.outputs)])
 
     def transfer_keys(self, kind: TransferKind, tile: int) -> tuple[TransferKey, ...]:
-        """Return the transfers of `tile`, one per operand; none for a tile that does not exist.
+        """Return the transfers of a `kind` of `tile`, one per operand; none for a tile that does not exist.
 
         >>> Schedule("duplex", 2, inputs=2).transfer_keys("import", 0)
         (TransferKey(kind='import', tile=0, operand=0), TransferKey(kind='import', tile=0, operand=1))

@@ -33,7 +33,8 @@ class TileKernel:
 
     A work-group takes every n-th tile. It imports into local memory asynchronously, computes there, and exports; with
     "double" or "buffered" buffering the next tiles are imported meanwhile. `source` is the program; it can be read
-    without a device.
+    without a device. The `pipeline` is that of `Pipeline.kernel`, and so are `compute`, `engine`, `each`, `functions`
+    and `threads`.
 
     >>> import numpy as np
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
@@ -159,7 +160,7 @@ class TileKernel:
         return [operand.coordinates() for operand in self._program.operands if operand.is_listed]
 
     def element_offsets(self, arrays: list[DeviceArray]) -> list[int]:
-        """Return the byte offset of element 0 of each operand in its device memory."""
+        """Return the byte offset of element 0 of each operand in its device memory, one of `arrays`."""
         offsets = []
         for (endpoint, _, _), array in zip(self._operands, arrays, strict=True):
             tensor = endpoint.tensor if isinstance(endpoint, MemoryEndpoint) else None
@@ -167,7 +168,7 @@ class TileKernel:
         return offsets
 
     def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
-        """Return what a driver builds from the program, built once per `key`."""
+        """Return what `build` makes from the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()
         result: Built = self._builds[key]

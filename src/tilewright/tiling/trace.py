@@ -73,7 +73,7 @@ class Trace(Shown):
     spans: list[TraceSpan] = field(default_factory=list)
 
     def add_transfer(self, transfer: Transfer) -> None:
-        """Record a finished transfer.
+        """Record a finished `transfer`.
 
         >>> trace, transfer = Trace(), Transfer("import", 2, lambda: None)
         >>> transfer.run()
@@ -127,7 +127,7 @@ class Trace(Shown):
         return seconds | {"wall": self.wall, "hidden": self.hidden}
 
     def write(self, path: str | Path) -> Path:
-        """Write a trace file for Perfetto (ui.perfetto.dev) or chrome://tracing, and return its path.
+        """Write a trace file to `path`, for Perfetto (ui.perfetto.dev) or chrome://tracing, and return its path.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ def spaced_layout(
     row_alignment: int = 1,
     plane_alignment: int = 1,
 ) -> Layout:
-    """Return a row-major layout with gaps between rows and planes.
+    """Return a row-major layout of a `shape`, with gaps between rows and planes.
 
     `row_spacing` and `plane_spacing` are elements from row to row and from plane to plane, by default packed; both are
     rounded up to multiples of `row_alignment` and `plane_alignment`. Axes outside the planes are packed.
@@ -293,7 +293,9 @@ class ExternalTensor(TransferTensor):
 
 
 class InternalTensor(TransferTensor):
-    """A tensor in which tiles are computed: imports write it and exports read it. Arguments as of `ExternalTensor`.
+    """A tensor in which tiles are computed: imports write it and exports read it.
+
+    `memory`, `shape`, `layout`, `dtype`, `offset`, `const` and `window` are those of `ExternalTensor`.
 
     >>> InternalTensor(bytearray(1024), (4, 8), dtype="float32").array().shape
     (4, 8)

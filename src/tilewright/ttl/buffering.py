@@ -36,7 +36,7 @@ create_io_tensors = io_tensors_t
 
 
 def tensors_empty(tensors: io_tensors_t) -> bool:
-    """Return whether there is nothing to compute: the imported tensor is empty.
+    """Return whether there is nothing to compute: the imported one of two `tensors` is empty.
 
     >>> tensors_empty(io_tensors_t(build_empty_sub_tensor(int_tensor_t), build_empty_sub_tensor(int_tensor_t)))
     True
@@ -103,7 +103,7 @@ class import_double_buffering_t(_double_buffering_t):
     prolog, epilog = 1, 0
 
     def step(self, next_tile: tile_t) -> Any:
-        """Wait for the running import, start the next, and return the imported tile."""
+        """Wait for the running import, start that of `next_tile`, and return the imported tile."""
         wait(1, self._transfers.event)
         self._transfers.begin_import(next_tile, self._index)
         self._index = 1 - self._index
@@ -132,7 +132,7 @@ class export_double_buffering_t(_double_buffering_t):
     prolog, epilog = 0, 2
 
     def step(self, tile: tile_t) -> Any:
-        """Wait for the running export, start the next, and return a tensor to compute a tile into."""
+        """Wait for the running export, start the next, and return a tensor to compute `tile` into."""
         wait(1, self._transfers.event)
         self._transfers.begin_export(self._tile, self._index)
         self._index = 1 - self._index
@@ -179,13 +179,13 @@ class duplex_buffering_t:
         self._shipped = shipped
 
     def start(self, first: tile_t) -> None:
-        """Import the first tile."""
+        """Import the tile `first`."""
         self._in.begin_import(first, 0)
         wait(2, self._events)
         self._present = None if self._shipped else first
 
     def step(self, tile_in: tile_t, tile_out: tile_t | None = None) -> io_tensors_t:
-        """Import a tile, export the one before, wait for both, and return the tensors to compute with."""
+        """Import `tile_in`, export the tile before, wait for both; return the tensors to compute `tile_out` with."""
         tile_out = tile_in if tile_out is None else tile_out
         if tile_in != self._present:
             self._in.begin_import(tile_in, 0)
@@ -235,7 +235,7 @@ class simplex_buffering_t:
         self._shipped = shipped
 
     def step(self, next_in: tile_t, tile_out: tile_t | None = None) -> io_tensors_t:
-        """Wait, start to export the last tile and then to import the next; return the tensors to compute with.
+        """Wait, start to export the last tile and then to import `next_in`; return the tensors for `tile_out`.
 
         Without an output tile, the imported tile is also the one to write.
         """
@@ -267,7 +267,9 @@ create_simplex_buffering = simplex_buffering_t
 def start_import_double_buffering(
     buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent, first: tile_t
 ) -> Any:
-    """Return an import scheme that has started to import its first tile.
+    """Return an import scheme that has started to import its first tile, `first`.
+
+    `buffer_1`, `buffer_2`, `external` and `event` are those of `create_import_double_buffering`.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_const_ext_tensor(bytearray(range(9)), ttl.create_shape(9), 1)
@@ -286,7 +288,10 @@ def start_import_double_buffering(
 def start_duplex_buffering(
     ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, events: Any, first: tile_t, shipped: bool = False
 ) -> Any:
-    """Return a duplex scheme with its first tile imported; `shipped` makes it import that tile again, as TTL does.
+    """Return a duplex scheme that has imported its first tile, `first`.
+
+    `events` are the two of `create_duplex_buffering`, which explains `ext_in`, `buffer_in`, `ext_out`, `buffer_out` and
+    `shipped`.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
@@ -314,7 +319,10 @@ def start_simplex_buffering(
     first: tile_t,
     shipped: bool = False,
 ) -> Any:
-    """Return a simplex scheme that has started to import its first tile; `shipped` omits the order that TTL lacks.
+    """Return a simplex scheme that has started to import its first tile, `first`.
+
+    `buffer_1`, `buffer_2`, `buffer_3`, `ext_in`, `ext_out`, `event_in`, `event_out` and `shipped` are those of
+    `create_simplex_buffering`.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
@@ -329,10 +337,10 @@ def start_simplex_buffering(
 
 
 def step_buffering(scheme: Any, tile: tile_t, *output: tile_t) -> Any:
-    """Return the tensors to compute with, after the waits and transfers of one step.
+    """Return the tensors to compute with, after the waits and transfers of one step of a `scheme`.
 
-    Double schemes take one tile and return one tensor. Duplex and simplex take an input and an output tile, or one
-    for both, and return `io_tensors_t`.
+    Double schemes take one `tile` and return one tensor. Duplex and simplex take an input `tile` and an `output` tile,
+    or one for both, and return `io_tensors_t`.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
@@ -344,7 +352,7 @@ def step_buffering(scheme: Any, tile: tile_t, *output: tile_t) -> Any:
 
 
 def finish_buffering(scheme: Any) -> None:
-    """Export the last tile, and wait for all transfers.
+    """Export the last tile of a `scheme`, and wait for all transfers.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_ext_tensor(bytearray(9), ttl.create_shape(9), 1)
@@ -366,7 +374,7 @@ class pipeline_iterations_t:
 
 
 def create_pipeline_iterations(scheme: Any) -> pipeline_iterations_t:
-    """Return the extra iterations of a scheme that was created and not started.
+    """Return the extra iterations of a `scheme` that was created and not started.
 
     >>> create_pipeline_iterations(duplex_buffering_t)
     pipeline_iterations_t(prolog=0, epilog=1)
@@ -375,7 +383,7 @@ def create_pipeline_iterations(scheme: Any) -> pipeline_iterations_t:
 
 
 def join_pipeline_iterations(scheme: Any, iterations: pipeline_iterations_t) -> pipeline_iterations_t:
-    """Return the extra iterations for a scheme and all those joined before: the maximum of each.
+    """Return the extra iterations for a `scheme` and all `iterations` joined before: the maximum of each.
 
     >>> join_pipeline_iterations(export_double_buffering_t, create_pipeline_iterations(import_double_buffering_t))
     pipeline_iterations_t(prolog=1, epilog=2)
@@ -384,7 +392,7 @@ def join_pipeline_iterations(scheme: Any, iterations: pipeline_iterations_t) -> 
 
 
 def schedule(scheme: str, tiles: int, shipped: bool = False) -> Iterator[Phase]:
-    """Return an iterator over the phases of a scheme for a number of tiles.
+    """Return an iterator over the phases of a `scheme` for a number of `tiles`.
 
     `shipped` returns what TTL does: duplex imports tile 0 twice, and simplex does not order an export before the
     import into the same buffer.

@@ -110,7 +110,7 @@ class tile_t:
 
 
 def create_shape(width: int, height: int = 1, depth: int = 1) -> shape_t:
-    """Return a shape.
+    """Return the shape of a `width`, `height` and `depth`.
 
     >>> create_shape(4, 3)
     shape_t(width=4, height=3, depth=1)
@@ -119,7 +119,7 @@ def create_shape(width: int, height: int = 1, depth: int = 1) -> shape_t:
 
 
 def create_augmentation(*sides: int) -> augmentation_t:
-    """Return an augmentation from left, right, then top, bottom, then front, back.
+    """Return an augmentation from its `sides`: left, right, then top, bottom, then front, back.
 
     >>> create_augmentation(1, 1, 2, 2)
     augmentation_t(left=1, right=1, top=2, bottom=2, front=0, back=0)
@@ -132,7 +132,8 @@ def create_augmentation(*sides: int) -> augmentation_t:
 def create_ext_layout(
     row_spacing: int, row_alignment: int, plane_spacing: int = 0, plane_alignment: int = 1
 ) -> layout_t:
-    """Return a layout with each spacing rounded up to a multiple of its alignment, in elements.
+    """Return a layout with `row_spacing` and `plane_spacing` rounded up to multiples of `row_alignment` and
+    `plane_alignment`, in elements.
 
     >>> create_ext_layout(69, 16, 209, 2)
     layout_t(row_spacing=80, plane_spacing=210)
@@ -163,7 +164,7 @@ def create_empty_tile() -> tile_t:
 
 
 def shape_empty(shape: shape_t) -> bool:
-    """Return whether a shape holds nothing: any extent is zero.
+    """Return whether a `shape` holds nothing: any extent is zero.
 
     >>> shape_empty(shape_t(5, 0)), shape_empty(shape_t(5))
     (True, False)
@@ -172,7 +173,7 @@ def shape_empty(shape: shape_t) -> bool:
 
 
 def tile_empty(tile: tile_t) -> bool:
-    """Return whether a tile holds nothing.
+    """Return whether a `tile` holds nothing.
 
     >>> tile_empty(create_empty_tile())
     True
@@ -181,7 +182,7 @@ def tile_empty(tile: tile_t) -> bool:
 
 
 def linearize(offset: offset_t, layout: layout_t) -> int:
-    """Return the elements from the start to an offset, as an exact integer.
+    """Return the elements from the start to an `offset` in a `layout`, as an exact integer.
 
     >>> linearize(offset_t(5, 40000), layout_t(70000))
     2800000005
@@ -190,7 +191,7 @@ def linearize(offset: offset_t, layout: layout_t) -> int:
 
 
 def ceil_of_a_div_b(a: int, b: int) -> int:
-    """Return a / b, rounded up.
+    """Return `a` / `b`, rounded up.
 
     >>> ceil_of_a_div_b(7, 2)
     4
@@ -199,7 +200,7 @@ def ceil_of_a_div_b(a: int, b: int) -> int:
 
 
 def MAX(a: Any, b: Any) -> Any:
-    """Return the larger of two values.
+    """Return the larger of `a` and `b`.
 
     >>> MAX(3, 5)
     5
@@ -208,7 +209,7 @@ def MAX(a: Any, b: Any) -> Any:
 
 
 def ARRAYSIZE(array: Any) -> int:
-    """Return the number of elements of an array.
+    """Return the number of elements of an `array`.
 
     >>> ARRAYSIZE([1, 2, 3])
     3
@@ -241,7 +242,8 @@ TYPES = {
 class pointer:
     """A position in memory, which is checked when it is used.
 
-    An array has an element type; other memory (such as a `bytearray`) is void.
+    `memory` is an array, which has an element type, other memory (such as a `bytearray`), which is void, or a pointer.
+    `offset` counts bytes from its start, and `dtype` is another element type.
 
     >>> p = pointer(np.arange(8, dtype=np.int16)) + 2
     >>> int(p[1]), p.offset
@@ -325,7 +327,7 @@ class pointer:
 
 
 def SIZEOF(value: Any) -> int:
-    """Return the bytes of a type or of one element.
+    """Return the bytes of `value`: a type, its name, or one element of an array.
 
     >>> SIZEOF("uint"), SIZEOF(np.float64), SIZEOF(np.zeros(4, np.int16))
     (4, 8, 2)

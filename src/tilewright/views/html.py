@@ -31,7 +31,7 @@ follow([...document.querySelectorAll("svg[data-panel]")], JSON.parse(document.ge
 
 
 def to_html(scene: Scene) -> str:
-    """Return a scene as a self-contained HTML page.
+    """Return a `scene` as a self-contained HTML page.
 
     >>> page = to_html(Scene("a <b>", (Grid(2, 2),)))
     >>> "<h1>a &lt;b&gt;</h1>" in page, "http:" in page.replace("http://www.w3.org", "")
@@ -150,7 +150,7 @@ def _color_variables() -> str:
 
 
 def to_fragment(scene: Scene) -> str:
-    """Return a scene as HTML for a notebook: the picture alone, because notebooks run no script of ours.
+    """Return a `scene` as HTML for a notebook: the picture alone, because notebooks run no script of ours.
 
     >>> to_fragment(Scene("", (Grid(1, 1),))).startswith("<div")
     True

@@ -27,7 +27,7 @@ _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored 
 
 
 def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
-    """Write a scene to a file and return its path; the suffix is .svg, .html, .txt, .json or .png.
+    """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt, .json or .png.
 
     >>> import tempfile
     >>> from tilewright import row_major
@@ -114,7 +114,7 @@ def png_converter() -> str | None:
 
 
 def to_png(scene: Scene) -> bytes:
-    """Return a scene as PNG, on light paper; it needs cairosvg or a Chromium browser.
+    """Return a `scene` as PNG, on light paper; it needs cairosvg or a Chromium browser.
 
     >>> from tilewright.views import Grid, Scene
     >>> png_converter() is None or to_png(Scene("one", (Grid(1, 1),)))[:4] == b"\\x89PNG"

@@ -85,7 +85,7 @@ def _fact_height(block: list[str]) -> int:
 
 
 def to_svg(scene: Scene) -> str:
-    """Return a scene as SVG.
+    """Return a `scene` as SVG.
 
     >>> to_svg(Scene("nothing", (Grid(2, 2),)))[:4]
     '<svg'

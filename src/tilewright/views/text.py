@@ -36,7 +36,9 @@ _BARS = {"tile": ("│", "─", "┼"), "face": ("┊", "┄", "┼")}
 
 
 def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64) -> str:
-    """Return a scene as text of at most `width` columns; a panel takes about `height` lines.
+    """Return a `scene` as text of at most `width` columns; a panel takes about `height` lines.
+
+    With `color`, cells have 24-bit background colors.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 3, (Field("offset", (0, 1, 2), "ramp"),), label="offset")

@@ -90,7 +90,7 @@ class RequestRefusedError(Exception):
 
 
 class Explorer(ThreadingHTTPServer):
-    """The explorer on a local port (0 for any free one); run it with `start` or `serve_forever`.
+    """The explorer on a local `port` (0 for any free one); run it with `start` or `serve_forever`.
 
     >>> with Explorer(port=0) as explorer:
     ...     explorer.url.startswith("http://127.0.0.1:"), len(explorer.key) >= 32

@@ -30,7 +30,7 @@ from .tensors import tensor_scene, tile_scene, values_scene
 def scene_of(subject: Any, **options: Any) -> Scene:
     """Return the scene of a layout, tensor, spec, plan, report, allocator, device, tiler, schedule, pipeline or trace.
 
-    Options are those of its scene. `scene_of.register(MyType)` adds another type.
+    `subject` is the object, and `options` are those of its scene. `scene_of.register(MyType)` adds another type.
 
     >>> from tilewright import row_major
     >>> scene_of(row_major(4, 8)).title

@@ -125,7 +125,9 @@ def _quantization_facts(report: QuantizationReport) -> list[Fact]:
 
 
 def comparison_scene(comparison: TensorComparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return a heat map of the largest error of every block of a tensor, with the figures of the comparison.
+    """Return a heat map of the largest error of every block of a tensor, with the figures of the `comparison`.
+
+    `side` is the most rows and columns that are drawn, and `title` that of the picture.
 
     >>> import tilewright as tw
     >>> scene = comparison_scene(tw.diff(np.zeros((64, 64)), np.eye(64)).tensors[0])
@@ -161,7 +163,9 @@ def _comparison_facts(comparison: TensorComparison) -> list[Fact]:
 
 
 def comparisons_scene(comparison: Comparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return the relative error of every tensor of two files as a heat map, one row each, the worst first.
+    """Return the relative error of every tensor of a `comparison` as a heat map, one row each, the worst first.
+
+    `side` is the most rows that are drawn, and `title` that of the picture.
 
     >>> import tilewright as tw
     >>> scene = comparisons_scene(tw.diff({"x": np.ones(3), "y": np.ones(2)}, {"x": np.ones(3), "y": np.zeros(2)}))
@@ -210,7 +214,9 @@ def difference_scene(
 ) -> Scene:
     """Return a heat map of the absolute difference of two arrays of the same shape, with the worst element marked.
 
-    Leading dimensions are stacked. Elements that are NaN in both are equal; NaN in one counts as infinite.
+    `expected` and `actual` are the arrays; differences up to `tolerance` are not counted. Leading dimensions are
+    stacked. Elements that are NaN in both are equal; NaN in one counts as infinite. `side` is the most rows and columns
+    that are drawn, and `title` that of the picture.
 
     >>> scene = difference_scene(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 0.5, 0]]))
     >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]

@@ -28,7 +28,8 @@ def layout_scene(
     """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
     `color` and `label` choose the attributes that are drawn: `offset`, or the name of an axis, or `tile`,
-    `row`, `column`, `coordinate`.
+    `row`, `column`, `coordinate`. `memory` draws memory beside the coordinates, `side` is the most rows and columns
+    that are drawn, and `title` that of the picture.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -296,7 +297,8 @@ def swizzle_scene(
 ) -> Scene:
     """Return the banks of a layout before and after a swizzle, and the conflicts of reading rows and columns.
 
-    A composition with a swizzle can be given as it is. Banks are `width` bytes wide, elements `itemsize` bytes.
+    `swizzle` is composed with `layout`; a composition with a swizzle can be given as it is. There are `banks` banks,
+    `width` bytes wide, and elements of `itemsize` bytes. `side` is the most rows and columns that are drawn.
 
     >>> from tilewright import row_major
     >>> scene = swizzle_scene(Swizzle(5, 0, 5), row_major(32, 32))

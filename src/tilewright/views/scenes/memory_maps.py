@@ -30,8 +30,9 @@ def memory_scene(
 ) -> Scene:
     """Return the map of one memory of a chip: banks as tracks over addresses, with tensors and free blocks.
 
-    Banks with the same contents share a track, unless `each` asks for every bank. `names` names tensors by their
-    allocation number. The axis shows the part that is used, or with `whole` the whole memory.
+    `buffer_type` is "l1" or "dram". Banks with the same contents share a track, unless `each` asks for every bank.
+    `names` names tensors by their allocation number. The axis shows the part that is used, or with `whole` the
+    whole memory.
 
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
@@ -134,7 +135,9 @@ def _memory_facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[i
 
 
 def inspection_scene(inspection: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return the bytes of every file, and the tensors in them.
+    """Return the bytes of every file of an `inspection`, and the tensors in them.
+
+    `side` is the most files that are drawn, and `title` that of the picture.
 
     >>> import tempfile
     >>> import tilewright as tw

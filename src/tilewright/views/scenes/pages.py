@@ -18,7 +18,9 @@ _MOST = 1024  # elements of such a page that are drawn
 
 
 def page_scene(spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = "") -> Scene:
-    """Return the elements of one page of a tensor: a tile in its faces, or a row, folded. `at` marks an element.
+    """Return the elements of one `page` of a `spec`: a tile in its faces, or a row, folded.
+
+    `at` marks an element and chooses its page; `title` is that of the picture.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((40, 40), "bfloat16", "tile", chip="wormhole_n150")

@@ -29,7 +29,7 @@ def schedule_scene(
     times: tuple[float, float, float] = (1, 1, 1),
     tiles: int = _MOST,
 ) -> Scene:
-    """Return the timeline of a schedule if an import, a compute and an export take these `times`.
+    """Return the timeline of a `schedule` if an import, a compute and an export take these `times`.
 
     One import and one export run at a time, in order. Only the first `tiles` are drawn.
 
@@ -98,7 +98,9 @@ class _ScheduleRun:
 
 
 def trace_scene(trace: Trace, *, title: str = "") -> Scene:
-    """Return the timeline of a run, in microseconds, and the share of transfer time that was hidden.
+    """Return the timeline of a `trace`, in microseconds, and the share of transfer time that was hidden.
+
+    `title` is that of the picture.
 
     >>> from tilewright.tiling.trace import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
@@ -122,9 +124,10 @@ def trace_scene(trace: Trace, *, title: str = "") -> Scene:
 
 
 def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return the tiles of a space with their overlaps and halo; `tile` marks one of them.
+    """Return the tiles of a `tiler` with their overlaps and halo; `tile` marks one of them.
 
-    Two axes are drawn: the last two, at the first tile of the others.
+    Two axes are drawn: the last two, at the first tile of the others. `side` is the most rows and columns that are
+    drawn, and `title` that of the picture.
 
     >>> cut, reads = tiler_scene(Tiler((8, 8), (5, 5), overlap=2, augmentation=1)).panels
     >>> cut.rows, reads.cell(4, 4).attributes["reads"], reads.cell(0, 0).valid

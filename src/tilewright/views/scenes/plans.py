@@ -15,9 +15,9 @@ _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 
 def plan_scene(plan: Plan, *, side: int = MAX_SIDE) -> Scene:
-    """Return both memories of a plan, painted by where elements lie in the source, so that the move can be followed.
+    """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
-    Memories too large to draw are shown as coordinates, in blocks, painted by place.
+    Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy

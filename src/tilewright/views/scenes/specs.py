@@ -23,9 +23,10 @@ _MOST_NUMBERS = 16  # of shards that are listed for a core
 
 
 def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return the pages of a tensor and where they lie: over banks, or in shards over a grid of cores.
+    """Return the pages of a `spec` and where they lie: over banks, or in shards over a grid of cores.
 
-    `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address.
+    `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address. `side` is the
+    most rows and columns of pages that are drawn, and `title` that of the picture.
 
     >>> import tilewright as tw
     >>> spec = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")

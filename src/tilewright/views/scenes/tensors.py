@@ -31,7 +31,8 @@ def tensor_scene(
 ) -> Scene:
     """Return the scene of a tensor: values in its cells, tiles and faces outlined, and its memory beside it.
 
-    Offsets count from the first scalar of storage, so that views of one storage can be compared.
+    Offsets count from the first scalar of storage, so that views of one storage can be compared. `color`, `label`,
+    `memory`, `side` and `title` are those of `layout_scene`; `label` may also be "value".
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)
@@ -97,7 +98,8 @@ def _to_python(value: Any) -> Any:
 def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the values of a tensor, leading dimensions downwards, and its pages if its chip is known.
 
-    Values of tensors larger than a million elements are omitted.
+    Values of a `tensor` larger than a million elements are omitted. `side` is the most rows and columns that are drawn,
+    and `title` that of the picture.
 
     >>> from tilewright import Tensor
     >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", page_layout="tile"))
@@ -171,7 +173,9 @@ def _value_facts(values: Any) -> list[Fact]:
 
 
 def tile_scene(decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return the values of one tile, its faces outlined, and the exponents of its blocks.
+    """Return the values of one `decoded` tile, its faces outlined, and the exponents of its blocks.
+
+    `title` is that of the picture; `side` is accepted as for all scenes, and a tile is always drawn in full.
 
     >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
     >>> tile_scene(reading).panels[0].field("value").values

@@ -19,7 +19,7 @@ _WARP = 32
 
 
 def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
-    """Return which thread holds which element, by a layout from (thread, value) to the index in a tile.
+    """Return which thread holds which element, by a `layout` from (thread, value) to the index in a tile of a `shape`.
 
     Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest.
 
@@ -69,6 +69,9 @@ def distribute_scene(
     tensor: Any, threads: Layout, *, vector: tuple[int, ...] = (), swizzle: Any = None, itemsize: int = 4
 ) -> Scene:
     """Return which thread holds which element after `distribute`: `tensor` is a tensor or its layout.
+
+    `threads` is the layout of the threads, `vector` the shape of the vectors that they hold, `swizzle` that of their
+    offsets, and `itemsize` the bytes of an element of a layout.
 
     >>> import tilewright as tw
     >>> scene = distribute_scene(tw.row_major(4, 8), tw.row_major(2, 4))
