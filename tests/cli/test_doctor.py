@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tilewright.cli import environment as parts
+from tilewright.cli import doctor as parts
 from tilewright.cli.failures import ExitCode
 
 

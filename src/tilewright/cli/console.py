@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verb prints: text for people, JSON for programs; colors only on a terminal."""
+"""What a verb prints and saves: text for people, JSON for programs, progress on stderr, pictures in files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from textwrap import fill
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .failures import ExitCode
+from ..byte_sizes import format_bytes
+from ..errors import TilewrightError
+from .failures import CommandError, ExitCode, describe_error
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 
 def color_setting() -> bool | None:
@@ -166,3 +174,126 @@ def _wrap_line(line: str, width: int) -> str:
     content = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together
     lines = fill(content, width, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False)
     return lines.replace("\u00a0%", " %")
+
+
+_LINE_SECONDS = 5.0  # between plain lines
+_REDRAW_SECONDS = 0.1
+
+
+class Progress:
+    """Reports how much of some work is done.
+
+    Args:
+        label: what is being done, such as "converting".
+        unit: what is counted, such as "bytes" or "tiles".
+        quiet: report nothing; by default, if the command prints JSON.
+
+    >>> with Progress("converting", "tensors", quiet=True) as progress:
+    ...     progress.update(40, 100)
+    """
+
+    def __init__(self, label: str, unit: str = "bytes", quiet: bool | None = None) -> None:
+        self.label, self.unit = label, unit
+        self.quiet = Console.current().json if quiet is None else quiet
+        self._bar: RichProgress | None = None
+        self._started = self._reported = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if not self.quiet and is_terminal():
+            self._bar = _make_bar(self.unit, Console.current().color)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: int, total: int, detail: str = "") -> None:
+        """Report that `done` of `total` units are done, if it is time to report again; `detail` is added to the bar."""
+        now = time.monotonic()
+        wait = _LINE_SECONDS if self._bar is None else _REDRAW_SECONDS
+        if self.quiet or (now - self._reported < wait and not (self._bar is not None and done >= total)):
+            return
+        self._reported = now
+        if self._bar is None:
+            print(self.line(done, total, now), file=sys.stderr, flush=True)
+            return
+        if not self._bar.tasks:
+            self._bar.add_task(self.label, total=total, detail="")
+            self._bar.start()
+        self._bar.update(self._bar.tasks[0].id, completed=done, total=total, detail=detail)
+
+    def line(self, done: int, total: int, now: float) -> str:
+        """Return one plain line: the share done, the rate, and the time left at that rate."""
+        share = done / total if total else 1.0
+        rate = done / max(now - self._started, 1e-9)
+        speed = f"{format_bytes(int(rate))}/s" if self.unit == "bytes" else f"{rate:.3g} {self.unit}/s"
+        left = f", {_format_clock((total - done) / rate)} left" if rate else ""
+        return f"{self.label} {100 * share:3.0f} %, {speed}{left}"
+
+
+def _format_clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _make_bar(unit: str, color: bool | None) -> RichProgress | None:
+    """Return a bar by rich, or None where rich is not installed."""
+    try:
+        from rich.console import Console as RichConsole
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+        from rich.progress import Progress as RichProgress
+    except ModuleNotFoundError:
+        return None
+    amounts = (DownloadColumn(binary_units=True), TransferSpeedColumn()) if unit == "bytes" else (MofNCompleteColumn(),)
+    return RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[detail]}"),
+        *amounts,
+        TimeRemainingColumn(),
+        console=RichConsole(stderr=True, no_color=color is False),
+        transient=True,
+    )
+
+
+def check_output_path(path: str | Path, replace: bool = True) -> Path:
+    """Return the path of a file to be written, if its folder exists and nothing is overwritten unasked.
+
+    >>> check_output_path("picture.svg").name
+    'picture.svg'
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise CommandError(f"{target}: the folder {target.parent} does not exist; create it first", ExitCode.OUTPUT)
+    if not replace and target.exists():
+        raise CommandError(f"{target} exists; choose another target, or --force to replace it", ExitCode.OUTPUT)
+    return target
+
+
+def save_picture(subject: Any, path: str | Path) -> None:
+    """Save a picture of `subject`; the suffix of `path` chooses the kind of file.
+
+    >>> import tempfile
+    >>> from tilewright import row_major
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_picture(row_major(2, 2), f"{folder}/layout.svg")
+    """
+    from ..views import save, scene_of
+
+    target = check_output_path(path)
+    try:
+        save(scene_of(subject), target)
+    except OSError as problem:
+        raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
+    except ValueError as problem:
+        if isinstance(problem, TilewrightError):
+            raise
+        raise CommandError(str(problem)) from None

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import Answer, wrap_lines
+from .console import Answer, Progress, check_output_path, save_picture, wrap_lines
 from .failures import ExitCode
-from .output_paths import check_output_path, save_picture
-from .parameters import SIZE
+from .options import SIZE
 from .program import follow_links_option, verb
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..compare import Comparison, TensorComparison

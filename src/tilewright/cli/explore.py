@@ -14,9 +14,9 @@ import click
 
 from .console import Answer, Console
 from .failures import CommandError
+from .options import SpecOptions, spec_options
 from .program import verb
 from .show import Drawable
-from .spec_options import SpecOptions, spec_options
 
 
 @verb("explore")

@@ -10,9 +10,8 @@ import click
 
 from .console import Answer, wrap_lines
 from .failures import CommandError, ExitCode
-from .parameters import SHAPE, SIZE
+from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import follow_links_option, verb
-from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor

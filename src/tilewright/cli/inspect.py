@@ -7,9 +7,8 @@ import shutil
 
 import click
 
-from .console import Answer
-from .output_paths import save_picture
-from .parameters import IntegerList
+from .console import Answer, save_picture
+from .options import IntegerList
 from .program import follow_links_option, verb
 
 

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer
+from .console import Answer, check_output_path, save_picture
 from .failures import CommandError, ExitCode, describe_error
-from .output_paths import check_output_path, save_picture
-from .parameters import COORDINATE, SHAPE, SIZE
+from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
-from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor

@@ -12,12 +12,10 @@ from typing import Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer
+from .console import Answer, Progress, check_output_path
 from .failures import CommandError, ExitCode
-from .output_paths import check_output_path
-from .parameters import FORMAT, SHAPE, SIZE
+from .options import FORMAT, SHAPE, SIZE
 from .program import verb
-from .progress import Progress
 
 PADS = ("edge", "reflect", "symmetric", "wrap")
 

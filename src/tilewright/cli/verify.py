@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer
+from .console import Answer, Progress
 from .failures import ExitCode
-from .parameters import SIZE
+from .options import SIZE
 from .program import follow_links_option, verb
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..conversion import VerifyReport

@@ -20,12 +20,13 @@ from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
 from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry
 from ..files.file_names import unique_file_names
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
-from ..files.spec_json import spec_to_json
+from ..files.strict_json import spec_to_json
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
-from .targets import ConversionTarget
+from .rules import ConversionTarget
 
 NO_HASH = "0" * 64
+PAYLOAD = "payload"  # the draft of a single output file, which all tensors are written to
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,8 @@ from .conversion_item import (
     encode_safetensors_head,
     lay_end_to_end,
 )
-from .conversion_slabs import SlabCutter
-from .rules import Rules
-from .targets import OUTPUT_KINDS, ConversionTarget, choose_target
-from .tensor_job import pack_pages
+from .rules import OUTPUT_KINDS, ConversionTarget, Rules, choose_target
+from .tensor_job import SlabCutter, pack_pages
 
 _SAMPLE_BYTES = 8 << 20
 _SECONDS_PER_FILE = 0.005  # to flush a small file to disk

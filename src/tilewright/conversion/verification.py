@@ -22,18 +22,15 @@ from ..files.conversion_manifest import (
     read_manifest,
 )
 from ..files.file_names import resolve_inside
-from ..files.paged_boxes import PagedBoxes, as_box
 from ..files.safetensors import METADATA_KEY, read_safetensors
-from ..files.stored_tensor import inverse_order
+from ..files.stored_tensor import PagedBoxes, as_box, inverse_order
 from ..memory.placement_rules import placement_violations
 from .conversion_plan import open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .conversion_slabs import SlabCutter
-from .existing_output import output_names
 from .output_file import hash_range
-from .targets import ConversionTarget
-from .tensor_job import pack_pages
-from .work_folder import WorkFolder
+from .rules import ConversionTarget
+from .tensor_job import SlabCutter, pack_pages
+from .work_folder import WorkFolder, output_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,9 @@ import numpy as np
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
-from .paged_boxes import Runs
 from .source_file import SourceFile
-from .spec_json import spec_from_json, spec_to_json
-from .stored_tensor import StoredTensor
-from .strict_json import parse_json
+from .stored_tensor import Runs, StoredTensor
+from .strict_json import parse_json, spec_from_json, spec_to_json
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"

@@ -20,9 +20,8 @@ from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
 from .npy import read_npy
 from .source_file import SourceFile
-from .spec_json import spec_from_json, spec_to_json
 from .stored_tensor import StoredTensor
-from .strict_json import expect_integer, expect_integers, expect_string, parse_json
+from .strict_json import expect_integer, expect_integers, expect_string, parse_json, spec_from_json, spec_to_json
 from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"

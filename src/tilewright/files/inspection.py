@@ -14,8 +14,8 @@ from ..memory import PageLayout, TensorSpec
 from ..memory.explanation import format_steps
 from ..showing import Shown
 from .mesh import Mesh
-from .spec_json import spec_to_json
 from .stored_tensor import StoredTensor
+from .strict_json import spec_to_json
 from .tensor_file import TensorFile, open_tensors
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 

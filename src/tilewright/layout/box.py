@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 
@@ -108,3 +110,33 @@ def empty_box(rank: int) -> Box:
     Box(offset=(0, 0), shape=(0, 0))
     """
     return Box((0,) * rank, (0,) * rank)
+
+
+def largest_slab(shape: tuple[int, ...], units: Sequence[int], fits: Callable[[list[int]], bool]) -> tuple[int, ...]:
+    """Return the extents of the largest slab of an array that `fits`, cut from the outermost axis inwards.
+
+    Extents are multiples of `units`, or those of the array; if even one unit per axis does not fit, that is returned.
+
+    >>> largest_slab((100, 64), (32, 32), lambda extents: prod(extents) <= 5000)
+    (64, 64)
+    """
+    extents = [max(1, n) for n in shape]
+    for d, unit in enumerate(units):
+        if fits(extents):
+            break
+        low, high = 1, -(-extents[d] // unit)  # in units: the largest number that fits, at least one
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits([*extents[:d], middle * unit, *extents[d + 1 :]]) else (low, middle - 1)
+        extents[d] = min(low * unit, extents[d])
+    return tuple(extents)
+
+
+def cut_into_slabs(shape: tuple[int, ...], extents: tuple[int, ...]) -> Iterator[Box]:
+    """Yield boxes of these extents that cover an array in row-major order; those at its end may be smaller.
+
+    >>> [slab.shape for slab in cut_into_slabs((100, 64), (64, 64))]
+    [(64, 64), (36, 64)]
+    """
+    for start in product(*[range(0, max(1, n), step) for n, step in zip(shape, extents, strict=True)]):
+        yield Box(start, tuple([min(step, n - at) for at, step, n in zip(start, extents, shape, strict=True)]))
