@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import lcm
+from math import lcm, prod
 from typing import TypeAlias
 
 from ..errors import MemoryConfigError
@@ -51,7 +51,7 @@ class Sharding:
         >>> block_sharded(core_grid=(8, 8)).config_for((1, 4, 64, 96), (32, 32)).sharding.shape
         (32, 32)
         """
-        shape = self._dims_shape(padded) if self.strategy is None else self._strategy_shape(padded)
+        shape = self._dims_shape(padded) if self.strategy is None else self._strategy_shape(self.strategy, padded)
         if tile is not None:
             shape[-1] = round_up(shape[-1], tile[1])
             if len(shape) > 1:
@@ -63,24 +63,14 @@ class Sharding:
         layout = "nd_sharded" if self.strategy is None else self.strategy.memory_layout
         return MemoryConfig(layout, self.buffer_type, nd_shard_spec=sharding)
 
-    def _strategy_shape(self, padded: tuple[int, ...]) -> list[int]:
-        rows, columns = 1, padded[-1]
-        for n in padded[:-1]:
-            rows *= n
-        cores = self.grid.num_cores
-        if self.strategy is ShardStrategy.HEIGHT:
-            return _clamp_extents(ceil_div(rows, cores), columns)
-        if self.strategy is ShardStrategy.WIDTH:
-            return _clamp_extents(rows, ceil_div(columns, cores))
-        if len(self.grid) != 1:
+    def _strategy_shape(self, strategy: ShardStrategy, padded: tuple[int, ...]) -> list[int]:
+        if strategy is ShardStrategy.BLOCK and len(self.grid) != 1:
             raise MemoryConfigError(
                 f"block sharding needs a single range of cores, got {len(self.grid)} ranges {self.grid}; use their"
                 f" bounding box {self.grid.bounding_box}"
             )
-        down, across = self.grid.ranges[0].height, self.grid.ranges[0].width
-        if self.orientation is ShardOrientation.COL_MAJOR:
-            down, across = across, down
-        return _clamp_extents(ceil_div(rows, down), ceil_div(columns, across))
+        down, across = strategy.shard_counts(self.grid, self.orientation)
+        return [max(1, ceil_div(prod(padded[:-1]), down)), max(1, ceil_div(padded[-1], across))]
 
     def _dims_shape(self, padded: tuple[int, ...]) -> list[int]:
         for d in self.dims:
@@ -90,11 +80,6 @@ class Sharding:
                 )
         chosen = {d % len(padded) for d in self.dims}
         return [1 if (d in chosen) != self.all_but else max(1, n) for d, n in enumerate(padded)]
-
-
-def _clamp_extents(*extents: int) -> list[int]:
-    """Return extents of at least 1."""
-    return [max(1, n) for n in extents]
 
 
 ShardedMemory: TypeAlias = MemoryConfig | Sharding

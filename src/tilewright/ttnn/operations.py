@@ -15,13 +15,12 @@ from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_operations import convert_pages, pad_spec
-from .arguments import reject_unsupported
 from .devices import Device, resolve_device
 from .enums import DataType, DataTypeLike
 from .memory import MemoryConfig
 from .tensor import Tensor
 from .tensor_spec import TensorSpec, Tile, TileLike
-from .wrapper import unwrap
+from .wrapper import reject_unsupported, unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
