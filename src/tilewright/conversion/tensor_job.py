@@ -29,7 +29,7 @@ from ..files.stored_tensor import PagedBoxes, inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..layout.tuples import round_up
 from ..memory import PageLayout, TensorSpec
-from ..memory.host_storage import as_stored_array, host_placement
+from ..memory.device import as_stored_array, host_placement
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .output_file import OutputFile, Piece, PieceHashes, hash_pieces, hash_range
 from .rules import ConversionTarget, needs_range_check

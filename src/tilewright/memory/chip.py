@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -177,10 +177,6 @@ class Chip:
         by_bank = dict(zip(shuffled_banks(len(owners)), owners, strict=True))
         return tuple([by_bank[bank] for bank in range(len(owners))])
 
-    @cached_property
-    def _l1_bank_of(self) -> dict[CoreCoord, int]:
-        return {core: bank for bank, core in reversed(list(enumerate(self.l1_cores)))}
-
     def banks(self, buffer: BufferTypeLike) -> int:
         """Return the number of banks of a memory.
 
@@ -199,27 +195,51 @@ class Chip:
         """
         return self.compute_grid if _is_l1(buffer) else CoreCoord(self.dram_banks, 1)
 
+    @cached_property
+    def _bank_numbers(self) -> dict[bool, dict[CoreCoord, int]]:
+        """Return the number of the (first) bank of each core, of L1 (True) and of DRAM (False)."""
+        return {
+            is_l1: {core: bank for bank, core in reversed(list(enumerate(self.bank_cores(buffer))))}
+            for is_l1, buffer in ((True, BufferType.L1), (False, BufferType.DRAM))
+        }
+
     def bank_of(self, core: CoreLike, buffer: BufferTypeLike) -> int:
         """Return the bank of a core: its (first) L1 bank, or the DRAM bank with its x as number.
 
         >>> Chip.named("wormhole_n150").bank_of((1, 4), "l1"), Chip.named("wormhole_n150").bank_of((5, 0), "dram")
         (0, 5)
         """
-        at, buffer = CoreCoord.of(core), BufferType.of(buffer)
-        if buffer.is_l1:
-            if at in self._l1_bank_of:
-                return self._l1_bank_of[at]
-            across, down = self.compute_grid
+        return self.banks_of([CoreCoord.of(core)], buffer)[0]
+
+    def banks_of(self, cores: Iterable[CoreCoord], buffer: BufferTypeLike) -> tuple[int, ...]:
+        """Return the bank of each core.
+
+        >>> Chip.named("wormhole_n150").banks_of([CoreCoord(0, 0), CoreCoord(1, 0)], "l1")
+        (34, 63)
+        """
+        is_l1 = _is_l1(buffer)
+        numbers = self._bank_numbers[is_l1]
+        try:
+            return tuple([numbers[core] for core in cores])
+        except KeyError as missing:
+            core, (across, down) = missing.args[0], self.compute_grid
+        if is_l1:
             raise MemoryConfigError(
-                f"core {at} has no L1 bank on {self.name} with {self.dispatch} dispatch; use cores (0, 0) to"
+                f"core {core} has no L1 bank on {self.name} with {self.dispatch} dispatch; use cores (0, 0) to"
                 f" ({across - 1}, {down - 1})"
             )
-        if at.y or at.x >= self.dram_banks:
-            raise MemoryConfigError(
-                f"core {at} is not a DRAM bank of {self.name}: x must be the number of a bank and y must be 0; use (0,"
-                f" 0) to ({self.dram_banks - 1}, 0)"
-            )
-        return at.x
+        raise MemoryConfigError(
+            f"core {core} is not a DRAM bank of {self.name}: x must be the number of a bank and y must be 0; use (0, 0)"
+            f" to ({self.dram_banks - 1}, 0)"
+        )
+
+    def bank_cores(self, buffer: BufferTypeLike) -> tuple[CoreCoord, ...]:
+        """Return the core of each bank; a DRAM bank counts as the core (bank, 0).
+
+        >>> Chip.named("wormhole_n150").bank_cores("dram")[5]
+        CoreCoord(x=5, y=0)
+        """
+        return self.l1_cores if _is_l1(buffer) else tuple([CoreCoord(bank, 0) for bank in range(self.dram_banks)])
 
     def core_of(self, bank: int, buffer: BufferTypeLike) -> CoreCoord:
         """Return the core that owns a bank; a DRAM bank counts as the core (bank, 0).

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Device`: a simulated chip with real bytes in its banks, written and read by copy plans."""
+"""`Device`: a simulated chip with real bytes in its banks; `to_bytes` and `from_bytes`: the same bytes on the host."""
 
 from __future__ import annotations
 
 import json
 import mmap
 import sys
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
@@ -16,16 +17,16 @@ import numpy as np
 
 from ..atomic import write_file
 from ..copying import Placement, execute, plan_copy
+from ..copying.dlpack import as_host_array
 from ..copying.host_memory import aligned_empty, placement_of
-from ..errors import MemoryConfigError, OutOfMemory
-from ..formats import FormatLike
+from ..errors import LayoutError, MemoryConfigError, OutOfMemory
+from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
 from ..layout.tuples import round_up
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
 from .cores import CoreLike
-from .host_storage import as_stored_array, empty_result, from_bytes, to_bytes, validate_bytes
 from .memory_config import BufferType, BufferTypeLike
 from .spec import TensorSpec
 
@@ -34,6 +35,84 @@ ReadableBuffer: TypeAlias = "bytes | bytearray | memoryview | np.ndarray[Any, An
 MANIFEST = "banks.json"
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 _MIN_HUGE_PAGE_BYTES = 1 << 26  # size of a bank from which on huge pages of the operating system pay off
+
+
+def host_placement(spec: TensorSpec, fill: Any = 0) -> Placement:
+    """Return the placement of the elements in the bytes of all pages; padding gets the value `fill`.
+
+    >>> host_placement(TensorSpec((60, 90), "bfloat8_b")).nbytes
+    6528
+    """
+    return Placement(spec.stored, spec.dtype, fill, spec.page_elements)
+
+
+def to_bytes(array: Any, spec: TensorSpec, pad_value: Any = 0, out: Bytes | None = None) -> Bytes:
+    """Return an array, converted and padded with `pad_value`, as the bytes of all pages of a tensor, in `out` if given.
+
+    >>> to_bytes(np.ones((30, 40), dtype=np.float32), TensorSpec((30, 40), "bfloat8_b")).nbytes
+    2176
+    """
+    data = validate_bytes(np.empty(0, np.uint8) if spec.nbytes == 0 else out, spec, aligned_empty)
+    if spec.nbytes:
+        values = as_stored_array(array, spec)
+        execute(plan_copy(placement_of(values), host_placement(spec, pad_value)), values, data)
+    return data
+
+
+def from_bytes(data: Any, spec: TensorSpec, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
+    """Return the values of a tensor from the bytes of all its pages, as `dtype`; block formats become float32.
+
+    >>> spec = TensorSpec((2, 3), "int16", "tile")
+    >>> from_bytes(to_bytes(np.arange(6).reshape(2, 3), spec), spec).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    result = empty_result(spec, dtype)
+    if spec.shape.logical_volume():
+        source = validate_bytes(np.frombuffer(data, np.uint8) if isinstance(data, (bytes, bytearray)) else data, spec)
+        view = as_stored_array(result, spec)
+        execute(plan_copy(host_placement(spec), placement_of(view)), source, view)
+    return result
+
+
+def as_stored_array(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
+    """Return a view of an array of the tensor's shape with the rank of its padded shape.
+
+    >>> as_stored_array(np.zeros(7), TensorSpec((7,), page_layout="tile")).shape
+    (1, 7)
+    """
+    values = as_host_array(array)
+    if values.shape != spec.shape.logical:
+        raise LayoutError(f"array has shape {values.shape}, tensor has shape {list(spec.shape)}: they must be equal")
+    if any(step % values.itemsize for step in values.strides):
+        values = np.ascontiguousarray(values)
+    return values.reshape((1,) * (len(spec.padded_shape) - values.ndim) + values.shape)
+
+
+def empty_result(spec: TensorSpec, dtype: FormatLike | None) -> np.ndarray[Any, Any]:
+    """Return an uninitialised array for the values of a tensor, as `dtype` or in its own format.
+
+    >>> empty_result(TensorSpec((3, 4), "bfloat8_b"), None).dtype
+    dtype('float32')
+    """
+    element = spec.dtype.value_format if dtype is None else scalar_format_of(dtype)
+    return aligned_empty(spec.shape.logical, element.dtype)
+
+
+def validate_bytes(data: Any, spec: TensorSpec, allocate: Callable[[int, Any], Bytes] | None = None) -> Bytes:
+    """Return data as bytes, which must have the size of all pages; None is replaced by new memory from `allocate`.
+
+    >>> validate_bytes(np.zeros(64, np.uint8), TensorSpec((4, 8), "int16")).size
+    64
+    """
+    if data is None and allocate is not None:
+        data = allocate(spec.nbytes, np.uint8)
+    array = np.asarray(data)
+    if not array.flags.c_contiguous or array.nbytes != spec.nbytes:
+        raise LayoutError(
+            f"expected {spec.nbytes} contiguous bytes, the pages of {spec}, got {array.nbytes} with strides"
+            f" {array.strides}"
+        )
+    return array.reshape(-1).view(np.uint8)
 
 
 class BankMemory:

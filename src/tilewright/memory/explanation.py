@@ -189,11 +189,7 @@ class AddressContent:
         return f"element {at}: {where}" if self.is_data else f"padding, at the padded coordinate {at}: {where}"
 
 
-def explain(
-    spec: Any,
-    coordinate: Iterable[int],
-    base: int | None = None,  # a spec or a tensor, also of a dialect
-) -> Explanation:
+def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Explanation:  # also of a dialect
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base` or on an empty chip.
 
     `spec` is a `TensorSpec`, or a tensor.
@@ -210,7 +206,7 @@ def explain(
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
     placed = as_spec(spec)
-    return Explanation(placed, placed.locator.locate(tuple([int(c) for c in coordinate]), base))
+    return Explanation(placed, placed.where(*[int(c) for c in coordinate], base=base))
 
 
 def explain_address(
@@ -225,7 +221,7 @@ def explain_address(
     """
     if not 0 <= bit < 8:
         raise MemoryConfigError(f"expected a bit from 0 to 7, got {bit}")
-    location = spec.locator.page_at(place, address, base)
+    location = spec.locator.page_at(place, address, spec.first_address if base is None else base)
     if location is None:
         return AddressContent("nothing")
     page, byte = location

@@ -22,7 +22,7 @@ from .memory_config import (
     ShardSpec,
     TensorMemoryLayout,
 )
-from .page_map import PlacedTensor
+from .page_geometry import PageGeometry
 
 _ENOUGH_MEMORY = "fits a bank"
 
@@ -62,7 +62,7 @@ class Violation:
         return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
 
 
-def validate_placement(spec: PlacedTensor) -> None:
+def validate_placement(spec: PageGeometry) -> None:
     """Raise an error if a spec breaks a placement rule.
 
     >>> from tilewright import TensorSpec, width_sharded
@@ -78,7 +78,7 @@ and y must be 0; use (0, 0) to (11, 0)
         raise violation.error(str(violation))
 
 
-def placement_violations(spec: PlacedTensor, any_size: bool = False) -> Iterator[Violation]:
+def placement_violations(spec: PageGeometry, any_size: bool = False) -> Iterator[Violation]:
     """Yield the placement rules that a spec breaks on its chip; without a chip, those of a known chip if it fits none.
 
     With `any_size`, the tensor may be larger than the memory.
@@ -114,30 +114,13 @@ def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Itera
         for y in range(box.start.y, box.end.y + 1)
         for x in range(box.start.x, box.end.x + 1)
     )
-    for core in islice(cores, chip.banks(buffer) + 1):
-        try:
-            chip.bank_of(core, buffer)
-        except MemoryConfigError as problem:
-            yield Violation.from_error("shard cores have banks", problem)
-            return
+    try:
+        chip.banks_of(islice(cores, chip.banks(buffer) + 1), buffer)
+    except MemoryConfigError as problem:
+        yield Violation.from_error("shard cores have banks", problem)
 
 
-def bytes_per_bank(spec: PlacedTensor, chip: Chip) -> int:
-    """Return the bytes that a tensor needs in each bank of a chip, before they are rounded to the alignment.
-
-    >>> from tilewright import Chip, TensorSpec
-    >>> bytes_per_bank(TensorSpec((1024, 1024), "bfloat16", "tile"), Chip.named("n150"))
-    176128
-    """
-    buffer = spec.memory.buffer_type
-    if spec.memory.is_sharded:
-        pages = spec.paging.shards_per_core * spec.paging.shard_pages
-    else:
-        pages = ceil_div(spec.num_pages, chip.banks(buffer))
-    return pages * round_up(spec.page_bytes, chip.page_alignment(buffer))
-
-
-def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator[Violation]:
+def _placement_rules(spec: PageGeometry, chip: Chip, any_size: bool) -> Iterator[Violation]:
     """Yield the placement rules that a spec breaks on this chip."""
     buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
     if buffer is BufferType.L1_SMALL and sharding is None:
@@ -147,8 +130,7 @@ def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator
         if sharding is None:
             spec.validate_pages()
         elif sharding.distribution is ShardDistribution.GRID_2D:
-            for core in spec.paging.cores:  # only those with shards
-                chip.bank_of(core, buffer)
+            chip.banks_of(spec.paging.cores, buffer)  # only those with shards
         else:
             off_chip = list(grid_violations(chip, sharding.grid, buffer))
             yield from off_chip
@@ -158,7 +140,7 @@ def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator
     except MemoryConfigError as problem:
         yield Violation.from_error("shards can be placed", problem)
         return
-    needed = round_up(bytes_per_bank(spec, chip), chip.allocation_alignment)
+    needed = round_up(spec.bytes_per_bank_on(chip), chip.allocation_alignment)
     if needed > chip.bank_bytes(buffer) and not any_size:
         yield Violation(
             _ENOUGH_MEMORY,
@@ -168,7 +150,7 @@ def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator
         )
 
 
-def spec_violations(spec: PlacedTensor) -> Iterator[Violation]:
+def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
     """Yield the rules of the spec itself that it breaks; later rules may rely on earlier ones.
 
     >>> from tilewright import TensorSpec
@@ -195,7 +177,7 @@ def spec_violations(spec: PlacedTensor) -> Iterator[Violation]:
         yield from _matrix_rules(spec, spec.memory.shard_spec)
 
 
-def _format_rules(spec: PlacedTensor) -> Iterator[Violation]:
+def _format_rules(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
         yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use page_layout='tile'")
@@ -211,7 +193,7 @@ def _format_rules(spec: PlacedTensor) -> Iterator[Violation]:
         yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
 
 
-def _shard_rules(spec: PlacedTensor, sharding: NdShardSpec) -> Iterator[Violation]:
+def _shard_rules(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violation]:
     for n in sharding.shape:
         if n < 1:
             yield Violation(
@@ -231,7 +213,7 @@ def _shard_rules(spec: PlacedTensor, sharding: NdShardSpec) -> Iterator[Violatio
             )
 
 
-def _alignment_rules(spec: PlacedTensor) -> Iterator[Violation]:
+def _alignment_rules(spec: PageGeometry) -> Iterator[Violation]:
     alignment, sharding = spec.alignment, spec.memory.sharding
     if alignment is None:
         return
@@ -262,7 +244,7 @@ def _alignment_rules(spec: PlacedTensor) -> Iterator[Violation]:
         )
 
 
-def _matrix_rules(spec: PlacedTensor, shard: ShardSpec) -> Iterator[Violation]:
+def _matrix_rules(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
     (rows, columns), (height, width) = spec.physical_shape, shard.shape
     down, across = ceil_div(rows, height), ceil_div(columns, width)
     cores = shard.grid.num_cores

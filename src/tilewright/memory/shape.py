@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Shape`: the logical and padded extents of a tensor; and how an alignment pads extents."""
+"""`Shape`: the logical and padded extents of a tensor; how an alignment pads extents; and `Tile`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
+from typing import TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..layout.validation import as_integer
 
+FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
@@ -194,3 +197,104 @@ def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
     """
     rows = [prod(padded[d:-1]) for d in range(len(padded) - 2)]
     return (*rows, *padded[-2:])
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Tile:
+    """A tile of height x width elements, stored face by face, in row-major order, or column-major with `transpose`.
+
+    >>> Tile((16, 32)).face_shape, Tile((16, 32)).num_faces
+    ((16, 16), 2)
+    >>> Tile()
+    Tile((32, 32))
+    """
+
+    shape: tuple[int, int]
+    transpose: bool
+
+    def __init__(self, shape: Sequence[int] = (32, 32), transpose: bool = False) -> None:
+        pair = tuple([int(as_integer(n, "tile extent")) for n in shape]) if isinstance(shape, (tuple, list)) else ()
+        if len(pair) != 2 or pair[0] not in HEIGHTS or pair[1] not in WIDTHS:
+            raise MemoryConfigError(
+                f"expected a tile height of {', '.join(map(str, HEIGHTS))} and a width of 32 or 16, got {shape!r}"
+            )
+        if transpose and pair[0] < FACE:
+            raise MemoryConfigError(
+                f"a {pair[0]} x {pair[1]} tile cannot be transposed, since its faces are not square; use height 16 or"
+                " 32"
+            )
+        object.__setattr__(self, "shape", pair)
+        object.__setattr__(self, "transpose", bool(transpose))
+
+    @classmethod
+    def of(cls, value: TileLike) -> Tile:
+        """Return a tile from a `Tile`, (height, width), or None for the default.
+
+        >>> Tile.of((16, 32)), Tile.of(None)
+        (Tile((16, 32)), Tile((32, 32)))
+        """
+        return value if isinstance(value, Tile) else cls() if value is None else cls(value)
+
+    @property
+    def height(self) -> int:
+        """Return the number of rows.
+
+        >>> Tile((8, 32)).height
+        8
+        """
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns.
+
+        >>> Tile((8, 32)).width
+        32
+        """
+        return self.shape[1]
+
+    @property
+    def elements(self) -> int:
+        """Return the number of elements.
+
+        >>> Tile((8, 32)).elements
+        256
+        """
+        return self.height * self.width
+
+    @property
+    def face_shape(self) -> tuple[int, int]:
+        """Return (height, width) of a face: at most 16 x 16.
+
+        >>> Tile((4, 32)).face_shape
+        (4, 16)
+        """
+        return min(FACE, self.height), FACE
+
+    @property
+    def num_faces(self) -> int:
+        """Return the number of faces.
+
+        >>> Tile().num_faces
+        4
+        """
+        high, wide = self.face_shape
+        return self.elements // (high * wide)
+
+    @property
+    def is_default(self) -> bool:
+        """Return whether this is the default tile: 32 x 32, not transposed.
+
+        >>> Tile().is_default
+        True
+        """
+        return self == Tile()
+
+    def __repr__(self) -> str:
+        return f"Tile({self.shape}{', transpose=True' if self.transpose else ''})"
+
+    def __str__(self) -> str:
+        return f"{self.height} x {self.width}{' transposed' if self.transpose else ''}"
+
+
+TileLike: TypeAlias = Tile | Sequence[int] | None

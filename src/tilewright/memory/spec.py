@@ -10,24 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
-from ..layout import Axis, LayoutLike, bank, core
-from ..layout.tuples import round_up
 from ..showing import Shown
 from .chip import Chip, ChipLike
 from .cores import CoreLike
 from .memory_config import BufferType, MemoryConfig, PageLayout
-from .page_geometry import Tile, TileLike
-from .page_map import PageMap, PageTable, PlacedTensor, page_byte_layout
-from .paging import Paging, interleaved_paging, sharded_paging
-from .placement_rules import (
-    Violation,
-    bytes_per_bank,
-    grid_violations,
-    placement_violations,
-    spec_violations,
-    validate_placement,
-)
-from .shape import Shape, padded_extents
+from .page_geometry import PageGeometry
+from .paging import PageTable
+from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement
+from .shape import Shape, Tile, TileLike, padded_extents
 from .sharding import Sharding
 from .where import ElementLocator, Where, split_place
 
@@ -38,7 +28,7 @@ MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TensorSpec(PlacedTensor, Shown):
+class TensorSpec(PageGeometry, Shown):
     """The shape, number format, page layout and memory of a tensor on a chip, which decide where each byte is.
 
     Args:
@@ -141,104 +131,6 @@ class TensorSpec(PlacedTensor, Shown):
         """
         return self.replace(dtype=dtype)
 
-    @property
-    def known_chip(self) -> Chip:
-        """Return the chip, or raise if the spec has none.
-
-        >>> TensorSpec((4, 4), chip="n150").known_chip.name
-        'wormhole_n150'
-        """
-        if self.chip is None:
-            raise MemoryConfigError("banks and addresses depend on the chip; pass one, such as chip='wormhole_n150'")
-        return self.chip
-
-    @cached_property
-    def aligned_page_bytes(self) -> int:
-        """Return the distance in bytes of the pages of a bank.
-
-        >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
-        96
-        """
-        return round_up(self.page_bytes, self.known_chip.page_alignment(self.memory.buffer_type))
-
-    @cached_property
-    def paging(self) -> Paging:
-        """Return how pages are cut into shards and distributed over cores; interleaved pages are shards of one page.
-
-        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").paging.num_shards
-        4
-        """
-        self.validate_pages()
-        sharding = self.memory.sharding
-        if sharding is not None:
-            is_vector = len(self.padded_shape) == 1 and not self.memory.made_with_nd
-            padded = (1, *self.padded_shape) if is_vector else self.padded_shape
-            return sharded_paging(padded, sharding, self.page_shape)
-        chip, buffer = self.known_chip, self.memory.buffer_type
-        return interleaved_paging(self.num_pages, tuple([chip.core_of(k, buffer) for k in range(chip.banks(buffer))]))
-
-    def validate_pages(self) -> None:
-        """Raise if the tensor is not a whole number of pages.
-
-        >>> TensorSpec((4, 4)).validate_pages()
-        """
-        for side, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
-            if page and n % page:
-                raise MemoryConfigError(
-                    f"tensor {side} {n} is not a multiple of the page {side} {page}; use an alignment of {page}, which"
-                    f" pads it to {round_up(n, page)}"
-                )
-
-    @cached_property
-    def banks(self) -> tuple[int, ...]:
-        """Return the bank of each core of `paging.cores`.
-
-        >>> from tilewright import height_sharded
-        >>> TensorSpec((64, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
-        (34, 63)
-        """
-        cores = self.paging.cores
-        if not self.memory.is_sharded:
-            return tuple(range(len(cores)))
-        chip, buffer = self.known_chip, self.memory.buffer_type
-        return tuple([chip.bank_of(core, buffer) for core in cores])
-
-    @cached_property
-    def used_banks(self) -> frozenset[int]:
-        """Return the banks with at least one page.
-
-        >>> sorted(TensorSpec((64, 64), page_layout="tile", chip="n150").used_banks)
-        [0, 1, 2, 3]
-        """
-        return frozenset(self.banks[: self.paging.num_shards])
-
-    @cached_property
-    def position_of_bank(self) -> dict[int, int]:
-        """Return the position in `paging.cores` of each bank.
-
-        >>> TensorSpec((64, 64), chip="n150").position_of_bank[3]
-        3
-        """
-        return {number: position for position, number in enumerate(self.banks)}
-
-    @cached_property
-    def bytes_per_bank(self) -> int:
-        """Return the bytes needed in each bank, before rounding to the alignment of allocations.
-
-        >>> TensorSpec((1024, 1024), "bfloat16", "tile", chip="n150").bytes_per_bank
-        176128
-        """
-        return bytes_per_bank(self, self.known_chip)
-
-    @cached_property
-    def allocated_bytes(self) -> int:
-        """Return the bytes allocated in each bank; 0 for a tensor without elements.
-
-        >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
-        32
-        """
-        return round_up(self.bytes_per_bank, self.known_chip.allocation_alignment)
-
     @cached_property
     def first_address(self) -> int:
         """Return the address of the tensor on an empty chip.
@@ -250,42 +142,11 @@ class TensorSpec(PlacedTensor, Shown):
         validate_placement(self)
         return chip.end(buffer) - self.allocated_bytes if buffer.is_l1 else chip.base(buffer)
 
-    @property
-    def axis(self) -> Axis:
-        """Return the axis of placements that counts banks, or positions of cores in `paging.cores`.
-
-        >>> TensorSpec((4, 8)).axis
-        Axis('bank')
-        """
-        return core if self.memory.is_sharded else bank
-
-    @cached_property
-    def page_map(self) -> PageMap:
-        """Return the map from pages to banks or cores, and back.
-
-        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").page_map.page_at(3, 5)
-        (3, 5)
-        """
-        return PageMap(self.paging, self.banks, self.aligned_page_bytes, self.axis)
-
-    @cached_property
-    def placement(self) -> LayoutLike:
-        """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
-
-        The axis `core` counts positions in `paging.cores`. Elements smaller than a byte share an offset.
-
-        >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
-        Place(addr=5188, bank=3)
-        """
-        return self.page_map.place_elements(
-            self.host, self.page_elements, page_byte_layout(self.dtype, self.page_elements)
-        )
-
     @cached_property
     def locator(self) -> ElementLocator:
         """Return the locator, which finds elements by coordinate and by address.
 
-        >>> TensorSpec((4, 4), "int32", chip="n150").locator.element_at(1, 1048648)
+        >>> TensorSpec((4, 4), "int32", chip="n150").locator.element_at(1, 1048648, base=1048640)
         (1, 2)
         """
         return ElementLocator(self)
@@ -296,7 +157,7 @@ class TensorSpec(PlacedTensor, Shown):
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").where(0, 2, 33, 17).address
         1053828
         """
-        return self.locator.locate(coord, base)
+        return self.locator.locate(coord, self.first_address if base is None else base)
 
     def element_at(
         self, place: Where | CoreLike | int, address: int | None = None, bit: int = 0, base: int | None = None
@@ -310,7 +171,7 @@ class TensorSpec(PlacedTensor, Shown):
         (0, 2, 33, 17)
         """
         bank_or_core, at, bit = split_place(place, address, bit)
-        return self.locator.element_at(bank_or_core, at, bit, base)
+        return self.locator.element_at(bank_or_core, at, self.first_address if base is None else base, bit)
 
     def pages(self, base: int | None = None) -> PageTable:
         """Return the table of all pages, in a buffer at address `base` or on an empty chip.

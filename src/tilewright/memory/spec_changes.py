@@ -18,7 +18,7 @@ from ..errors import MemoryConfigError
 from ..formats import FormatLike
 from ..layout.tuples import leaves
 from .memory_config import NamedEnum, PageLayout
-from .page_geometry import TileLike
+from .shape import TileLike
 from .spec import MemoryLike, TensorSpec
 
 Mode = list[tuple[int, int | None]]  # (extent, step) of the leaves of one dimension, innermost first

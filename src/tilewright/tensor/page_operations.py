@@ -15,7 +15,7 @@ from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
 from ..memory import Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
-from ..memory.host_storage import host_placement
+from ..memory.device import host_placement
 from .page_storage import Bytes, DeviceStorage
 
 

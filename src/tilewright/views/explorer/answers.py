@@ -13,8 +13,8 @@ from ...errors import OutOfMemory, TilewrightError
 from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar_format import SCALAR_FORMATS
 from ...memory import TensorSpec, chip_names, explain, explain_address, fit
-from ...memory.page_geometry import HEIGHTS, WIDTHS
 from ...memory.placement_rules import placement_violations
+from ...memory.shape import HEIGHTS, WIDTHS
 from ...tiling.schedule import SCHEMES
 from ..scenes.pages import page_scene
 from .form import (
