@@ -40,7 +40,6 @@ DEFERRED_IMPORTS = {
     ("copying/device_array.py", "copying.cuda_arrays"),
     ("copying/device_array.py", "copying.opencl_arrays"),  # which imports PyOpenCL
     ("copying/opencl_engine.py", "copying.opencl_arrays"),
-    ("memory/spec.py", "memory.fit_report"),
 }
 """Imports inside functions, each because the other file imports this one."""
 

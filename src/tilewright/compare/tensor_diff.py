@@ -44,11 +44,9 @@ def row_major_slabs(shape: tuple[int, ...], max_elements: int, tile: tuple[int, 
     """
     if not prod(shape):
         return
-    units = [1] * len(shape)
-    extents = list(largest_slab(shape, units, lambda slab: prod(slab) <= max_elements))
-    units[-2:] = tile[-len(shape) :]
-    for d, unit in enumerate(units):  # one dimension at most is cut into more than single elements
-        if unit <= extents[d] < shape[d]:
+    extents = list(largest_slab(shape, (1,) * len(shape), lambda slab: prod(slab) <= max_elements))
+    for d, unit in zip(reversed(range(len(shape))), reversed(tile), strict=False):
+        if unit <= extents[d] < shape[d]:  # one dimension at most is cut into more than single elements
             extents[d] -= extents[d] % unit
     yield from cut_into_slabs(shape, tuple(extents))
 

@@ -6,7 +6,7 @@ from .chip import Chip, chip_names
 from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
 from .device import Device, from_bytes, to_bytes
 from .explanation import AddressContent, Explanation, explain, explain_address
-from .fit_report import Alternative, Fit, FitTensor, fit, row_width_multiple
+from .fit_report import Alternative, Fit, FitTensor, row_width_multiple
 from .memory_config import (
     BufferType,
     MemoryConfig,
@@ -30,7 +30,7 @@ from .sharding import (
     sharded_across_dims,
     width_sharded,
 )
-from .spec import TensorSpec
+from .spec import TensorSpec, fit
 from .spec_changes import (
     ChangeKind,
     SpecChange,

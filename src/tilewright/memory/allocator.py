@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..errors import MemoryConfigError, OutOfMemory
 from ..layout.tuples import ceil_div, round_up
@@ -12,7 +13,9 @@ from ..showing import Shown
 from .chip import Chip, ChipLike
 from .memory_config import BufferType, BufferTypeLike
 from .placement_rules import placement_violations
-from .spec import TensorSpec
+
+if TYPE_CHECKING:
+    from .spec import TensorSpec
 
 EMPTY_ADDRESS = 0  # the address of a tensor without elements
 TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of this
@@ -22,6 +25,7 @@ TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of thi
 class Allocation:
     """An allocated block at the same address in every bank of a memory, and the spec of its tensor, if any.
 
+    >>> from tilewright import TensorSpec
     >>> Allocator("wormhole_n150").allocate(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150")).address
     1495040
     """
@@ -111,6 +115,7 @@ class Allocator(Shown):
     `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are reserved; `worker_l1_size`
     limits L1 to its upper part.
 
+    >>> from tilewright import TensorSpec
     >>> allocator = Allocator("wormhole_n150")
     >>> first = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
     >>> second = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
@@ -151,6 +156,7 @@ class Allocator(Shown):
     def allocate(self, spec: TensorSpec) -> Allocation:
         r"""Return the block allocated for a tensor; its pages are `spec.pages(allocation.address)`.
 
+        >>> from tilewright import TensorSpec
         >>> spec = TensorSpec((1, 1, 16384, 16384), "bfloat16", "tile", memory="l1", chip="n150")
         >>> try:
         ...     Allocator("n150").allocate(spec)
@@ -275,6 +281,7 @@ class Allocator(Shown):
     def report(self) -> str:
         """Return the state of all memories with their allocations.
 
+        >>> from tilewright import TensorSpec
         >>> allocator = Allocator("wormhole_n150")
         >>> block = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", memory="l1", chip="n150"))
         >>> print(allocator.report())

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`TensorSpec`: shape, format, pages and memory of a tensor on a chip, which decide where its elements are."""
+"""`TensorSpec`: shape, format, pages and memory of a tensor on a chip, which decide where its elements are; `fit`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
 from ..showing import Shown
 from .chip import Chip, ChipLike
 from .cores import CoreLike
+from .fit_report import CircularBuffers, Fit, FitRequest, check_fit
 from .memory_config import BufferType, MemoryConfig, PageLayout
 from .page_geometry import PageGeometry
 from .paging import PageTable
@@ -20,9 +21,6 @@ from .placement_rules import Violation, grid_violations, placement_violations, s
 from .shape import Shape, Tile, TileLike, padded_extents
 from .sharding import Sharding
 from .where import ElementLocator, Where, split_place
-
-if TYPE_CHECKING:
-    from .fit_report import CircularBuffers, Fit
 
 MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 
@@ -197,9 +195,7 @@ class TensorSpec(PageGeometry, Shown):
         >>> bool(TensorSpec((64, 64), memory="l1", chip="n150").fit(circular_buffers=100_000))
         True
         """
-        from .fit_report import fit  # it tries other specs
-
-        return fit(self, circular_buffers=circular_buffers)
+        return check_fit([self], TensorSpec, self.chip, circular_buffers)
 
     def __repr__(self) -> str:
         parts = [repr(self.shape.logical), repr(self.dtype.name), repr(self.page_layout.name.lower())]
@@ -233,3 +229,33 @@ def as_spec(value: Any) -> TensorSpec:
             " ...)"
         )
     return spec
+
+
+def fit(
+    request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
+    chip: ChipLike | None = None,
+    circular_buffers: CircularBuffers = 0,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+) -> Fit:
+    """Return whether tensors fit a chip together with circular buffers, and the nearest alternatives if not.
+
+    Args:
+        request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order.
+        chip: the chip; the default is that of the first tensor.
+        circular_buffers: bytes per core: a number, several, or several by name.
+        l1_small_size: bytes reserved at the top of L1.
+        trace_region_size: bytes reserved in all DRAM.
+
+    >>> answer = fit(
+    ...     TensorSpec((4096, 4096), "float32", "tile", memory="l1"), "wormhole_n150", circular_buffers=500_000
+    ... )
+    >>> bool(answer), answer.problems[0].problem
+    (False, 'circular buffers use L1 from 105824 to 605824 on every core, but tensors start at 450560')
+    >>> print(answer.alternatives[0])
+    float32 as bfloat16: 524288 bytes in each of 64 banks
+    """
+    single = isinstance(request, Mapping) or hasattr(request, "spec") or hasattr(request, "plain")
+    listed = [request] if single or not isinstance(request, Iterable) else request
+    requests: list[FitRequest] = [item if isinstance(item, Mapping) else as_spec(item) for item in listed]
+    return check_fit(requests, TensorSpec, chip, circular_buffers, l1_small_size, trace_region_size)
