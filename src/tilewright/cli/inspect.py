@@ -8,7 +8,7 @@ import shutil
 import click
 
 from .console import Answer, save_picture
-from .options import IntegerList
+from .options import integer_list
 from .program import follow_links_option, verb
 
 
@@ -17,7 +17,7 @@ from .program import follow_links_option, verb
 @click.option("--tensor", metavar="NAME", help="Only this tensor.")
 @click.option(
     "--tile",
-    type=IntegerList("tile", "row,column, such as 0,3", 2),
+    type=integer_list("tile", "row,column, such as 0,3", 2),
     metavar="R,C",
     help="Print one tile of the tensor.",
 )

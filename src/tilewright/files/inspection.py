@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ..errors import LayoutError
-from ..memory import PageLayout, TensorSpec
+from ..memory import MemoryConfig, TensorSpec
 from ..memory.explanation import format_steps
 from ..showing import Shown
 from .mesh import Mesh
@@ -58,8 +58,8 @@ class TensorFacts:
         """
         if self.spec is None:
             return "rows"
-        paged = f"tiles {self.spec.tile}" if self.spec.page_layout is PageLayout.TILE else "rows"
-        placed = paged if self.spec.memory == type(self.spec.memory)() else f"{paged}, {self.spec.memory}"
+        paged = f"tiles {self.spec.tile}" if self.spec.is_tiled else "rows"
+        placed = paged if self.spec.memory == MemoryConfig() else f"{paged}, {self.spec.memory}"
         return placed if self.mesh is None else f"{placed}, on a mesh of {self.mesh}"
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class Inspection(Shown):
         ...     inspect(folder).tile("x", 3, 1).start
         (96, 32)
         """
-        return read_tile(self._read_with_path(name), row, column)
+        return read_tile(self._find(name), row, column)
 
     def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> StoredElement:
         """Return the element of tensor `name` at `coordinate`: its value, its file offset, and its location on `chip`.
@@ -146,7 +146,7 @@ class Inspection(Shown):
         ...     inspect(folder).element("x", (1, 2)).offset
         138
         """
-        return read_element(self._read_with_path(name), coordinate, chip)
+        return read_element(self._find(name), coordinate, chip)
 
     def facts(self, name: str) -> TensorFacts:
         """Return the summary of tensor `name`.
@@ -157,9 +157,9 @@ class Inspection(Shown):
         ...     inspect(folder).facts("x").placed
         'rows'
         """
-        return _summarize(self._read_with_path(name))
+        return _summarize(self._find(name))
 
-    def _read_with_path(self, name: str) -> StoredTensor:
+    def _find(self, name: str) -> StoredTensor:
         try:
             return self.file[name]
         except KeyError as problem:

@@ -20,6 +20,7 @@ from ..memory import (
     Tile,
     chip_names,
 )
+from .source_file import SourceFile
 
 
 def parse_json(data: bytes | memoryview | str, name: str) -> Any:
@@ -60,6 +61,22 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
         raise FileFormatError(f"{name} is nested too deeply") from None
     except ValueError as problem:  # also numbers with thousands of digits
         raise FileFormatError(f"{name} is not JSON: {problem}") from None
+
+
+def read_json(path: Any, name: str, max_bytes: int) -> Any:
+    """Return the parsed JSON of the file at `path`, which must not be larger than `max_bytes`; `name` is for messages.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "index.json").write_text("[1, 2]")
+    ...     read_json(Path(folder, "index.json"), "the index", 100)
+    [1, 2]
+    """
+    file = SourceFile(path)
+    if file.size > max_bytes:
+        raise FileFormatError(f"{name} has {file.size} bytes, more than {max_bytes}")
+    return parse_json(file.read(0, file.size), name)
 
 
 def expect_integer(value: Any, name: str, maximum: int = 2**63 - 1) -> int:

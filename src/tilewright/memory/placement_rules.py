@@ -255,42 +255,38 @@ def _matrix_rules(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
             "use height 1",
         )
     layout = spec.memory.memory_layout
+    if layout not in (TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED):
+        yield from _block_rules(shard, down, across)
+        return
     if layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        if width != columns:
-            yield Violation(
-                "height shards are full width",
-                f"shard width {width} must be the width {columns} of the tensor",
-                f"use ({height}, {columns}), or block_sharded",
-            )
-        yield from _core_count_rules("height", down, cores, ceil_div(rows, max(1, cores)), spec.unit[0])
-    elif layout is TensorMemoryLayout.WIDTH_SHARDED:
-        if height != rows:
-            yield Violation(
-                "width shards are full height",
-                f"shard height {height} must be the height {rows} of the tensor",
-                f"use ({rows}, {width}), or block_sharded",
-            )
-        yield from _core_count_rules("width", across, cores, ceil_div(columns, max(1, cores)), spec.unit[1])
-    elif len(shard.grid) != 1:
+        cut, whole, shards, extent, unit = "height", "width", down, rows, spec.unit[0]
+        own, needed, remedy = width, columns, (height, columns)
+    else:
+        cut, whole, shards, extent, unit = "width", "height", across, columns, spec.unit[1]
+        own, needed, remedy = height, rows, (rows, width)
+    if own != needed:
+        yield Violation(
+            f"{cut} shards are full {whole}",
+            f"shard {whole} {own} must be the {whole} {needed} of the tensor",
+            f"use {remedy}, or block_sharded",
+        )
+    if shards > cores:
+        least = round_up(ceil_div(extent, max(1, cores)), unit)
+        yield Violation(
+            "one shard per core",
+            f"{shards} shards along the {cut} need {shards} cores, got {cores}",
+            f"use a shard {cut} of at least {least}, {shards} cores, or nd_sharded",
+        )
+
+
+def _block_rules(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
+    if len(shard.grid) != 1:
         yield Violation(
             "block shards need one range",
             f"block sharding needs a single range of cores, got {len(shard.grid)} ranges {shard.grid}",
             "use one range, or nd_sharded",
         )
-    else:
-        yield from _block_rules(shard, down, across)
-
-
-def _core_count_rules(side: str, shards: int, cores: int, least: int, unit: int) -> Iterator[Violation]:
-    if shards > cores:
-        yield Violation(
-            "one shard per core",
-            f"{shards} shards along the {side} need {shards} cores, got {cores}",
-            f"use a shard {side} of at least {round_up(least, unit)}, {shards} cores, or nd_sharded",
-        )
-
-
-def _block_rules(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
+        return
     box = shard.grid.ranges[0]
     sides = [("height", down, "rows", box.height), ("width", across, "columns", box.width)]
     if shard.orientation is ShardOrientation.COL_MAJOR:
