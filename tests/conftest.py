@@ -15,7 +15,7 @@ os.environ.setdefault("TILEWRIGHT_CACHE", str(Path(__file__).parents[1] / "build
 
 # Examples per law. No deadlines and no slowness check: a busy machine is not a bug.
 PROFILES = {
-    "ci": 200,
+    "ci": 100,
     "thorough": 5000,
     "matrix": 10,  # every environment of `make test-matrix` runs all tests, some without the native library
     "quick": 20,
@@ -49,6 +49,11 @@ CASES = 3  # of each parametrised test
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="a few cases and examples of each test, without slow files")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than there are cores: some tests wait for browsers, clusters and other processes."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

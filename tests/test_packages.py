@@ -3,6 +3,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,23 +55,21 @@ class Import(NamedTuple):
 
 def imports(path: Path) -> Iterator[Import]:
     """Yield the imports of a file from the library."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     file = path.relative_to(SOURCES)
-    typed = {id(n) for test in ast.walk(tree) if _checks_types(test) for n in ast.walk(test)}
-    inside = {
-        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)
-    }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        package = list(file.parts[: len(file.parts) - node.level])
-        base = [*package, *(node.module or "").split(".")] if node.module else package
-        for module in _modules(base, [alias.name for alias in node.names]):
-            yield Import(file.as_posix(), node.lineno, module, id(node) in inside, id(node) in typed)
 
+    def visit(node: ast.AST, inside: bool, typing: bool) -> Iterator[Import]:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            package = list(file.parts[: len(file.parts) - node.level])
+            base = [*package, *node.module.split(".")] if node.module else package
+            for module in _modules(base, [alias.name for alias in node.names]):
+                yield Import(file.as_posix(), node.lineno, module, inside, typing)
+        inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        typing |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):  # which holds no statements
+                yield from visit(child, inside, typing)
 
-def _checks_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), inside=False, typing=False)
 
 
 def _modules(base: list[str], names: list[str]) -> set[str]:
@@ -87,7 +86,11 @@ def package_of(dotted: str) -> str:
 
 
 FILES = sorted(SOURCES.rglob("*.py"))
-IMPORTS = [statement for path in FILES for statement in imports(path)]
+
+
+@cache
+def all_imports() -> list[Import]:
+    return [statement for path in FILES for statement in imports(path)]
 
 
 def test_every_package_is_listed():
@@ -98,12 +101,12 @@ def test_every_package_is_listed():
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_imports_only_from_packages_above_it(package):
     allowed = {*PACKAGES[: PACKAGES.index(package) + 1], ""}  # "" is the library, for its version
-    own = [statement for statement in IMPORTS if package_of(statement.file) == package]
+    own = [statement for statement in all_imports() if package_of(statement.file) == package]
     assert not [statement for statement in own if package_of(statement.module) not in allowed]
 
 
 def test_imports_are_at_the_top_of_files():
-    deferred = {(statement.file, statement.module) for statement in IMPORTS if statement.inside}
+    deferred = {(statement.file, statement.module) for statement in all_imports() if statement.inside}
     assert {
         pair for pair in deferred if pair[0].split("/")[0] not in ("cli", "__init__.py", "showing.py")
     } == DEFERRED_IMPORTS
@@ -112,7 +115,7 @@ def test_imports_are_at_the_top_of_files():
 def module_graph(typing: bool) -> dict[str, set[str]]:
     """Return which modules each module imports at its top; with `typing`, also for type checkers only."""
     graph: dict[str, set[str]] = {}
-    for statement in IMPORTS:
+    for statement in all_imports():
         module = statement.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         # a package re-exports its files: their importing each other through it is not a cycle of files
         if not statement.inside and (typing or not statement.typing) and not module.startswith(f"{statement.module}."):

@@ -38,8 +38,9 @@ def build_wheel(folder: Path, **environment: str) -> zipfile.ZipFile:
     command += ["--disable-pip-version-check", "--wheel-dir", str(folder / "wheels"), str(ROOT)]
     # An empty build folder each time: a configured one would remember its compiler.
     command += ["--config-settings", f"build-dir={folder / 'build'}"]
-    # Unoptimised, which compiles faster: the packaging is tested here, not the speed.
+    # Unoptimised and for one set of instructions, which compiles faster: the packaging is tested here, not the speed.
     command += ["--config-settings", "cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0"]
+    command += ["--config-settings", "cmake.define.TILEWRIGHT_PORTABLE=ON"]
     run = subprocess.run(command, env={**inherited, **environment}, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     (wheel,) = (folder / "wheels").glob("*.whl")

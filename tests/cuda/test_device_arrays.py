@@ -137,8 +137,8 @@ def test_flat_memory_goes_from_layout_to_layout(torch):
     assert torch.equal(out, there.reshape(300, 400).T.reshape(-1))
 
 
-def test_no_room_on_the_device_is_said(torch):
-    with pytest.raises(tw.DeviceError, match=r"no room left.*free arrays"):
+def test_a_full_device_is_reported(torch):
+    with pytest.raises(tw.DeviceError, match=r"is out of memory.*free arrays"):
         DeviceContext("cuda").enqueue_create_buffer["float64"](1 << 40)
 
 
@@ -159,7 +159,7 @@ def test_a_context_that_is_lost_is_an_error_that_says_so():
     pytest.importorskip("cupy")
     done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=120, check=False)
     assert "failed" in done.stdout, done.stderr
-    assert "started anew" in done.stdout
+    assert "may have to be restarted" in done.stdout
 
 
 def test_shared_memory_is_refused(torch):

@@ -2,6 +2,7 @@
 """Random nests through the native engine equal the model byte for byte, and nothing outside the target is touched."""
 
 import math
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
@@ -333,22 +334,27 @@ def tiles_of(data, height, width, size, to_tiles):
     return data.reshape(height // 32, width // 32, 2, 2, 16, 16, size).transpose(0, 2, 4, 1, 3, 5, 6)
 
 
+@lru_cache(maxsize=2)  # the cases of one pair follow each other
+def converted_numbers(pair, count):
+    """Return the bytes of random numbers of one type, and of the other as the model converts them."""
+    dtype = SCALARS[pair[0]]
+    source = source_bytes(np.random.default_rng(7), count * dtype.itemsize, dtype)
+    return source, models.convert(source.reshape(-1, dtype.itemsize), *pair)
+
+
 @all_cases(
     ("large", [False, True]),
     ("pair", [(1, 3), (3, 1), (1, 2), (2, 1), (0, 1), (8, 4)]),
     ("to_tiles", [True, False]),
     ("past", [0, 16, 3]),
-    groups=4,
 )
 def test_converting_tiles(past, to_tiles, pair, large):
     a, b = SCALARS[pair[0]], SCALARS[pair[1]]
     height, width = (64, 96) if not large else (2112, 4160 // b.itemsize // 32 * 32)
-    rng = np.random.default_rng(7)
-    src = source_bytes(rng, height * width * a.itemsize, a)
+    src, rows = converted_numbers(pair, height * width)
     modes = tilized(height, width, a.itemsize, b.itemsize, to_tiles)
     total = height * width * b.itemsize + 2 * GUARD
     got = check(lambda: [nest(COPY, modes, *pair, (0, GUARD, 0))], src, total, past=past)
-    rows = models.convert(src.reshape(-1, a.itemsize), *pair)
     x = tiles_of(rows.reshape(-1), height, width, b.itemsize, to_tiles)
     assert np.array_equal(got[GUARD:-GUARD], x.reshape(-1))
     assert (got[:GUARD] == POISON).all()
@@ -392,12 +398,17 @@ def test_large_permutations(axes, shape, pair, past):
     assert np.array_equal(result.view(np.uint8), np.ascontiguousarray(source.transpose(axes).astype(b)).view(np.uint8))
 
 
-@all_cases(("kind", list(BLOCKS)), ("past", [0, 16]), groups=4)
+@cache
+def normal_numbers(count):
+    return np.random.default_rng(3).standard_normal(count, dtype=np.float32)
+
+
+@all_cases(("kind", list(BLOCKS)), ("past", [0, 16]))
 def test_large_packing_and_back(kind, past):
     bits, _ = BLOCKS[kind]
     height, width = 2048, 4608 * 8 // bits
     rng = np.random.default_rng(3)
-    matrix = rng.standard_normal((height, width)).astype(np.float32)
+    matrix = normal_numbers(2048 * 4608 * 8)[: height * width].reshape(height, width)
     data, tile = 1024 * bits // 8, 1024 * bits // 8 + 64
     across, down = width // 32, height // 32
 
@@ -414,9 +425,10 @@ def test_large_packing_and_back(kind, past):
     lanes = [4 * i for i in range(16)]
     packed = memory(down * across * tile, past, POISON)
     assert run([nest(PACK, packing, F32, kind, (0, 64, 0), lanes, 0xFFFF)], matrix, packed, 2) == 0
-    blocks = matrix.reshape(down, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5).reshape(-1, 16)
-    sample = rng.choice(len(blocks), 2000, replace=False)
-    codes, scales = models.pack(blocks[sample], kind)
+    blocks = matrix.reshape(down, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5)
+    sample = rng.integers(0, matrix.size // 16, 2000)
+    sampled = np.unravel_index(sample, blocks.shape[:-1])
+    codes, scales = models.pack(blocks[sampled], kind)
     tiles = packed.reshape(-1, tile)
     assert np.array_equal(tiles[:, :64].reshape(-1)[sample], scales)
     assert np.array_equal(np.ascontiguousarray(tiles[:, 64:]).reshape(-1, 2 * bits)[sample], codes)
@@ -424,8 +436,8 @@ def test_large_packing_and_back(kind, past):
     back = memory(matrix.nbytes, past).view(np.float32).reshape(matrix.shape)
     unpacking = [(n, d, s, x) for n, s, d, x in packing]
     assert run([nest(UNPACK, unpacking, kind, F32, (64, 0, 0), lanes, 0xFFFF)], packed, back, 2) == 0
-    back = back.reshape(down, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5).reshape(-1, 16)
-    assert np.array_equal(back[sample].view(np.uint32), models.unpack(codes, scales, kind).view(np.uint32))
+    back = back.reshape(down, 2, 16, across, 2, 16).transpose(0, 3, 1, 4, 2, 5)
+    assert np.array_equal(back[sampled].view(np.uint32), models.unpack(codes, scales, kind).view(np.uint32))
 
 
 def test_several_parts_share_the_threads():

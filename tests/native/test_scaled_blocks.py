@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OCP MX formats and nvfp4 in every set of instructions: all that can happen to an element, bit for bit."""
 
+from functools import cache
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -105,8 +107,13 @@ def kind(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wanted(kind):
+    return reference_blocks(kind)
+
+
+@cache  # pytest orders the items by their instructions first
+def reference_blocks(kind):
     """Return blocks of float32, and the codes and scales that the reference makes of them."""
     element = BLOCK_FORMATS[SCALED[kind]]
     values = inputs(element.block)

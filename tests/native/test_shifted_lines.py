@@ -88,7 +88,7 @@ def test_types(past, to_tiles, pair):
 
 
 @all_cases(
-    ("pair", [(F32, F32), (BF16, BF16), (BF16, F32), (F32, BF16)]), ("extra", [1, 7, 16]), ("past", [0, 16]), groups=2
+    ("pair", [(F32, F32), (BF16, BF16), (BF16, F32), (F32, BF16)]), ("extra", [1, 7, 16]), ("past", [0, 16])
 )
 def test_odd_pitches(past, extra, pair):
     columns = large(SCALARS[pair[1]].itemsize)

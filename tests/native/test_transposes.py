@@ -54,9 +54,13 @@ def check(size, modes, past=(0, 0), threads=(1, 2), tables=None):
             assert np.array_equal(got, expected), f"{level}, {count} threads"
 
 
-@lru_cache(maxsize=4)
 def random_bytes(count):
-    return np.frombuffer(np.random.default_rng(count).bytes(count), np.uint8)
+    return many_random_bytes()[:count]
+
+
+@lru_cache(maxsize=1)
+def many_random_bytes():
+    return np.frombuffer(np.random.default_rng(0).bytes(4 * LARGE), np.uint8)
 
 
 @lru_cache(maxsize=len(LEVELS))

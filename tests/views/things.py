@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scene of every kind, for tests that hold for all of them."""
 
+from functools import cache
+
 import numpy as np
 
 import tilewright as tw
@@ -18,7 +20,13 @@ def noisy(rows: int, columns: int) -> np.ndarray:
     return values
 
 
+@cache
 def scenes() -> dict[str, views.Scene]:
+    """Return the scenes by name, built once."""
+    return build_scenes()
+
+
+def build_scenes() -> dict[str, views.Scene]:
     """Return the scenes by name."""
     return {
         "row-major": views.scene_of(tw.row_major(4, 8)),

@@ -122,7 +122,7 @@ def _external_stream(pointer: int, device: int) -> Any:
     if pointer == 0:
         return cuda.Stream.null
     if hasattr(cuda.Stream, "from_external"):
-        return cuda.Stream.from_external_stream(_StreamHandle(pointer))
+        return cuda.Stream.from_external(_StreamHandle(pointer))
     return cuda.ExternalStream(pointer, device)
 
 
