@@ -87,9 +87,7 @@ def test_types(past, to_tiles, pair):
     check_tiles(pair, to_tiles, past, columns, columns)
 
 
-@all_cases(
-    ("pair", [(F32, F32), (BF16, BF16), (BF16, F32), (F32, BF16)]), ("extra", [1, 7, 16]), ("past", [0, 16])
-)
+@all_cases(("pair", [(F32, F32), (BF16, BF16), (BF16, F32), (F32, BF16)]), ("extra", [1, 7, 16]), ("past", [0, 16]))
 def test_odd_pitches(past, extra, pair):
     columns = large(SCALARS[pair[1]].itemsize)
     check_tiles(pair, False, past, columns, columns + extra)
