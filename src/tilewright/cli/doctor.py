@@ -68,31 +68,27 @@ def command() -> Answer:
     exit status is 1 if it does not, and 5 if a required package is missing or too old. Optional packages may be
     missing.
     """
-    found = _examine_environment()
+    report = _examine_environment()
     data = {
         "tilewright": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "engines": [
-            {
-                "name": each.name,
-                "found": each.problem is None,
-                "unavailable_reason": each.problem,
-                "detail": each.detail,
-            }
-            | {"is_right": each.is_right}
-            for each in found.engines
-        ],
-        "machine": found.machine,
-        "packages": found.packages,
-        "missing": [asdict(each) for each in found.missing],
-        "environment": found.environment,
+        "engines": [_engine_to_json(check) for check in report.engines],
+        "machine": report.machine,
+        "packages": report.packages,
+        "missing": [asdict(each) for each in report.missing],
+        "environment": report.environment,
     }
-    return Answer(lambda: "\n".join(_format_answer(found)), data, found.exit_code)
+    return Answer(lambda: "\n".join(_format_answer(report)), data, report.exit_code)
+
+
+def _engine_to_json(check: EngineCheck) -> dict[str, Any]:
+    reason = {"found": check.problem is None, "unavailable_reason": check.problem}
+    return {"name": check.name, **reason, "detail": check.detail, "is_right": check.is_right}
 
 
 def _examine_environment() -> HealthReport:
-    missing = missing_requirements()
+    missing = list(missing_requirements())
     engines: list[EngineCheck] = []
     if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
         engines = [_check_engine(name) for name in _engine_names()]
@@ -145,34 +141,34 @@ def _matches_reference(name: str) -> bool:
     return bool(np.array_equal(packed, expected) and np.array_equal(opened, wanted))
 
 
-def _format_answer(found: HealthReport) -> list[str]:
+def _format_answer(report: HealthReport) -> list[str]:
     lines = [f"tilewright {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
     lines.append("\nengines")
-    lines += [_engine_line(each) for each in found.engines] or [
+    lines += [_format_engine(each) for each in report.engines] or [
         "  none can be tested until the required packages are installed"
     ]
     lines.append("\nmachine")
-    lines += [_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(found.machine)]
+    lines += [_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(report.machine)]
     lines.append("\npackages")
-    lines += [_two_columns(f"  {name}", 15, version or "not installed") for name, version in found.packages.items()]
-    if found.missing:
+    lines += [_two_columns(f"  {name}", 15, version or "not installed") for name, version in report.packages.items()]
+    if report.missing:
         lines.append("\nmissing: what that costs, and how to install it")
-        for each in found.missing:
+        for each in report.missing:
             lines.append(_two_columns(f"  {each.name}", 15, f"{'REQUIRED: ' * each.is_required}{each.cost}"))
             lines += [f"    $ {command}" for command in each.commands]  # on one line each, to be copied
     lines.append("\nenvironment")
-    lines += [f"  {name}={value}" for name, value in found.environment.items()] or ["  no TILEWRIGHT_ variable is set"]
+    lines += [f"  {name}={value}" for name, value in report.environment.items()] or ["  no TILEWRIGHT_ variable is set"]
     return lines
 
 
-def _engine_line(each: EngineCheck) -> str:
-    if each.problem is not None:
-        state, rest = "FAILS" if each.is_broken else "no", each.problem
-    elif each.is_broken:
-        state, rest = "WRONG", f"{each.detail}; its results differ from the reference; please report this"
+def _format_engine(check: EngineCheck) -> str:
+    if check.problem is not None:
+        state, rest = "FAILS" if check.is_broken else "no", check.problem
+    elif check.is_broken:
+        state, rest = "WRONG", f"{check.detail}; its results differ from the reference; please report this"
     else:
-        state, rest = "yes", f"{each.detail}; results checked"
-    return _two_columns(f"  {each.name:<10} {state}", 20, rest)
+        state, rest = "yes", f"{check.detail}; results checked"
+    return _two_columns(f"  {check.name:<10} {state}", 20, rest)
 
 
 def _machine_facts(machine: dict[str, Any]) -> list[tuple[str, str]]:
@@ -268,16 +264,12 @@ def package_versions() -> dict[str, str | None]:
     return {name: installed_version(name) for name in [*names, *_OPTIONAL, "pyopencl", _installed_cupy() or "cupy"]}
 
 
-def missing_requirements() -> list[MissingPart]:
-    """Return the required packages that are missing, broken or too old.
+def missing_requirements() -> Iterator[MissingPart]:
+    """Yield the required packages that are missing, broken or too old.
 
-    >>> missing_requirements()
+    >>> list(missing_requirements())
     []
     """
-    return list(_missing_requirements())
-
-
-def _missing_requirements() -> Iterator[MissingPart]:
     is_alone = True
     for name, floor in _minimum_versions().items():
         cost = _REQUIRED.get(name, "tilewright was installed to use it")
@@ -404,9 +396,9 @@ def describe_machine() -> dict[str, Any]:
         usable = os.cpu_count() or 1
     requested = os.environ.get("TILEWRIGHT_THREADS") or "0"
     threads = int(requested) if requested.isdecimal() else None  # every copy rejects anything else with an error
-    total, available = _memory()
+    total, available = _memory_sizes()
     return {
-        "processor": _processor(),
+        "processor": _processor_name(),
         "cores": os.cpu_count(),
         "usable_cores": usable,
         "threads": usable if threads == 0 else threads,
@@ -415,7 +407,7 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def _processor_name() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -424,7 +416,7 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _memory() -> tuple[int | None, int | None]:
+def _memory_sizes() -> tuple[int | None, int | None]:
     """Return the bytes of memory that this process may have, and those that are free now, where that is known."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()

@@ -37,19 +37,19 @@ def command(
     """
     from ..files import inspect
 
-    found = inspect(file, follow_links)
+    inspection = inspect(file, follow_links)
     if tile is not None:
         if tensor is None:
-            if len(found.tensors) != 1:
-                raise click.UsageError(f"--tile needs --tensor: {file} holds {len(found.tensors)} tensors")
-            tensor = found.tensors[0].name
-        reading = found.tile(tensor, tile[0], tile[1])
+            if len(inspection.tensors) != 1:
+                raise click.UsageError(f"--tile needs --tensor: {file} holds {len(inspection.tensors)} tensors")
+            tensor = inspection.tensors[0].name
+        reading = inspection.tile(tensor, tile[0], tile[1])
         width = max(80, shutil.get_terminal_size((80, 24)).columns)
         return Answer(reading.text(width) + _save_if_asked(reading, show), reading.to_json() | {"show": show})
     if tensor is not None:
-        facts = found.facts(tensor)
+        facts = inspection.facts(tensor)
         return Answer(str(facts), facts.to_json())
-    return Answer(f"{found}{_save_if_asked(found, show)}", found.to_json() | {"show": show})
+    return Answer(f"{inspection}{_save_if_asked(inspection, show)}", inspection.to_json() | {"show": show})
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
-from ..layout.box import Box
+from ..memory import TensorSpec
 from ..version import __version__
 from .conversion_item import (
     ConversionItem,
@@ -63,6 +63,11 @@ class ConversionPlan:
         return self.to == "safetensors"
 
     @property
+    def data_start(self) -> int:
+        """Return where the tensors of a single file start, after its header; 0 for several files."""
+        return self.items[0].slot.start if self.is_single_file and self.items else 0
+
+    @property
     def bytes_in(self) -> int:
         """Return the bytes of all sources."""
         return sum([item.bytes_in for item in self.items])
@@ -70,8 +75,7 @@ class ConversionPlan:
     @property
     def bytes_out(self) -> int:
         """Return the bytes of all outputs, headers included."""
-        head = self.items[0].slot.start if self.is_single_file else 0
-        return head + sum([item.bytes_out for item in self.items])
+        return self.data_start + sum([item.bytes_out for item in self.items])
 
     @property
     def padding_bytes(self) -> int:
@@ -99,11 +103,10 @@ class ConversionPlan:
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from the records of all items by key."""
-        begin = self.items[0].slot.start if self.is_single_file else 0
-        entries = {}
-        for item in self.items:
-            record = done[item.key]
-            entries[item.name] = item.entry(record.source_hash, record.output_hash, begin)
+        records = [(item, done[item.key]) for item in self.items]
+        entries = {
+            item.name: item.entry(record.source_hash, record.output_hash, self.data_start) for item, record in records
+        }
         return ConversionManifest(self.to, __version__, entries)
 
     def head(self, manifest: ConversionManifest) -> bytes:
@@ -120,21 +123,18 @@ class ConversionPlan:
         largest = max(self.items, key=lambda item: item.bytes_in)
         slabs = SlabCutter(largest.source, largest.target, _SAMPLE_BYTES)
         try:
-            box: Box = next(iter(slabs))
+            box = next(iter(slabs))
         except TilewrightError:  # the smallest slab is larger than the sample
             return float("nan")
         started = perf_counter()
-        source = largest.source
-        values = source.read(box.permute(source.order))
-        turned = values.transpose(largest.target.order)
-        spec = largest.target.spec
-        small = ConversionTarget(
-            type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order
-        )
-        out = np.empty(small.spec.nbytes, np.uint8)
-        if small.spec.nbytes:
-            pack_pages(turned, small.spec, 0, out, 1)
-        _hash_array(values), _hash_array(out)
+        values = largest.source.read(box.permute(largest.source.order))
+        turned, whole = values.transpose(largest.target.order), largest.target.spec
+        spec = TensorSpec(turned.shape, whole.dtype, whole.page_layout, whole.tile)
+        out = np.empty(spec.nbytes, np.uint8)
+        if spec.nbytes:
+            pack_pages(turned, spec, 0, out, 1)
+        for array in (values, out):
+            hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
         files = 1 if self.is_single_file else len(self.items)
@@ -168,10 +168,6 @@ class ConversionPlan:
             "skipped": list(self.skipped),
             "notes": list(self.notes),
         }
-
-
-def _hash_array(array: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 def plan_conversion(

@@ -234,7 +234,7 @@ def update_pair(one: Hash, first: Any, other: Hash, second: Any) -> None:
     """
     if isinstance(one, PairedHash) and isinstance(other, PairedHash):
         a, b = one.complete_blocks(first), other.complete_blocks(second)
-        _compress(one, a, other, b)
+        _compress_pair(one, a, other, b)
     else:
         one.update(_as_buffer(first))
         other.update(_as_buffer(second))
@@ -265,7 +265,7 @@ class PairedHash:
             if len(self._tail) < _BLOCK:
                 return rest
             block, self._tail = np.frombuffer(self._tail, np.uint8), b""
-            _compress(self, block, self, block[:0])
+            _compress_pair(self, block, self, block[:0])
         whole = len(rest) - len(rest) % _BLOCK
         self._tail = rest[whole:].tobytes()
         return rest[:whole]
@@ -273,7 +273,7 @@ class PairedHash:
     def update(self, data: Any, /) -> None:
         """Add bytes."""
         blocks = self.complete_blocks(data)
-        _compress(self, blocks, self, blocks[:0])
+        _compress_pair(self, blocks, self, blocks[:0])
 
     def hexdigest(self) -> str:
         """Return the hash of all bytes so far."""
@@ -281,7 +281,7 @@ class PairedHash:
         ended.state = self.state.copy()
         end = b"\x80" + bytes(-(len(self._tail) + 9) % _BLOCK) + (8 * self._count).to_bytes(8, "big")
         blocks = np.frombuffer(self._tail + end, np.uint8)
-        _compress(ended, blocks, ended, blocks[:0])
+        _compress_pair(ended, blocks, ended, blocks[:0])
         return ended.state.astype(">u4").tobytes().hex()
 
 
@@ -289,6 +289,6 @@ def _as_buffer(data: Any) -> Any:
     return data.data if isinstance(data, np.ndarray) else data
 
 
-def _compress(one: PairedHash, a: Any, other: PairedHash, b: Any) -> None:
+def _compress_pair(one: PairedHash, a: Any, other: PairedHash, b: Any) -> None:
     first, second = (one.state.ctypes.data, a.ctypes.data), (other.state.ctypes.data, b.ctypes.data)
     native_library.load_library().tw_sha256_pair(*first, len(a) // _BLOCK, *second, len(b) // _BLOCK)

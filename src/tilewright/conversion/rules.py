@@ -102,11 +102,12 @@ class Settings:
                 raise FormatError(f"expected true or false as {name}, got {getattr(self, name)!r}")
         if self.shard is not None and self.shard not in SHARD_KINDS:
             raise FormatError(f"expected one of {', '.join(SHARD_KINDS)} as shard, got {self.shard!r}")
-        if not (self.transpose is None or isinstance(self.transpose, bool) or _is_order(self.transpose)):
+        order = self.transpose if isinstance(self.transpose, (list, tuple)) else ()
+        if not isinstance(self.transpose, (bool, list, tuple, type(None))) or any(type(n) is not int for n in order):
             raise FormatError(
                 f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
             )
-        if self.pad_value is not None and (isinstance(self.pad_value, bool) or not _is_number(self.pad_value)):
+        if isinstance(self.pad_value, bool) or not isinstance(self.pad_value, (int, float, type(None))):
             raise FormatError(f"expected a number as pad_value, got {self.pad_value!r}")
 
     def with_defaults(self, others: Settings) -> Settings:
@@ -121,14 +122,6 @@ class Settings:
     def __repr__(self) -> str:
         said = {field.name: getattr(self, field.name) for field in fields(self)}
         return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
-
-
-def _is_order(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(type(n) is int for n in value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float))
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +257,8 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
     shape = tuple([source.shape[d] for d in order])
     layout = PageLayout.of(_choose_layout(both, dtype, to))
     tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
-    spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, to), _choose_chip(both))
+    chip = None if both.chip is None else Chip.of(both.chip)
+    spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, chip, to), chip)
     if to == "tensorbin" and not spec.nbytes:
         raise LayoutError("the tensor is empty, which tensorbin files cannot store; leave it out with skip = true")
     if to == "banks":
@@ -276,16 +270,13 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
 
 def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:
     """Return the format of a tensor, and a note if it is neither the requested one nor the source's."""
-    if own.dtype is not None:
-        wanted, reason = format_of(own.dtype), None
-    elif for_all.dtype is not None and _is_float(source):
-        wanted, reason = format_of(for_all.dtype), None
-    else:
-        wanted = source
-        skipped = for_all.dtype is not None and format_of(for_all.dtype) != source
-        reason = f"integers stay {source}; use a pattern to change them" if skipped else None
+    is_float = source.has_blocks or source.kind == "float"
+    requested = own.dtype if own.dtype is not None else for_all.dtype if is_float else None
+    wanted = source if requested is None else format_of(requested)
+    is_unchanged = requested is None and for_all.dtype is not None and format_of(for_all.dtype) != source
+    reason = f"integers stay {source}; use a pattern to change them" if is_unchanged else None
     if to == "npy" and wanted.has_blocks:
-        if own.dtype is not None or (for_all.dtype is not None and _is_float(source)):
+        if requested is not None:
             raise FormatError(f".npy files cannot store {wanted} blocks; choose float32, or another kind of output")
         return format_of("float32"), f"{wanted} is unpacked to float32"
     if to != "tensorbin":
@@ -293,19 +284,12 @@ def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) ->
     try:
         dtype_code(wanted)
     except FormatError:
-        if (
-            own.dtype is not None
-            or (for_all.dtype is not None and wanted != source)
-            or wanted.name not in _NEAREST_FORMAT
-        ):
+        is_choice = own.dtype is not None or (for_all.dtype is not None and wanted != source)
+        if is_choice or wanted.name not in _NEAREST_FORMAT:
             raise
         nearest = format_of(_NEAREST_FORMAT[wanted.name])
         return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}"
     return wanted, reason
-
-
-def _is_float(element: Format) -> bool:
-    return element.has_blocks or element.kind == "float"
 
 
 def needs_range_check(source: Format, target: Format) -> bool:
@@ -317,9 +301,7 @@ def needs_range_check(source: Format, target: Format) -> bool:
     ... )
     (True, False)
     """
-    if not (not source.has_blocks and not target.has_blocks):
-        return False
-    if "float" in (source.kind, target.kind) or "bool" in (source.kind, target.kind):
+    if source.has_blocks or target.has_blocks or {"float", "bool"} & {source.kind, target.kind}:
         return False
     inner, outer = source.limits, target.limits
     return inner.lowest < outer.lowest or inner.highest > outer.highest
@@ -349,11 +331,7 @@ def _choose_tile(settings: Settings) -> Tile:
     return Tile((32, 32) if shape is None else tuple(shape), bool(settings.transpose_tile))
 
 
-def _choose_chip(settings: Settings) -> Chip | None:
-    return None if settings.chip is None else Chip.of(settings.chip)
-
-
-def _choose_memory(settings: Settings, to: str) -> Any:
+def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
     """Return the memory config, or a sharding that becomes one when the shape is known."""
     if to == "npy":
         return None
@@ -367,7 +345,6 @@ def _choose_memory(settings: Settings, to: str) -> Any:
         return placements.interleaved("dram" if settings.buffer is None else settings.buffer)
     cores, buffer = settings.grid, settings.buffer or "l1"
     if cores is None:
-        chip = _choose_chip(settings)
         if chip is None:
             raise MemoryConfigError("sharding needs cores; give a grid such as [8, 8], or a chip")
         cores = tuple(chip.shard_grid(buffer))

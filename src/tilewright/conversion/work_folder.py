@@ -284,15 +284,12 @@ class ExistingOutput:
                 self.folder.clear()
                 result = {}
         planned = {item.key for item in self.plan.items}
-        for key, record in result.items():
-            if key not in planned:
-                self._orphans |= {record.get("file"), *(record.get("beside") or ())}
+        self._add_orphans([record for key, record in result.items() if key not in planned])
         records = self.records()
-        mine = {item.key: records[item.key] for item in items if item.key in records}
         return {
-            item.key: mine[item.key]
+            item.key: records[item.key]
             for item in items
-            if item.key in mine and is_still_valid(item, mine[item.key], self.plan.out, self.folder)
+            if item.key in records and is_still_valid(item, records[item.key], self.plan.out, self.folder)
         }
 
     def _has_payload(self) -> bool:
@@ -314,13 +311,12 @@ class ExistingOutput:
         """Return the records of a finished conversion, after hashing its files and sources again."""
         manifest = self._manifest()
         entries = {} if manifest is None or manifest.to != self.plan.to else manifest.entries
-        begin = self.plan.items[0].slot.start if self.plan.is_single_file and self.plan.items else 0
         result: dict[str, ItemRecord] = {}
         for item in self.plan.items:
             entry = entries.get(item.name)
             if entry is None or manifest is None or manifest.version != item.version:
                 continue
-            if entry != item.entry(entry.source.sha256, entry.output.sha256, begin):
+            if entry != item.entry(entry.source.sha256, entry.output.sha256, self.plan.data_start):
                 continue
             if _current_hashes(item, self.plan.out) == (entry.source.sha256, entry.output.sha256):
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
@@ -345,25 +341,20 @@ class ExistingOutput:
         manifest = self._manifest() if self.is_finished and not self.plan.is_single_file else None
         if manifest is not None:
             self._orphans |= output_names(manifest.entries.values())
-        for record in self.folder.records().values() if not self._has_damaged_journal() else ():
-            self._orphans |= {record.get("file"), *(record.get("beside") or ())}
+        with suppress(FileFormatError):  # of a damaged journal
+            self._add_orphans(self.folder.records().values())
         if not self.plan.is_single_file:
             (self.plan.out / MANIFEST_NAME).unlink(missing_ok=True)
         self.folder.clear()
         (self.folder.drafts / PAYLOAD).unlink(missing_ok=True)
 
-    def _has_damaged_journal(self) -> bool:
-        try:
-            self.folder.records()
-        except FileFormatError:
-            return True
-        return False
+    def _add_orphans(self, records: Iterable[dict[str, Any]]) -> None:
+        for record in records:
+            self._orphans |= {record.get("file"), *(record.get("beside") or ())}
 
     def remove_orphans(self) -> None:
         """Remove files of earlier conversions that are not part of this one."""
-        current = {item.slot.file for item in self.plan.items} | {
-            n for item in self.plan.items for n in item.slot.beside
-        }
+        current = {name for item in self.plan.items for name in (item.slot.file, *item.slot.beside)}
         for name in self._orphans:
             if isinstance(name, str) and name not in current:
                 with suppress(FileFormatError, OSError):
@@ -394,13 +385,10 @@ def _current_hashes(item: ConversionItem, out: Path) -> tuple[str, str] | None:
 
 
 def _has_side_files(item: ConversionItem, path: Path) -> bool:
-    for name, content in item.slot.beside.items():
-        try:
-            if path.with_name(name).read_bytes() != content:
-                return False
-        except FileNotFoundError:
-            return False
-    return True
+    try:
+        return all(path.with_name(name).read_bytes() == content for name, content in item.slot.beside.items())
+    except FileNotFoundError:
+        return False
 
 
 def is_still_valid(item: ConversionItem, done: ItemRecord, out: Path, folder: WorkFolder) -> bool:

@@ -181,7 +181,7 @@ class Inspection(Shown):
     def __str__(self) -> str:
         files = self.file.files
         size = sum([path.stat().st_size for path in files])
-        counts = f"{_count_text(len(self.tensors), 'tensor')}, {size} bytes in {_count_text(len(files), 'file')}"
+        counts = f"{_pluralize(len(self.tensors), 'tensor')}, {size} bytes in {_pluralize(len(files), 'file')}"
         lines = [f"{self.path}: {self.kind}, {counts}"]
         lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
         lines.append(f"{'tensor':<34}{'shape':<16}{'format':<11}{'bytes':>11} padding")
@@ -191,9 +191,7 @@ class Inspection(Shown):
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
             lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
         placed = Counter([tensor.placed for tensor in self.tensors])
-        return "\n".join(
-            [*lines, *(f"{_count_text(count, 'tensor')} in {how}" for how, count in placed.most_common(5))]
-        )
+        return "\n".join([*lines, *(f"{_pluralize(count, 'tensor')} in {how}" for how, count in placed.most_common(5))])
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
@@ -232,7 +230,7 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
     )
 
 
-def _count_text(count: int, noun: str) -> str:
+def _pluralize(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

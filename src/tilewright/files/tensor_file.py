@@ -110,12 +110,12 @@ def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
     file = Path(path)
     if file.is_dir():
         return _read_directory(find_checkpoint_folder(file), follow_symlinks)
-    with _errors_name(file):
+    with _name_file_in_errors(file):
         return _read_sharded(file, follow_symlinks) if file.name.endswith(INDEX) else _read_file(file)
 
 
 @contextmanager
-def _errors_name(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """Add the path of a file to errors that do not name it."""
     try:
         yield
@@ -157,7 +157,7 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
         if path.suffix != ".safetensors":
             raise FileFormatError(f"the index names {home!r}, which is not a .safetensors file")
         try:
-            with _errors_name(path):
+            with _name_file_in_errors(path):
                 shard = _read_file(path)
         except FileNotFoundError:
             raise FileFormatError(f"the index names {home!r}, which does not exist") from None
@@ -177,11 +177,11 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
         index = resolve_inside(folder, indices[0], follow_symlinks)
-        with _errors_name(index):
+        with _name_file_in_errors(index):
             return _read_sharded(folder / indices[0], follow_symlinks)
     if MANIFEST_NAME in names:
         path = resolve_inside(folder, MANIFEST_NAME, follow_symlinks)
-        with _errors_name(path):
+        with _name_file_in_errors(path):
             manifest = read_manifest(path)
             return TensorFile(folder, "converted", open_converted_tensors(folder, manifest, follow_symlinks))
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
@@ -191,7 +191,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     tensors: list[StoredTensor] = []
     metadata: dict[str, str] = {}
     for path in files:
-        with _errors_name(path):
+        with _name_file_in_errors(path):
             file = _read_file(path)
         tensors += file.values()
         metadata |= file.metadata

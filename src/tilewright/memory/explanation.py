@@ -50,7 +50,7 @@ class Explanation(Shown):
         >>> explain(TensorSpec((4, 8), "int32", chip="n150"), (1, 2)).steps()[-1]
         ('address', '1048648 (0x100048) = buffer 1048640 + page at 0 + byte 8')
         """
-        return [*self._tensor_steps(), *self._page_steps(), *self._machine_steps()]
+        return [*self._tensor_steps(), *self._page_steps(), *self._chip_steps()]
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers of all steps.
@@ -90,7 +90,7 @@ class Explanation(Shown):
             padding = 100 - 100 * spec.shape.logical_volume() / max(1, prod(spec.padded_shape))
             yield "padded", f"to {list(spec.padded_shape)}, of which {padding:.3g} % is padding"
         rows, columns = where.matrix_shape
-        yield "matrix", f"row {self._row_sum()}, column {where.column}, of {rows} x {columns}"
+        yield "matrix", f"row {self._format_row()}, column {where.column}, of {rows} x {columns}"
         if where.tile is not None and where.in_tile is not None and where.in_face is not None:
             (high, wide), face = spec.tile.shape, spec.tile.face_shape
             yield "tile", f"{where.tile} of {rows // high} x {columns // wide}: {_format_cell(where.in_tile)}"
@@ -98,7 +98,7 @@ class Explanation(Shown):
             faces = f"{spec.tile.num_faces}, {face[0]} x {face[1]} each{turned}"
             yield "face", f"{where.face} of {faces}: {_format_cell(where.in_face)}"
 
-    def _row_sum(self) -> str:
+    def _format_row(self) -> str:
         """Return the row of the matrix, with the sum it results from."""
         extents = self.spec.padded_shape[len(self.spec.padded_shape) - len(self.where.coordinate) : -1]
         terms = []
@@ -129,7 +129,7 @@ class Explanation(Shown):
         )
         yield scale_name(spec), f"byte {block}, {shared}"
 
-    def _machine_steps(self) -> Iterator[tuple[str, str]]:
+    def _chip_steps(self) -> Iterator[tuple[str, str]]:
         spec, where = self.spec, self.where
         if where.shard is not None and spec.memory.sharding is not None:
             shards = f"{_format_extents(spec.paging.shards)}, {_format_extents(spec.memory.sharding.shape)} each"
@@ -139,11 +139,11 @@ class Explanation(Shown):
             yield "core", f"{where.core}, which is {where.buffer_type} bank {where.bank}"
         else:
             yield "bank", f"{where.bank} of the {spec.known_chip.banks(where.buffer_type)} banks of {where.buffer_type}"
-        yield "address", self._address_sum(where.address, where.byte)
+        yield "address", self._format_address(where.address, where.byte)
         if where.exponent is not None:
-            yield scale_name(spec), self._address_sum(where.exponent, where.element // spec.dtype.block)
+            yield scale_name(spec), self._format_address(where.exponent, where.element // spec.dtype.block)
 
-    def _address_sum(self, address: int, byte: int) -> str:
+    def _format_address(self, address: int, byte: int) -> str:
         """Return an address with the sum it results from."""
         start = self.where.offset - self.where.byte
         return f"{address} ({address:#x}) = buffer {self.where.base} + page at {start} + byte {byte}"

@@ -288,19 +288,19 @@ def alternatives(request: FitRequest, spec_type: type[TensorSpec], chip: ChipLik
     chip = Chip.of(chip)
     arguments = dict(request) if isinstance(request, Mapping) else _spec_arguments(request)
     arguments["chip"] = chip
-    seen = set() if isinstance(request, Mapping) else {_distinction(request.with_chip(chip))}
-    for changes, description in _candidates(arguments, chip):
+    seen = set() if isinstance(request, Mapping) else {_alternative_key(request.with_chip(chip))}
+    for changes, description in _candidate_changes(arguments, chip):
         try:
             spec = spec_type(**{**arguments, **changes})
             usable = not spec.violations() and spec.num_pages > 0
         except TilewrightError:
             continue
-        if usable and _distinction(spec) not in seen:
-            seen.add(_distinction(spec))
+        if usable and _alternative_key(spec) not in seen:
+            seen.add(_alternative_key(spec))
             yield Alternative(spec, description or _describe_memory(spec))
 
 
-def _distinction(spec: TensorSpec) -> tuple[Any, ...]:
+def _alternative_key(spec: TensorSpec) -> tuple[Any, ...]:
     """Return what distinguishes alternatives: not the grid alone if the shards stay the same."""
     usable = None if spec.violations() else spec.memory.buffer_type
     shards = spec.memory.sharding.shape if spec.memory.sharding else None
@@ -313,7 +313,7 @@ def _spec_arguments(spec: TensorSpec) -> dict[str, Any]:
     return {"shape": spec.shape.logical, **{name: getattr(spec, name) for name in names}}
 
 
-def _candidates(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:
+def _candidate_changes(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield changes of the arguments with descriptions, nearest first; an empty description is filled in later."""
     memory: Any = arguments.get("memory")  # as the user gave it
     sharded = isinstance(memory, Sharding) or (isinstance(memory, MemoryConfig) and memory.is_sharded)

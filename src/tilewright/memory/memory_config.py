@@ -38,7 +38,7 @@ class NamedEnum(Enum):
         if isinstance(name, str) and name.upper() in cls.__members__:
             return cls[name.upper()]
         names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
-        raise MemoryConfigError(f"unknown {_label(cls)} {value!r}; use one of {names}")
+        raise MemoryConfigError(f"unknown {_enum_label(cls)} {value!r}; use one of {names}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -47,7 +47,7 @@ class NamedEnum(Enum):
         return self.name
 
 
-def _label(kind: type[Enum]) -> str:
+def _enum_label(kind: type[Enum]) -> str:
     """Return the name of an enumeration in words, such as "buffer type"."""
     return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
 

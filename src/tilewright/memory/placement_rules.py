@@ -88,11 +88,11 @@ def placement_violations(spec: PageGeometry, any_size: bool = False) -> Iterator
     []
     """
     if spec.chip is not None:
-        yield from _placement_rules(spec, spec.chip, any_size)
+        yield from _violations_on_chip(spec, spec.chip, any_size)
         return
     first: list[Violation] = []
     for chip in known_chips():
-        violations = list(_placement_rules(spec, chip, any_size))
+        violations = list(_violations_on_chip(spec, chip, any_size))
         if not violations:
             return
         first = first or violations
@@ -120,7 +120,7 @@ def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Itera
         yield Violation.from_error("shard cores have banks", problem)
 
 
-def _placement_rules(spec: PageGeometry, chip: Chip, any_size: bool) -> Iterator[Violation]:
+def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Iterator[Violation]:
     """Yield the placement rules that a spec breaks on this chip."""
     buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
     if buffer is BufferType.L1_SMALL and sharding is None:
@@ -157,7 +157,7 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
     >>> list(spec_violations(TensorSpec((4, 4), "bfloat16")))
     []
     """
-    yield from _format_rules(spec)
+    yield from _dtype_violations(spec)
     sharding = spec.memory.sharding
     if spec.memory.is_sharded and sharding is None:
         yield Violation(
@@ -167,17 +167,17 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
         )
         return
     if sharding is not None:
-        violations = list(_shard_rules(spec, sharding))
+        violations = list(_shard_violations(spec, sharding))
         yield from violations
         if violations:
             return
-    violations = list(_alignment_rules(spec))
+    violations = list(_alignment_violations(spec))
     yield from violations
     if not violations and spec.memory.shard_spec is not None and not spec.memory.made_with_nd:
-        yield from _matrix_rules(spec, spec.memory.shard_spec)
+        yield from _matrix_shard_violations(spec, spec.memory.shard_spec)
 
 
-def _format_rules(spec: PageGeometry) -> Iterator[Violation]:
+def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
         yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use page_layout='tile'")
@@ -193,7 +193,7 @@ def _format_rules(spec: PageGeometry) -> Iterator[Violation]:
         yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
 
 
-def _shard_rules(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violation]:
+def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violation]:
     for n in sharding.shape:
         if n < 1:
             yield Violation(
@@ -213,7 +213,7 @@ def _shard_rules(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violatio
             )
 
 
-def _alignment_rules(spec: PageGeometry) -> Iterator[Violation]:
+def _alignment_violations(spec: PageGeometry) -> Iterator[Violation]:
     alignment, sharding = spec.alignment, spec.memory.sharding
     if alignment is None:
         return
@@ -244,7 +244,7 @@ def _alignment_rules(spec: PageGeometry) -> Iterator[Violation]:
         )
 
 
-def _matrix_rules(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
+def _matrix_shard_violations(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
     (rows, columns), (height, width) = spec.physical_shape, shard.shape
     down, across = ceil_div(rows, height), ceil_div(columns, width)
     cores = shard.grid.num_cores
@@ -256,7 +256,7 @@ def _matrix_rules(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
         )
     layout = spec.memory.memory_layout
     if layout not in (TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED):
-        yield from _block_rules(shard, down, across)
+        yield from _block_shard_violations(shard, down, across)
         return
     if layout is TensorMemoryLayout.HEIGHT_SHARDED:
         cut, whole, shards, extent, unit = "height", "width", down, rows, spec.unit[0]
@@ -279,7 +279,7 @@ def _matrix_rules(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
         )
 
 
-def _block_rules(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
+def _block_shard_violations(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
     if len(shard.grid) != 1:
         yield Violation(
             "block shards need one range",
