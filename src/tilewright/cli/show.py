@@ -190,9 +190,8 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     shape = subject.extents
     tile = show_options.tiles or shape
     tile = (1,) * (len(shape) - len(tile)) + tile
-    tiler = Tiler(
-        shape, tile, _margin_of_last_two(show_options.overlap, shape), _margin_of_last_two(show_options.halo, shape)
-    )
+    margins = [(0,) * (len(shape) - 2) + (n,) * min(2, len(shape)) for n in (show_options.overlap, show_options.halo)]
+    tiler = Tiler(shape, tile, *margins)
     if show_options.pipeline is None:
         return tiler_scene(tiler, **show_options.options())
     times = show_options.times or (1, 1, 1)
@@ -201,11 +200,6 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     depth = show_options.depth or (3 if show_options.pipeline in ("buffered", "direct") else 2)
     schedule = Schedule(show_options.pipeline, tiler.count, depth=depth)
     return schedule_scene(schedule, times=(times[0], times[1], times[2]))
-
-
-def _margin_of_last_two(margin: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `margin` for the last two axes and 0 for the others."""
-    return tuple(margin if axis >= len(shape) - 2 else 0 for axis in range(len(shape)))
 
 
 def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions) -> Scene:
