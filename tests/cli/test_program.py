@@ -39,8 +39,8 @@ def test_the_table_says_what_the_verb_says(name):
     assert command.name == name
     assert isinstance(command, Verb)
     assert {"--json", "--debug"} <= {option for each in command.params for option in each.opts}
-    assert VERBS[name].line.endswith(".")
-    assert len(VERBS[name].line) <= 66
+    assert VERBS[name].endswith(".")
+    assert len(VERBS[name]) <= 66
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

@@ -190,8 +190,9 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     shape = subject.extents
     tile = show_options.tiles or shape
     tile = (1,) * (len(shape) - len(tile)) + tile
-    margins = [(0,) * (len(shape) - 2) + (n,) * min(2, len(shape)) for n in (show_options.overlap, show_options.halo)]
-    tiler = Tiler(shape, tile, *margins)
+    outer, inner = max(0, len(shape) - 2), min(2, len(shape))
+    overlap, halo = ((0,) * outer + (n,) * inner for n in (show_options.overlap, show_options.halo))
+    tiler = Tiler(shape, tile, overlap, halo)
     if show_options.pipeline is None:
         return tiler_scene(tiler, **show_options.options())
     times = show_options.times or (1, 1, 1)

@@ -13,12 +13,12 @@ from ..formats import format_of
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
 from .cores import CoreRangeSet, first_cores
-from .memory_config import BufferType, MemoryConfig, PageLayout
+from .memory_config import BufferType, PageLayout
 from .placement_rules import Violation, placement_violations
-from .sharding import Sharding, block_sharded, height_sharded, interleaved, width_sharded
+from .sharding import Sharding, as_memory, block_sharded, height_sharded, interleaved, width_sharded
 
 if TYPE_CHECKING:
-    from .spec import MemoryLike, TensorSpec
+    from .spec import TensorSpec
 
 MIN_ROW_BYTES = 4  # of a row-major row, as device operations expect it
 MAX_ALTERNATIVES = 8
@@ -315,26 +315,26 @@ def _spec_arguments(spec: TensorSpec) -> dict[str, Any]:
 
 def _candidate_changes(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield changes of the arguments with descriptions, nearest first; an empty description is filled in later."""
-    memory: Any = arguments.get("memory")  # as the user gave it
-    sharded = isinstance(memory, Sharding) or (isinstance(memory, MemoryConfig) and memory.is_sharded)
-    buffer = _buffer_type(memory)
-    whole, *parts = _candidate_grids(chip, buffer if sharded else BufferType.L1)
-    if sharded:
-        own = _strategy_name(memory)
-        names = [own, *(name for name in _STRATEGIES if name != own)] if own else list(_STRATEGIES)
-        for name in names:
-            for grid in (*_shard_grid(memory), whole):
-                yield {"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, ""
+    memory = as_memory(arguments.get("memory"))
+    sharding = memory if isinstance(memory, Sharding) else memory.sharding
+    is_sharded, buffer = memory.memory_layout.is_sharded, memory.buffer_type
+    whole, *parts = _candidate_grids(chip, buffer if is_sharded else BufferType.L1)
+    own = memory.memory_layout.name.lower().replace("_", " ")
+    strategies = sorted(_STRATEGIES.items(), key=lambda strategy: strategy[0] != own)  # its own first
+    if is_sharded:
+        for _, make in strategies:
+            for grid in (whole,) if sharding is None else (sharding.grid, whole):
+                yield {"memory": make(grid, buffer_type=buffer)}, ""
         yield {"memory": interleaved("l1")}, "interleaved in L1"
     yield from _smaller_formats(arguments)
-    if not sharded and buffer.is_l1:
-        yield from (({"memory": make(whole)}, "") for make in _STRATEGIES.values())
+    if not is_sharded and buffer.is_l1:
+        yield from (({"memory": make(whole)}, "") for _, make in strategies)
     yield {"memory": interleaved("dram")}, "interleaved in DRAM"
     for change, description in _smaller_formats(arguments):
         yield {**change, "memory": interleaved("dram")}, f"{description}, interleaved in DRAM"
-    if sharded:
-        for name in names:
-            yield from (({"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, "") for grid in parts)
+    if is_sharded:
+        for _, make in strategies:
+            yield from (({"memory": make(grid, buffer_type=buffer)}, "") for grid in parts)
 
 
 def _smaller_formats(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -350,31 +350,11 @@ def _smaller_formats(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any]
         yield change, description
 
 
-def _strategy_name(memory: MemoryLike) -> str | None:
-    """Return the name of the sharding strategy of a memory, if it has one."""
-    strategy = memory.strategy if isinstance(memory, Sharding) else None
-    name = f"{strategy.name.lower()} sharded" if strategy else ""
-    if isinstance(memory, MemoryConfig):
-        name = memory.memory_layout.name.lower().replace("_", " ")
-    return name if name in _STRATEGIES else None
-
-
-def _shard_grid(memory: MemoryConfig | Sharding) -> list[CoreRangeSet]:
-    """Return the cores of sharded memory, in a list of at most one."""
-    sharding = memory if isinstance(memory, Sharding) else memory.sharding
-    return [] if sharding is None else [sharding.grid]
-
-
 def _candidate_grids(chip: Chip, buffer: BufferType) -> list[CoreRangeSet]:
     """Return grids of the chip to try, from all cores or banks down."""
     across, down = chip.shard_grid(buffer)
     sizes = [(across, down), (across, max(1, down // 2)), (max(1, across // 2), down), (across, 1)]
     return [first_cores(x * y, (x, y), row_wise=True) for x, y in dict.fromkeys(sizes)]
-
-
-def _buffer_type(memory: MemoryLike) -> BufferType:
-    kind = memory.buffer_type if isinstance(memory, (MemoryConfig, Sharding)) else memory
-    return BufferType.DRAM if kind is None else BufferType.of(kind)
 
 
 def describe_banks(spec: TensorSpec) -> str:

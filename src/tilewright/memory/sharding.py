@@ -23,6 +23,7 @@ from .memory_config import (
     ShardOrientation,
     ShardSpec,
     ShardStrategy,
+    TensorMemoryLayout,
 )
 
 ROW_BYTES = 64  # the width of row-major shards is a multiple of this number of bytes
@@ -45,6 +46,15 @@ class Sharding:
     dims: tuple[int, ...] = ()
     all_but: bool = False
 
+    @property
+    def memory_layout(self) -> TensorMemoryLayout:
+        """Return the memory layout of the strategy.
+
+        >>> sharded_across_dims([0], (4, 1)).memory_layout
+        TensorMemoryLayout.ND_SHARDED
+        """
+        return TensorMemoryLayout.ND_SHARDED if self.strategy is None else self.strategy.memory_layout
+
     def config_for(self, padded: tuple[int, ...], tile: tuple[int, int] | None, itemsize: int = 1) -> MemoryConfig:
         """Return the config for a tensor of this padded shape; `tile` is None for row-major pages.
 
@@ -60,8 +70,7 @@ class Sharding:
             shape[-1] = round_up(shape[-1], lcm(ROW_BYTES, itemsize) // itemsize)
         distribution = "grid_2d" if self.strategy is ShardStrategy.BLOCK else "round_robin_1d"
         sharding = NdShardSpec(shape, self.grid, self.orientation, distribution)
-        layout = "nd_sharded" if self.strategy is None else self.strategy.memory_layout
-        return MemoryConfig(layout, self.buffer_type, nd_shard_spec=sharding)
+        return MemoryConfig(self.memory_layout, self.buffer_type, nd_shard_spec=sharding)
 
     def _strategy_shape(self, strategy: ShardStrategy, padded: tuple[int, ...]) -> list[int]:
         if strategy is ShardStrategy.BLOCK and len(self.grid) != 1:
@@ -83,7 +92,19 @@ class Sharding:
 
 
 ShardedMemory: TypeAlias = MemoryConfig | Sharding
+MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 OrientationLike: TypeAlias = ShardOrientation | str
+
+
+def as_memory(memory: MemoryLike) -> ShardedMemory:
+    """Return a config or a sharding as it is, and interleaved memory for a buffer type; None is DRAM.
+
+    >>> as_memory("l1"), as_memory(None)
+    (MemoryConfig('interleaved', 'l1'), MemoryConfig('interleaved', 'dram'))
+    """
+    if isinstance(memory, (MemoryConfig, Sharding)):
+        return memory
+    return MemoryConfig() if memory is None else MemoryConfig("interleaved", memory)
 
 
 def interleaved(buffer_type: BufferTypeLike = "dram") -> MemoryConfig:

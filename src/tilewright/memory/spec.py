@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
@@ -14,15 +14,13 @@ from ..showing import Shown
 from .chip import Chip, ChipLike
 from .cores import CoreLike
 from .fit_report import CircularBuffers, Fit, FitRequest, check_fit
-from .memory_config import BufferType, MemoryConfig, PageLayout
+from .memory_config import MemoryConfig, PageLayout
 from .page_geometry import PageGeometry
 from .paging import PageTable
 from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement
 from .shape import Shape, Tile, TileLike, padded_extents
-from .sharding import Sharding
+from .sharding import MemoryLike, as_memory
 from .where import ElementLocator, Where, split_place
-
-MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -83,16 +81,15 @@ class TensorSpec(PageGeometry, Shown):
 
     def _resolve_memory(self, memory: MemoryLike) -> MemoryConfig:
         """Return the config of a memory, with a computed shard shape for a `Sharding`."""
-        if isinstance(memory, Sharding):
-            if self.chip is not None:  # a computed shard shape uses all cores of the grid
-                for violation in grid_violations(self.chip, memory.grid, memory.buffer_type):
-                    raise MemoryConfigError(str(violation))
-            tile = self.tile.shape if self.is_tiled else None
-            padded = padded_extents(self.shape.logical, self.alignment or tile or (1,))
-            return memory.config_for(padded, tile, self.dtype.storage_format.itemsize)
-        if memory is None or isinstance(memory, MemoryConfig):
-            return MemoryConfig() if memory is None else memory
-        return MemoryConfig("interleaved", memory)
+        config = as_memory(memory)
+        if isinstance(config, MemoryConfig):
+            return config
+        if self.chip is not None:  # a computed shard shape uses all cores of the grid
+            for violation in grid_violations(self.chip, config.grid, config.buffer_type):
+                raise MemoryConfigError(str(violation))
+        tile = self.tile.shape if self.is_tiled else None
+        padded = padded_extents(self.shape.logical, self.alignment or tile or (1,))
+        return config.config_for(padded, tile, self.dtype.storage_format.itemsize)
 
     def replace(self, **changes: Any) -> TensorSpec:  # arguments of any type; the constructor validates them
         """Return the spec with other constructor arguments.

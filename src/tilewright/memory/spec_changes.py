@@ -19,7 +19,8 @@ from ..formats import FormatLike
 from ..layout.tuples import leaves
 from .memory_config import NamedEnum, PageLayout
 from .shape import TileLike
-from .spec import MemoryLike, TensorSpec
+from .sharding import MemoryLike
+from .spec import TensorSpec
 
 Mode = list[tuple[int, int | None]]  # (extent, step) of the leaves of one dimension, innermost first
 
@@ -109,11 +110,11 @@ def slice_spec(spec: TensorSpec, *box: slice) -> SpecChange:
     extents = [max(0, stop - start) for start, stop in ranges]
     result = _replace_arguments(spec, shape=extents)
     before, after = _dimension_modes(spec), _dimension_modes(result)
-    pairs, offset = [], 0
-    for k, (start, _) in enumerate(ranges):
-        window = _window_mode(before[k], start, extents[k])
-        pairs.append(common_leaves(k, [window, after[k]], extents[k]))
-        offset += _mode_offset(before[k], start)
+    pairs = [
+        common_leaves(k, [_window_mode(before[k], start, extents[k]), after[k]], extents[k])
+        for k, (start, _) in enumerate(ranges)
+    ]
+    offset = spec.host(*[start for start, _ in ranges]) if all(extents) else 0
     return _classify_change(spec, result, pairs, offset)
 
 
@@ -212,15 +213,6 @@ def _dimension_modes(spec: TensorSpec) -> list[Mode]:
         return []
     pairs = zip(layout.shape, layout.stride, strict=True)
     return [_merge_leaves(zip(leaves(extents), leaves(steps), strict=True)) for extents, steps in pairs]
-
-
-def _mode_offset(mode: Mode, index: int) -> int:
-    """Return the offset of an index of one dimension."""
-    offset = 0
-    for extent, step in mode[:-1]:
-        index, digit = divmod(index, extent)
-        offset += digit * (step or 0)
-    return offset + index * (mode[-1][1] or 0)
 
 
 def _window_mode(mode: Mode, start: int, count: int) -> Mode:
