@@ -149,8 +149,8 @@ def peers_table(size: int, rounds: int) -> None:
             "NumPy": partial(np.copyto, out, view),
         }
         if torch is not None:
-            room, given = torch.from_numpy(out), torch.from_numpy(view)
-            tasks["torch"] = partial(room.copy_, given)
+            target, given = torch.from_numpy(out), torch.from_numpy(view)
+            tasks["torch"] = partial(target.copy_, given)
         times = best_times(tasks, rounds)
         shown = [
             f"{times['memcpy'] / times[peer]:.2f}" if peer in times else "-"

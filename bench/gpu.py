@@ -134,8 +134,8 @@ class Bench:
         half = (plan.source.nbytes + plan.target.nbytes) // 2
         ends = as_operand(source), as_operand(target)
         row["right"] = self._is_right(ends, target, plan, check)
-        room = torch.randint(0, 256, (2 * half,), dtype=torch.uint8, device="cuda")
-        near, far = room[:half], room[half:]
+        memory = torch.randint(0, 256, (2 * half,), dtype=torch.uint8, device="cuda")
+        near, far = memory[:half], memory[half:]
         tasks: dict[str, Task] = {"copy": lambda: far.copy_(near)}
         if self.sweep:
             for label, tuning in distinct(plan).items():
@@ -288,15 +288,15 @@ def permutation_rows(bench: Bench, count: int) -> None:
 
 def first_calls(peers: bool) -> None:
     """Print the time from a shape never seen to its result, in fresh processes, without and with kernels on disk."""
-    with tempfile.TemporaryDirectory() as room:
+    with tempfile.TemporaryDirectory() as folder:
         runs = [("no kernels on disk", "ours"), ("kernels on disk", "ours")]
         if peers:
             runs.append(("no kernels on disk", "compiled"))
         for label, who in runs:
-            variables = {**os.environ, "TILEWRIGHT_CACHE": room, "TORCHINDUCTOR_CACHE_DIR": f"{room}/inductor"}
+            variables = {**os.environ, "TILEWRIGHT_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor"}
             command = [sys.executable, __file__, "--first-call", who]
-            told = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=120)
-            for line in told.stdout.splitlines() or [told.stderr.strip()[-300:] or "nothing printed"]:
+            report = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=120)
+            for line in report.stdout.splitlines() or [report.stderr.strip()[-300:] or "nothing printed"]:
                 print(f"| first call, {who}, {label} | {line} |", flush=True)
 
 

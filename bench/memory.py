@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the memory room costs: single questions, page tables, and a large tensor placed on a device, against memcpy.
+"""What the memory package costs: single questions, page tables, and a large tensor placed on a device, against memcpy.
 
     python bench/memory.py [--megabytes 1024]
 

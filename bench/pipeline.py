@@ -4,7 +4,7 @@
     .venv/bin/python bench/pipeline.py --file-gib 8
 
 All tasks of a table take turns, round after round, and the best round counts. Targets are allocated and touched
-beforehand. The last table writes two files of the given size; it is left out when the disk has no room for them.
+beforehand. The last table writes two files of the given size; it is left out when the disk is too full for them.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def idle() -> Callable[..., Any]:
 
 def _copies_alone(pipeline: Pipeline) -> Task:
     """Return a task that carries out the copies of a pipeline and nothing else."""
-    rooms_in, rooms_out = pipeline.rooms()
+    rooms_in, rooms_out = pipeline.buffers()
     into, out = next(iter(rooms_in.values()))[0], next(iter(rooms_out.values()))[0]
     tiler = pipeline.inputs[0].tiler
     work = [pipeline._sources[0].importing(tile, into, 0) for tile in tiler]
@@ -157,11 +157,11 @@ def overlapped(rounds: int) -> None:
             pipeline = Pipeline([Input(source, tiler)], [Output(target, tiler)], workers=workers)
             pipeline.run(compute, concurrent=concurrent)
 
-        room = np.ones((side, side), np.float32)
-        out = np.ones_like(room)
+        values = np.ones((side, side), np.float32)
+        out = np.ones_like(values)
         alone = {
             "transfers": lambda run=run: run(idle(), 0),
-            "once": lambda room=room, out=out: np.sqrt(room, out=out),
+            "once": lambda values=values, out=out: np.sqrt(values, out=out),
         }
         transfers, once = best_times(alone, rounds).values()
         repeats = max(1, round(transfers / tiler.count / once))
@@ -171,8 +171,8 @@ def overlapped(rounds: int) -> None:
                 np.sqrt(x, out=y)
 
         tasks: dict[str, Task] = {
-            "compute": lambda room=room, out=out, compute=compute, count=tiler.count: [
-                compute(room, out) for _ in range(count)
+            "compute": lambda values=values, out=out, compute=compute, count=tiler.count: [
+                compute(values, out) for _ in range(count)
             ],
             "0": lambda run=run, compute=compute: run(compute, 0),
             "1": lambda run=run, compute=compute: run(compute, 1),
@@ -217,7 +217,7 @@ def file_to_file(gib: float, folder: str | None) -> None:
     nbytes = int(gib * (1 << 30)) // (1 << 20) * (1 << 20)
     with tempfile.TemporaryDirectory(dir=folder) as where:
         if shutil.disk_usage(where).free < 2.5 * nbytes:
-            print(f"\nno room for two files of {gib} GiB in {where}")
+            print(f"\nnot enough space for two files of {gib} GiB in {where}")
             return
         source, target = Path(where, "in.npy"), Path(where, "out.npy")
         made = np.lib.format.open_memmap(source, "w+", np.float32, (nbytes // (1 << 14), 1 << 12))

@@ -4,7 +4,7 @@
 //
 //     c++ -O3 -march=native -std=c++20 -pthread bench/roofline.cpp -o build/roofline && build/roofline
 //
-// 4096 x 4096 elements in tiles of 256 x 256: a tile is copied to a room, from there to another, which is the compute, and
+// 4096 x 4096 elements in tiles of 256 x 256: a tile is copied to a buffer, from there to another, which is the compute, and
 // from there to the target with stores that go past the caches. Linux on x86-64; it wants two cores to itself.
 #include <immintrin.h>
 #include <pthread.h>
@@ -33,11 +33,11 @@ void stay_on(unsigned core) {
 // Returns memory with every page touched, in large pages where the system has them, as NumPy asks for them.
 uint8_t *memory(int64_t bytes) {
     constexpr int64_t page = 2 << 20;
-    const int64_t room = (bytes + page - 1) / page * page;
-    void *found = std::aligned_alloc(page, static_cast<size_t>(room));
+    const int64_t rounded = (bytes + page - 1) / page * page;
+    void *found = std::aligned_alloc(page, static_cast<size_t>(rounded));
     if (!found) std::abort();
-    madvise(found, static_cast<size_t>(room), MADV_HUGEPAGE);
-    std::memset(found, 1, static_cast<size_t>(room));
+    madvise(found, static_cast<size_t>(rounded), MADV_HUGEPAGE);
+    std::memset(found, 1, static_cast<size_t>(rounded));
     return static_cast<uint8_t *>(found);
 }
 
@@ -52,17 +52,17 @@ double best(Task task) {
     return least;
 }
 
-struct Lane {
+struct Worker {
     uint8_t *in, *out;
 };
 
 struct Copying {
     int64_t size;  // bytes of an element
     uint8_t *source = memory(side * side * size), *target = memory(side * side * size);
-    Lane lane[2] = {{room(), room()}, {room(), room()}};
+    Worker worker[2] = {{buffer(), buffer()}, {buffer(), buffer()}};
 
     explicit Copying(int64_t bytes) : size(bytes) {}
-    uint8_t *room() const { return memory(tile * tile * size); }
+    uint8_t *buffer() const { return memory(tile * tile * size); }
     int64_t row() const { return tile * size; }
     int64_t place(int64_t k) const { return (k / across * tile * side + k % across * tile) * size; }
 
@@ -73,7 +73,7 @@ struct Copying {
             std::memcpy(in + r * row(), from, static_cast<size_t>(row()));
         }
     }
-    void compute(const Lane &l) const { std::memcpy(l.out, l.in, static_cast<size_t>(tile * row())); }
+    void compute(const Worker &l) const { std::memcpy(l.out, l.in, static_cast<size_t>(tile * row())); }
     void leave(int64_t k, const uint8_t *out) const {
         uint8_t *to = target + place(k);
         for (int64_t r = 0; r < tile; ++r, to += side * size) {
@@ -96,11 +96,11 @@ void in_lanes(const Copying &c, int count, bool turns) {
     auto carry = [&](int64_t first) {
         stay_on(static_cast<unsigned>(first));
         for (int64_t k = first; k < tiles; k += count) {
-            c.import(k, c.lane[first].in);
+            c.import(k, c.worker[first].in);
             if (turns) wait_for(turn, k);
-            c.compute(c.lane[first]);
+            c.compute(c.worker[first]);
             if (turns) turn.store(k + 1, std::memory_order_release);
-            c.leave(k, c.lane[first].out);
+            c.leave(k, c.worker[first].out);
         }
     };
     std::thread other;
@@ -117,16 +117,16 @@ void apart(const Copying &c) {
         for (int64_t k = 0; k < tiles + 2; ++k) {
             if (k >= 2) {
                 wait_for(computed, k - 1);
-                c.leave(k - 2, c.lane[k % 2].out);
+                c.leave(k - 2, c.worker[k % 2].out);
             }
-            if (k < tiles) c.import(k, c.lane[k % 2].in);
+            if (k < tiles) c.import(k, c.worker[k % 2].in);
             imported.store(k + 1, std::memory_order_release);
         }
     };
     std::thread other(transfer);
     for (int64_t k = 0; k < tiles; ++k) {
         wait_for(imported, k + 1);
-        c.compute(c.lane[k % 2]);
+        c.compute(c.worker[k % 2]);
         computed.store(k + 1, std::memory_order_release);
     }
     other.join();

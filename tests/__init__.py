@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-# Makes the tests of a room importable as tests.<room>: without it, tests/copying would clash with Python's own `copy`.
+# Makes the tests of a package importable as tests.<package>: their folders have the names of other modules.

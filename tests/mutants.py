@@ -47,7 +47,7 @@ from cosmic_ray.operators.provider import OperatorProvider
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/tilewright"
 SUBJECTS = [*sorted(PACKAGE.glob("layout/*.py")), PACKAGE / "copying/plan.py"]
-TESTS = {"layout": "tests/layout", "copy": "tests/copying"}  # those which concern the files of a room
+TESTS = {"layout": "tests/layout", "copying": "tests/copying"}  # those which concern the files of a package
 # `is` for `==` is the same for small integers, and the other way round for None and True.
 OPERATORS = [
     name
@@ -168,9 +168,11 @@ def _changed(right: CodeType, wrong: CodeType) -> Iterator[tuple[CodeType, CodeT
 class Arena:
     """A pytest plugin that collects the tests once, and lets every mutant meet those that concern it."""
 
-    def __init__(self, room: str, mutants: list[Mutant], profile: str, report: Callable[[Mutant, str], None]) -> None:
-        self.room, self.mutants, self.profile, self.report = room, mutants, profile, report
-        self.record = ROOT / "build/mutants" / f"{room}.json"
+    def __init__(
+        self, package: str, mutants: list[Mutant], profile: str, report: Callable[[Mutant, str], None]
+    ) -> None:
+        self.package, self.mutants, self.profile, self.report = package, mutants, profile, report
+        self.record = ROOT / "build/mutants" / f"{package}.json"
         self.failed = False
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -208,7 +210,7 @@ class Arena:
 
     def _record(self, items: list[Any]) -> bool:
         """Write down, for every test, the time it takes and the lines it reaches."""
-        tracer = coverage.Coverage(data_file=None, source=[str(PACKAGE / self.room)], messages=False)
+        tracer = coverage.Coverage(data_file=None, source=[str(PACKAGE / self.package)], messages=False)
         tracer.start()
         starts: list[float] = []
 
@@ -256,7 +258,7 @@ def forked(survives: Callable[[], bool], seconds: float) -> str:
     return {0: "survived", 3: "unknown"}.get(code, "killed")
 
 
-def judge(room: str, mutants: list[Mutant], profile: str) -> Iterator[tuple[Mutant, str]]:
+def judge(package: str, mutants: list[Mutant], profile: str) -> Iterator[tuple[Mutant, str]]:
     """Yield mutants with what became of them, out of one session of pytest in a process of its own."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     plugins = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "xdist")]
@@ -273,8 +275,8 @@ def judge(room: str, mutants: list[Mutant], profile: str) -> Iterator[tuple[Muta
             phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # nobody reads the smallest example
             suppress_health_check=list(hypothesis.HealthCheck),
         )
-        arena = Arena(room, mutants, profile, lambda mutant, verdict: sender.send((mutant, verdict)))
-        pytest.main([*quietly, "--hypothesis-profile=mutants", TESTS[room]], plugins=[arena])
+        arena = Arena(package, mutants, profile, lambda mutant, verdict: sender.send((mutant, verdict)))
+        pytest.main([*quietly, "--hypothesis-profile=mutants", TESTS[package]], plugins=[arena])
 
     process = multiprocessing.get_context("fork").Process(target=session)
     process.start()
@@ -283,7 +285,7 @@ def judge(room: str, mutants: list[Mutant], profile: str) -> Iterator[tuple[Muta
         for _ in mutants:
             yield receiver.recv()
     except EOFError:
-        sys.exit(f"{TESTS[room]} fails without any mutant: mend that first")
+        sys.exit(f"{TESTS[package]} fails without any mutant: mend that first")
     process.join()
 
 
@@ -302,10 +304,10 @@ def main() -> None:
     size = sys.maxsize if options.all else options.sample
     chosen = {path: sample(every[path], size, options.seed) for path in paths}
     verdicts: dict[Mutant, str] = {}
-    for room in dict.fromkeys(path.parent.name for path in paths):
-        mutants = [mutant for path in paths if path.parent.name == room for mutant in chosen[path]]
+    for package in dict.fromkeys(path.parent.name for path in paths):
+        mutants = [mutant for path in paths if path.parent.name == package for mutant in chosen[path]]
         for profile in ["few"] if options.quick else ["few", "many"]:
-            for mutant, verdict in judge(room, mutants, profile):
+            for mutant, verdict in judge(package, mutants, profile):
                 verdicts[mutant] = verdict
                 if verdict != "killed":
                     print(f"{verdict} ({profile} examples): {mutant.diff}", flush=True)

@@ -64,7 +64,7 @@ def run_doctest(test: doctest.DocTest) -> None:
 
 
 def public_objects() -> list[str]:
-    """Return "room.name" of every function and class that a room exports."""
+    """Return "package.name" of every function and class that a package exports."""
     shown = (
         tilewright.layout,
         tilewright.memory,
@@ -76,7 +76,9 @@ def public_objects() -> list[str]:
         tilewright.views,
     )
     exported = (
-        (f"{room.__name__.split('.')[-1]}.{name}", getattr(room, name)) for room in shown for name in room.__all__
+        (f"{package.__name__.split('.')[-1]}.{name}", getattr(package, name))
+        for package in shown
+        for name in package.__all__
     )
     return [name for name, value in exported if inspect.isfunction(value) or inspect.isclass(value)]
 
@@ -100,8 +102,8 @@ def test_docstring_examples_are_found():
 
 @pytest.mark.parametrize("name", public_objects())
 def test_public_name_has_an_example(name):
-    room, public = name.split(".")
-    docstring = inspect.getdoc(getattr(getattr(tilewright, room), public)) or ""
+    package, public = name.split(".")
+    docstring = inspect.getdoc(getattr(getattr(tilewright, package), public)) or ""
     assert ">>> " in docstring, f"tilewright.{name} has no >>> example in its docstring"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 PACKAGES = (
     "tilewright",
     *[
-        f"tilewright.{room}"
-        for room in (
+        f"tilewright.{package}"
+        for package in (
             "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory", "mojo", "tensor",
             "tiling", "ttl", "ttnn", "views",
         )
@@ -21,17 +21,17 @@ PACKAGES = (
 RECORD = Path(__file__).with_name("surface.txt")
 
 
-def public_names(room: str) -> list[str]:
-    """Return the names that a room offers: those it lists, or all that are neither private nor modules."""
-    module = importlib.import_module(room)
+def public_names(package: str) -> list[str]:
+    """Return the names that a package offers: those it lists, or all that are neither private nor modules."""
+    module = importlib.import_module(package)
     listed = getattr(module, "__all__", None)
     found = [name for name in vars(module) if not name.startswith("_") and not ismodule(getattr(module, name))]
     return sorted(found if listed is None else listed)
 
 
 def surface() -> str:
-    """Return the public names of every room, one a line."""
-    return "".join([f"{room}.{name}\n" for room in PACKAGES for name in public_names(room)])
+    """Return the public names of every package, one a line."""
+    return "".join([f"{package}.{name}\n" for package in PACKAGES for name in public_names(package)])
 
 
 def test_the_public_surface_is_what_was_agreed():
@@ -42,8 +42,8 @@ def test_the_public_surface_is_what_was_agreed():
 
 def test_every_public_name_is_there():
     for line in RECORD.read_text(encoding="utf-8").split():
-        room, _, name = line.rpartition(".")
-        assert hasattr(importlib.import_module(room), name), line
+        package, _, name = line.rpartition(".")
+        assert hasattr(importlib.import_module(package), name), line
 
 
 if __name__ == "__main__":

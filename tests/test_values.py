@@ -57,7 +57,9 @@ LARGE = 10_000
 
 def public_classes():
     """Return the public classes that are values."""
-    offered = (getattr(importlib.import_module(room), name) for room in PACKAGES for name in public_names(room))
+    offered = (
+        getattr(importlib.import_module(package), name) for package in PACKAGES for name in public_names(package)
+    )
     return {
         each
         for each in offered

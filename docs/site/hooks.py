@@ -17,7 +17,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages of the reference and of the notebooks, made from the code as it is now."""
     for notebook in sorted((DOCS / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of(notebook)))
-    for title, modules in reference["ROOMS"].items():
+    for title, modules in reference["PACKAGES"].items():
         files.append(File.generated(config, f"api/{title}.md", content=reference["reference_page"](title, modules)))
     return files
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of the API reference, made from the code as it is: every public name of every room and dialect."""
+"""The pages of the API reference, made from the code as it is: every public name of every package and dialect."""
 
 import inspect
 from importlib import import_module
 from typing import Any
 
-# Every room and dialect with public names, as its page in the reference is called.
-ROOMS = {
+# Every package and dialect with public names, as its page in the reference is called.
+PACKAGES = {
     "errors": ("errors",),
     "layout": ("layout",),
     "formats": ("formats",),

@@ -92,12 +92,12 @@ public:
         for (auto &bits : fresh_) bits = ~uint64_t{0};
         joint_[0] = Joint(past_line(dst));
         for (int i = 0; i < lines.rank; ++i) {
-            if (lines.mode[i].carry != 0 && lines.mode[i].dst % line != 0) own_ = ~int64_t{0};
+            if (lines.mode[i].row_step != 0 && lines.mode[i].dst % line != 0) own_ = ~int64_t{0};
         }
     }
 
     TW_INLINE void put(const Place &p, const Line &a) {
-        const int64_t row = p.carry;
+        const int64_t row = p.row;
         uint64_t &fresh = fresh_[row / 64];
         if ((fresh >> (row % 64) & 1) == 0) {
             stream_line(p.dst - past_line(p.dst), joint_[row & own_].join(end_[row], a));
@@ -116,26 +116,26 @@ public:
         int64_t length = line;
         for (int i = 0; i < lines.rank; ++i) {
             const Mode &m = lines.mode[i];
-            if (m.carry == 0) {
+            if (m.row_step == 0) {
                 length *= m.extent;
                 continue;
             }
             int at = count++;
-            for (; at > 0 && m.carry < rows[at - 1].carry; --at) rows[at] = rows[at - 1];
-            rows[at] = {m.extent, 0, m.dst, 0, m.carry};
+            for (; at > 0 && m.row_step < rows[at - 1].row_step; --at) rows[at] = rows[at - 1];
+            rows[at] = {m.extent, 0, m.dst, 0, m.row_step};
         }
         uint8_t *end = nullptr;
         int64_t before = 0;
         for_each_place(rows, count, {nullptr, nullptr, dst, 0}, [&](const Place &p) {
             const int64_t past = past_line(p.dst);
             if (p.dst == end) {
-                stream_line(p.dst - past, joint_[p.carry & own_].join(end_[before], start_[p.carry]));
+                stream_line(p.dst - past, joint_[p.row & own_].join(end_[before], start_[p.row]));
             } else {
                 close(end, before);
-                store_between(p.dst, start_[p.carry], 0, line - past);
+                store_between(p.dst, start_[p.row], 0, line - past);
             }
             end = p.dst + length;
-            before = p.carry;
+            before = p.row;
         });
         close(end, before);
     }

@@ -14,13 +14,13 @@ bool comes_before(const Mode &a, const Mode &b) {
 
 bool fuses(const Mode &inner, const Mode &outer) {
     return outer.src == inner.src * inner.extent && outer.dst == inner.dst * inner.extent &&
-           outer.aux == inner.aux * inner.extent && outer.carry == inner.carry * inner.extent;
+           outer.aux == inner.aux * inner.extent && outer.row_step == inner.row_step * inner.extent;
 }
 
 }  // namespace
 
 void normalise(Nest &nest) {
-    int kept = 0;
+    int rank = 0;
     for (int i = 0; i < nest.rank; ++i) {
         Mode m = nest.mode[i];
         if (m.extent <= 0) {
@@ -38,11 +38,11 @@ void normalise(Nest &nest) {
             m.dst = -m.dst;
             m.aux = -m.aux;
         }
-        int at = kept++;
+        int at = rank++;
         for (; at > 0 && comes_before(m, nest.mode[at - 1]); --at) nest.mode[at] = nest.mode[at - 1];
         nest.mode[at] = m;
     }
-    nest.rank = kept;
+    nest.rank = rank;
     fuse_in_order(nest);
 }
 

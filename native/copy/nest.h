@@ -15,10 +15,10 @@ struct Mode {
     int64_t src;
     int64_t dst;
     int64_t aux;
-    int64_t carry;  // from row to row of the target, counted in rows; see Lines
+    int64_t row_step;  // from row to row of the target, counted in rows; see Lines
 
     Mode() {}  // nothing: there are large arrays of these, few of which are used
-    Mode(int64_t n, int64_t s, int64_t d, int64_t a, int64_t c = 0) : extent(n), src(s), dst(d), aux(a), carry(c) {}
+    Mode(int64_t n, int64_t s, int64_t d, int64_t a, int64_t c = 0) : extent(n), src(s), dst(d), aux(a), row_step(c) {}
 };
 
 // Capacity for the modes of a nest, one mode for the halves of a block and one that a mode is cut into.

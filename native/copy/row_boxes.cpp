@@ -7,7 +7,7 @@ namespace {
 constexpr int64_t line = 64;
 constexpr int64_t page = 4096;
 // Shorter element_runs are mostly ends.
-constexpr int64_t least_stretch = 256;
+constexpr int64_t least_run = 256;
 constexpr int64_t good_row = 512;
 // Enough for long rows, little enough to share out evenly.
 constexpr int64_t most_bytes = 256 << 10;
@@ -23,13 +23,13 @@ struct Cut {
     int64_t take[max_modes];
     int inside = 0;
     int end = 0;           // modes [0, end) are contiguous in the target
-    int64_t stretch = line;
+    int64_t run = line;
     int64_t row = line;    // bytes
     int64_t rows = 1;
 
     explicit Cut(const Nest &n) : nest(n) {
         for (int i = 0; i < n.rank; ++i) take[i] = 1;
-        for (; end < n.rank && n.mode[end].dst == stretch; ++end) stretch *= n.mode[end].extent;
+        for (; end < n.rank && n.mode[end].dst == run; ++end) run *= n.mode[end].extent;
         while (inside < end && (inside == 0 || !nearer(inside, inside - 1))) ++inside;
     }
 
@@ -84,7 +84,7 @@ bool make_row_boxes(const Nest &all, int64_t entries, Boxes &boxes, Lines &lines
         if (all.mode[i].extent > 1) nest.push(all.mode[i]);
     }
     Cut c(nest);
-    if (c.stretch < least_stretch || nest.rank == max_modes) return false;
+    if (c.run < least_run || nest.rank == max_modes) return false;
     c.lengthen(good_row);
     c.add_rows();
     c.lengthen(most_bytes / c.rows);
@@ -92,12 +92,12 @@ bool make_row_boxes(const Nest &all, int64_t entries, Boxes &boxes, Lines &lines
     Nest ordered = nest;
     ordered.rank = 0;
     int64_t take[max_modes];
-    int64_t carry = 1;
+    int64_t row_step = 1;
     for (int k = 0; k < nest.rank; ++k) {
         Mode m = nest.mode[k];
         if (k >= c.inside && c.take[k] > 1) {
-            m.carry = carry;
-            carry *= c.take[k];
+            m.row_step = row_step;
+            row_step *= c.take[k];
         }
         if (k == 0 && group > 1) {
             insert_by_source(ordered, 0, take, {group, m.src, m.dst, m.aux}, group);

@@ -181,9 +181,9 @@ private:
     ConvertRun convert_ = nullptr;
     ElementRun runs_[most_element_runs];
     int run_count_ = 0;
-    static constexpr int kept = 4;
-    alignas(Stages) unsigned char storage_[kept][sizeof(Stages)];  // made when a box needs them: they are large
-    Stages *cache_[kept] = {};
+    static constexpr int cached = 4;
+    alignas(Stages) unsigned char storage_[cached][sizeof(Stages)];  // made when a box needs them: they are large
+    Stages *cache_[cached] = {};
     Stages *latest_ = nullptr;
     int turn_ = 0;
 
@@ -192,7 +192,7 @@ private:
         for (Stages *s : cache_) {
             if (s && s->edge == walk.edge) return *(latest_ = s);
         }
-        const int at = turn_++ % kept;
+        const int at = turn_++ % cached;
         latest_ = cache_[at] = new (storage_[at]) Stages;
         latest_->edge = walk.edge;
         latest_->box = walk.shape();

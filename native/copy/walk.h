@@ -57,10 +57,10 @@ struct Place {
     const uint8_t *src;
     const uint8_t *aux;
     uint8_t *dst;
-    int64_t carry;
+    int64_t row;
 
     TW_INLINE Place at(int64_t i, const Mode &m) const {
-        return {src + i * m.src, aux + i * m.aux, dst + i * m.dst, carry + i * m.carry};
+        return {src + i * m.src, aux + i * m.aux, dst + i * m.dst, row + i * m.row_step};
     }
 };
 

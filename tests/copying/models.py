@@ -88,8 +88,8 @@ def require(engine, element):
     element = format_of(element)
     name = engine["engine"]
     if name != "reference" and isinstance(element, BlockFormat):
-        room = Layout(element.block)
-        plan = plan_copy(Placement(room, "float32"), Placement(room, element, tile_elements=element.block))
+        elements = Layout(element.block)
+        plan = plan_copy(Placement(elements, "float32"), Placement(elements, element, tile_elements=element.block))
         driver = {"native": native_engine, "opencl": opencl_engine, "cuda": cuda_engine}[name]
         if not driver.can_run(plan):
             pytest.skip(f"the {name} engine does not know {element}")

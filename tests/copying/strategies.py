@@ -89,8 +89,8 @@ def pages(draw, count):
     """Return a layout of at least count places over pages that go round the banks; banks are further apart."""
     page, banks = draw(st.integers(1, 9)), draw(st.sampled_from([2, 3, 5, 8, 12]))
     rounds = -(-count // (page * banks)) or 1
-    room = rounds * page + draw(st.integers(0, 5))
-    return Layout((page, banks, rounds), (1, room, page))
+    pitch = rounds * page + draw(st.integers(0, 5))
+    return Layout((page, banks, rounds), (1, pitch, page))
 
 
 swizzles = st.builds(
@@ -132,11 +132,11 @@ def sides(draw, data, kinds, may_alias=False):
 def pairs(draw, largest=12, most=250):
     """Return two sides over nearly the same coordinates: in each mode, either may reach further."""
     rank = draw(st.integers(1, 3))
-    common, room = [], most
+    common, left = [], most
     for _ in range(rank):
-        n = draw(st.integers(1, max(1, min(largest, room))))
+        n = draw(st.integers(1, max(1, min(largest, left))))
         common.append(n)
-        room //= n
+        left //= n
     ragged = draw(st.booleans())
     ends = [[n + (draw(st.integers(0, 3)) if ragged else 0) for n in common] for _ in range(2)]
     source = draw(sides(tuple(ends[0]), SOURCES, may_alias=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the copy room that were found once and must not come back."""
+"""Faults of the copying package that were found once and must not come back."""
 
 import numpy as np
 import pytest

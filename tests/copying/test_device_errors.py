@@ -28,14 +28,14 @@ from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 a = np.ones((4, 4), np.float32)
 tiler = Tiler((4, 4), (2, 2))
-doors = [
+requests = [
     lambda: tw.tilize(a, engine="{engine}"),
     lambda: DeviceContext("{engine}"),
     lambda: Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)]).kernel("in0", "{engine}").run(),
 ]
-for door in doors:
+for request in requests:
     try:
-        door()
+        request()
     except tw.DeviceError as problem:
         print(problem)
 assert tw.tilize(a, engine="auto").size == 1024
@@ -43,7 +43,7 @@ assert tw.tilize(a, engine="auto").size == 1024
 
 
 def told(engine, first="", **variables):
-    """Return what every door to an engine says in a process of its own."""
+    """Return what every request to an engine says in a process of its own."""
     text = EVERY_DOOR.format(engine=engine, first=first)
     environment = {**os.environ, **variables}
     done = subprocess.run(

@@ -29,8 +29,8 @@ def named(key):
 
 def moved(data, source, target, engine):
     """Return what a plan makes of elements that lie one after another."""
-    room = Layout(data.size if source.tile_elements == 0 else source.places)
-    assert room.size == target.places
+    memory_layout = Layout(data.size if source.tile_elements == 0 else source.places)
+    assert memory_layout.size == target.places
     out = poisoned(target.nbytes, "uint8")
     execute(plan_copy(source, target), data, out, **engine)
     return out
@@ -44,8 +44,8 @@ def test_casts_are_those_of_ttnn(pair, engine):
     source, target = map(format_of, pair)
     inputs = [casts.ARRAYS[f"{case['id']}_in"].astype(source.dtype).reshape(-1) for case in PAIRS[pair]]
     outputs = [casts.ARRAYS[f"{case['id']}_out"].reshape(-1) for case in PAIRS[pair]]
-    room = Layout(sum(values.size for values in inputs))
-    made = moved(np.concatenate(inputs), Placement(room, source), Placement(room, target), engine)
+    memory_layout = Layout(sum(values.size for values in inputs))
+    made = moved(np.concatenate(inputs), Placement(memory_layout, source), Placement(memory_layout, target), engine)
     assert made.tobytes() == b"".join([values.tobytes() for values in outputs])
 
 
@@ -54,8 +54,8 @@ def test_float32_is_rounded_as_in_ttnn(name, into, engine):
     arrays = {key: casts.ARRAYS[key] for key in casts.ARRAYS if key.startswith(name)}
     source = next(values for key, values in arrays.items() if "_in" in key).view(np.float32).reshape(-1)
     wanted = next(values for key, values in arrays.items() if "_out" in key)
-    room = Layout(source.size)
-    made = moved(source, Placement(room, "float32"), Placement(room, into), engine)
+    memory_layout = Layout(source.size)
+    made = moved(source, Placement(memory_layout, "float32"), Placement(memory_layout, into), engine)
     assert made.tobytes() == wanted.tobytes()
 
 
@@ -71,8 +71,10 @@ PACKED = grouped(blocks.CASES, lambda case: block_key(case)[:2])
 def test_blocks_are_packed_as_in_ttnn(kind, engine):
     name, elements, source = kind
     values = np.concatenate([blocks.physical(case).reshape(-1) for case in KINDS[kind]])
-    room = Layout(values.size)
-    made = moved(values, Placement(room, source), Placement(room, name, tile_elements=elements), engine)
+    memory_layout = Layout(values.size)
+    made = moved(
+        values, Placement(memory_layout, source), Placement(memory_layout, name, tile_elements=elements), engine
+    )
     wanted = np.concatenate([blocks.ARRAYS[f"{case['id']}_packed"] for case in KINDS[kind]])
     np.testing.assert_array_equal(made, wanted)
 
@@ -82,9 +84,9 @@ def test_blocks_are_unpacked_as_in_ttnn(kind, engine):
     name, elements = kind
     packed = [blocks.ARRAYS[f"{case['id']}_packed"] for case in PACKED[kind]]
     sizes = [data.size // format_of(name).bytes_per_tile(elements) * elements for data in packed]
-    room = Layout(sum(sizes))
-    place = Placement(room, name, tile_elements=elements)
-    made = moved(np.concatenate(packed), place, Placement(room, "float32"), engine).view(np.float32)
+    memory_layout = Layout(sum(sizes))
+    place = Placement(memory_layout, name, tile_elements=elements)
+    made = moved(np.concatenate(packed), place, Placement(memory_layout, "float32"), engine).view(np.float32)
     for case, values in zip(PACKED[kind], np.split(made, np.cumsum(sizes)[:-1]), strict=True):
         if "shape" in case:
             turned = case.get("transpose_tile", False)
@@ -105,8 +107,10 @@ OTHERS = [name for name in BLOCK_FORMATS if not name.startswith("bfloat")]
 def test_blocks_that_devices_have_no_code_for_are_refused_by_name(name):
     element = format_of(name)
     assert isinstance(element, BlockFormat)
-    room = Layout(4 * element.block)
-    plan = plan_copy(Placement(room, "float32"), Placement(room, element, tile_elements=element.block))
+    memory_layout = Layout(4 * element.block)
+    plan = plan_copy(
+        Placement(memory_layout, "float32"), Placement(memory_layout, element, tile_elements=element.block)
+    )
     assert not opencl_engine.can_run(plan)
     for dialect in ("opencl", "cuda"):
         with pytest.raises(FormatError, match=f"{name} is not supported on devices.*engine='reference'"):
@@ -115,4 +119,4 @@ def test_blocks_that_devices_have_no_code_for_are_refused_by_name(name):
         pytest.skip(opencl_engine.unavailable_reason())
     out = np.zeros(plan.target.nbytes, np.uint8)
     with pytest.raises(TransferError, match=f"cannot run this plan: {name} is not supported on devices"):
-        execute(plan, np.ones(room.size, np.float32), out, engine="opencl")
+        execute(plan, np.ones(memory_layout.size, np.float32), out, engine="opencl")

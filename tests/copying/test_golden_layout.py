@@ -73,7 +73,7 @@ def typed(case, data):
     return data if isinstance(element, BlockFormat) else data.view(element.dtype)
 
 
-def room_of(case):
+def layout_of(case):
     """Return the layout of a row-major tensor that is padded as recorded."""
     return with_logical_shape(row_major(*case["padded_shape"]), tuple(case["shape"] or [1]))
 
@@ -106,10 +106,10 @@ def test_a_row_major_tensor_has_the_bytes_of_ttnn(case, engine):
     made = relayout(
         array,
         before,
-        room_of(case),
+        layout_of(case),
         dtype=case["dtype"],
         pad_value=case["pad_value"] or 0,
-        out=poisoned(room_of(case).size, format_of(case["dtype"]).dtype),
+        out=poisoned(layout_of(case).size, format_of(case["dtype"]).dtype),
         **engine,
     )
     np.testing.assert_array_equal(as_bytes(made), physical_of(case))
@@ -120,7 +120,7 @@ def test_a_row_major_tensor_reads_back_as_in_ttnn(case, engine):
     shape = case["shape"] or [1]
     data = typed(case, physical_of(case))
     out = poisoned(int(np.prod(shape)), "float32")
-    relayout(data, room_of(case), row_major(*shape), dtype="float32", out=out, **engine)
+    relayout(data, layout_of(case), row_major(*shape), dtype="float32", out=out, **engine)
     assert_same_bits(out.reshape(case["shape"]), back_of(case))
 
 
@@ -141,8 +141,8 @@ def test_every_recorded_layout_is_replayed():
 
 
 def pad_to_tile(case, values, engine):
-    room = with_logical_shape(row_major(*case["padded_shape"]), values.shape)
-    return relayout(values, row_major(*values.shape), room, pad_value=case["args"]["pad_value"], **engine)
+    memory_layout = with_logical_shape(row_major(*case["padded_shape"]), values.shape)
+    return relayout(values, row_major(*values.shape), memory_layout, pad_value=case["args"]["pad_value"], **engine)
 
 
 def to_tiles(case, values, engine):
@@ -179,17 +179,22 @@ def unpad(case, values, engine):
 
 def packed(values, element, engine):
     """Return values that are in physical order already, as tiles of a block format."""
-    room = Layout(values.size)
-    target = Placement(room, element, tile_elements=1024)
+    memory_layout = Layout(values.size)
+    target = Placement(memory_layout, element, tile_elements=1024)
     out = poisoned(target.nbytes, "uint8")
-    execute(plan_copy(Placement(room, "float32"), target), values, out, **engine)
+    execute(plan_copy(Placement(memory_layout, "float32"), target), values, out, **engine)
     return out
 
 
 def unpacked(data, element, count, engine):
-    room = Layout(count)
+    memory_layout = Layout(count)
     out = poisoned(count, "float32")
-    execute(plan_copy(Placement(room, element, tile_elements=1024), Placement(room, "float32")), data, out, **engine)
+    execute(
+        plan_copy(Placement(memory_layout, element, tile_elements=1024), Placement(memory_layout, "float32")),
+        data,
+        out,
+        **engine,
+    )
     return out
 
 

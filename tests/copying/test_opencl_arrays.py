@@ -68,9 +68,9 @@ def test_out_is_filled_and_given_back(cl_array, queue):
     out = cl_array.zeros(queue, 4096, np.float32)
     tw.tilize(there, out=out)
     same_bits(out.get(), tw.tilize(host, engine="reference"))
-    room = cl_array.zeros(queue, (33, 35), np.float32)
-    tw.untilize(out, (33, 35), out=room)
-    same_bits(room.get(), host)
+    buffer = cl_array.zeros(queue, (33, 35), np.float32)
+    tw.untilize(out, (33, 35), out=buffer)
+    same_bits(buffer.get(), host)
     with pytest.raises(LayoutError, match="out must be a contiguous array of 4096"):
         tw.tilize(there, out=cl_array.zeros(queue, 10, np.float32))
 

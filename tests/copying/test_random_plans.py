@@ -35,10 +35,10 @@ class Memory:
     def expect(self, place, element):
         """Write one element of the model, which must be the first at its place."""
         at = self.start + place * self.dtype.itemsize
-        room = slice(at, at + self.dtype.itemsize)
-        assert not self.owned[room].any()
-        self.owned[room] = True
-        self.bytes[room] = np.frombuffer(element.tobytes(), dtype=np.uint8)
+        element_bytes = slice(at, at + self.dtype.itemsize)
+        assert not self.owned[element_bytes].any()
+        self.owned[element_bytes] = True
+        self.bytes[element_bytes] = np.frombuffer(element.tobytes(), dtype=np.uint8)
 
 
 def filled_memory(side, element, seed, shift):

@@ -46,10 +46,10 @@ def test_there_and_back_is_the_identity_where_places_are_apart(engine, data, sha
 def test_two_moves_are_one_move(engine, data, shape, element, seed):
     first, second, third = [data.draw(layouts(shape, data.draw(st.sampled_from(TARGETS)))) for _ in range(3)]
     array = any_bits(np.random.default_rng(seed), (first.cosize,), element)
-    room = poisoned(third.cosize, array.dtype)
-    direct = relayout(array, first, third, out=room.copy(), **engine)
+    buffer = poisoned(third.cosize, array.dtype)
+    direct = relayout(array, first, third, out=buffer.copy(), **engine)
     stop = relayout(array, first, second, **engine)
-    assert_same_bits(relayout(stop, second, third, out=room, **engine), direct)
+    assert_same_bits(relayout(stop, second, third, out=buffer, **engine), direct)
 
 
 @given(shape=shapes, elements=pairs_of_elements, seed=seeds)

@@ -23,12 +23,12 @@ def test_a_prepared_plan_does_what_execute_does(engine, pair, element, seed, str
     wanted = np.zeros(int(pair.target.layout.cosize), dtype)
     execute(plan, source, wanted, **engine)
     start = 64 + shift * dtype.itemsize
-    room = np.zeros(start + wanted.nbytes + 64, np.uint8)
+    buffer = np.zeros(start + wanted.nbytes + 64, np.uint8)
     run = make_runner(plan, engine.get("threads", 1), engine["engine"], streaming)
-    run(source.ctypes.data, room.ctypes.data + start)
-    assert room[start:-64].tobytes() == wanted.tobytes()
-    assert not room[:start].any()
-    assert not room[-64:].any()
+    run(source.ctypes.data, buffer.ctypes.data + start)
+    assert buffer[start:-64].tobytes() == wanted.tobytes()
+    assert not buffer[:start].any()
+    assert not buffer[-64:].any()
 
 
 def test_blocks_to_blocks_have_no_single_run():

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
     opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
 )
 IDS = "const u32 group = GROUP, thread = THREAD;"
-ROOM = "__local u32 exchanged[512]; u32 other;\n"
+EXCHANGE = "__local u32 exchanged[512]; u32 other;\n"
 ACROSS = """
 #define across(x, lane) (exchanged[THREAD] = (x), BARRIER, other = exchanged[THREAD ^ (lane)], BARRIER, other)
 """
@@ -28,7 +28,7 @@ def shuffling(monkeypatch):
     words = c_language.CDialect("opencl", plain.prelude + ACROSS, plain.doubles, shuffles=True, starts=True)
     monkeypatch.setattr(program, "c_dialect", lambda *_: words)
     whole = program.kernel_text
-    monkeypatch.setattr(program, "kernel_text", lambda *given: whole(*given).replace(IDS, ROOM + IDS))
+    monkeypatch.setattr(program, "kernel_text", lambda *given: whole(*given).replace(IDS, EXCHANGE + IDS))
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def check(name: str, plan: Plan, tuning: Tuning | None) -> bool:
 
 
 def pipelines() -> Iterator[tuple[str, Any, Any]]:
-    """Yield pipelines, and what is right: with halos, ragged edges, several rooms, narrow elements and shared sums."""
+    """Yield pipelines, and what is right: with halos, ragged edges, many buffers, narrow elements and shared sums."""
     rng = np.random.default_rng(5)
     for name in ("float32", "bfloat16", "uint8"):
         for scheme, depth in (("double", None), ("duplex", None), ("buffered", 4)):

@@ -50,10 +50,10 @@ def test_a_box_is_a_tensor_of_its_own(data):
 @given(st.data())
 def test_a_box_of_a_tensor_with_more_padding(data):
     shape = tuple(data.draw(st.lists(st.integers(1, 40), min_size=2, max_size=3)))
-    room = data.draw(st.lists(st.integers(0, 3), min_size=len(shape), max_size=len(shape)))
+    extra = data.draw(st.lists(st.integers(0, 3), min_size=len(shape), max_size=len(shape)))
     tiled = data.draw(st.booleans())
     unit = ((1,) * len(shape) + ((32, 32) if tiled else (1, 1)))[-len(shape) :]
-    padded = tuple(-(-n // u) * u + more * u for n, u, more in zip(shape, unit, room, strict=True))
+    padded = tuple(-(-n // u) * u + more * u for n, u, more in zip(shape, unit, extra, strict=True))
     spec = TensorSpec(shape, "uint16", "tile" if tiled else "row_major", alignment=alignment_of(padded))
     assert spec.padded_shape == padded
     check_box(spec, data.draw(boxes_of(shape)))

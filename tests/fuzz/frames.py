@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change what a file says, and keep its frame sound: lengths and checksums that a parser would refuse at its door.
+"""Change what a file says, and keep its frame sound: lengths and checksums that a parser would refuse at once.
 
 A fuzzer that only changes bytes seldom gets past them. Half of the inputs that have a frame are changed inside of it.
 """

@@ -142,11 +142,11 @@ def check_larger_copies(outcomes, pair, elements, fill, seed, shift):
 
 @st.composite
 def shuffled_pages(draw: Any, count: int) -> PagedLayout:
-    """Return at least so many places, in pages whose order is not that of memory, with room between them."""
+    """Return at least `count` places, in pages whose order is not that of memory, with gaps between them."""
     page = draw(st.integers(1, 9))
     slots = draw(st.permutations(range(-(-count // page) + draw(st.integers(0, 2)))))
-    room = page + draw(st.integers(0, 3))
-    return PagedLayout(page, [slot * room for slot in slots[: -(-count // page)]])
+    span = page + draw(st.integers(0, 3))
+    return PagedLayout(page, [slot * span for slot in slots[: -(-count // page)]])
 
 
 @st.composite
@@ -156,10 +156,10 @@ def shared_targets(draw: Any) -> tuple[tuple[int, ...], list[Any]]:
     layout = draw(layouts(extents, draw(st.sampled_from(TARGETS))))
     if draw(st.booleans()):
         layout = compose(draw(shuffled_pages(int(layout.cosize))), layout)
-    count, room = draw(st.integers(1, 3)), int(layout.cosize)
+    count, span = draw(st.integers(1, 3)), int(layout.cosize)
     if draw(st.booleans()):
-        return extents, [compose(Layout(room, count) + k, layout) for k in range(count)]
-    return extents, [compose(Layout(room) + k * room, layout) for k in range(count)]
+        return extents, [compose(Layout(span, count) + k, layout) for k in range(count)]
+    return extents, [compose(Layout(span) + k * span, layout) for k in range(count)]
 
 
 @drawn(targets=shared_targets(), elements=formats, seed=seeds, shift=shifts, data=st.data())
@@ -168,8 +168,8 @@ def check_windows(outcomes, targets, elements, seed, shift, data):
     extents, places = targets
     mode = data.draw(st.integers(0, len(extents) - 1))
     cut = data.draw(st.integers(0, extents[mode]))
-    room = max(int(each.cosize) for each in places)
-    memory, wanted = (Memory(room, format_of(elements[1]).dtype, shift[1]) for _ in range(2))
+    span = max(int(each.cosize) for each in places)
+    memory, wanted = (Memory(span, format_of(elements[1]).dtype, shift[1]) for _ in range(2))
     windows = [(start, stop) for start, stop in ((0, cut), (cut, extents[mode])) if start < stop]
     for layout in data.draw(st.permutations(places)):
         for start, stop in windows:
@@ -261,11 +261,11 @@ def check_tensors(outcomes, spec, element, seed, fill):
     for name in ("reference", "native"):
         os.environ["TILEWRIGHT_ENGINE"] = name
         try:
-            room = Memory(spec.nbytes, np.uint8, 3)
-            to_bytes(values, spec, fill, room.elements)
-            found.append((room.bytes, from_bytes(room.elements, spec).tobytes()))
-            assert (room.bytes[: room.start] == POISON).all(), f"{name}: written before the pages"
-            assert (room.bytes[room.start + spec.nbytes :] == POISON).all(), f"{name}: written behind the pages"
+            memory = Memory(spec.nbytes, np.uint8, 3)
+            to_bytes(values, spec, fill, memory.elements)
+            found.append((memory.bytes, from_bytes(memory.elements, spec).tobytes()))
+            assert (memory.bytes[: memory.start] == POISON).all(), f"{name}: written before the pages"
+            assert (memory.bytes[memory.start + spec.nbytes :] == POISON).all(), f"{name}: written behind the pages"
         finally:
             del os.environ["TILEWRIGHT_ENGINE"]
     assert np.array_equal(found[0][0], found[1][0]), "the engines wrote different pages"

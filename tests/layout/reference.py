@@ -92,15 +92,15 @@ def _is_nest(line: list[Any]) -> bool:
 def layouts_into(draw: st.DrawFn, size: int, max_size: int = 48, **options: Any) -> Layout:
     """Return a layout, often with negative or zero strides, whose places all lie in 0 .. size - 1."""
     shape = draw(shapes(max_size=max_size, **options))
-    room = size - 1
+    available = size - 1
     steps, low = [], 0
     for n in leaves(shape):
-        limit = room // max(n - 1, 1)
+        limit = available // max(n - 1, 1)
         step = draw(st.integers(-limit, limit))
-        room -= abs(step) * max(n - 1, 0)
+        available -= abs(step) * max(n - 1, 0)
         low += min(0, step * (n - 1))
         steps.append(step)
-    return Layout(shape, nested_like(shape, steps), offset=draw(st.integers(0, room)) - low)
+    return Layout(shape, nested_like(shape, steps), offset=draw(st.integers(0, available)) - low)
 
 
 def without_padding(layout):

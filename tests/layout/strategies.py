@@ -213,7 +213,7 @@ def _nesting_layouts(draw: st.DrawFn, max_size: int) -> Layout:
 
 
 def _spread(draw: st.DrawFn, extents: list[int], gaps: bool) -> list[int]:
-    """Return strides that keep all places apart, modes in random order, with room between modes if gaps."""
+    """Return strides that keep all places apart, modes in random order, with gaps between modes if asked."""
     order = draw(st.permutations(range(len(extents))))
     steps = [0] * len(extents)
     step = 1 + (draw(st.integers(0, 3)) if gaps else 0)

@@ -47,8 +47,8 @@ def test_the_guards_that_count_are_those_that_some_coordinate_fails(shape, guard
 def test_guards_that_leave_a_box_tell_its_extents(shape, guards):
     extents = data_extents(shape, tuple(guards))
     if extents is not None:
-        admitted = [at for at in product(*map(range, shape)) if all(guard.is_data([*at]) for guard in guards)]
-        assert admitted == [*product(*map(range, extents))]
+        data = [at for at in product(*map(range, shape)) if all(guard.is_data([*at]) for guard in guards)]
+        assert data == [*product(*map(range, extents))]
         assert min(extents) >= 0
 
 

@@ -242,9 +242,9 @@ def test_unpack(data):
     if data.draw(st.booleans()) or lanes[1] - lanes[0] == size:
         dst_strides = data.draw(distinct_strides(shape, reach))
     else:  # blocks between the lanes of a block, as in a transposed tile
-        room = math.prod(max(1, n) for n in shape)
-        lanes = [i * room * size for i in range(block)]
-        reach, step, dst_strides = (block - 1) * room * size + size, size, []
+        count = math.prod(max(1, n) for n in shape)
+        lanes = [i * count * size for i in range(block)]
+        reach, step, dst_strides = (block - 1) * count * size + size, size, []
         for n in shape:
             dst_strides.append(step)
             step *= max(1, n)

@@ -93,13 +93,15 @@ def packed(run, kind, scalar, values, lanes=None):
     element, size = BLOCK_FORMATS[SCALED[kind]], SCALARS[scalar].itemsize
     block, codes = element.block, element.block * element.bits // 8
     lanes = [size * i for i in range(block)] if lanes is None else lanes
-    room = -(-len(values) * codes // 64) * 64
-    out = memory(room + len(values) + GUARD, 0, POISON)
-    p = nest(PACK, [(len(values), values.strides[0], codes, 1)], scalar, kind, (0, 0, room), lanes, (1 << block) - 1)
+    scales_at = -(-len(values) * codes // 64) * 64
+    out = memory(scales_at + len(values) + GUARD, 0, POISON)
+    p = nest(
+        PACK, [(len(values), values.strides[0], codes, 1)], scalar, kind, (0, 0, scales_at), lanes, (1 << block) - 1
+    )
     assert run_at(run, [p], values, out, 1) == 0
-    assert (out[len(values) * codes : room] == POISON).all()
-    assert (out[room + len(values) :] == POISON).all()
-    return out[: len(values) * codes].reshape(-1, codes), out[room : room + len(values)]
+    assert (out[len(values) * codes : scales_at] == POISON).all()
+    assert (out[scales_at + len(values) :] == POISON).all()
+    return out[: len(values) * codes].reshape(-1, codes), out[scales_at : scales_at + len(values)]
 
 
 @pytest.fixture(scope="module", params=list(SCALED), ids=SCALED.get)

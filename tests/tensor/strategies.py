@@ -34,7 +34,7 @@ class Walk:
 
 @dataclass
 class Root:
-    """A tensor over storage in which every value is its own place, with room on both sides of what the layout uses."""
+    """A tensor over storage in which every value is its own place, with space around what the layout uses."""
 
     storage: np.ndarray
     walk: Walk
@@ -46,11 +46,11 @@ def iota(size: int, dtype: Any = np.int64) -> np.ndarray:
 
 @st.composite
 def extents(draw, most: int = 72, rank: int = 3) -> tuple[int, ...]:
-    found, room = [], most
+    found, available = [], most
     for _ in range(draw(st.sampled_from([1, 2, 2, 3][: rank + 1]))):
-        n = draw(st.sampled_from([n for n in (4, 5, 6, 7, 8, 9, 3, 2, 1) if n <= room]))
+        n = draw(st.sampled_from([n for n in (4, 5, 6, 7, 8, 9, 3, 2, 1) if n <= available]))
         found.append(n)
-        room //= n
+        available //= n
     return tuple(found)
 
 

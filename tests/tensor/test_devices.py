@@ -88,9 +88,9 @@ def test_tiles_of_a_device_tensor_are_copied_by_plans(context):
     np.testing.assert_array_equal(back.array, values.reshape(-1))
     turned = context.enqueue_create_buffer["float64"](960)
     TileTensor(turned, tw.col_major(24, 40)).copy_from(tensor)
-    room = TileTensor(np.full(960, -1.0), tw.row_major(24, 40))
-    room.copy_from(TileTensor(turned, tw.col_major(24, 40)))
-    np.testing.assert_array_equal(room.to_numpy(), values.astype(np.float64))
+    buffer = TileTensor(np.full(960, -1.0), tw.row_major(24, 40))
+    buffer.copy_from(TileTensor(turned, tw.col_major(24, 40)))
+    np.testing.assert_array_equal(buffer.to_numpy(), values.astype(np.float64))
     # one tile there and back, and nothing around it
     tensor.tile[8, 8](1, 2).copy_from(TileTensor(np.full(64, 7, np.float32), tw.row_major(8, 8)))
     context.enqueue_copy(back, device)

@@ -142,9 +142,9 @@ def test_arrays_with_any_strides_are_read_and_written(device, cut):
 def test_transposed_arrays_and_spaced_layouts(device):
     a = numbers(6, (40, 24))
     memory = np.full(24 * 48, -5, np.float32)
-    room = ExternalTensor(memory, (24, 40), spaced_layout((24, 40), row_spacing=48))
+    buffer = ExternalTensor(memory, (24, 40), spaced_layout((24, 40), row_spacing=48))
     tiler = Tiler((24, 40), (8, 16))
-    Pipeline([Input(a.T, tiler)], [Output(room, tiler)]).kernel("in0 + 1", device).run()
+    Pipeline([Input(a.T, tiler)], [Output(buffer, tiler)]).kernel("in0 + 1", device).run()
     np.testing.assert_array_equal(memory.reshape(24, 48)[:, :40], a.T + 1)
     assert (memory.reshape(24, 48)[:, 40:] == -5).all()
 

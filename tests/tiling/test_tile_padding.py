@@ -58,9 +58,9 @@ def seen(i, n, fill):
 def test_an_import_holds_what_its_fill_says(box, dtype, fill):
     shape, tile = box
     array = filled_with_bytes(shape, dtype)
-    room = InternalTensor(np.full(tile.size * array.itemsize, 0x5A, np.uint8), tile.shape, dtype=dtype)
-    import_(room, ExternalTensor(array).tile(tile), fill=fill).wait()
-    assert room.array().tobytes() == padded(array, tile, fill).tobytes()
+    buffer = InternalTensor(np.full(tile.size * array.itemsize, 0x5A, np.uint8), tile.shape, dtype=dtype)
+    import_(buffer, ExternalTensor(array).tile(tile), fill=fill).wait()
+    assert buffer.array().tobytes() == padded(array, tile, fill).tobytes()
 
 
 @given(boxes(most=2))
@@ -68,9 +68,9 @@ def test_a_view_with_any_strides_can_be_the_source(box):
     shape, tile = box
     array = filled_with_bytes(tuple(2 * n for n in shape), "int16").T[::-2, ...][tuple(slice(n) for n in shape[::-1])]
     turned = Box(tile.offset[::-1], tile.shape[::-1])
-    room = InternalTensor(np.zeros(turned.shape, np.int16))
-    import_(room, ExternalTensor(array).tile(turned), fill="reflect").wait()
-    assert (room.array() == padded(array, turned, "reflect")).all()
+    buffer = InternalTensor(np.zeros(turned.shape, np.int16))
+    import_(buffer, ExternalTensor(array).tile(turned), fill="reflect").wait()
+    assert (buffer.array() == padded(array, turned, "reflect")).all()
 
 
 @given(boxes())
@@ -97,11 +97,11 @@ def test_segments_follow_each_other_and_stay_inside(offset, length, space, fill)
 
 def test_constants():
     array = np.ones(3, np.float32)
-    room = InternalTensor(np.zeros(5, np.float32))
-    import_(room, ExternalTensor(array).sub(-1, 5), fill=-np.inf).wait()
-    assert room.array().tolist() == [-np.inf, 1, 1, 1, -np.inf]
-    import_(room, ExternalTensor(array).sub(-1, 5), fill="nan").wait()
-    assert np.isnan(room.array()[[0, 4]]).all()
+    buffer = InternalTensor(np.zeros(5, np.float32))
+    import_(buffer, ExternalTensor(array).sub(-1, 5), fill=-np.inf).wait()
+    assert buffer.array().tolist() == [-np.inf, 1, 1, 1, -np.inf]
+    import_(buffer, ExternalTensor(array).sub(-1, 5), fill="nan").wait()
+    assert np.isnan(buffer.array()[[0, 4]]).all()
     pairs = InternalTensor(np.zeros(3, PAIR))
     import_(pairs, ExternalTensor(np.zeros(1, PAIR)).sub(-1, 3), fill=(1, 2, 3.5)).wait()
     assert pairs.array().tolist() == [(1, 2, 3.5), (0, 0, 0.0), (1, 2, 3.5)]
@@ -118,9 +118,9 @@ def test_constants():
     ],
 )
 def test_a_fill_that_cannot_be_is_refused(fill, dtype, message):
-    room = InternalTensor(np.zeros(4, dtype))
+    buffer = InternalTensor(np.zeros(4, dtype))
     with pytest.raises(TransferError, match=message):
-        import_(room, ExternalTensor(np.zeros(4, dtype)).sub(-1, 4), fill=fill)
+        import_(buffer, ExternalTensor(np.zeros(4, dtype)).sub(-1, 4), fill=fill)
 
 
 def test_an_empty_space_has_nothing_to_repeat():

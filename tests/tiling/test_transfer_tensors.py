@@ -51,14 +51,14 @@ def test_a_window_of_a_window_belongs_to_the_whole():
 
 
 def test_elements_are_read_and_written_in_bounds():
-    room = InternalTensor(bytearray(24), (2, 3), dtype="int32")
-    room.write(7, 1, 2)
-    assert room.read(1, 2) == 7
+    buffer = InternalTensor(bytearray(24), (2, 3), dtype="int32")
+    buffer.write(7, 1, 2)
+    assert buffer.read(1, 2) == 7
     for at in ((2, 0), (0, -1), (0,)):
         with pytest.raises(CoordinateError, match="outside"):
-            room.read(*at)
+            buffer.read(*at)
     with pytest.raises(CoordinateError, match="padding"):
-        room.sub((-1, 0), (2, 2)).read(0, 0)
+        buffer.sub((-1, 0), (2, 2)).read(0, 0)
 
 
 def test_const_is_enforced_and_has_no_way_back():
@@ -114,11 +114,11 @@ def test_what_has_no_bytes_is_refused(thing):
 
 
 def test_elements_are_converted_where_types_differ():
-    room = InternalTensor(np.zeros(3, np.int16))
-    import_(room, ExternalTensor(np.array([1.6, -2.2, 9.0], np.float32))).wait()
-    assert room.array().tolist() == [1, -2, 9]
+    buffer = InternalTensor(np.zeros(3, np.int16))
+    import_(buffer, ExternalTensor(np.array([1.6, -2.2, 9.0], np.float32))).wait()
+    assert buffer.array().tolist() == [1, -2, 9]
     with pytest.raises(TransferError, match="byte order"):
-        import_(room, ExternalTensor(np.zeros(3, ">f4")))
+        import_(buffer, ExternalTensor(np.zeros(3, ">f4")))
 
 
 def test_a_tensor_stored_in_tiles_can_be_imported_and_exported():
@@ -127,11 +127,11 @@ def test_a_tensor_stored_in_tiles_can_be_imported_and_exported():
     memory = np.zeros(96, np.float32)
     memory[tiled.offsets()] = array
     outside = ExternalTensor(memory, (12, 8), tiled)
-    room = InternalTensor(np.zeros((5, 6), np.float32))
-    import_(room, outside.sub((3, 1), (5, 6))).wait()
-    assert (room.array() == array[3:8, 1:7]).all()
-    room.array()[...] *= -1
-    export(room, outside.sub((7, 2), (5, 6))).wait()
+    buffer = InternalTensor(np.zeros((5, 6), np.float32))
+    import_(buffer, outside.sub((3, 1), (5, 6))).wait()
+    assert (buffer.array() == array[3:8, 1:7]).all()
+    buffer.array()[...] *= -1
+    export(buffer, outside.sub((7, 2), (5, 6))).wait()
     array[7:12, 2:8] = -array[3:8, 1:7]
     assert (memory[tiled.offsets()] == array).all()
 
@@ -145,7 +145,7 @@ def test_offsets_are_exact_beyond_32_bits():
 def test_tensors_of_nothing():
     nothing = ExternalTensor(np.zeros((0, 4)))
     assert nothing.array().shape == (0, 4)
-    room = InternalTensor(np.full((2, 2), 9.0))
-    import_(room, nothing.sub((0, 0), (2, 2)), fill=1).wait()
-    assert (room.array() == 1).all()
+    buffer = InternalTensor(np.full((2, 2), 9.0))
+    import_(buffer, nothing.sub((0, 0), (2, 2)), fill=1).wait()
+    assert (buffer.array() == 1).all()
     import_(InternalTensor(np.zeros((0, 4))), nothing).wait()

@@ -34,15 +34,15 @@ def queue():
 def test_an_event_gathers_transfers_and_can_be_used_again(queue):
     event = TransferEvent(queue)
     source = ExternalTensor(np.arange(100))
-    rooms = [InternalTensor(np.zeros(10, int)) for _ in range(10)]
+    buffers = [InternalTensor(np.zeros(10, int)) for _ in range(10)]
     for _ in range(2):
-        for k, room in enumerate(rooms):
-            import_(room, source.sub(10 * k, 10), event)
+        for k, buffer in enumerate(buffers):
+            import_(buffer, source.sub(10 * k, 10), event)
         assert len(event.pending) == 10
         event.wait()
         assert event.finished
         assert not event.pending
-    assert [room.array()[0] for room in rooms] == list(range(0, 100, 10))
+    assert [buffer.array()[0] for buffer in buffers] == list(range(0, 100, 10))
 
 
 def test_several_events_are_waited_for_together(queue):
@@ -136,12 +136,12 @@ def test_what_is_moved_must_not_share_memory():
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_has_an_engine_of_its_own():
     big = np.arange(100_000)
-    room = np.zeros(100_000, int)
-    import_(InternalTensor(room), ExternalTensor(big)).wait()  # the threads of the parent run
+    buffer = np.zeros(100_000, int)
+    import_(InternalTensor(buffer), ExternalTensor(big)).wait()  # the threads of the parent run
     child = os.fork()
     if child == 0:
-        import_(InternalTensor(room), ExternalTensor(big + 1)).wait()
-        os._exit(0 if (room == big + 1).all() else 1)
+        import_(InternalTensor(buffer), ExternalTensor(big + 1)).wait()
+        os._exit(0 if (buffer == big + 1).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -74,8 +74,8 @@ def test_batches_meet(stencil, batch):
     st.integers(0, 2),
 )
 def test_what_is_remembered_of_a_run_serves_other_memory(shift, fill, kind, workers):
-    room = np.zeros(shift + 60 * 45 * 4, np.uint8)[shift:]  # at any address, with any fill: the tiles are the same
-    source = room.view(np.uint8)[: 60 * 45 * np.dtype(kind).itemsize].view(kind).reshape(60, 45)
+    buffer = np.zeros(shift + 60 * 45 * 4, np.uint8)[shift:]  # at any address, with any fill: the tiles are the same
+    source = buffer.view(np.uint8)[: 60 * 45 * np.dtype(kind).itemsize].view(kind).reshape(60, 45)
     source[...] = np.arange(60 * 45).reshape(60, 45) % 251
     target = np.zeros_like(source)
     stream(

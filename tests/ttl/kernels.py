@@ -6,13 +6,15 @@ import numpy as np
 from tilewright import ttl
 
 
-def room(tiler, dtype):
+def scratch_tensor(tiler, dtype):
     """Return a buffer that holds the largest tile."""
     return np.zeros(max(1, int(np.prod(tiler.row_major.largest_tile))), dtype)
 
 
 def double(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.get_tile, shipped=False):
-    buffers = [room(tiler_in, ext_in.dtype) for _ in range(2)] + [room(tiler_out, ext_out.dtype) for _ in range(2)]
+    buffers = [scratch_tensor(tiler_in, ext_in.dtype) for _ in range(2)] + [
+        scratch_tensor(tiler_out, ext_out.dtype) for _ in range(2)
+    ]
     names = dict(zip(("in0", "in1", "out0", "out1"), buffers, strict=True))
     import_db_e = event()
     import_db = ttl.start_import_double_buffering(buffers[0], buffers[1], ext_in, import_db_e, get_tile(0, tiler_in))
@@ -35,7 +37,7 @@ def double(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.ge
 
 
 def duplex(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.get_tile, shipped=False):
-    names = {"in": room(tiler_in, ext_in.dtype), "out": room(tiler_out, ext_out.dtype)}
+    names = {"in": scratch_tensor(tiler_in, ext_in.dtype), "out": scratch_tensor(tiler_out, ext_out.dtype)}
     events = [event(), event()]
     scheme = ttl.start_duplex_buffering(
         ext_in, names["in"], ext_out, names["out"], events, get_tile(0, tiler_in), shipped
@@ -51,7 +53,9 @@ def duplex(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.ge
 
 def simplex(ext_in, ext_out, tiler_in, tiler_out, compute, event, get_tile=ttl.get_tile, shipped=False):
     names = {
-        f"b{k}": bytearray(room(tiler_in, ext_in.dtype).nbytes + room(tiler_out, ext_out.dtype).nbytes)
+        f"b{k}": bytearray(
+            scratch_tensor(tiler_in, ext_in.dtype).nbytes + scratch_tensor(tiler_out, ext_out.dtype).nbytes
+        )
         for k in range(3)
     }
     event_in, event_out = event(), event()

@@ -146,9 +146,9 @@ def test_any_element_type_moves(dtype):
     source = np.frombuffer(np.random.default_rng(0).bytes(24 * np.dtype(dtype).itemsize), dtype).copy()
     target = np.zeros(24, dtype)
     shape = ttl.create_shape(4, 3, 2)
-    room = ttl.create_int_tensor(np.zeros(24, dtype), shape)
-    ttl.blocking_import(room, ttl.create_const_ext_tensor(source, shape))
-    ttl.blocking_export(room, ttl.create_ext_tensor(target, shape))
+    scratch_tensor = ttl.create_int_tensor(np.zeros(24, dtype), shape)
+    ttl.blocking_import(scratch_tensor, ttl.create_const_ext_tensor(source, shape))
+    ttl.blocking_export(scratch_tensor, ttl.create_ext_tensor(target, shape))
     assert target.tobytes() == source.tobytes()
 
 

@@ -9,7 +9,7 @@ from tilewright.tiling import SimulatedQueue
 from tilewright.tiling.transfers import COMPLETIONS
 
 from .golden import cases, quirk
-from .kernels import SCHEMES, room
+from .kernels import SCHEMES, scratch_tensor
 
 ELSEWHERE = {
     "sub_tensor_row_padding_zeroed": "test_golden.test_transactions",
@@ -268,15 +268,15 @@ def test_leaving_a_loop_early_retires_what_is_in_flight(scheme):
     ext_in, ext_out = ttl.create_ext_tensor(source, space), ttl.create_ext_tensor(target, space)
     engine = SimulatedQueue("fifo")
     events = [ttl.get_event(engine), ttl.get_event(engine)]
-    rooms = [room(tiler, np.int32) for _ in range(4)]
+    buffers = [scratch_tensor(tiler, np.int32) for _ in range(4)]
     if scheme == "double":
-        reading = ttl.start_import_double_buffering(rooms[0], rooms[1], ext_in, events[0], ttl.get_tile(0, tiler))
-        writing = ttl.start_export_double_buffering(rooms[2], rooms[3], ext_out, events[1])
+        reading = ttl.start_import_double_buffering(buffers[0], buffers[1], ext_in, events[0], ttl.get_tile(0, tiler))
+        writing = ttl.start_export_double_buffering(buffers[2], buffers[3], ext_out, events[1])
         started = [reading, writing]
     elif scheme == "duplex":
-        started = [ttl.start_duplex_buffering(ext_in, rooms[0], ext_out, rooms[1], events, ttl.get_tile(0, tiler))]
+        started = [ttl.start_duplex_buffering(ext_in, buffers[0], ext_out, buffers[1], events, ttl.get_tile(0, tiler))]
     else:
-        started = [ttl.start_simplex_buffering(*rooms[:3], ext_in, ext_out, *events, ttl.get_tile(0, tiler))]
+        started = [ttl.start_simplex_buffering(*buffers[:3], ext_in, ext_out, *events, ttl.get_tile(0, tiler))]
     for i in range(3):
         if scheme == "double":
             imported_to = ttl.step_buffering(started[0], ttl.get_tile(i + 1, tiler))

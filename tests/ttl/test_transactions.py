@@ -34,12 +34,12 @@ def place(at, layout):
     return at[0] + at[1] * layout[0] + at[2] * layout[1]
 
 
-def room_for(shape, layout, dtype):
+def buffer_for(shape, layout, dtype):
     return np.full(place([n - 1 for n in shape], layout) + layout[0], SENTINEL, dtype)
 
 
 def numbered(shape, layout, dtype):
-    memory = room_for(shape, layout, dtype)
+    memory = buffer_for(shape, layout, dtype)
     for k, at in enumerate(product(*map(range, shape))):
         memory[place(at, layout)] = k % 100 + 1
     return memory
@@ -48,7 +48,7 @@ def numbered(shape, layout, dtype):
 @given(pairs())
 def test_a_sub_tensor_is_imported_with_zeros_around_it(pair):
     whole, tile, offset, ext_layout, int_layout, kind = pair
-    outside, inside = numbered(whole, ext_layout, TYPES[kind]), room_for(tile, int_layout, TYPES[kind])
+    outside, inside = numbered(whole, ext_layout, TYPES[kind]), buffer_for(tile, int_layout, TYPES[kind])
     wanted = inside.copy()
     for z, y in product(range(tile[2]), range(tile[1])):
         row = place((0, y, z), int_layout)
@@ -83,11 +83,11 @@ def test_plain_transfers_touch_their_box_and_nothing_else(pair, exporting):
         else:
             wanted_inside[place(at, int_layout)] = outside[far]
     shape = ttl.create_shape(*tile)
-    room = ttl.create_int_tensor(inside, shape, ttl.create_layout(*int_layout))
+    scratch_tensor = ttl.create_int_tensor(inside, shape, ttl.create_layout(*int_layout))
     at = (ttl.create_layout(*ext_layout), ttl.create_offset(*offset), outside.itemsize)
     if exporting:
-        ttl.blocking_export(room, ttl.create_ext_tensor(outside, shape, *at))
+        ttl.blocking_export(scratch_tensor, ttl.create_ext_tensor(outside, shape, *at))
     else:
-        ttl.blocking_import(room, ttl.create_const_ext_tensor(outside, shape, *at))
+        ttl.blocking_import(scratch_tensor, ttl.create_const_ext_tensor(outside, shape, *at))
     assert (inside == wanted_inside).all()
     assert (outside == wanted_outside).all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML and SVG against hostile names, and the hook by which other rooms are shown."""
+"""HTML and SVG against hostile names, and the hook by which other packages are shown."""
 
 import re
 import subprocess
