@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tilewright.cli import doctor as parts
-from tilewright.cli.failures import ExitCode
+from tilewright.cli.console import ExitCode
 
 
 def distribution(folder, name, version, **files):

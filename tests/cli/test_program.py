@@ -8,7 +8,7 @@ import click
 import pytest
 
 from tilewright.cli import program
-from tilewright.cli.failures import CommandError, ExitCode, describe_error
+from tilewright.cli.console import CommandError, ExitCode, describe_error
 from tilewright.cli.program import VERBS, Verb
 
 EXPLAIN = ("explain", "4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8", "--at", "2,33,17")

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, Console, Progress
-from .failures import CommandError, ExitCode
+from .console import Answer, CommandError, Console, ExitCode, Progress
 from .options import SIZE, ParamType, SpecOptions, spec_options
 from .program import follow_links_option, verb
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import Answer, Progress, check_output_path, save_picture, wrap_lines
-from .failures import ExitCode
+from .console import Answer, ExitCode, Progress, check_output_path, save_picture, wrap_lines
 from .options import SIZE
 from .program import follow_links_option, verb
 

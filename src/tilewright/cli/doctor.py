@@ -20,8 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..byte_sizes import format_bytes
 from ..version import __version__
-from .console import Answer
-from .failures import ExitCode
+from .console import Answer, ExitCode
 from .program import verb
 
 _WIDTH = 80

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, wrap_lines
-from .failures import CommandError, ExitCode
+from .console import Answer, CommandError, ExitCode, wrap_lines
 from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import follow_links_option, verb
 

@@ -14,8 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..version import __version__
-from .console import Answer, Console, to_json
-from .failures import CommandError, ExitCode, describe_error
+from .console import Answer, CommandError, Console, ExitCode, describe_error, to_json
 
 NAME = "tilewright"
 

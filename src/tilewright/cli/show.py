@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, check_output_path, save_picture
-from .failures import CommandError, ExitCode, describe_error
+from .console import Answer, CommandError, ExitCode, check_output_path, describe_error, save_picture
 from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
 

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, Progress, check_output_path
-from .failures import CommandError, ExitCode
+from .console import Answer, CommandError, ExitCode, Progress, check_output_path
 from .options import FORMAT, SHAPE, SIZE
 from .program import verb
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, Progress
-from .failures import ExitCode
+from .console import Answer, ExitCode, Progress
 from .options import SIZE
 from .program import follow_links_option, verb
 

@@ -25,7 +25,6 @@ from .conversion_item import (
     assign_file_slots,
     assign_shared_slots,
     encode_safetensors_head,
-    lay_end_to_end,
 )
 from .rules import OUTPUT_KINDS, ConversionTarget, Rules, choose_target
 from .tensor_job import SlabCutter, pack_pages
@@ -254,12 +253,10 @@ def _assign_slots(
     selected: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
 ) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots(
-            [tensor.name for tensor in selected], [targets[tensor.name].spec for tensor in selected], to
-        )
+        return assign_file_slots({tensor.name: targets[tensor.name].spec for tensor in selected}, to)
     nowhere = OutputSlot(out.name, 0, 0)
     entries = [
         ConversionItem(tensor, targets[tensor.name], nowhere, tensor.path.name, __version__, to).entry()
         for tensor in selected
     ]
-    return assign_shared_slots(out.name, lay_end_to_end(entries), __version__)
+    return assign_shared_slots(out.name, entries, __version__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryConfigError, OutOfMemory
@@ -151,7 +152,7 @@ class Allocator(Shown):
             BufferType.L1: _AddressRange(l1_base, l1_end - small, top_down=True),
             BufferType.L1_SMALL: _AddressRange(l1_end - small, l1_end, top_down=True),
         }
-        self._count = 0
+        self._numbers = count()
 
     def allocate(self, spec: TensorSpec) -> Allocation:
         r"""Return the block allocated for a tensor; its pages are `spec.pages(allocation.address)`.
@@ -172,7 +173,7 @@ class Allocator(Shown):
         for violation in placement_violations(spec, any_size=True):
             raise violation.error(str(violation))
         if not size:
-            return Allocation(self._next_number(), kind, EMPTY_ADDRESS, 0, spec)
+            return Allocation(next(self._numbers), kind, EMPTY_ADDRESS, 0, spec)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
         return self._allocate(kind, size, total, len(spec.used_banks), spec)
 
@@ -215,13 +216,9 @@ class Allocator(Shown):
     def _record(
         self, region: _AddressRange, kind: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
-        allocation = Allocation(self._next_number(), kind, address, size, spec)
+        allocation = Allocation(next(self._numbers), kind, address, size, spec)
         region.allocations[address] = allocation
         return allocation
-
-    def _next_number(self) -> int:
-        self._count += 1
-        return self._count - 1
 
     def free(self, allocation: Allocation) -> None:
         """Free a block; adjacent free blocks are merged.
