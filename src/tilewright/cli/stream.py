@@ -178,7 +178,7 @@ def _import_function(name: str) -> Any:
 
 
 def _wrap_compute(function: Any, name: str, settings: dict[str, Any]) -> Any:
-    """Return a compute whose errors say whose they are; compiled ones are left alone."""
+    """Return a compute that raises its errors with its name; a compiled one is returned as it is."""
     if not callable(function):
         return function
     ready = partial(function, **settings) if settings else function

@@ -268,7 +268,7 @@ _PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float
 
 
 def coarser_format(a: Format, b: Format) -> Format:
-    """Return the coarser of two formats, in whose ULPs two tensors are compared.
+    """Return the coarser of two formats; two tensors are compared in ULPs of it.
 
     >>> from tilewright import format_of
     >>> (
