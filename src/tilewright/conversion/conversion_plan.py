@@ -126,8 +126,8 @@ class ConversionPlan:
         except TilewrightError:  # the smallest slab is larger than the sample
             return float("nan")
         started = perf_counter()
-        values = largest.source.read(box.permute(largest.source.order))
-        turned, whole = values.transpose(largest.target.order), largest.target.spec
+        values, whole = largest.source.read_stored(box), largest.target.spec
+        turned = values.transpose(slabs.order)
         spec = TensorSpec(turned.shape, whole.dtype, whole.page_layout, whole.tile)
         out = np.empty(spec.nbytes, np.uint8)
         if spec.nbytes:

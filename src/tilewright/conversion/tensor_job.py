@@ -27,8 +27,8 @@ from ..files import StoredTensor
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import PagedBoxes, inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab
-from ..layout.tuples import round_up
-from ..memory import PageLayout, TensorSpec
+from ..layout.tuples import ceil_div, round_up
+from ..memory import TensorSpec
 from ..memory.device import as_stored_array, host_placement
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .output_file import OutputFile, Piece, PieceHashes, hash_pieces, hash_range
@@ -81,8 +81,7 @@ class SlabCutter:
         """Return the units of slab extents, so that slabs are entire pages on both sides."""
         back = inverse_order(self.order)
         out = PagedBoxes(self.target.spec).units
-        rows = self.target.spec.page_layout is PageLayout.ROW_MAJOR
-        if self.whole_rows and rows and out:  # the pages of rows
+        if self.whole_rows and out and not self.target.spec.is_tiled:  # the pages of rows
             out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
         into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._stored_shape)
         return [lcm(unit, out[back[d]]) for d, unit in enumerate(into)]
@@ -91,14 +90,13 @@ class SlabCutter:
         """Return the memory of a slab of these extents: as stored, as values, and as written."""
         spec, host = self.target.spec, self.source.pages.spec
         padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
-        read = -(-padded_in * host.page_bytes // host.page_elements)
-        plain = host.page_layout is PageLayout.ROW_MAJOR and not host.dtype.has_blocks
-        in_place = plain and not self.source.swapped and len(self.source.parts) == 1
+        read = ceil_div(padded_in * host.page_bytes, host.page_elements)
+        in_place = not host.is_tiled and not self.source.swapped and len(self.source.parts) == 1
         values = 0 if in_place else prod(extents) * self.source.dtype.itemsize
         back = [extents[d] for d in self.order]
         turned = [round_up(n, unit) for n, unit in zip(back, PagedBoxes(spec).units, strict=True)]
-        rank_one = spec.tile.height if spec.page_layout is PageLayout.TILE and len(turned) == 1 else 1
-        written = -(-prod(turned) * rank_one * spec.page_bytes // spec.page_elements)
+        rank_one = spec.tile.height if spec.is_tiled and len(turned) == 1 else 1
+        written = ceil_div(prod(turned) * rank_one * spec.page_bytes, spec.page_elements)
         return read + values + written * (2 if self.whole_rows else 1)
 
     @cached_property
@@ -113,7 +111,7 @@ class SlabCutter:
         return extents
 
     def __len__(self) -> int:
-        return prod([max(1, -(-n // step)) for n, step in zip(self._stored_shape, self.extents, strict=True)])
+        return prod([max(1, ceil_div(n, step)) for n, step in zip(self._stored_shape, self.extents, strict=True)])
 
     def __iter__(self) -> Iterator[Box]:
         return cut_into_slabs(self._stored_shape, self.extents)
@@ -185,8 +183,7 @@ class TensorJob:
         """Return the stored bytes of a slab, with their start if they are one run, and the values."""
         source = self.item.source
         if len(source.parts) > 1:
-            values = source.read(slab.permute(source.order))
-            return (None, np.empty(0, np.uint8)), values.transpose(inverse_order(source.order))
+            return (None, np.empty(0, np.uint8)), source.read_stored(slab)
         runs = source.runs(slab)
         data = scratch.allocate(sum([size for _, size in runs]))
         source.file.read_runs(runs, data)

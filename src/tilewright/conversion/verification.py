@@ -23,7 +23,7 @@ from ..files.conversion_manifest import (
 )
 from ..files.file_names import resolve_inside
 from ..files.safetensors import METADATA_KEY, read_safetensors
-from ..files.stored_tensor import PagedBoxes, as_box, inverse_order
+from ..files.stored_tensor import PagedBoxes, as_box
 from ..memory.placement_rules import placement_violations
 from .conversion_plan import open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
@@ -226,7 +226,7 @@ def _decode_all(tensor: StoredTensor, slab: int) -> None:
         PagedBoxes(tensor.pages.spec).box_spec(as_box(None, tensor.shape)), tuple(range(len(tensor.shape)))
     )
     for box in SlabCutter(tensor, whole, slab):
-        tensor.read(box)
+        tensor.read_stored(box)
 
 
 def _compare_with_source(
@@ -250,13 +250,11 @@ def _compare_with_source(
         return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {result}")
     target = ConversionTarget(entry.spec, order, entry.pad_value)
     # in memory: the slab, the expected pages, the decoded values, and both as float64
-    slabs, boxes = (
-        SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None),
-        PagedBoxes(entry.spec),
-    )
+    slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
+    boxes = PagedBoxes(entry.spec)
     error = largest = 0.0
     for box in slabs:
-        values = source.read(box.permute(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
+        values = source.read_stored(box).transpose(slabs.order)
         turned = box.permute(slabs.order)
         spec = boxes.box_spec(turned)
         expected = aligned_empty(spec.nbytes, np.uint8)

@@ -312,20 +312,26 @@ class StoredTensor:
         [[6, 7, 8]]
         """
         stored_box = as_box(box, self.shape).permute(inverse_order(self.order))
+        return self.read_stored(stored_box, decode).transpose(self.order)
+
+    def read_stored(self, box: Box, decode: Decoder | None = None) -> Array:
+        """Return the values in a box, both with dimensions as stored; `decode` is that of `read`.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.read_stored(Box((0, 1), (1, 2))).tolist()
+        [[32, 83]]
+        """
         result: Array | None = None
-        for part, common in self.parts_in(stored_box):
+        for part, common in self.parts_in(box):
             values = self._read_part(part, common, decode or self.decode)
-            if common == stored_box:
-                result = values
-                break
-            result = np.empty(stored_box.shape, values.dtype) if result is None else result
-            result[common.relative_to(stored_box.offset).slices] = values
-        if result is None:
-            result = np.empty(stored_box.shape, self.dtype)
-        return result.transpose(self.order)
+            if common == box:
+                return values
+            result = np.empty(box.shape, values.dtype) if result is None else result
+            result[common.relative_to(box.offset).slices] = values
+        return np.empty(box.shape, self.dtype) if result is None else result
 
     def parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
-        """Yield the parts that intersect a box, with the intersections."""
+        """Yield the parts that intersect a box with dimensions as stored, with the intersections."""
         for part in self.parts:
             common = box.intersection(part.box)
             if not common.empty:

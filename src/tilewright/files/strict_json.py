@@ -14,7 +14,6 @@ from ..memory import (
     CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
-    PageLayout,
     ShardSpec,
     TensorSpec,
     Tile,
@@ -131,7 +130,7 @@ def spec_to_json(spec: TensorSpec) -> Json:
         "dtype": spec.dtype.name,
         "layout": spec.page_layout.name.lower(),
     }
-    if spec.page_layout is PageLayout.TILE or not spec.tile.is_default:
+    if spec.is_tiled or not spec.tile.is_default:
         result["tile"] = list(spec.tile.shape)
         if spec.tile.transpose:
             result["transpose_tile"] = True

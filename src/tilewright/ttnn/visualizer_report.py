@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic import replace_file, write_file
-from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, PageLayout
+from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig
 from ..memory.memory_config import ShardOrientation
 from ..version import __version__
 
@@ -147,7 +147,7 @@ def _tensor_row(number: int, block: Allocation) -> tuple[Any, ...]:
     assert spec is not None  # the caller checks
     shape = f"Shape([{', '.join(map(str, spec.shape.logical))}])"
     dtype = f"DataType.{spec.dtype.name.upper()}"
-    layout = "Layout.TILE" if spec.page_layout is PageLayout.TILE else "Layout.ROW_MAJOR"
+    layout = f"Layout.{spec.page_layout.name}"
     config = _format_memory_config(spec.memory)
     return (number, shape, dtype, layout, config, _DEVICE, block.address, block.buffer_type.value)
 
