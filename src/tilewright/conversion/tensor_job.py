@@ -73,6 +73,10 @@ class SlabCutter:
         return tuple([self.source.order[d] for d in self.target.order])
 
     @cached_property
+    def _target_units(self) -> tuple[int, ...]:
+        return PagedBoxes(self.target.spec).units
+
+    @cached_property
     def _stored_shape(self) -> tuple[int, ...]:
         return tuple([self.source.shape[d] for d in inverse_order(self.source.order)])
 
@@ -80,7 +84,7 @@ class SlabCutter:
     def _units(self) -> list[int]:
         """Return the units of slab extents, so that slabs are entire pages on both sides."""
         back = inverse_order(self.order)
-        out = PagedBoxes(self.target.spec).units
+        out = self._target_units
         if self.whole_rows and out and not self.target.spec.is_tiled:  # the pages of rows
             out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
         into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._stored_shape)
@@ -94,7 +98,7 @@ class SlabCutter:
         in_place = not host.is_tiled and not self.source.swapped and len(self.source.parts) == 1
         values = 0 if in_place else prod(extents) * self.source.dtype.itemsize
         back = [extents[d] for d in self.order]
-        turned = [round_up(n, unit) for n, unit in zip(back, PagedBoxes(spec).units, strict=True)]
+        turned = [round_up(n, unit) for n, unit in zip(back, self._target_units, strict=True)]
         rank_one = spec.tile.height if spec.is_tiled and len(turned) == 1 else 1
         written = ceil_div(prod(turned) * rank_one * spec.page_bytes, spec.page_elements)
         return read + values + written * (2 if self.whole_rows else 1)

@@ -83,7 +83,7 @@ class PagedBoxes:
         """Return the number of units along each dimension as stored, padding included."""
         return tuple([n // unit for n, unit in zip(self.spec.padded_shape, self._stored_units, strict=True)])
 
-    @property
+    @cached_property
     def _unit_bytes(self) -> int:
         return self.spec.page_bytes if self.spec.is_tiled else self.spec.dtype.storage_format.itemsize
 

@@ -169,21 +169,9 @@ def _parse_spec(table: FlatTable) -> TensorSpec:
     memory = _parse_memory(_require(layout.table(3), "memory config"))
     alignment = layout.numbers(4, _MAX_DIMENSIONS)
     plain = TensorSpec(shape, _DTYPES[code], kind, tile, memory)
-    if alignment in ((), default_alignment(plain)):
+    if alignment in ((), plain.default_alignment):
         return plain
     return TensorSpec(shape, _DTYPES[code], kind, tile, memory, alignment=alignment)
-
-
-def default_alignment(spec: TensorSpec) -> tuple[int, ...]:
-    """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
-
-    >>> default_alignment(TensorSpec((5, 7), page_layout="tile")), default_alignment(TensorSpec((5, 7)))
-    ((32, 32), (1,))
-    """
-    if spec.is_tiled:
-        return spec.tile.shape
-    sharding = spec.memory.sharding
-    return (1,) if sharding is None else sharding.shape[-1:]
 
 
 def _parse_tile(pages: FlatTable) -> Tile:
@@ -249,7 +237,7 @@ def encode_header(header: TensorbinHeader) -> bytes:
         1: FlatNumber("B", _TILE_PAGES if tiled else _ROW_MAJOR_PAGES),
         2: {0: size} if tiled else {},
         3: _memory_fields(spec.memory),
-        4: spec.alignment or default_alignment(spec),
+        4: spec.alignment or spec.default_alignment,
     }
     shards = [
         {0: FlatNumber("B", _IN_THIS_FILE), 1: FlatStruct("QQ", extent), 2: {0: at}}

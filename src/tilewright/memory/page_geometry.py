@@ -55,14 +55,20 @@ class PageGeometry:
         >>> TensorSpec((2, 33, 1), page_layout="tile").padded_shape, TensorSpec((7,)).padded_shape
         ((2, 64, 32), (7,))
         """
+        return padded_extents(self.shape.logical, self.default_alignment if self.alignment is None else self.alignment)
+
+    @property
+    def default_alignment(self) -> tuple[int, ...]:
+        """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((5, 7), page_layout="tile").default_alignment, TensorSpec((5, 7)).default_alignment
+        ((32, 32), (1,))
+        """
+        if self.is_tiled:
+            return self.tile.shape
         sharding = self.memory.sharding
-        if self.alignment is not None:
-            alignment = self.alignment
-        elif self.is_tiled:
-            alignment = self.tile.shape
-        else:
-            alignment = (1,) if sharding is None else sharding.shape[-1:]
-        return padded_extents(self.shape.logical, alignment)
+        return (1,) if sharding is None else sharding.shape[-1:]
 
     @cached_property
     def physical_shape(self) -> tuple[int, int]:

@@ -214,9 +214,10 @@ def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Vio
 
 
 def _alignment_violations(spec: PageGeometry) -> Iterator[Violation]:
-    alignment, sharding = spec.alignment, spec.memory.sharding
+    alignment = spec.alignment
     if alignment is None:
         return
+    sharding = spec.memory.sharding
     if any(n < 1 for n in alignment):
         yield Violation(
             "alignments are positive", f"alignment entries must be at least 1, got {list(alignment)}", "use 1 or more"

@@ -149,8 +149,10 @@ def _validate_extents(values: Iterable[int]) -> tuple[int, ...]:
     """Return extents as a tuple of integers of at least 0, or raise."""
     if not isinstance(values, Iterable):
         raise TypeError(f"expected a shape such as (64, 32), got {type(values).__name__} {values!r}")
-    extents = tuple([int(as_integer(n, "extent")) for n in values])
-    if any(n < 0 for n in extents):
+    extents = tuple(values)
+    if {*map(type, extents)} - {int}:
+        extents = tuple([int(as_integer(n, "extent")) for n in extents])
+    if min(extents, default=0) < 0:
         raise MemoryConfigError(f"extents must not be negative, got {list(extents)}")
     return extents
 
@@ -233,7 +235,7 @@ class Tile:
         >>> Tile.of((16, 32)), Tile.of(None)
         (Tile((16, 32)), Tile((32, 32)))
         """
-        return value if isinstance(value, Tile) else cls() if value is None else cls(value)
+        return value if isinstance(value, Tile) else _DEFAULT_TILE if value is None else cls(value)
 
     @property
     def height(self) -> int:
@@ -288,7 +290,7 @@ class Tile:
         >>> Tile().is_default
         True
         """
-        return self == Tile()
+        return self == _DEFAULT_TILE
 
     def __repr__(self) -> str:
         return f"Tile({self.shape}{', transpose=True' if self.transpose else ''})"
@@ -297,4 +299,5 @@ class Tile:
         return f"{self.height} x {self.width}{' transposed' if self.transpose else ''}"
 
 
+_DEFAULT_TILE = Tile()
 TileLike: TypeAlias = Tile | Sequence[int] | None
