@@ -136,7 +136,9 @@ def run_plan(
     executor: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> ConversionReport:
-    """Run a plan and return a report; the arguments are those of `convert`.
+    """Run a `plan` and return a report.
+
+    `memory`, `jobs`, `resume`, `force`, `part`, `executor` and `progress` are those of `convert`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -72,7 +72,7 @@ class OutputFile:
 
 
 def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None) -> str:
-    """Return the SHA-256 of a byte range of a file.
+    """Return the SHA-256 of the bytes from `start` to `end` of the file at `path`, opened as `file` if it is given.
 
     >>> hash_range(Path(__file__), 0, 0)[:8]
     'e3b0c442'

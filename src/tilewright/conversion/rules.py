@@ -67,7 +67,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Settings:
-        """Return validated settings; raise for an unknown or invalid one, with `where` in the message.
+        """Return validated settings from `values`; raise for an unknown or invalid one, with `where` in the message.
 
         >>> try:
         ...     Settings.of({"dtyp": "bfloat16"}, "rule '*'")
@@ -142,7 +142,7 @@ class Rules:
 
     @classmethod
     def of(cls, lines: Any = None, **for_all: Any) -> Rules:
-        """Return rules from a TOML file, a mapping or pairs of patterns and settings, and settings for all tensors.
+        """Return rules from `lines`, a TOML file or patterns and settings, and from settings `for_all` tensors.
 
         >>> Rules.of([("*", {"layout": "tile"})]).lines
         (('*', Settings(layout='tile')),)
@@ -157,7 +157,7 @@ class Rules:
         return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
 
     def settings(self, name: str) -> Settings:
-        """Return the settings of the matching patterns for a tensor, without those for all tensors.
+        """Return the settings of the patterns that match `name`, without those for all tensors.
 
         >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
         'bfloat16'

@@ -112,7 +112,7 @@ class Tensorbin:
         return Tensor.from_pages(self.pages(device), self.spec)
 
     def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return the values of a device's part, or of the entire tensor; block formats become float32.
+        """Return the values of the part of `device`, or of the entire tensor, as `dtype`; block formats become float32.
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
         >>> topology = Topology((2,), (0,), ((0, 0), (0, 1)))
@@ -137,7 +137,7 @@ class Tensorbin:
 
 
 def read_tensorbin(path: Any) -> Tensorbin:
-    """Return what a tensorbin file holds; its data are mapped, not read, and stay so while anyone refers to them.
+    """Return what the tensorbin file at `path` holds; its data are mapped, not read, while anyone refers to them.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +155,7 @@ def read_tensorbin(path: Any) -> Tensorbin:
 
 
 def parse_tensorbin(data: Any) -> Tensorbin:
-    """Return what the bytes of a tensorbin file hold, as views of them.
+    """Return what `data`, the bytes of a tensorbin file, hold, as views of them.
 
     >>> import io
     >>> file = io.BytesIO()

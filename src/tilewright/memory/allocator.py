@@ -155,7 +155,7 @@ class Allocator(Shown):
         self._numbers = count()
 
     def allocate(self, spec: TensorSpec) -> Allocation:
-        r"""Return the block allocated for a tensor; its pages are `spec.pages(allocation.address)`.
+        r"""Return the block allocated for the tensor of `spec`; its pages are `spec.pages(allocation.address)`.
 
         >>> from tilewright import TensorSpec
         >>> spec = TensorSpec((1, 1, 16384, 16384), "bfloat16", "tile", memory="l1", chip="n150")
@@ -178,7 +178,7 @@ class Allocator(Shown):
         return self._allocate(kind, size, total, len(spec.used_banks), spec)
 
     def allocate_bytes(self, size: int, buffer_type: BufferTypeLike) -> Allocation:
-        """Return a block of `size` bytes per bank, rounded up to the alignment of the chip.
+        """Return a block of `size` bytes per bank of `buffer_type`, rounded up to the alignment of the chip.
 
         >>> Allocator("wormhole_n150").allocate_bytes(100, "l1").size
         128
@@ -188,7 +188,7 @@ class Allocator(Shown):
         return self._allocate(kind, max(unit, round_up(size, unit)), size * banks, banks, None)
 
     def reserve(self, address: int, size: int, buffer_type: BufferTypeLike) -> Allocation:
-        """Allocate the block at an address, which must be free, and return it.
+        """Allocate the `size` bytes at an `address` of `buffer_type`, which must be free, and return the block.
 
         >>> Allocator("wormhole_n150").reserve(2097152, 64, "dram").end
         2097216
@@ -221,7 +221,7 @@ class Allocator(Shown):
         return allocation
 
     def free(self, allocation: Allocation) -> None:
-        """Free a block; adjacent free blocks are merged.
+        """Free an `allocation`; adjacent free blocks are merged.
 
         >>> allocator = Allocator("wormhole_n150")
         >>> allocator.free(allocator.allocate_bytes(100, "l1"))
@@ -246,7 +246,7 @@ class Allocator(Shown):
         return self._regions[kind]
 
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
-        """Return the state of one memory.
+        """Return the state of the memory `buffer_type`.
 
         >>> Allocator("wormhole_n150", l1_small_size=1000).memory_view("l1_small").bank_bytes
         1024
@@ -259,7 +259,7 @@ class Allocator(Shown):
         return MemoryView(kind, self.chip.banks(kind), total, total - free, free, max(sizes, default=0), blocks)
 
     def lowest_address(self, buffer_type: BufferTypeLike) -> int:
-        """Return the lowest allocated address of a memory, or its end if nothing is allocated.
+        """Return the lowest allocated address of `buffer_type`, or its end if nothing is allocated.
 
         >>> Allocator("wormhole_n150").lowest_address("l1")
         1499136
@@ -268,7 +268,7 @@ class Allocator(Shown):
         return min(region.allocations, default=region.end)
 
     def start_address(self, buffer_type: BufferTypeLike) -> int:
-        """Return the first address of a memory.
+        """Return the first address of `buffer_type`.
 
         >>> Allocator("wormhole_n150", worker_l1_size=1048576).start_address("l1")
         450560

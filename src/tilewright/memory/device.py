@@ -38,7 +38,7 @@ _MIN_HUGE_PAGE_BYTES = 1 << 26  # size of a bank from which on huge pages of the
 
 
 def host_placement(spec: TensorSpec, fill: Any = 0) -> Placement:
-    """Return the placement of the elements in the bytes of all pages; padding gets the value `fill`.
+    """Return the placement of the elements of `spec` in the bytes of all its pages; padding gets the value `fill`.
 
     >>> host_placement(TensorSpec((60, 90), "bfloat8_b")).nbytes
     6528
@@ -47,7 +47,7 @@ def host_placement(spec: TensorSpec, fill: Any = 0) -> Placement:
 
 
 def to_bytes(array: Any, spec: TensorSpec, pad_value: Any = 0, out: Bytes | None = None) -> Bytes:
-    """Return an array, converted and padded with `pad_value`, as the bytes of all pages of a tensor, in `out` if given.
+    """Return an `array`, converted and padded with `pad_value`, as the bytes of all pages of `spec`, in `out` if given.
 
     >>> to_bytes(np.ones((30, 40), dtype=np.float32), TensorSpec((30, 40), "bfloat8_b")).nbytes
     2176
@@ -60,7 +60,7 @@ def to_bytes(array: Any, spec: TensorSpec, pad_value: Any = 0, out: Bytes | None
 
 
 def from_bytes(data: Any, spec: TensorSpec, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
-    """Return the values of a tensor from the bytes of all its pages, as `dtype`; block formats become float32.
+    """Return the values of a tensor of `spec` from `data`, the bytes of all pages, as `dtype`; blocks become float32.
 
     >>> spec = TensorSpec((2, 3), "int16", "tile")
     >>> from_bytes(to_bytes(np.arange(6).reshape(2, 3), spec), spec).tolist()
@@ -75,7 +75,7 @@ def from_bytes(data: Any, spec: TensorSpec, dtype: FormatLike | None = None) -> 
 
 
 def as_stored_array(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
-    """Return a view of an array of the tensor's shape with the rank of its padded shape.
+    """Return a view of an `array` of the shape of `spec` with the rank of its padded shape.
 
     >>> as_stored_array(np.zeros(7), TensorSpec((7,), page_layout="tile")).shape
     (1, 7)
@@ -89,7 +89,7 @@ def as_stored_array(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
 
 
 def empty_result(spec: TensorSpec, dtype: FormatLike | None) -> np.ndarray[Any, Any]:
-    """Return an uninitialised array for the values of a tensor, as `dtype` or in its own format.
+    """Return an uninitialised array for the values of `spec`, as `dtype` or in its own format.
 
     >>> empty_result(TensorSpec((3, 4), "bfloat8_b"), None).dtype
     dtype('float32')
@@ -99,7 +99,7 @@ def empty_result(spec: TensorSpec, dtype: FormatLike | None) -> np.ndarray[Any, 
 
 
 def validate_bytes(data: Any, spec: TensorSpec, allocate: Callable[[int, Any], Bytes] | None = None) -> Bytes:
-    """Return data as bytes, which must have the size of all pages; None is replaced by new memory from `allocate`.
+    """Return `data` as bytes, which must have the size of all pages of `spec`; None becomes memory from `allocate`.
 
     >>> validate_bytes(np.zeros(64, np.uint8), TensorSpec((4, 8), "int16")).size
     64
@@ -189,7 +189,7 @@ class Device(Shown):
         }
 
     def allocate(self, spec: TensorSpec) -> Allocation:
-        """Return the memory allocated for a tensor; a spec without a chip gets this one.
+        """Return the memory allocated for the tensor of `spec`; a spec without a chip gets this one.
 
         >>> Device("wormhole_n150").allocate(TensorSpec((4, 4), "float32")).size
         32
@@ -197,7 +197,7 @@ class Device(Shown):
         return self.allocator.allocate(spec if spec.chip else spec.with_chip(self.chip))
 
     def free(self, allocation: Allocation) -> None:
-        """Free the memory of a tensor; its bytes stay until they are overwritten.
+        """Free the `allocation` of a tensor; its bytes stay until they are overwritten.
 
         >>> device = Device("wormhole_n150")
         >>> device.free(device.allocate(TensorSpec((4, 4), "float32")))
@@ -205,7 +205,7 @@ class Device(Shown):
         self.allocator.free(allocation)
 
     def put(self, array: Any, spec: TensorSpec, pad_value: Any = 0) -> Allocation:
-        """Allocate a tensor, write an array to it, padded with `pad_value`, and return its memory.
+        """Allocate a tensor of `spec`, write an `array` to it, padded with `pad_value`, and return its memory.
 
         >>> device = Device("wormhole_n150")
         >>> device.get(device.put([1.5, 2.5], TensorSpec((2,), "bfloat16"))).tolist()
@@ -216,7 +216,7 @@ class Device(Shown):
         return allocation
 
     def write_array(self, allocation: Allocation, array: Any, pad_value: Any = 0) -> None:
-        """Write an array to the pages of a tensor, converted, and padded with `pad_value`.
+        """Write an `array` to the pages of the tensor at `allocation`, converted, and padded with `pad_value`.
 
         >>> device = Device("wormhole_n150")
         >>> tensor = device.allocate(TensorSpec((2,), "int32"))
@@ -233,7 +233,7 @@ class Device(Shown):
             execute(plan_copy(placement_of(values), target), values, self._memory_from(allocation))
 
     def get(self, allocation: Allocation, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
-        """Return the values of a tensor as an array, as `dtype`; block formats become float32.
+        """Return the values of the tensor at `allocation` as an array of `dtype`; block formats become float32.
 
         >>> device = Device("wormhole_n150")
         >>> device.get(device.put([[1, 2]], TensorSpec((1, 2), "uint8")), dtype="float32").tolist()
@@ -250,7 +250,7 @@ class Device(Shown):
         return result
 
     def write(self, allocation: Allocation, pages: Any) -> None:
-        """Write the bytes of all pages, one after the other, to the banks.
+        """Write the bytes of all `pages` of an `allocation`, one after the other, to the banks.
 
         >>> device = Device("wormhole_n150")
         >>> tensor = device.allocate(TensorSpec((2, 4), "uint8"))
@@ -264,7 +264,7 @@ class Device(Shown):
             execute(plan_copy(*self._page_placements(spec)), data, self._memory_from(allocation))
 
     def read(self, allocation: Allocation) -> Bytes:
-        """Return the bytes of all pages, one after the other.
+        """Return the bytes of all pages of an `allocation`, one after the other.
 
         >>> device = Device("wormhole_n150")
         >>> device.read(device.put([[1, 2], [3, 4]], TensorSpec((2, 2), "uint8"))).tolist()
@@ -297,7 +297,7 @@ class Device(Shown):
         return Placement(flat, "uint8"), Placement(compose(scattered, flat), "uint8")
 
     def read_bytes(self, place: CoreLike | int, address: int, size: int, buffer_type: BufferTypeLike = "dram") -> Bytes:
-        """Return a copy of `size` bytes at an address of a bank, or of the bank of a core.
+        """Return a copy of `size` bytes at an `address` of `place`, a bank of `buffer_type` or a core.
 
         >>> Device("wormhole_n150").read_bytes((0, 0), 200000, 4, "l1").tolist()
         [0, 0, 0, 0]
@@ -307,7 +307,7 @@ class Device(Shown):
     def write_bytes(
         self, place: CoreLike | int, address: int, data: ReadableBuffer, buffer_type: BufferTypeLike = "dram"
     ) -> None:
-        """Write bytes to an address of a bank, or of the bank of a core.
+        """Write the bytes `data` to an `address` of `place`, a bank of `buffer_type` or a core.
 
         >>> device = Device("wormhole_n150")
         >>> device.write_bytes((0, 0), 200000, b"ab", "l1")
@@ -323,7 +323,7 @@ class Device(Shown):
         return self._banks[kind.is_l1].at(bank, address, size)
 
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
-        """Return the state of one memory.
+        """Return the state of the memory `buffer_type`.
 
         >>> Device("wormhole_n150").memory_view("dram").free
         1072693184
@@ -339,7 +339,7 @@ class Device(Shown):
         return self.allocator.report()
 
     def dump(self, folder: str | PathLike[str]) -> None:
-        """Write the allocated part of every bank to a folder: a raw file per bank, and a manifest.
+        """Write the allocated part of every bank to a `folder`: a raw file per bank, and a manifest.
 
         >>> import tempfile
         >>> device = Device("wormhole_n150")
@@ -376,7 +376,7 @@ class Device(Shown):
 
     @classmethod
     def load(cls, folder: str | PathLike[str], chip: ChipLike, **sizes: int) -> Device:
-        """Return a device with the bank images and allocations of a dump; `sizes` are keyword arguments of `Device`.
+        """Return a device of `chip` with the banks and allocations dumped to `folder`; `sizes` are those of `Device`.
 
         >>> Device.load("no-such-folder", "wormhole_n150")
         Traceback (most recent call last):

@@ -212,9 +212,10 @@ def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Ex
 def explain_address(
     spec: TensorSpec, place: CoreLike | int, address: int, bit: int = 0, base: int | None = None
 ) -> AddressContent:
-    """Return what is at an address of a core (x, y) or bank: an element, padding, an exponent, or nothing.
+    """Return what is at an `address` of `place`, a core (x, y) or bank: an element, padding, an exponent, or nothing.
 
-    `bit` is the bit in the byte, and `base` the address of the buffer; by default, that of an empty chip.
+    `spec` is that of the tensor, `bit` the bit in the byte, and `base` the address of the buffer, by default that
+    on an empty chip.
 
     >>> explain_address(TensorSpec((4, 8), "int32", chip="n150"), 1, 1048648).coordinate
     (1, 2)
@@ -241,7 +242,7 @@ def explain_address(
 
 
 def scale_name(spec: TensorSpec) -> str:
-    """Return the name of the shared scales of a block format: "exponent" for powers of two, or "scale".
+    """Return the name of the shared scales of `spec` in a block format: "exponent" for powers of two, or "scale".
 
     >>> scale_name(TensorSpec((32, 32), "bfloat8_b")), scale_name(TensorSpec((32, 32), "nvfp4"))
     ('exponent', 'scale')
@@ -270,7 +271,7 @@ def _format_extents(extents: tuple[int, ...]) -> str:
 
 
 def format_steps(steps: list[tuple[str, str]], indent: int = _INDENT) -> str:
-    """Return names and descriptions in two columns, at most 80 characters wide.
+    """Return `steps`, names and descriptions, in two columns of at most 80 characters; the second starts at `indent`.
 
     >>> print(format_steps([("tile", "(5, 0)")]))
     tile      (5, 0)

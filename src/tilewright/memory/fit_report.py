@@ -140,7 +140,7 @@ def check_fit(
 
 
 def row_width_multiple(spec: TensorSpec) -> int:
-    """Return the number of elements that the width of a row should be a multiple of: 4 bytes, or a tile.
+    """Return the number of elements that the width of a row of `spec` should be a multiple of: 4 bytes, or a tile.
 
     >>> from tilewright import TensorSpec
     >>> row_width_multiple(TensorSpec((4, 3), "bfloat16")), row_width_multiple(TensorSpec((4, 3), "bfloat8_b"))

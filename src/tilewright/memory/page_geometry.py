@@ -198,7 +198,7 @@ class PageGeometry:
         return inverse
 
     def coordinate_of(self, page: int, element: int) -> tuple[tuple[int, ...], bool]:
-        """Return the padded coordinate of an element of a page, and whether it is data.
+        """Return the padded coordinate of an `element` of a `page`, and whether it is data.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((30, 30), "int32", "tile").coordinate_of(0, 15 * 16 + 15)
@@ -211,7 +211,7 @@ class PageGeometry:
         return coordinate, inside and not any(coordinate[:lead])
 
     def element_in_page(self, byte: int, bit: int = 0) -> int | None:
-        """Return the element of a page with a value at a byte; None for scales and gaps.
+        """Return the element of a page with a value at a `byte` and `bit`; None for scales and gaps.
 
         >>> from tilewright import TensorSpec
         >>> spec = TensorSpec((32, 32), "bfloat4_b")

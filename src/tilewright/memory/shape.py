@@ -102,7 +102,7 @@ class Shape:
         return prod(self._logical)
 
     def to_rank(self, rank: int) -> Shape:
-        """Return the extents with leading ones added or removed.
+        """Return the extents with leading ones added or removed, so that there are `rank`.
 
         >>> Shape([14, 28]).to_rank(4), Shape([1, 1, 5]).to_rank(1)
         (Shape([1, 1, 14, 28]), Shape([5]))
@@ -158,7 +158,7 @@ def _validate_extents(values: Iterable[int]) -> tuple[int, ...]:
 
 
 def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the extents rounded up to an `alignment` with entries for the last dimensions.
+    """Return the extents `shape` rounded up to an `alignment` with entries for the last dimensions.
 
     The last two dimensions are rounded to their own entries. An entry further out counts rows of the tensor folded to a
     matrix: it must divide the rows of the dimensions inside it, or be a multiple of them.
@@ -192,7 +192,7 @@ def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[
 
 
 def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the alignment that pads any smaller shape of the same rank to these extents.
+    """Return the alignment that pads any smaller shape of the same rank to the extents `padded`.
 
     >>> alignment_of((4, 6, 9)), padded_extents((3, 5, 7), alignment_of((4, 6, 9)))
     ((24, 6, 9), (4, 6, 9))
@@ -230,7 +230,7 @@ class Tile:
 
     @classmethod
     def of(cls, value: TileLike) -> Tile:
-        """Return a tile from a `Tile`, (height, width), or None for the default.
+        """Return a tile from `value`: a `Tile`, (height, width), or None for the default.
 
         >>> Tile.of((16, 32)), Tile.of(None)
         (Tile((16, 32)), Tile((32, 32)))

@@ -56,7 +56,9 @@ class Sharding:
         return TensorMemoryLayout.ND_SHARDED if self.strategy is None else self.strategy.memory_layout
 
     def config_for(self, padded: tuple[int, ...], tile: tuple[int, int] | None, itemsize: int = 1) -> MemoryConfig:
-        """Return the config for a tensor of this padded shape; `tile` is None for row-major pages.
+        """Return the config for a tensor of this `padded` shape; `tile` is None for row-major pages.
+
+        `itemsize` is the size of an element in bytes, which decides the width of row-major shards.
 
         >>> block_sharded(core_grid=(8, 8)).config_for((1, 4, 64, 96), (32, 32)).sharding.shape
         (32, 32)
@@ -108,7 +110,7 @@ def as_memory(memory: MemoryLike) -> ShardedMemory:
 
 
 def interleaved(buffer_type: BufferTypeLike = "dram") -> MemoryConfig:
-    """Return the config that distributes pages round-robin over all banks of a memory, "dram" or "l1".
+    """Return the config that distributes pages round-robin over all banks of `buffer_type`, "dram" or "l1".
 
     >>> interleaved("l1")
     MemoryConfig('interleaved', 'l1')
@@ -139,7 +141,9 @@ def width_sharded(
     orientation: OrientationLike = "row_major",
     buffer_type: BufferTypeLike = "l1",
 ) -> ShardedMemory:
-    """Return the config with shards of full columns; for the parameters see `height_sharded`.
+    """Return the config with shards of full columns.
+
+    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> width_sharded((8, 1), (64, 32)).shard_spec.shape
     (64, 32)
@@ -153,7 +157,9 @@ def block_sharded(
     orientation: OrientationLike = "row_major",
     buffer_type: BufferTypeLike = "l1",
 ) -> ShardedMemory:
-    """Return the config with block (i, j) of the matrix on row i and column j of cores; see `height_sharded`.
+    """Return the config with block (i, j) of the matrix on row i and column j of cores.
+
+    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> block_sharded((2, 2), (64, 64)).sharding.distribution
     ShardDistribution.GRID_2D
@@ -168,7 +174,9 @@ def nd_sharded(
     distribution: ShardDistribution | str = "round_robin_1d",
     buffer_type: BufferTypeLike = "l1",
 ) -> MemoryConfig:
-    """Return the config with shards of any rank; `distribution` says how they are distributed over the cores.
+    """Return the config with shards of `shard_shape`, of any rank; `distribution` says how they are distributed.
+
+    `core_grid`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> nd_sharded((1, 64, 32), (4, 2)).made_with_nd
     True
@@ -185,6 +193,8 @@ def sharded_across_dims(
     all_but: bool = False,
 ) -> Sharding:
     """Return the sharding with one shard for each index of the dimensions `dims`, or of all others with `all_but`.
+
+    `core_grid`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> sharded_across_dims([0], (4, 1)).config_for((4, 64, 96), (32, 32)).sharding.shape
     (1, 64, 96)

@@ -102,7 +102,7 @@ class TensorSpec(PageGeometry, Shown):
         return TensorSpec(**{"shape": self.shape.logical, **arguments, **changes})
 
     def with_memory(self, memory: MemoryLike) -> TensorSpec:
-        """Return the spec of the same tensor in another memory.
+        """Return the spec of the same tensor in another `memory`.
 
         >>> from tilewright import height_sharded
         >>> TensorSpec((64, 64), page_layout="tile").with_memory(height_sharded((2, 1))).memory.sharding.shape
@@ -111,7 +111,7 @@ class TensorSpec(PageGeometry, Shown):
         return self.replace(memory=memory)
 
     def with_chip(self, chip: ChipLike | None) -> TensorSpec:
-        """Return the spec of the same tensor on another chip.
+        """Return the spec of the same tensor on another `chip`.
 
         >>> TensorSpec((64, 64), chip="n150").with_chip("p150").aligned_page_bytes
         128
@@ -119,7 +119,7 @@ class TensorSpec(PageGeometry, Shown):
         return self.replace(chip=chip)
 
     def with_dtype(self, dtype: FormatLike) -> TensorSpec:
-        """Return the spec of the same tensor in another number format.
+        """Return the spec of the same tensor in another number format `dtype`.
 
         >>> TensorSpec((64, 64), page_layout="tile").with_dtype("bfloat8_b").page_bytes
         1088

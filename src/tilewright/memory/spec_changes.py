@@ -55,7 +55,7 @@ class SpecChange:
 
 
 def reshape_spec(spec: TensorSpec, shape: Iterable[int]) -> SpecChange:
-    """Return the change to another `shape` with the same elements in the same order; one extent may be -1.
+    """Return the change of `spec` to another `shape` with the same elements in the same order; one extent may be -1.
 
     >>> str(reshape_spec(TensorSpec((64, 64), page_layout="tile"), (32, 128)).kind)
     'UNTILIZE'
@@ -76,7 +76,7 @@ def reshape_spec(spec: TensorSpec, shape: Iterable[int]) -> SpecChange:
 
 
 def transpose_spec(spec: TensorSpec, *order: int) -> SpecChange:
-    """Return the change to another `order` of dimensions; by default, the last two are swapped.
+    """Return the change of `spec` to another `order` of dimensions; by default, the last two are swapped.
 
     >>> transpose_spec(TensorSpec((2, 3, 64, 64), page_layout="tile"), 1, 0, 2, 3).kind
     ChangeKind.COPY
@@ -95,7 +95,7 @@ def transpose_spec(spec: TensorSpec, *order: int) -> SpecChange:
 
 
 def slice_spec(spec: TensorSpec, *box: slice) -> SpecChange:
-    """Return the change to a part of the tensor: `box` has a slice with step 1 for each of the first dimensions.
+    """Return the change of `spec` to a part: `box` has a slice with step 1 for each of the first dimensions.
 
     >>> slice_spec(TensorSpec((128, 64), page_layout="tile"), slice(32, 96)).kind
     ChangeKind.COPY
@@ -119,7 +119,7 @@ def slice_spec(spec: TensorSpec, *box: slice) -> SpecChange:
 
 
 def retile_spec(spec: TensorSpec, page_layout: PageLayout | str | None = None, tile: TileLike = None) -> SpecChange:
-    """Return the change to another `page_layout` or `tile`.
+    """Return the change of `spec` to another `page_layout` or `tile`.
 
     >>> tiled = TensorSpec((64, 64), page_layout="tile")
     >>> retile_spec(TensorSpec((64, 64)), "tile").kind, retile_spec(tiled, "row_major").kind
@@ -130,7 +130,7 @@ def retile_spec(spec: TensorSpec, page_layout: PageLayout | str | None = None, t
 
 
 def reshard_spec(spec: TensorSpec, memory: MemoryLike) -> SpecChange:
-    """Return the change to another `memory`: whole pages are copied, unless the width of rows changes.
+    """Return the change of `spec` to another `memory`: whole pages are copied, unless the width of rows changes.
 
     >>> from tilewright import block_sharded
     >>> reshard_spec(TensorSpec((64, 64), page_layout="tile", chip="n150"), block_sharded((2, 2))).kind
@@ -140,7 +140,7 @@ def reshard_spec(spec: TensorSpec, memory: MemoryLike) -> SpecChange:
 
 
 def convert_spec(spec: TensorSpec, dtype: FormatLike) -> SpecChange:
-    """Return the change to the number format `dtype`: every element stays in its tile or row.
+    """Return the change of `spec` to the number format `dtype`: every element stays in its tile or row.
 
     >>> convert_spec(TensorSpec((64, 64), "float32", "tile"), "bfloat8_b").kind
     ChangeKind.COPY

@@ -299,7 +299,7 @@ L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, 
 def num_cores_to_corerangeset(
     target_num_cores: int, grid_size: CoreGrid | CoreLike, row_wise: bool = False
 ) -> CoreRangeSet:
-    """Return the first `target_num_cores` cores of a grid, row by row (`row_wise`) or column by column.
+    """Return the first `target_num_cores` cores of `grid_size`, row by row (`row_wise`) or column by column.
 
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))]
@@ -310,7 +310,7 @@ def num_cores_to_corerangeset(
 def split_work_to_cores(
     grid_size: CoreGrid | CoreLike, units_to_divide: int, row_wise: bool = False
 ) -> tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]:
-    """Return `units_to_divide` split over a grid as evenly as possible, row by row (`row_wise`) or column by column.
+    """Return `units_to_divide` split evenly over `grid_size`, row by row (`row_wise`) or column by column.
 
     The result is (number of cores, all cores, cores with one unit more, the other cores, units per core of both).
 
