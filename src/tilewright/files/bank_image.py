@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
-from .source_file import SourceFile
+from ..memory.paging import Integers
+from .source_file import ByteArray, SourceFile
 from .stored_tensor import Runs, StoredTensor
 from .strict_json import read_json, spec_from_json, spec_to_json
 
-Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
 _MAX_INDEX_BYTES = 10_000_000
 

@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,11 +25,10 @@ from ..memory import TensorSpec, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, Mesh, Topology
-from .source_file import SourceFile
+from .source_file import ByteArray, SourceFile
 from .stored_tensor import StoredPart, StoredTensor
 from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
 
-ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 SIZE_BYTES = 8
 _ALIGNMENT = 64
 
