@@ -36,7 +36,7 @@ import tilewright as tw
 from tilewright.copying import Placement, copy, cuda_engine, plan_copy, tiled_layout
 from tilewright.copying.codegen import DEFAULTS, Tuning, generate_program
 from tilewright.copying.codegen.program import WIDE
-from tilewright.copying.device_array import as_operand
+from tilewright.copying.engine import as_operand
 from tilewright.copying.host_memory import placement_of
 from tilewright.copying.plan import Plan
 
@@ -52,18 +52,16 @@ EVERYTHING = 1 << 20  # a lean that follows the order of the target alone
 def sweep_of(kind: str) -> dict[str, Tuning]:
     """Return the ways to cut a kind of kernel that are tried, by name."""
     found = {"default": DEFAULTS[kind]}
-    if kind in ("staged", "wide"):
-        choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (False, True), (16,))
+    if kind in ("transpose", "wide"):
+        choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (16,))
     elif kind == "pack":
-        choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (False,), (16,))
+        choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (16,))
     else:
-        choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (False,), (1, 16))
-    for threads, in_flight, shared, lean, large, cluster in choices:
+        choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (1, 16))
+    for threads, in_flight, shared, lean, cluster in choices:
         name = f"t{threads} f{in_flight} s{shared // 1024} l{lean if lean < EVERYTHING else 'all'}"
-        name += f"{' large' * large} c{cluster}"
-        found[name] = Tuning(
-            threads=threads, in_flight=in_flight, shared=shared, lean=lean, large_first=large, cluster=cluster
-        )
+        name += f" c{cluster}"
+        found[name] = Tuning(threads=threads, in_flight=in_flight, shared=shared, lean=lean, cluster=cluster)
     if kind == "pack":
         found["default, extents written out"] = replace(DEFAULTS[kind], as_arguments=False)
     return found
@@ -73,8 +71,9 @@ def distinct(plan: Plan) -> dict[str, Tuning]:
     """Return the ways to cut a plan that give different programs."""
     kernel = generate_program(plan, "cuda").kernels[0]
     words = kernel.note.partition(" ")[0]
-    staged = "wide" if plan.target.itemsize >= WIDE else "staged"
-    kind = words if words in DEFAULTS else staged if kernel.shared else "direct"
+    kind = words if words in DEFAULTS else "copy"
+    if kind == "copy" and kernel.shared:
+        kind = "wide" if plan.target.itemsize >= WIDE else "transpose"
     programs: dict[str, str] = {}
     found: dict[str, Tuning] = {}
     for label, tuning in sweep_of(kind).items():

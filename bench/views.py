@@ -20,8 +20,7 @@ from tilewright import views
 from tilewright.copying import tiled_layout
 from tilewright.tiling import Schedule, Tiler
 from tilewright.views.explorer import words_of
-from tilewright.views.explorer.answers import QUESTIONS
-from tilewright.views.explorer.pictures import PICTURES, drawn
+from tilewright.views.explorer.answers import PICTURES, QUESTIONS, drawn
 
 TURNS = 7
 CHIP = "blackhole_p150"

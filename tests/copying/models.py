@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tilewright.copying import Placement, cuda_engine, native_engine, opencl_engine, plan_copy
+from tilewright.copying.codegen import supports_formats
 from tilewright.formats import SCALAR_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout
 
@@ -90,8 +91,12 @@ def require(engine, element):
     if name != "reference" and isinstance(element, BlockFormat):
         elements = Layout(element.block)
         plan = plan_copy(Placement(elements, "float32"), Placement(elements, element, tile_elements=element.block))
-        driver = {"native": native_engine, "opencl": opencl_engine, "cuda": cuda_engine}[name]
-        if not driver.can_run(plan):
+        drivers = {"opencl": opencl_engine, "cuda": cuda_engine}
+        if name == "native":
+            can_run = native_engine.can_run(plan)
+        else:
+            can_run = supports_formats(plan) and drivers[name].unavailable_reason() is None
+        if not can_run:
             pytest.skip(f"the {name} engine does not know {element}")
 
 

@@ -132,9 +132,7 @@ def test_a_context_that_is_lost_is_an_error_and_not_a_wrong_result(there, monkey
     with pytest.raises(DeviceError, match=r"could not run the plan.*OUT_OF_RESOURCES"):
         tw.tilize(array)
     with pytest.raises(DeviceError, match=r"could not copy memory to the host: .*restart the process"):
-        opencl_engine.default_backend().download(
-            tw.copying.device_array.as_operand(array), np.zeros((40, 50), np.float32)
-        )
+        opencl_engine.default_backend().download(tw.copying.engine.as_operand(array), np.zeros((40, 50), np.float32))
 
 
 def test_arrays_of_a_device_are_not_moved_by_another_engine(there):

@@ -7,6 +7,7 @@ import pytest
 from tests.formats import test_golden_blocks as blocks
 from tests.formats import test_golden_casts as casts
 from tilewright.copying import Placement, execute, opencl_engine, plan_copy
+from tilewright.copying.codegen import supports_formats
 from tilewright.errors import FormatError, TransferError
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of
 from tilewright.layout import Layout
@@ -111,7 +112,7 @@ def test_blocks_that_devices_have_no_code_for_are_refused_by_name(name):
     plan = plan_copy(
         Placement(memory_layout, "float32"), Placement(memory_layout, element, tile_elements=element.block)
     )
-    assert not opencl_engine.can_run(plan)
+    assert not supports_formats(plan)
     for dialect in ("opencl", "cuda"):
         with pytest.raises(FormatError, match=f"{name} is not supported on devices.*engine='reference'"):
             plan.code(dialect)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedQueue, Tiler, Trace, pipeline, stream
-from tilewright.tiling.mapped_endpoint import MappedEndpoint
+from tilewright.tiling.endpoints import MappedEndpoint
 from tilewright.tiling.transfers import COMPLETIONS
 
 from .pipelines import stencils

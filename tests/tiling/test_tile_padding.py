@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import Box, ExternalTensor, InternalTensor, import_
-from tilewright.tiling.tile_padding import axis_segments, boxes_outside
+from tilewright.tiling.tile_copies import axis_segments, boxes_outside
 
 PAIR = np.dtype([("a", "u1"), ("b", "<i4"), ("c", "<f8")])
 TYPES = ["uint8", "int16", "float32", "float64", "complex128", "V3", ">i4", PAIR]

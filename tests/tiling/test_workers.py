@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.copying import native_library
-from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Trace, stream, transfer_table, workers
+from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Trace, stream, workers
+from tilewright.tiling import workers as transfer_table
 from tilewright.tiling.workers import choose_worker_count
 
 from .pipelines import SCHEMES, stencils

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright.cli.explore import _initial_fragment
 from tilewright.views.explorer import Explorer, parse_spec
-from tilewright.views.explorer.pictures import PICTURES
+from tilewright.views.explorer.answers import PICTURES
 from tilewright.views.html import panel_markup
 
 from .browser import open_browser, watched

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
-from tilewright.views.explorer import answers, pictures
+from tilewright.views.explorer import answers
+from tilewright.views.explorer import answers as pictures
 from tilewright.views.explorer import form as questions
 from tilewright.views.explorer.form import FieldError, parse_spec, spell_spec
 

@@ -140,7 +140,7 @@ def _check_picture_path(output: str | None) -> None:
 
 def _build_answer(scene: Scene, output: str | None) -> Answer:
     from ..views import to_data, to_text
-    from ..views.terminal import supports_color
+    from ..views.text import supports_color
 
     if output is None:
         return Answer(lambda: to_text(scene, color=supports_color(sys.stdout)), to_data(scene))

@@ -16,7 +16,7 @@ from typing import Any
 from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError, TransferError
 from ..files.conversion_manifest import MANIFEST_NAME
-from ..tiling.executors import count_workers, submit_unique
+from ..tiling.plan_runner import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, plan_conversion
 from .output_file import OutputFile

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA engine: runs plans as generated kernels, compiled by NVRTC through CuPy.
+"""The CUDA engine: runs plans as generated kernels, compiled by NVRTC through CuPy, on arrays of any library.
 
-Work is enqueued on the current stream of the caller's library. Kernels are cached in memory by plan, and on disk by
-program, architecture, driver and compiler.
+Arrays of torch, CuPy, JAX or any library with DLPack are device arrays without a copy; results are allocated by the
+library of the input. Work is enqueued on the current stream of the caller's library. Kernels are cached in memory by
+plan, and on disk by program, architecture, driver and compiler.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
-from math import gcd
 from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, TransferError
-from ..formats import float32
-from .codegen import WIDEST, Tuning, generate_program, supports_formats
-from .device_array import DeviceArray
+from ..errors import DeviceError, FormatError, TransferError
+from ..formats import ScalarFormat, float32, scalar_format_of
+from .codegen import Tuning, generate_program
+from .device_array import Array, Backend, DeviceArray, packed_strides
+from .dlpack import CUDA_DEVICES, read_capsule
 from .kernel_cache import Launch, PlanCache, launch_table_bytes, load_or_compile, remove_entry
 from .plan import Plan, step_operands
 
@@ -29,6 +32,7 @@ _ATTRIBUTES = (97, 81, 16)
 # Results must be exact: no fused approximations, no flushing of subnormals.
 NVRTC_OPTIONS = ("--std=c++17", "--ftz=false", "--prec-div=true", "--fmad=false")
 _FAST_COMPILE_OPTIONS = ("-w", "--minimal")  # from NVRTC 12.9 on
+_TORCH_NAMES = {"float8_e4m3": "float8_e4m3fn"}
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
 
 _launches: PlanCache[list[Launch]] = PlanCache(launch_table_bytes)
@@ -54,51 +58,36 @@ def unavailable_reason() -> str | None:
     return None
 
 
-def can_run(plan: Plan) -> bool:
-    """Return whether there is a device and it supports the formats of a plan.
-
-    >>> from tilewright import Layout
-    >>> from tilewright.copying import Placement, plan_copy
-    >>> can_run(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
-    False
-    """
-    return supports_formats(plan) and unavailable_reason() is None
-
-
-def default_backend() -> Any:
-    """Return the backend for host data: the current CUDA device, with arrays of CuPy."""
+def _require_device() -> None:
     problem = unavailable_reason()
     if problem:
         raise DeviceError(f"the cuda engine cannot run: {problem}")
-    from .cuda_arrays import CudaBackend
 
+
+def default_backend() -> CudaBackend:
+    """Return the backend for host data: the current CUDA device, with arrays of CuPy."""
+    _require_device()
     return CudaBackend(int(import_module("cupy").cuda.runtime.getDevice()), "cupy")
 
 
 def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | None = None) -> None:
     """Enqueue a plan on the current stream of the target's library; the host does not wait for it."""
-    problem = unavailable_reason()
-    if problem:
-        raise DeviceError(f"the cuda engine cannot run: {problem}")
+    _require_device()
     if source.backend.device != target.backend.device:
         raise TransferError(
             f"the source is on CUDA device {source.backend.device} and the target on {target.backend.device};"
             " copy the source to the target's device first"
         )
-    addresses = [array.memory + array.span[0] for array in (source, target)]
-    low, high = (gcd(WIDEST, address) for address in addresses)
-    for array, address, aligned in zip((source, target), addresses, (low, high), strict=True):
-        if aligned < min(WIDEST, array.itemsize):
-            raise TransferError(f"address {address:#x} is not aligned to {array.format.name}; copy the array first")
+    aligned = (source.alignment, target.alignment)
     device = target.backend.device
     with translate_errors(device), target.backend.current_stream():
-        key = (device, low, high, tuning)
-        launches = _launches.get(plan, key, lambda: _compile_plan(plan, device, (low, high), tuning))
+        key = (device, aligned, tuning)
+        launches = _launches.get(plan, key, lambda: _compile_plan(plan, device, aligned, tuning))
         steps = step_operands(plan, source, target, lambda count: target.backend.empty((count,), float32))
         for launch in launches:
             kernel = launch.kernel
             _, *operands = steps[kernel.step]
-            starts = [np.uint64(array.memory + array.span[0]) for array in operands]
+            starts = [np.uint64(array.buffer.address) for array in operands]
             arguments = (*starts, *launch.tables, *launch.scalars)
             launch.function((kernel.groups,), (kernel.threads,), arguments, shared_mem=kernel.large_shared)
 
@@ -213,3 +202,164 @@ def _device_identity(device: int) -> tuple[str, str]:
     """Return the architecture of a device, such as "90", and the version of its driver."""
     runtime = import_module("cupy").cuda.runtime
     return str(import_module("cupy").cuda.Device(device).compute_capability), str(runtime.driverGetVersion())
+
+
+@dataclass(frozen=True)
+class CudaBackend(Backend):
+    """A CUDA device, and the library that allocates arrays on it: torch, cupy or jax."""
+
+    device: int
+    library: str
+
+    engine = "cuda"
+
+    @contextmanager
+    def current_stream(self) -> Iterator[None]:
+        """Open a context in which CuPy uses this device and the current stream of the caller's library."""
+        stream: AbstractContextManager[Any] = nullcontext()
+        if self.library == "torch":
+            stream = _external_stream(sys.modules["torch"].cuda.current_stream(self.device).cuda_stream, self.device)
+        with import_module("cupy").cuda.Device(self.device), stream:
+            yield
+
+    def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
+        """Return a new array of the same library on the same device."""
+        with translate_errors(self.device):
+            if self.library == "torch":
+                torch = sys.modules["torch"]
+                return _wrap_torch_tensor(torch.empty(shape, dtype=torch_dtype(element), device=f"cuda:{self.device}"))
+            return self._empty_cupy(shape, element)
+
+    def _empty_cupy(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
+        cupy: Any = import_module("cupy")
+        with self.current_stream():
+            try:
+                array = cupy.empty(shape, dtype=element.dtype)
+            except (TypeError, ValueError):  # CuPy does not have the dtype: use integers of the same size
+                array = cupy.empty(shape, dtype=f"u{element.itemsize}")
+        strides = packed_strides(shape, element.itemsize)
+        return DeviceArray(self, int(array.data.ptr), 0, shape, strides, element, array)
+
+    def download(self, array: DeviceArray, target: Array) -> None:
+        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
+        if array.size:
+            with translate_errors(self.device), self.current_stream():
+                byte_view(array).get(out=target.reshape(-1).view(np.uint8))
+
+    def upload(self, source: Array, array: DeviceArray) -> None:
+        """Copy the bytes of a host array to a contiguous device array."""
+        if array.size:
+            with translate_errors(self.device), self.current_stream():
+                byte_view(array).set(np.ascontiguousarray(source).reshape(-1).view(np.uint8))
+
+    def unwrap(self, array: DeviceArray) -> Any:
+        """Return the array as an object of its library; JAX takes over memory that CuPy allocated."""
+        if self.library != "jax":
+            return array.owner
+        jax: Any = import_module("jax")
+        owner = array.owner
+        result = jax.dlpack.from_dlpack(owner)
+        if result.dtype != array.dtype:
+            result = jax.lax.bitcast_convert_type(result, array.dtype)
+        return result
+
+    def synchronize(self) -> None:
+        """Wait until all work on the current stream is done."""
+        with translate_errors(self.device), self.current_stream():
+            import_module("cupy").cuda.get_current_stream().synchronize()
+
+
+@dataclass(frozen=True)
+class _StreamHandle:
+    """A stream of another library in the `__cuda_stream__` protocol."""
+
+    pointer: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer
+
+
+@lru_cache(maxsize=64)
+def _external_stream(pointer: int, device: int) -> Any:
+    """Return a stream of another library as CuPy's."""
+    cuda = import_module("cupy").cuda
+    if pointer == 0:
+        return cuda.Stream.null
+    if hasattr(cuda.Stream, "from_external"):
+        return cuda.Stream.from_external(_StreamHandle(pointer))
+    return cuda.ExternalStream(pointer, device)
+
+
+def byte_view(array: DeviceArray) -> Any:
+    """Return the memory of a device array as a CuPy array of bytes, without a copy."""
+    cupy: Any = import_module("cupy")
+    start, nbytes = array.span
+    memory = cupy.cuda.UnownedMemory(array.memory + start, nbytes, array.owner, array.backend.device)
+    return cupy.ndarray((nbytes,), dtype=np.uint8, memptr=cupy.cuda.MemoryPointer(memory, 0))
+
+
+def find_cuda_array(array: Any) -> DeviceArray | None:
+    """Return an array in CUDA memory as a device array, or None for anything else.
+
+    >>> find_cuda_array([1, 2]) is None
+    True
+    """
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch" and hasattr(array, "is_cuda"):
+        return _wrap_torch_tensor(array) if array.is_cuda else None
+    if library == "cupy" and hasattr(array, "data"):
+        element = scalar_format_of(array.dtype)
+        backend = CudaBackend(int(array.device.id), "cupy")
+        return DeviceArray(backend, int(array.data.ptr), 0, array.shape, array.strides, element, array)
+    try:
+        device = array.__dlpack_device__()
+    except (AttributeError, TypeError, RuntimeError):
+        return _wrap_interface(array)
+    return _wrap_dlpack(array, int(device[1])) if int(device[0]) in CUDA_DEVICES else None
+
+
+def torch_dtype(element: ScalarFormat) -> Any:
+    """Return the torch dtype of a format."""
+    dtype = getattr(sys.modules["torch"], _TORCH_NAMES.get(element.name, element.name), None)
+    if dtype is None:
+        raise FormatError(f"this version of torch has no {element.name}; convert to another format with dtype=")
+    return dtype
+
+
+def _wrap_torch_tensor(tensor: Any) -> DeviceArray:
+    name = str(tensor.dtype).partition(".")[2]
+    element = scalar_format_of(name)
+    if tensor.layout is not sys.modules["torch"].strided:
+        raise FormatError(f"expected a strided tensor, got layout {tensor.layout}; make it dense first")
+    backend = CudaBackend(tensor.device.index or 0, "torch")
+    strides = tuple([int(step) * element.itemsize for step in tensor.stride()])
+    return DeviceArray(backend, int(tensor.data_ptr()), 0, tuple(map(int, tensor.shape)), strides, element, tensor)
+
+
+def _wrap_dlpack(array: Any, device: int) -> DeviceArray:
+    """Return an array that exports DLPack as a device array for the current stream of CuPy."""
+    library = "jax" if type(array).__module__.startswith(("jax", "jaxlib")) else "cupy"
+    backend = CudaBackend(device, library)
+    cupy: Any = import_module("cupy")
+    with backend.current_stream():
+        stream = cupy.cuda.get_current_stream().ptr
+        # DLPack numbers the default stream 1, and 0 is not allowed
+        contents = read_capsule(array.__dlpack__(stream=stream or 1))
+    owner = (array, contents.capsule)
+    return DeviceArray(backend, contents.address, 0, contents.shape, contents.strides, contents.format, owner, False)
+
+
+def _wrap_interface(array: Any) -> DeviceArray | None:
+    """Return an array with `__cuda_array_interface__`, such as numba's, as a device array, or None."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is None:
+        return None
+    element = scalar_format_of(np.dtype(interface["typestr"]))
+    shape = tuple(interface["shape"])
+    strides = interface.get("strides") or packed_strides(shape, element.itemsize)
+    address, readonly = interface["data"]
+    cupy: Any = import_module("cupy")
+    device = int(cupy.cuda.runtime.pointerGetAttributes(address).device) if address else 0
+    return DeviceArray(
+        CudaBackend(device, "cupy"), int(address), 0, shape, tuple(strides), element, array, not readonly
+    )

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import LayoutError
+from ..errors import LayoutError, TransferError
 from ..formats import ScalarFormat, uint8
-from .dlpack import as_host_array
-from .host_memory import Buffer, aligned_empty
+from .codegen import WIDEST
+from .host_memory import Buffer, aligned_empty, strided_range
 
 Array = np.ndarray[Any, Any]
 
@@ -89,12 +88,8 @@ class DeviceArray:
     @property
     def is_contiguous(self) -> bool:
         """Return whether the array is C-contiguous."""
-        step = self.itemsize
-        for n, own in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if n > 1 and own != step:
-                return False
-            step *= n
-        return True
+        packed = packed_strides(self.shape, self.itemsize)
+        return all(n <= 1 or own == step for n, own, step in zip(self.shape, self.strides, packed, strict=True))
 
     @property
     def flags(self) -> Any:
@@ -104,11 +99,8 @@ class DeviceArray:
     @property
     def span(self) -> tuple[int, int]:
         """Return the offset in bytes of the lowest element, and the bytes from there to the end of the highest."""
-        if not self.size:
-            return self.start, 0
-        reach = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
-        low = sum(step for step in reach if step < 0)
-        return self.start + low, sum(abs(step) for step in reach) + self.itemsize
+        low, high = strided_range(self.shape, self.strides, self.itemsize)
+        return self.start + low, high - low
 
     def reshape(self, *shape: Any) -> DeviceArray:
         """Return the same elements in another shape; without contiguous memory, only unit dimensions may change."""
@@ -121,7 +113,7 @@ class DeviceArray:
             steps = iter([step for n, step in zip(self.shape, self.strides, strict=True) if n != 1])
             strides = tuple([next(steps) if n != 1 else self.itemsize for n in wanted])
         elif self.is_contiguous and prod(wanted) == self.size:
-            strides = tuple([self.itemsize * prod(wanted[k + 1 :]) for k in range(len(wanted))])
+            strides = packed_strides(wanted, self.itemsize)
         else:
             raise LayoutError(f"cannot reshape {self.shape} with strides {self.strides} to {wanted} without a copy")
         return replace(self, shape=wanted, strides=strides, owner=owner)
@@ -133,45 +125,28 @@ class DeviceArray:
         base = self.memory if isinstance(self.memory, int) else 0
         return Buffer(base + start, nbytes, self.owner, self.writeable)
 
+    @property
+    def alignment(self) -> int:
+        """Return the alignment of the lowest element, at most 16 bytes; raise if it is less than that of its format."""
+        address = self.buffer.address
+        alignment = gcd(WIDEST, address)
+        if alignment < min(WIDEST, self.itemsize):
+            raise TransferError(f"address {address:#x} is not aligned to {self.format.name}; copy the array first")
+        return alignment
+
     def as_bytes(self) -> DeviceArray:
         """Return the memory of the array as a flat array of bytes."""
         start, nbytes = self.span
         return DeviceArray(self.backend, self.memory, start, (nbytes,), (1,), uint8, self.owner)
 
 
-def as_operand(array: Any) -> Any:
-    """Return an array in device memory as a `DeviceArray`, any other as a NumPy array, sharing memory if possible.
+def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the strides in bytes of a C-contiguous array.
 
-    >>> as_operand([1, 2]).tolist()
-    [1, 2]
+    >>> packed_strides((2, 3, 4), 8)
+    (96, 32, 8)
     """
-    if isinstance(array, (np.ndarray, DeviceArray)):
-        return array
-    return find_device_array(array) or as_host_array(array)
-
-
-def find_device_array(array: Any) -> DeviceArray | None:
-    """Return an array in device memory as a `DeviceArray`, or None for any other array.
-
-    >>> find_device_array(np.zeros(3)) is None
-    True
-    """
-    if isinstance(array, np.ndarray):
-        return None
-    if isinstance(array, DeviceArray):
-        return array
-    memory = getattr(array, "device_memory", None)  # our own buffers
-    if memory is not None:
-        return memory.array if isinstance(memory.array, DeviceArray) else None
-    if sys.modules.get("pyopencl") is not None:
-        from .opencl_arrays import find_opencl_array
-
-        device_array = find_opencl_array(array)
-        if device_array is not None:
-            return device_array
-    from .cuda_arrays import find_cuda_array
-
-    return find_cuda_array(array)
+    return tuple([itemsize * prod(shape[k + 1 :]) for k in range(len(shape))])
 
 
 def empty_like(array: Any, shape: Any, element: ScalarFormat) -> Any:

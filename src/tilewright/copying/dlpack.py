@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..formats import ScalarFormat, scalar_format_of
+from .host_memory import strided_range
 
 Array = np.ndarray[Any, Any]
 HOST_DEVICES = (1, 3)  # plain and pinned memory of the host
@@ -124,9 +125,8 @@ def _import_capsule(exporter: Any, problem: Exception) -> Array:
     shape, strides, size = contents.shape, contents.strides, contents.format.itemsize
     if 0 in shape:
         return np.empty(shape, dtype=contents.format.dtype)
-    low = sum([(n - 1) * step for n, step in zip(shape, strides, strict=True) if step < 0])
-    high = sum([(n - 1) * step for n, step in zip(shape, strides, strict=True) if step > 0])
-    memory: Any = (ctypes.c_uint8 * (high - low + size)).from_address(contents.address + low)
+    low, high = strided_range(shape, strides, size)
+    memory: Any = (ctypes.c_uint8 * (high - low)).from_address(contents.address + low)
     memory.owner = contents.capsule  # an unused capsule frees the memory when it is deleted
     scalars: Array = np.frombuffer(memory, dtype=f"u{size}")
     return np.lib.stride_tricks.as_strided(scalars[-low // size :], shape, strides).view(contents.format.dtype)

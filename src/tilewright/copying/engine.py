@@ -7,9 +7,9 @@ If a device has no code for a format, engine "auto" copies the data through the 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from math import prod
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -18,10 +18,10 @@ import numpy as np
 
 from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import uint8
-from . import native_engine, native_library, reference_engine
-from .device_array import Array, Backend, DeviceArray, find_device_array
-from .footprint import footprint_of, overlap_error
-from .host_memory import Buffer
+from . import cuda_engine, native_engine, native_library, opencl_engine, reference_engine
+from .device_array import Array, Backend, DeviceArray
+from .dlpack import as_host_array
+from .host_memory import Buffer, footprint_of, overlap_error
 from .plan import Plan, step_operands
 
 DEVICE_ENGINES = ("opencl", "cuda")
@@ -33,7 +33,7 @@ _warned: set[str] = set()
 
 
 def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> None:
-    """Run a plan on the memory of two arrays, in host or device memory.
+    """Run a `plan` on the memory of two arrays, `source` and `target`, in host or device memory.
 
     `engine` is "native", "reference", "opencl", "cuda" or "auto": the device that holds an array, otherwise native if
     it supports the plan. The default is the environment variable TILEWRIGHT_ENGINE, or "auto". `threads` on the host
@@ -79,6 +79,35 @@ def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, en
         _warn_once(engine_module.NAME, str(problem))
 
 
+def find_device_array(array: Any) -> DeviceArray | None:
+    """Return an array in device memory as a `DeviceArray`, or None for any other array.
+
+    >>> find_device_array(np.zeros(3)) is None
+    True
+    """
+    if isinstance(array, np.ndarray):
+        return None
+    if isinstance(array, DeviceArray):
+        return array
+    memory = getattr(array, "device_memory", None)  # our own buffers
+    if memory is not None:
+        return memory.array if isinstance(memory.array, DeviceArray) else None
+    if "pyopencl" in sys.modules and (opencl_array := opencl_engine.find_opencl_array(array)) is not None:
+        return opencl_array
+    return cuda_engine.find_cuda_array(array)
+
+
+def as_operand(array: Any) -> Any:
+    """Return an array in device memory as a `DeviceArray`, any other as a NumPy array, sharing memory if possible.
+
+    >>> as_operand([1, 2]).tolist()
+    [1, 2]
+    """
+    if isinstance(array, (np.ndarray, DeviceArray)):
+        return array
+    return find_device_array(array) or as_host_array(array)
+
+
 def load_engine(name: str) -> ModuleType:
     """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` says whether it can run.
 
@@ -86,7 +115,7 @@ def load_engine(name: str) -> ModuleType:
     >>> reason is None or "OpenCL" in reason
     True
     """
-    return import_module(f".{name}_engine", __package__)
+    return {"opencl": opencl_engine, "cuda": cuda_engine}[name]
 
 
 def select_host_engine(plan: Plan, engine: str | None = None) -> str:
@@ -223,7 +252,7 @@ def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: 
         return
     memory = Buffer.of(target)
     # bytes that the plan does not write must come back unchanged
-    written = backend.empty((memory.nbytes,), uint8) if _overwrites(plan, memory) else _upload(target, backend)
+    written = backend.empty((memory.nbytes,), uint8) if _overwrites_target(plan, memory) else _upload(target, backend)
     engine_module.run_plan(plan, read, written)
     backend.download(written, memory.bytes)
 
@@ -236,7 +265,7 @@ def _upload(array: Array, backend: Backend) -> DeviceArray:
     return uploaded
 
 
-def _overwrites(plan: Plan, memory: Buffer) -> bool:
+def _overwrites_target(plan: Plan, memory: Buffer) -> bool:
     """Return whether a plan writes every byte of its target."""
     return not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
 

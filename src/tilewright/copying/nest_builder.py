@@ -14,11 +14,20 @@ from math import prod
 
 from ..errors import LayoutError
 from ..formats import block_format_of
-from .loop_nest import LoopNest, Operation, TabulatedModes
+from .loop_nest import (
+    DigitBox,
+    Leaf,
+    LoopNest,
+    Mode,
+    Operation,
+    TabulatedModes,
+    common_leaves,
+    prefix_boxes,
+    split_mode,
+    suffix_boxes,
+)
 from .placement import Placement
-from .refinement import Leaf, Mode, common_leaves, prefix_boxes, split_mode, suffix_boxes
 
-Box = list[tuple[int, int]]
 Leaves = Sequence[Sequence[Leaf]]
 
 
@@ -90,7 +99,7 @@ def _common_leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequ
     return [common_leaves(k, [a, b], n) for k, (a, b, n) in enumerate(zip(source, target, extents, strict=True))]
 
 
-def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, boxes: Sequence[Box]) -> LoopNest:
+def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, boxes: Sequence[DigitBox]) -> LoopNest:
     """Return the nest that copies a box of elements, or fills it if there is no source."""
     places = [place for place in (source, target) if place is not None]
     extents: list[int] = []
@@ -185,7 +194,7 @@ class _BlockGeometry:
 class _BlockCell:
     """Blocks of one mode that are alike: a box of the digits outside a block, and the number of digits with data."""
 
-    box: Box
+    box: DigitBox
     valid: int
 
 
@@ -209,9 +218,9 @@ def _block_cells(mode: Sequence[Leaf], blocks: _BlockGeometry, side: int, limit:
     return cells
 
 
-def _single_box(extents: list[int], index: int) -> Box:
+def _single_box(extents: list[int], index: int) -> DigitBox:
     """Return the box that holds one index."""
-    box: Box = []
+    box: DigitBox = []
     for n in extents:
         index, digit = divmod(index, n)
         box.append((digit, 1))

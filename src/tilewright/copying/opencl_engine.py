@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenCL engine: runs plans as generated kernels, on any device that PyOpenCL finds.
+"""The OpenCL engine: runs plans as generated kernels on arrays and buffers of PyOpenCL, on any device that it finds.
 
 Kernels are cached in memory by plan, and on disk by program, device and driver.
 """
@@ -7,19 +7,21 @@ Kernels are cached in memory by plan, and on disk by program, device and driver.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..errors import DeviceError, FormatError, TransferError
-from ..formats import float32, float64
-from .codegen import DEFAULTS, WIDEST, Tuning, generate_program, supports_formats
-from .device_array import DeviceArray
+from ..formats import ScalarFormat, float32, float64, scalar_format_of, uint8
+from .codegen import DEFAULTS, Tuning, generate_program
+from .device_array import Array, Backend, DeviceArray, packed_strides
 from .kernel_cache import Launch, PlanCache, launch_table_bytes, load_or_compile, remove_entry
 from .plan import Plan, step_operands
 
@@ -31,6 +33,7 @@ _CPU_TUNING = Tuning(threads=64, in_flight=16, shared=8192, unroll=False)
 _UNOPTIMIZED_PLATFORM = "Portable Computing Language"
 _INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
 
+_queues: dict[Any, Any] = {}  # the default queue of each context
 _launches: PlanCache[list[Launch]] = PlanCache(launch_table_bytes)
 
 
@@ -55,29 +58,14 @@ def _find_queue() -> tuple[Any, str | None]:
         context = cl.create_some_context(interactive=False)
     except (cl.Error, RuntimeError) as problem:
         return None, f"OpenCL found no device ({problem}); {_INSTALL}"
-    from .opencl_arrays import default_queue
-
     return default_queue(context), None
 
 
-def can_run(plan: Plan) -> bool:
-    """Return whether there is a device and it supports the formats of a plan.
-
-    >>> from tilewright import Layout
-    >>> from tilewright.copying import Placement, plan_copy
-    >>> can_run(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
-    False
-    """
-    return supports_formats(plan) and unavailable_reason() is None
-
-
-def default_backend() -> Any:
+def default_backend() -> OpenCLBackend:
     """Return the backend for host data: the first device, or the one that PYOPENCL_CTX names."""
     queue, problem = _find_queue()
     if problem:
         raise DeviceError(f"the opencl engine cannot run: {problem}")
-    from .opencl_arrays import OpenCLBackend
-
     return OpenCLBackend(queue)
 
 
@@ -85,15 +73,9 @@ def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tunin
     """Enqueue a plan on the queue of the target; the host does not wait for it."""
     cl: Any = import_module("pyopencl")
     queue = target.backend.queue
-    starts = [array.span[0] for array in (source, target)]
-    low, high = (int(np.gcd(WIDEST, start)) for start in starts)
-    for array, aligned in ((source, low), (target, high)):
-        if aligned < min(WIDEST, array.itemsize):
-            raise TransferError(
-                f"byte {array.span[0]} of a buffer is not aligned to {array.format.name}; copy the array first"
-            )
-    key = ("opencl", queue.context.int_ptr, queue.device.int_ptr, low, high, tuning)
-    launches = _launches.get(plan, key, lambda: _compile_plan(cl, plan, queue, (low, high), tuning))
+    aligned = (source.alignment, target.alignment)
+    key = ("opencl", queue.context.int_ptr, queue.device.int_ptr, aligned, tuning)
+    launches = _launches.get(plan, key, lambda: _compile_plan(cl, plan, queue, aligned, tuning))
     try:
         steps = step_operands(plan, source, target, lambda count: target.backend.empty((count,), float32))
         for launch in launches:
@@ -203,3 +185,88 @@ def _program_binary(program: Any, device: Any) -> bytes:
     info = import_module("pyopencl").program_info
     devices = [entry.int_ptr for entry in program.get_info(info.DEVICES)]
     return bytes(program.get_info(info.BINARIES)[devices.index(device.int_ptr)])
+
+
+def default_queue(context: Any) -> Any:
+    """Return the default queue of a context: always the same."""
+    queue = _queues.get(context)
+    if queue is None:
+        # two threads must get the same queue, since commands of different queues are not ordered
+        queue = _queues.setdefault(context, import_module("pyopencl").CommandQueue(context))
+    return queue
+
+
+@contextmanager
+def translate_errors(device: Any, action: str) -> Iterator[None]:
+    """Turn errors of PyOpenCL into a DeviceError with a remedy."""
+    try:
+        yield
+    except import_module("pyopencl").Error as problem:
+        raise DeviceError(
+            f"{device.name} could not {action}: {problem}; if its context is lost, restart the process, or use"
+            " engine='native' with host arrays"
+        ) from problem
+
+
+@dataclass(frozen=True)
+class OpenCLBackend(Backend):
+    """A command queue of PyOpenCL; `plain` allocates buffers instead of arrays."""
+
+    queue: Any
+    plain: bool = False
+
+    engine = "opencl"
+
+    def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
+        """Return a new array in this context."""
+        cl: Any = import_module("pyopencl")
+        strides = packed_strides(shape, element.itemsize)
+        nbytes = max(1, prod(shape) * element.itemsize)
+        try:
+            if self.plain:
+                buffer = cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size=nbytes)
+                return DeviceArray(self, buffer, 0, shape, strides, element, buffer)
+            array = import_module("pyopencl.array").empty(self.queue, shape, element.dtype)
+        except (cl.Error, OverflowError, MemoryError) as problem:
+            raise DeviceError(
+                f"{self.queue.device.name} cannot allocate {nbytes} bytes ({problem}); free arrays or copy less at once"
+            ) from problem
+        return DeviceArray(self, array.base_data, array.offset, shape, strides, element, array)
+
+    def download(self, array: DeviceArray, target: Array) -> None:
+        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
+        if array.size:
+            data = target.reshape(-1).view(np.uint8)
+            with translate_errors(self.queue.device, "copy memory to the host"):
+                cl: Any = import_module("pyopencl")
+                cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
+
+    def upload(self, source: Array, array: DeviceArray) -> None:
+        """Copy the bytes of a host array to a contiguous device array."""
+        if array.size:
+            data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
+            with translate_errors(self.queue.device, "copy memory from the host"):
+                cl: Any = import_module("pyopencl")
+                cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
+
+    def unwrap(self, array: DeviceArray) -> Any:
+        """Return the PyOpenCL array or buffer."""
+        return array.owner
+
+    def synchronize(self) -> None:
+        """Wait until all work on the queue is done."""
+        with translate_errors(self.queue.device, "finish its queue"):
+            self.queue.finish()
+
+
+def find_opencl_array(array: Any) -> DeviceArray | None:
+    """Return a PyOpenCL array or buffer as a device array, or None for anything else."""
+    if isinstance(array, import_module("pyopencl.array").Array):
+        element = scalar_format_of(array.dtype)
+        backend = OpenCLBackend(array.queue or default_queue(array.context))
+        start, shape, strides = int(array.offset), tuple(map(int, array.shape)), tuple(map(int, array.strides))
+        return DeviceArray(backend, array.base_data, start, shape, strides, element, array)
+    if isinstance(array, import_module("pyopencl").Buffer):
+        backend = OpenCLBackend(default_queue(array.context), plain=True)
+        return DeviceArray(backend, array, 0, (int(array.size),), (1,), uint8, array)
+    return None

@@ -14,8 +14,8 @@ from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_f
 from ..layout import Layout, LayoutLike, with_logical_shape
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
-from .device_array import as_operand, empty_like, unwrap_array
-from .engine import execute
+from .device_array import empty_like, unwrap_array
+from .engine import as_operand, execute
 from .host_memory import native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy
@@ -163,13 +163,11 @@ def untilize(
     >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
-    data = as_operand(data)
+    data = _contiguous_operand(data, "untilize")
     shape = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    if not data.flags.c_contiguous:
-        raise LayoutError(f"data must be contiguous, got strides {data.strides}; use np.ascontiguousarray")
-    element = native_format(data) if dtype is None else format_of(dtype)
+    element = native_format(data.dtype) if dtype is None else format_of(dtype)
     if not element.has_blocks:
-        native_format(data)
+        native_format(data.dtype)
     source = _tiled_placement(shape, tile, face, transpose, element, 0)
     have = data.nbytes
     need = source.nbytes if prod(shape) else 0
@@ -215,11 +213,8 @@ def relayout(
     >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    array = as_operand(array)
-    if not array.flags.c_contiguous:
-        raise LayoutError(f"relayout needs a contiguous array, got strides {array.strides}; use np.ascontiguousarray")
-    flat = array.reshape(-1)
-    before = Placement(source, native_format(flat))
+    flat = _contiguous_operand(array, "relayout").reshape(-1)
+    before = Placement(source, native_format(flat.dtype))
     after = Placement(
         target, before.format if dtype is None else format_of(dtype), 0 if pad_value is None else pad_value
     )
@@ -267,16 +262,12 @@ def pack(
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
     """
-    values = as_operand(values)
-    element = block_format_of(dtype)
-    if not values.flags.c_contiguous:
-        raise LayoutError(f"pack needs a contiguous array, got strides {values.strides}; use np.ascontiguousarray")
-    flat = values.reshape(-1)
+    flat, element = _contiguous_operand(values, "pack").reshape(-1), block_format_of(dtype)
     layout = Layout(flat.size)
     target = Placement(layout, element, tile_elements=tile_elements)
     data = _output_array(out, target, flat.size, flat)
     if flat.size:
-        execute(plan_copy(Placement(layout, native_format(flat)), target), flat, data, threads, engine)
+        execute(plan_copy(Placement(layout, native_format(flat.dtype)), target), flat, data, threads, engine)
     return unwrap_array(data)
 
 
@@ -302,9 +293,7 @@ def unpack(
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]
     """
-    data, element = as_operand(data), block_format_of(dtype)
-    if not data.flags.c_contiguous:
-        raise LayoutError(f"unpack needs a contiguous array, got strides {data.strides}; use np.ascontiguousarray")
+    data, element = _contiguous_operand(data, "unpack"), block_format_of(dtype)
     size = element.bytes_per_tile(tile_elements)
     if data.nbytes % size:
         raise FormatError(f"{data.nbytes} bytes are not a whole number of {element.name} tiles of {size} bytes")
@@ -315,6 +304,16 @@ def unpack(
         source = Placement(layout, element, tile_elements=tile_elements)
         execute(plan_copy(source, target), data.reshape(-1), values, threads, engine)
     return unwrap_array(values)
+
+
+def _contiguous_operand(array: Any, function: str) -> Any:
+    """Return an array in host or device memory, or raise for `function` if it is not contiguous."""
+    operand = as_operand(array)
+    if not operand.flags.c_contiguous:
+        raise LayoutError(
+            f"{function} needs a contiguous array, got strides {operand.strides}; use np.ascontiguousarray"
+        )
+    return operand
 
 
 def _with_element_strides(array: Any) -> Any:

@@ -15,8 +15,7 @@ from ..formats import Format, cast, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
-from .loop_nest import TabulatedModes
-from .refinement import Mode
+from .loop_nest import Mode, TabulatedModes
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -162,7 +161,7 @@ class Placement:
         return -(-self.places // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
 
     def table_offsets(self, tabulated: TabulatedModes) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the offsets in elements of all combinations of tabulated digits, with all other digits at 0.
+        """Return the offsets in elements of all combinations of `tabulated` digits, with all other digits at 0.
 
         >>> from tilewright import Layout
         >>> Placement(Layout((4, 3), (3, 1)), "int8").table_offsets(TabulatedModes(((), ((1, 0, 3),)))).tolist()

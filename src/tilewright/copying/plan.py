@@ -17,14 +17,13 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, with_logical_shape
+from ..layout.axes import format_tree
 from ..layout.properties import find_collision
 from ..showing import Shown
 from .codegen import generate_program
-from .loop_nest import LoopNest
+from .loop_nest import LoopNest, split_mode
 from .nest_builder import build_nests
 from .placement import Placement
-from .plan_description import describe_plan
-from .refinement import split_mode
 
 SLAB_BYTES = 16 << 20
 Memory = TypeVar("Memory")
@@ -132,7 +131,29 @@ class Plan(Shown):
         copy 4 elements in runs of 4
           for 4: source +1, target +2
         """
-        return describe_plan(self)
+        read = sum(
+            _bytes_accessed(step.source, nest)
+            for step in self.steps
+            if not (self.stages and step.packs)
+            for nest in step.nests
+            if nest.operation not in ("fill", "clear")
+        )
+        written = sum(_bytes_accessed(step.target, nest) for step, nest in self.written)
+        lines = [
+            f"copy {format_tree(self.source.layout.shape)} {self.source.format} -> {self.target.format}",
+            f"{self.moved} elements, {read} bytes read, {written} written",
+        ]
+        if self.filled:
+            share = 100 * self.filled / max(1, prod(self.target.extents))
+            lines.append(f"{self.filled} elements of padding are filled with {self.target.fill!r} ({share:.1f} %)")
+        if self.cropped:
+            lines.append(f"{self.cropped} elements of the source are cropped")
+        if self.stages:
+            lines.append(f"in {len(self.stages)} stages, through {self.scratch} float32 of scratch memory")
+        for step in self.steps:
+            for nest in step.nests:
+                lines += _describe_nest(step, nest)
+        return "\n".join(lines)
 
     def code(self, dialect: str) -> str:
         """Return the source text of the plan in the `dialect` "opencl" or "cuda" of C: a kernel for each loop nest.
@@ -286,3 +307,40 @@ def _validate_start(place: Placement, extents: Sequence[int]) -> None:
     if isinstance(used, Layout) and used.bounds[0] < 0:
         low = used.bounds[0]
         raise LayoutError(f"{place.layout} has offset {low}, before the start of its memory; add an offset of {-low}")
+
+
+def _bytes_accessed(place: Placement, nest: LoopNest) -> int:
+    """Return the number of bytes of one side that a nest accesses: whole blocks with their scales, or elements."""
+    if nest.operation == "clear":
+        return nest.elements
+    if place.format.has_blocks:
+        block = place.format.block
+        return prod(nest.extents) * (place.format.sections(block).data + 1)
+    return nest.elements * place.itemsize
+
+
+def _describe_nest(plan: Plan, nest: LoopNest) -> list[str]:
+    head = f"{nest.operation} {nest.elements} {'bytes' if nest.operation == 'clear' else 'elements'}"
+    if nest.operation == "copy":
+        head += f" in runs of {_run_length(plan, nest)}"
+    if nest.operation in ("pack", "unpack"):
+        block, data = len(nest.element_offsets), nest.data_mask.bit_count()
+        head += f", blocks of {block}" + (f" of which {data} are data" if data < block else "")
+    lines = [head]
+    if nest.tabulated is not None:
+        lines.append(f"  for {nest.tabulated.count} offsets from a table")
+    scale = nest.scale or (0,) * len(nest.extents)
+    for n, source, target, step in zip(nest.extents, nest.source, nest.target, scale, strict=True):
+        scales = f", scale {step:+d}" if nest.scale else ""
+        lines.append(f"  for {n}: source {source:+d}, target {target:+d}{scales}")
+    return lines
+
+
+def _run_length(plan: Plan, nest: LoopNest) -> int:
+    """Return the number of elements that are contiguous in source and target."""
+    run = 1
+    for n, read, written in reversed(list(zip(nest.extents, nest.source, nest.target, strict=True))):
+        if read != run * plan.source.itemsize or written != run * plan.target.itemsize:
+            break
+        run *= n
+    return run

@@ -33,11 +33,11 @@ def run_plan(plan: Plan, source: Bytes, target: Bytes) -> None:
     """
     for nest in plan.nests:
         if nest.elements or nest.operation == "pack":
-            for chunk in _chunks(nest):
+            for chunk in _split_into_chunks(nest):
                 _OPERATIONS[chunk.operation](plan, chunk, source, target)
 
 
-def _chunks(nest: LoopNest) -> Iterator[LoopNest]:
+def _split_into_chunks(nest: LoopNest) -> Iterator[LoopNest]:
     """Yield the nest in chunks of its outermost loops, each with a bounded number of elements."""
     inner = prod(nest.extents[1:]) * len(nest.element_offsets)
     if not nest.extents or nest.extents[0] * inner <= CHUNK:
@@ -56,18 +56,18 @@ def _chunks(nest: LoopNest) -> Iterator[LoopNest]:
         if count * inner <= CHUNK:
             yield slab
         else:  # a single row is too long: split the next loop
-            yield from _chunks(
+            yield from _split_into_chunks(
                 replace(
                     slab, extents=nest.extents[1:], source=nest.source[1:], target=nest.target[1:], scale=nest.scale[1:]
                 )
             )
 
 
-def _view(data: Bytes, dtype: Any, nest: LoopNest, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
+def _nest_view(data: Bytes, dtype: Any, nest: LoopNest, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
     return np.ndarray(nest.extents, dtype, data.data, offset, steps)
 
 
-def _copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+def _run_copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     before, after = scalar_format_of(plan.source.format), scalar_format_of(plan.target.format)
     if nest.tabulated:
         offsets = _table_offsets(nest, plan.source, nest.source, nest.source_offset)
@@ -76,57 +76,59 @@ def _copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
             picked = _unaligned_elements(source, before)[offsets[start : start + CHUNK]]
             _unaligned_elements(target, after)[target_offsets[start : start + CHUNK]] = cast(picked, after)
         return
-    _view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = cast(
-        _view(source, before.dtype, nest, nest.source, nest.source_offset), after
+    _nest_view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = cast(
+        _nest_view(source, before.dtype, nest, nest.source, nest.source_offset), after
     )
 
 
-def _fill(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+def _run_fill(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     after = scalar_format_of(plan.target.format)
     value = fill_value(plan.source, plan.target)
     if nest.tabulated:
         target_offsets = _table_offsets(nest, plan.target, nest.target, nest.target_offset)
         _unaligned_elements(target, after)[target_offsets] = value
         return
-    _view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = value
+    _nest_view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = value
 
 
-def _pack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+def _run_pack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     before, blocks = scalar_format_of(plan.source.format), block_format_of(plan.target.format)
     values = np.empty((*nest.extents, blocks.block), dtype=np.float32)
     for element, offset in enumerate(nest.element_offsets):
         if nest.data_mask >> element & 1:
             values[..., element] = cast(
-                _view(source, before.dtype, nest, nest.source, nest.source_offset + offset), "float32"
+                _nest_view(source, before.dtype, nest, nest.source, nest.source_offset + offset), "float32"
             )
         else:
             values[..., element] = fill_value(plan.source, plan.target)
     sections = blocks.sections(blocks.block)
     packed = blocks.pack(values, tile_elements=blocks.block).reshape(*nest.extents, sections.total)
-    _view(target, np.uint8, nest, nest.scale, nest.scale_offset)[...] = packed[..., 0]
+    _nest_view(target, np.uint8, nest, nest.scale, nest.scale_offset)[...] = packed[..., 0]
     for k in range(sections.data):
-        _view(target, np.uint8, nest, nest.target, nest.target_offset + k)[...] = packed[..., sections.data_offset + k]
+        _nest_view(target, np.uint8, nest, nest.target, nest.target_offset + k)[...] = packed[
+            ..., sections.data_offset + k
+        ]
 
 
-def _unpack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+def _run_unpack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     blocks, after = block_format_of(plan.source.format), scalar_format_of(plan.target.format)
     sections = blocks.sections(blocks.block)
     packed = np.zeros((*nest.extents, sections.total), dtype=np.uint8)
-    packed[..., 0] = _view(source, np.uint8, nest, nest.scale, nest.scale_offset)
+    packed[..., 0] = _nest_view(source, np.uint8, nest, nest.scale, nest.scale_offset)
     for k in range(sections.data):
-        packed[..., sections.data_offset + k] = _view(source, np.uint8, nest, nest.source, nest.source_offset + k)
+        packed[..., sections.data_offset + k] = _nest_view(source, np.uint8, nest, nest.source, nest.source_offset + k)
     values = cast(blocks.unpack(packed.reshape(-1), tile_elements=blocks.block), after)
     values = values.reshape(*nest.extents, blocks.block)
     for element, offset in enumerate(nest.element_offsets):
         if nest.data_mask >> element & 1:
-            _view(target, after.dtype, nest, nest.target, nest.target_offset + offset)[...] = values[..., element]
+            _nest_view(target, after.dtype, nest, nest.target, nest.target_offset + offset)[...] = values[..., element]
 
 
-def _clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
-    _view(target, np.uint8, nest, nest.target, nest.target_offset)[...] = 0
+def _run_clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    _nest_view(target, np.uint8, nest, nest.target, nest.target_offset)[...] = 0
 
 
-_OPERATIONS = {"copy": _copy, "fill": _fill, "pack": _pack, "unpack": _unpack, "clear": _clear}
+_OPERATIONS = {"copy": _run_copy, "fill": _run_fill, "pack": _run_pack, "unpack": _run_unpack, "clear": _run_clear}
 
 
 def _table_offsets(nest: LoopNest, place: Placement, steps: Sequence[int], offset: int) -> NDArray[np.int64]:

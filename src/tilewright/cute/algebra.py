@@ -18,9 +18,9 @@ from ..layout.layout import make_layout as make_trusted
 from ..layout.layout_like import require_layout
 from ..layout.modes import check_profile, check_unflatten
 from ..layout.tables import chunks
-from ..layout.tuples import as_tree, ceil_div, leaves, nest_like, prefix_product
-from ..layout.validation import as_integer, check_mode
-from .layout import Layout, from_core, is_static, slice_modes
+from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
+from ..layout.validation import check_mode
+from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
 from .tuples import crd2idx
 
 
@@ -78,6 +78,18 @@ def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe
     shape, stride = tuple([n for n, _ in modes_left]), tuple([d for _, d in modes_left])
     filtered_layout = make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)
     return _as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
+
+
+def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
+    """Return `layout` with extent 1 in all modes of stride 0, or, with a `profile`, where that has a 0.
+
+    >>> print(filter_zeros(Layout((4, 3, 8), (1, 0, 4))), filter_zeros(Layout((4, 8)), (0, 1)))
+    (4,1,8):(1,0,4) (1,8):(1,4)
+    """
+    require_strided(layout, "filter_zeros")
+    zeros = leaves(layout.stride if profile is None else as_tree(profile))
+    extents = [1 if zero == 0 else n for n, zero in zip(leaves(layout.shape), zeros, strict=True)]
+    return replace_leaves(layout, extents, leaves(layout.stride), layout.offset)
 
 
 def composition(a: Any, b: Any) -> Any:
@@ -321,6 +333,19 @@ def _stride_rank(step: Any) -> tuple[int, str]:
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
 
 
+def slice_(coord: Any, target: Any) -> Any:
+    """Return the modes of a layout, or the branches of a tuple, where `coord` has None; a layout may come first.
+
+    >>> print(slice_((None, 3), Layout((4, 8))), slice_((None, 3), (4, 8)), slice_(Layout((4, 8)), (None, 3)))
+    (4):(1) (4,) (4):(1)
+    """
+    if isinstance(coord, LayoutLike):
+        coord, target = target, coord
+    if isinstance(target, LayoutLike):
+        return slice_and_offset(coord, target)[0]
+    return slice_modes(as_tree(coord), as_tree(target))
+
+
 def dice_modes(coord: Any, target: Any) -> Any:
     """Return the modes of a layout, or the branches of a tuple, where `coord` has an integer: CuTe's `dice`.
 
@@ -424,90 +449,25 @@ def max_common_vector(a: Any, b: Any) -> int:
     return int(max_common_layout(a, b).size)
 
 
-def upcast(layout: CoreLayout, factor: int) -> Layout:
-    """Return the layout over elements that are `factor` times wider: contiguous extents and all strides shrink.
+def make_fragment_like(layout: CoreLayout) -> Any:
+    """Return a compact layout of the shape of `layout` for registers: its first mode contiguous, the others in order.
 
-    >>> print(upcast(Layout((32, 32), (32, 1)), 16))
-    (32,2):(2,1)
+    >>> print(make_fragment_like(Layout(((2, 4), 3, 5), ((1, 16), 64, 2))))
+    ((2,4),3,5):((1,2),40,8)
     """
-    factor = _check_factor(factor)
-    require_strided(layout, "upcast")
-    extents, steps = [], []
-    inside_one = 0  # how far the offsets of all modes together reach into a wide element
+    if layout.rank < 2:
+        return Layout(layout.shape)
+    first, *others = split_modes(layout)
+    return tiled_product(
+        make_layout_like(Layout(first.shape, _contiguous_steps(first))), make_layout_like(Layout(*others))
+    )
+
+
+def _contiguous_steps(layout: CoreLayout) -> Any:
+    """Return column-major strides for a layout; broadcast modes keep stride 0."""
+    steps: list[Any] = []
+    step = 1
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
-        size = abs(_require_int(d, layout))
-        if d == 0:
-            extents.append(n)
-            steps.append(0)
-        elif size % factor == 0:
-            extents.append(n)
-            steps.append(d // factor)
-        elif factor % size == 0:
-            inside = factor // size
-            if d < 0 and n > 1:
-                raise LayoutError(
-                    f"upcast of {layout} by {factor}: the negative stride {d} lies inside an element; reverse it"
-                )
-            inside_one += (min(n, inside) - 1) * size
-            extents.append(ceil_div(n, inside))
-            steps.append(1 if d > 0 else -1)
-        else:
-            raise LayoutError(f"upcast of {layout} by {factor}: neither stride {d} nor the factor divides the other")
-    if inside_one >= factor:
-        raise LayoutError(f"upcast of {layout} by {factor}: several modes together exceed a wide element")
-    offset = _require_int(layout.offset, layout)
-    if offset % factor:
-        raise LayoutError(f"upcast of {layout} by {factor}: the offset {offset} is not divisible by the factor")
-    return _rebuild(layout, extents, steps, offset // factor)
-
-
-def downcast(layout: CoreLayout, factor: int) -> Layout:
-    """Return the layout over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
-
-    >>> print(downcast(Layout((32, 2), (2, 1)), 16))
-    (32,32):(32,1)
-    """
-    factor = _check_factor(factor)
-    require_strided(layout, "downcast")
-    steps = [_require_int(step, layout) for step in leaves(layout.stride)]
-    pairs = [
-        (n * factor, d) if abs(d) == 1 else (n, d * factor) for n, d in zip(leaves(layout.shape), steps, strict=True)
-    ]
-    extents, strides = [n for n, _ in pairs], [d for _, d in pairs]
-    return _rebuild(layout, extents, strides, _require_int(layout.offset, layout) * factor)
-
-
-def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
-    """Return the layout of the same memory for elements of `new_bits` instead of `old_bits`.
-
-    >>> print(recast(Layout((4, 8), (8, 1)), 16, 32), recast(Layout((4, 8), (8, 1)), 16, 8))
-    (4,4):(4,1) (4,16):(16,1)
-    """
-    old, new = _check_factor(old_bits), _check_factor(new_bits)
-    if new % old == 0:
-        return upcast(layout, new // old)
-    if old % new == 0:
-        return downcast(layout, old // new)
-    raise LayoutError(f"recast from {old} to {new} bits: one width must be a multiple of the other (divisible)")
-
-
-def _check_factor(factor: object) -> int:
-    number = int(as_integer(factor, "an element width or factor"))
-    if number < 1:
-        raise LayoutError(f"an element width or factor must be at least 1, got {number}")
-    return number
-
-
-def _require_int(step: Any, layout: CoreLayout) -> int:
-    """Return a stride or offset if it is an integer."""
-    if not isinstance(step, int):
-        raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")
-    return step
-
-
-def _rebuild(layout: CoreLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
-    """Return a layout with the nesting of `layout` and these leaves."""
-    if layout.guards or layout.replicas:
-        raise LayoutError(f"{layout} is padded or replicated; recast it first, then pad or replicate")
-    shape = layout.shape
-    return from_core(make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset))
+        steps.append(step if d else 0)
+        step *= n if d else 1
+    return nest_like(layout.shape, iter(steps))

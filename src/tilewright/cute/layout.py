@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CuTe's `Layout`, its static integers and basis strides, and the functions that make and inspect layouts."""
+"""CuTe's `Layout`, its static integers and basis strides, and the functions that make layouts."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import tilewright.layout as core
 
 from ..errors import LayoutError
 from ..layout import Layout as CoreLayout
@@ -16,18 +18,17 @@ from ..layout.layout_like import require_layout
 from ..layout.tuples import (
     as_tree,
     as_tuple,
-    is_compatible,
-    is_congruent,
     is_weakly_congruent,
     leaves,
     map_leaves,
     nest_like,
     prefix_product,
     product,
-    tree_depth,
+    product_each,
+    suffix_product,
 )
 from ..layout.validation import TaggedInt, as_integer, validate_shape
-from .tuples import crd2idx
+from .tuples import crd2idx, idx2crd
 
 
 class Int(TaggedInt):
@@ -88,6 +89,23 @@ def E(*modes: int) -> Place:  # noqa: N802  (CuTe's name)
     return Place({".".join(f"E{as_integer(mode, 'a mode')}" for mode in modes): 1})
 
 
+def ScaledBasis(value: Any, *modes: int) -> Any:  # noqa: N802  (CuTe's name)
+    """Return a stride of `value` along a coordinate mode: `value * E(*modes)`.
+
+    >>> print(Layout((4, 8), (ScaledBasis(2, 0), ScaledBasis(3, 1))))
+    (4,8):(2@0,3@1)
+    """
+    return value * E(*modes)
+
+
+class LayoutLeft:
+    """Asks `make_layout` for column-major strides; CuTe also calls it `GenColMajor`."""
+
+
+class LayoutRight:
+    """Asks `make_layout` for row-major strides; CuTe also calls it `GenRowMajor`."""
+
+
 class Layout(CoreLayout):
     """A layout of CuTe: `Layout(shape, stride)`, or `Layout(a, b, ...)` of layouts as modes.
 
@@ -117,6 +135,47 @@ class Layout(CoreLayout):
             return self._slice(nested)
         place = self._as_public_place(crd2idx(nested, self._shape, self._stride) + self.offset)
         return _place_to_tuple(place) if isinstance(place, Place) else place
+
+    def compose(self, *tilers: Any) -> Layout:
+        """Return this layout composed with a layout, or with `tilers` mode by mode.
+
+        >>> print(Layout((4, 8)).compose(Layout(2, 4)), Layout((4, 8)).compose(Layout(2, 2), Layout(4)))
+        2:4 (2,4):(2,4)
+        """
+        inner = tilers[0] if len(tilers) == 1 else tilers
+        return from_core(core.compose(self, inner, strided=True))
+
+    def with_shape(self, *extents: Any) -> Layout:
+        """Return the same function of the index with another shape, given as a tuple or as `extents`.
+
+        >>> print(Layout((4, 8), (8, 1)).with_shape(2, 2, 8))
+        (2,2,8):(8,16,1)
+        """
+        return self.compose(Layout(extents[0] if len(extents) == 1 else extents))
+
+    def get_hier_coord(self, index: int) -> Any:
+        """Return the coordinate of an `index`, nested like the shape.
+
+        >>> Layout(((2, 2), 8)).get_hier_coord(7)
+        ((1, 1), 1)
+        """
+        return idx2crd(index, self._shape)
+
+    def get_flat_coord(self, index: int) -> tuple[Any, ...]:
+        """Return the coordinate of an `index` with one number per top-level mode.
+
+        >>> Layout(((2, 2), 8)).get_flat_coord(7)
+        (3, 1)
+        """
+        return as_tuple(idx2crd(index, product_each(self._shape)))
+
+    def get_1d_coord(self, coord: Any) -> Any:
+        """Return the index of a coordinate `coord`.
+
+        >>> Layout(((2, 2), 8)).get_1d_coord((3, 1))
+        7
+        """
+        return crd2idx(coord, self._shape)
 
     def _slice(self, coord: Any) -> Layout:
         return from_core(make_trusted(slice_modes(coord, self._shape), slice_modes(coord, self._stride)))
@@ -166,6 +225,14 @@ def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = Fal
     return result
 
 
+def replace_leaves(layout: CoreLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
+    """Return a layout with the nesting of `layout` and these leaves."""
+    if layout.guards or layout.replicas:
+        raise LayoutError(f"{layout} is padded or replicated; recast or filter it first, then pad or replicate")
+    shape = layout.shape
+    return from_core(make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset))
+
+
 def _as_static_step(step: Any) -> Any:
     return step if isinstance(step, Place) else Int(step)
 
@@ -199,24 +266,68 @@ def _place_to_tuple(place: Place) -> Any:
 
 
 def compact_col_major(shape: Any) -> Any:
-    """Return the strides of a compact column-major layout; they are static where the shape is.
+    """Return the strides of a compact column-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
 
-    >>> compact_col_major((4, (2, 3))), compact_col_major((Int(4), Int(8)))
-    ((1, (4, 8)), (Int(1), Int(4)))
+    >>> compact_col_major((4, (2, 3))), compact_col_major((Int(4), Int(8))), compact_col_major((Int(2), Int(1), Int(3)))
+    ((1, (4, 8)), (Int(1), Int(4)), (Int(1), Int(0), Int(2)))
     """
-    static = any(isinstance(leaf, Int) for leaf in leaves(shape))
-    return prefix_product(shape, Int(1) if static else 1)
+    return _without_unit_steps(shape, prefix_product(shape, _first_step(shape)))
 
 
-def make_layout(*parts: Any) -> Any:
-    """Return the layout of a shape, of a shape and strides, or with several layouts as its modes.
+def compact_row_major(shape: Any) -> Any:
+    """Return the strides of a compact row-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
+
+    >>> compact_row_major((4, (2, 3)))
+    (6, (3, 1))
+    """
+    return _without_unit_steps(shape, suffix_product(shape, _first_step(shape)))
+
+
+def _first_step(shape: Any) -> int:
+    """Return 1, static if an extent of the shape is."""
+    return Int(1) if any(isinstance(leaf, Int) for leaf in leaves(shape)) else 1
+
+
+def _without_unit_steps(shape: Any, strides: Any) -> Any:
+    """Return strides with 0 for the static extents of 1."""
+    if isinstance(shape, tuple):
+        return tuple([_without_unit_steps(n, d) for n, d in zip(shape, strides, strict=True)])
+    return Int(0) if isinstance(shape, Int) and shape == 1 else strides
+
+
+def compact_order(shape: Any, order: Any) -> Any:
+    """Return the strides of `make_ordered_layout` of `shape` and `order`.
+
+    >>> compact_order((2, 3, 4, 5), (2, 67, 42, 50))
+    (1, 40, 2, 8)
+    """
+    return make_ordered_layout(shape, order).stride
+
+
+def make_layout(*parts: Any, stride: Any = None) -> Any:
+    """Return the layout of a shape, of a shape and a `stride`, or with several layouts as its modes, its `parts`.
+
+    The strides may be `LayoutLeft()` or `LayoutRight()`.
 
     >>> print(make_layout((4, 8)), make_layout((4, 8), (8, 1)), make_layout(Layout(4), Layout(8, 4)))
     (4,8):(1,4) (4,8):(8,1) (4,8):(1,4)
+    >>> print(make_layout((4, 8), LayoutRight()), make_layout((4, 8), stride=(8, 1)))
+    (4,8):(8,1) (4,8):(8,1)
     """
+    if stride is not None:
+        parts = (*parts, stride)
+    if len(parts) == 2 and _is_major(parts[1], LayoutLeft):
+        return Layout(parts[0])
+    if len(parts) == 2 and _is_major(parts[1], LayoutRight):
+        return Layout(parts[0], compact_row_major(validate_shape(parts[0])))
     if len(parts) == 1 and isinstance(parts[0], (list, tuple)) and any(isinstance(x, LayoutLike) for x in parts[0]):
         parts = tuple(parts[0])
     return Layout(*parts)
+
+
+def _is_major(value: object, kind: type) -> bool:
+    """Return whether a value stands for the strides of a kind: the class, or an object of it."""
+    return value is kind or isinstance(value, kind)
 
 
 def make_identity_layout(shape: Any) -> Layout:
@@ -354,111 +465,3 @@ def print_layout(layout: LayoutLike) -> None:
         print(line)
         print(f"{m:2d}  " + "".join(f"| {layout(m, n)!s:>{width}} " for n in range(columns)) + "|")
     print(line)
-
-
-def shape_of(value: Any) -> Any:
-    """Return the shape of a layout, or a shape itself.
-
-    >>> shape_of(Layout((4, 8))), shape_of([4, 8])
-    ((4, 8), (4, 8))
-    """
-    return value.shape if isinstance(value, LayoutLike) else as_tree(value)
-
-
-def size(value: Any) -> int:
-    """Return the number of coordinates of a layout or shape.
-
-    >>> size(Layout((4, (2, 3)))), size((4, 8)), size(())
-    (24, 32, 1)
-    """
-    if isinstance(value, Swizzle):
-        return value.size
-    return int(as_integer(product(shape_of(value)), "a shape"))
-
-
-def cosize(layout: LayoutLike) -> Any:
-    """Return the size of the smallest buffer that holds every offset of a layout.
-
-    >>> cosize(Layout((4, 8), (1, 5)))
-    39
-    """
-    return require_layout(layout, "cosize").cosize
-
-
-def rank(value: Any) -> int:
-    """Return the number of top-level modes; an integer shape has none.
-
-    >>> rank(Layout((4, 8))), rank(Layout(4)), rank((4, 8)), rank(4)
-    (2, 1, 2, 0)
-    """
-    if isinstance(value, LayoutLike):
-        return value.rank
-    return len(value) if isinstance(value, (tuple, list)) else 0
-
-
-def depth(value: Any) -> int:
-    """Return the depth of nesting of a layout or shape.
-
-    >>> depth(Layout((4, (2, 3)))), depth(4)
-    (2, 0)
-    """
-    return tree_depth(shape_of(value))
-
-
-def mode(value: Any, k: int) -> Any:
-    """Return mode `k` of a layout or shape.
-
-    >>> print(mode(Layout((4, (2, 3))), 1), mode((4, (2, 3)), 1))
-    (2,3):(4,8) (2, 3)
-    """
-    if isinstance(value, LayoutLike):
-        return value.mode(k)
-    branches = as_tuple(as_tree(value))
-    if not -len(branches) <= k < len(branches):
-        raise LayoutError(f"{value} has no mode {k}; it has modes 0 to {len(branches) - 1}")
-    return branches[k]
-
-
-def select(layout: CoreLayout, *modes: int) -> Layout:
-    """Return the layout of some modes, in that order: CuTe's `select<0, 2>`.
-
-    >>> print(select(Layout((2, 3, 4)), 2, 0))
-    (4,2):(6,1)
-    """
-    return Layout(*[from_core(layout.mode(k)) for k in modes])
-
-
-def congruent(a: Any, b: Any) -> bool:
-    """Return whether two shapes or layouts have the same nesting.
-
-    >>> congruent(((2, 3), 4), ((5, 6), 7)), congruent((2, 3), 6)
-    (True, False)
-    """
-    return is_congruent(shape_of(a), shape_of(b))
-
-
-def weakly_congruent(a: Any, b: Any) -> bool:
-    """Return whether `b` is nested like `a`, or deeper.
-
-    >>> weakly_congruent((2, 3), (5, (6, 7))), weakly_congruent((2, (3, 4)), (5, 6))
-    (True, False)
-    """
-    return is_weakly_congruent(shape_of(a), shape_of(b))
-
-
-def compatible(a: Any, b: Any) -> bool:
-    """Return whether every coordinate of `a` is also one of `b`: `b` has the size of `a` and refines its modes.
-
-    >>> compatible(12, (4, 3)), compatible((4, 3), ((2, 2), 3)), compatible((4, 3), 12)
-    (True, True, False)
-    """
-    return is_compatible(shape_of(a), shape_of(b))
-
-
-def is_layout(value: object) -> bool:
-    """Return whether `value` is a layout of any kind.
-
-    >>> is_layout(Layout(4)), is_layout((4,))
-    (True, False)
-    """
-    return isinstance(value, LayoutLike)

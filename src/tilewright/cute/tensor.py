@@ -9,6 +9,7 @@ from ..layout import Layout as CoreLayout
 from ..layout.tuples import as_tuple
 from ..tensor import TileTensor
 from .algebra import zipped_divide
+from .layout import make_identity_layout
 
 
 def make_tensor(storage: Any, layout: Any = None) -> TileTensor:
@@ -53,6 +54,35 @@ def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: A
     if proj is not None:
         threads = CoreLayout(_project(threads.shape, proj), _project(threads.stride, proj))
     return tensor.distribute[threads](index)
+
+
+def make_identity_tensor(shape: Any) -> Any:
+    """Return the tensor whose elements are their own coordinates in `shape`: a layout over basis strides.
+
+    >>> make_identity_tensor((4, 8))(2, 5)
+    (2, 5)
+    """
+    return make_identity_layout(shape)
+
+
+def inner_partition(tensor: Any, tiler: Any, coord: Any) -> Any:
+    """Return the tile at `coord` of a tensor or layout, as `local_tile` does.
+
+    >>> from tilewright import cute
+    >>> print(inner_partition(cute.Layout((4, 8), (8, 1)), (2, 4), (1, 1)))
+    ((2,4)):((8,1))
+    """
+    return local_tile(tensor, tiler, coord)
+
+
+def outer_partition(layout: CoreLayout, tiler: Any, coord: Any) -> Any:
+    """Return the grid of tiles of a layout, at one `coord` inside the tile: the elements of one thread.
+
+    >>> from tilewright import cute
+    >>> print(outer_partition(cute.Layout((4, 8), (8, 1)), (2, 4), (1, 1)))
+    ((2,2)):((16,4))
+    """
+    return zipped_divide(layout, as_tuple(tiler))(as_tuple(coord), None)
 
 
 def _project(entries: Any, proj: Any) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from math import gcd
 from typing import Any
 
@@ -21,23 +22,37 @@ from ..layout.tuples import (
 )
 
 __all__ = [
+    "Integer",
     "as_tuple",
     "ceil_div",
     "crd2crd",
     "crd2idx",
+    "elem_geq",
+    "elem_gtr",
+    "elem_leq",
+    "elem_less",
     "elem_scale",
+    "evenly_divides",
     "has_none",
     "idx2crd",
     "inner_product",
     "is_int",
     "is_tuple",
+    "make_coord",
+    "make_shape",
+    "make_step",
+    "make_stride",
+    "make_tile",
+    "make_tuple",
     "prefix_product",
     "product",
     "product_each",
+    "product_like",
     "round_up",
     "safe_div",
     "shape_div",
     "shape_mod",
+    "signum",
     "suffix_product",
     "tuple_max",
 ]
@@ -59,6 +74,39 @@ def is_int(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+class Integer(ABC):  # noqa: B024  (nothing is made of it: it only answers isinstance)
+    """The type of integers in pycute: `isinstance(4, Integer)`, but not of bools.
+
+    >>> isinstance(4, Integer), isinstance(True, Integer), issubclass(int, Integer)
+    (True, False, True)
+    """
+
+    @classmethod
+    def __subclasshook__(cls, subclass: type) -> bool:
+        return issubclass(subclass, int) and not issubclass(subclass, bool)
+
+
+def make_tuple(*items: Any) -> tuple[Any, ...]:
+    """Return `items` as a tuple: CuTe's `make_tuple`, `make_shape`, `make_stride`, `make_coord` and `make_tile`.
+
+    >>> make_tuple(4, (2, 3)), make_shape(4), make_coord(1, None)
+    ((4, (2, 3)), (4,), (1, None))
+    """
+    return items
+
+
+make_shape = make_stride = make_coord = make_tile = make_step = make_tuple
+
+
+def signum(value: int) -> int:
+    """Return the sign of `value`: -1, 0 or 1.
+
+    >>> signum(-7), signum(0), signum(3)
+    (-1, 0, 1)
+    """
+    return (value > 0) - (value < 0)
 
 
 def inner_product(a: Any, b: Any) -> Any:
@@ -176,6 +224,8 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
         return sum((_crd2idx(c, s, d) for c, s, d in zip(crd, shape, stride, strict=True)), 0)
     if crd is None or crd.__class__ is slice:  # _
         return 0
+    if not isinstance(crd, int) and getattr(getattr(crd, "dtype", None), "kind", "") not in ("i", "u"):
+        raise TypeError(f"expected integers and tuples of integers as a coordinate, got {crd!r}")
     if not isinstance(shape, tuple):  # c
         return crd * stride
     total: Any = 0
@@ -225,3 +275,69 @@ def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
             raise LayoutError(f"crd2crd: coordinate {crd} needs src_shape to become an index of {target}")
         return crd2idx(crd, source)
     return idx2crd(crd, target)
+
+
+def product_like(shape: Any, profile: Any) -> Any:
+    """Return `shape` with the products of its branches where `profile` has leaves.
+
+    >>> product_like(((2, 3), (4, 5)), (0, 0)), product_like(((2, 3), (4, 5)), (0, (0, 0)))
+    ((6, 20), (6, (4, 5)))
+    """
+    if not isinstance(profile, tuple):
+        return product(shape)
+    if not isinstance(shape, tuple) or len(shape) != len(profile):
+        raise LayoutError(f"product_like: {shape} is not nested like the profile {profile}")
+    return tuple([product_like(branch, part) for branch, part in zip(shape, profile, strict=True)])
+
+
+def evenly_divides(shape: Any, tiler: Any) -> bool:
+    """Return whether every extent of `shape` is a multiple of that of `tiler`; modes without a tiler always are.
+
+    >>> evenly_divides((8, 6), (4, 3)), evenly_divides((8, 6), (4, 4)), evenly_divides((8, 6), (2,))
+    (True, False, True)
+    """
+    if isinstance(tiler, tuple):
+        return isinstance(shape, tuple) and all(map(evenly_divides, shape, tiler)) and len(tiler) <= len(shape)
+    return bool(product(shape) % product(tiler) == 0)
+
+
+def elem_less(coord: Any, shape: Any) -> bool:
+    """Return whether every number of `coord` is below that of `shape`: whether a coordinate is inside.
+
+    `elem_leq`, `elem_gtr` and `elem_geq` compare in the same way.
+
+    >>> elem_less((3, 5), (4, 8)), elem_less((4, 5), (4, 8)), elem_leq((4, 5), (4, 8))
+    (True, False, True)
+    """
+    if isinstance(coord, tuple) and isinstance(shape, tuple):
+        return len(coord) <= len(shape) and all(map(elem_less, coord, shape))
+    if isinstance(coord, tuple) or isinstance(shape, tuple):
+        raise LayoutError(f"elem_less: {coord} and {shape} are not nested alike; nest one like the other")
+    return bool(coord < shape)
+
+
+def elem_leq(coord: Any, shape: Any) -> bool:
+    """Return whether no number of `shape` is below that of `coord`: `not elem_less(shape, coord)`.
+
+    >>> elem_leq((4, 8), (4, 8)), elem_leq((5, 9), (4, 8))
+    (True, False)
+    """
+    return not elem_less(shape, coord)
+
+
+def elem_gtr(coord: Any, shape: Any) -> bool:
+    """Return whether every number of `coord` is above that of `shape`.
+
+    >>> elem_gtr((5, 9), (4, 8)), elem_gtr((5, 8), (4, 8))
+    (True, False)
+    """
+    return elem_less(shape, coord)
+
+
+def elem_geq(coord: Any, shape: Any) -> bool:
+    """Return `not elem_less(coord, shape)`: whether some number of `coord` reaches that of `shape`.
+
+    >>> elem_geq((4, 5), (4, 8)), elem_geq((3, 5), (4, 8))
+    (True, False)
+    """
+    return not elem_less(coord, shape)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..copying.refinement import Leaf, common_leaves
+from ..copying.loop_nest import Leaf, common_leaves
 from ..errors import MemoryConfigError
 from ..formats import FormatLike
 from ..layout.tuples import leaves

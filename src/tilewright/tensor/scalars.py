@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..copying.engine import execute
-from ..copying.footprint import footprint_of
-from ..copying.host_memory import Buffer, aligned_empty, placement_of
+from ..copying.host_memory import Buffer, aligned_empty, footprint_of, placement_of
 from ..copying.placement import Placement
 from ..copying.plan import plan_copy
 from ..errors import LayoutError

@@ -43,7 +43,7 @@ class Store:
         if device is not None:
             return cls(device, device.format, storage, False)
         data = flat_scalars(as_array(storage, dtype))
-        return cls(data, native_format(data), storage, not data.flags.writeable)
+        return cls(data, native_format(data.dtype), storage, not data.flags.writeable)
 
     @property
     def size(self) -> int:

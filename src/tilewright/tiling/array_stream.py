@@ -18,6 +18,7 @@ from ..copying.host_memory import CACHE_LINE
 from ..errors import TransferError
 from ..files.array_file import create_array, open_array
 from ..layout.tuples import round_up
+from .array_store import shared_targets_error
 from .operands import (
     Input,
     Output,
@@ -29,7 +30,6 @@ from .operands import (
 )
 from .pipeline import Pipeline
 from .schedule import buffer_bytes
-from .store_location import shared_targets_error
 from .tile_compute import CancelFlag, ProgressCallback
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 from .trace import PipelineReport, Trace

@@ -1,74 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endpoints: the arrays that tiles are imported from and exported to, and the buffers in between.
+"""Endpoints: the arrays in memory, in mapped files and on devices that tiles are imported from and exported to.
 
-Addressable memory (arrays, memory maps) is copied straight to and from a buffer by a copy plan. Anything else that
-slices (zarr, HDF5) is asked for the box it must give, and the rest is again a copy plan.
+Addressable memory is copied straight to and from a buffer by a copy plan.
+
+A page that was touched through a map counts as memory of the process until the system takes it back, so streaming a
+large file through its map would fill the memory. A contiguous range of the file is therefore read and written directly.
+Other tiles go through the map, and the touched pages are released now and then.
+
+Touching a page of a map behind the end of its file kills the process (SIGBUS), and a file can be truncated at any time.
+So the size of the file is queried before each tile that goes through the map, which takes 1 us; reading every row of a
+tile by a separate call took 5 to 40 times as long as the map (float32, rows of 64 to 1024 elements, in the page cache).
+The remaining risk is a file that is truncated while one of its tiles is being copied.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from math import gcd, prod
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.device_array import DeviceArray
+from ..copying.device_array import DeviceArray, packed_strides
 from ..copying.engine import Runner
-from ..copying.footprint import Footprint, dense_footprint
-from ..copying.host_memory import aligned_empty
+from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import TransferError
-from ..layout import Layout
 from ..layout.box import Box
-from .store_location import StorageRegion, inner_arrays, is_hdf5, is_zarr, store_locations
-from .tile_copies import LARGE_TARGET, BoundCopy, CopyList, compile_word_copy, export_copies, import_copies
-from .tile_padding import repeated_boxes, source_box, validate_fill
-from .transfer_tensors import ExternalTensor, InternalTensor
+from .array_store import StorageRegion
+from .tile_copies import (
+    LARGE_TARGET,
+    BoundCopy,
+    CopyList,
+    Work,
+    compile_word_copy,
+    export_copies,
+    import_copies,
+)
+from .transfer_tensors import ExternalTensor, TileBuffer
 
-Work = Callable[[], None]
-"""A transfer that is ready to run."""
+RELEASE_AFTER = 16 << 20
+"""Bytes that may be touched through a map before its pages are released."""
 
-
-class TileBuffer:
-    """Internal memory, aligned to a cache line, that holds one packed tile of any shape at a time.
-
-    >>> TileBuffer(1024).view((4, 8), np.dtype("float32")).strides
-    (32, 4)
-    """
-
-    def __init__(self, nbytes: int) -> None:
-        self.bytes = aligned_empty(nbytes, np.uint8)
-        self.address: int = self.bytes.ctypes.data
-
-    def view(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return a tile of this shape and type at the start of the buffer, as an array."""
-        nbytes = prod(shape) * dtype.itemsize
-        if nbytes > self.bytes.size:
-            raise TransferError(f"a {dtype} tile of {shape} takes {nbytes} bytes, the buffer has {self.bytes.size}")
-        return np.ndarray(shape, dtype, self.bytes.data)
-
-    def tensor(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> InternalTensor:
-        """Return a tile of this shape and type at the start of the buffer, as an internal tensor."""
-        return InternalTensor(self.bytes, shape, dtype=dtype)
-
-
-def reject_array_wrappers(array: Any, name: str) -> None:
-    """Raise for arrays that carry more than elements: a mask or units would be lost. `name` is for the message.
-
-    >>> reject_array_wrappers(np.zeros(3), "the source")
-    """
-    kind = type(array)
-    if isinstance(array, np.ma.MaskedArray):
-        lost, remedy = "mask", "pass array.filled(value), and the mask as another source if the compute needs it"
-    elif hasattr(array, "magnitude") and hasattr(array, "units"):
-        lost, remedy = "units", "pass array.magnitude"
-    elif isinstance(array, np.ndarray) and kind not in (np.ndarray, np.memmap):
-        lost, remedy = "extra information", "pass numpy.asarray(array) if it may be dropped"
-    else:
-        return
-    raise TransferError(f"{name} is a {kind.__name__}, and its {lost} would be lost; {remedy}")
+MIN_FILE_READ = 64 << 10
+"""Bytes below which a tile goes through the map: a system call for a short range costs more than a page fault."""
 
 
 class Endpoint(Protocol):
@@ -147,7 +124,7 @@ class MemoryEndpoint:
         known = self._tile_copies.get((shape, importing))
         if known is None:
             size, strides = self.dtype.itemsize, self.tensor.strides or ()
-            packed = _packed_strides(shape, size)
+            packed = packed_strides(shape, size)
             if importing:
                 run, low, _ = compile_word_copy(shape, strides, packed, size, self._word)
             else:
@@ -169,98 +146,184 @@ class MemoryEndpoint:
         return StorageRegion(store, footprint, (first, tensor.strides or tensor.layout, tensor.window.offset))
 
 
-class SlicedEndpoint:
-    """An object that returns and accepts boxes when it is sliced, such as a zarr array.
+class MappedEndpoint(MemoryEndpoint):
+    """An array that lies in a `numpy.memmap`.
 
-    >>> class Squares:
-    ...     shape, dtype = (6,), np.dtype(int)
-    ...
-    ...     def __getitem__(self, box):
-    ...         return np.arange(6)[box] ** 2
-    >>> buffer = TileBuffer(64)
-    >>> SlicedEndpoint(Squares()).plan_import(Box((4,), (4,)), buffer, "edge")()
-    >>> buffer.view((4,), np.dtype(int)).tolist()
-    [16, 25, 25, 25]
+    `file` is an open descriptor of the mapped file, which the endpoint takes over; without it, the file is opened.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = np.lib.format.open_memmap(pathlib.Path(folder, "a.npy"), "w+", np.int16, (4, 8))
+    ...     endpoint, buffer = MappedEndpoint(file), TileBuffer(32)
+    ...     endpoint.plan_import(Box((2, 0), (2, 8)), buffer, None)()
+    ...     endpoint.close()
+    ...     del file, endpoint
     """
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.shape = tuple([int(n) for n in array.shape])
-        self.dtype = np.dtype(array.dtype)
-        self._chunks = chunk_shape(array)
-        self._write_lock = threading.Lock()
+    def __init__(self, array: np.ndarray[Any, Any], file: int | None = None) -> None:
+        super().__init__(ExternalTensor(array))
+        self.copy_key = None  # large tiles are read from the file
+        root = find_memmap(array)
+        if root is None:
+            raise TransferError(f"expected an array in a memory map, got {type(array).__name__} in plain memory")
+        self._map: mmap.mmap = root._mmap  # type: ignore[attr-defined]  # NumPy has no public name for it
+        start = np.frombuffer(self._map, np.uint8).ctypes.data
+        skipped = root.offset - root.offset % mmap.ALLOCATIONGRANULARITY
+        self._file_shift = skipped - start  # from an address to a file offset
+        _, end = strided_range(array.shape, array.strides, array.itemsize)
+        # bytes that the file must have
+        self._required_size = array.ctypes.data + end + self._file_shift if array.size else 0
+        self._shared = is_shared_map(root)
+        if file is None:
+            name = str(root.filename)
+            file = _open_mapped_file(name, bool(array.flags.writeable), start) if self._shared else -1
+        self._file = file
+        self._touched = 0
+        self._touched_lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the file; the map stays."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __enter__(self) -> MappedEndpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def inode(self) -> int | None:
+        """Return the inode of the mapped file, None if its path now names another file."""
+        return os.fstat(self._file).st_ino if self._file >= 0 else None
 
     def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
         """Return the work that reads a tile into a buffer, padded with `fill`."""
-        padding = None if fill is None else validate_fill(fill, self.dtype)
-        box = tile.within(self.shape)
-        if box != tile and isinstance(padding, str):
-            box = _enclosing_box([source_box(segments) for segments in repeated_boxes(tile, self.shape, padding)])
-
-        def read() -> None:
-            # nothing is read for a tile that is entirely outside
-            piece = np.empty(box.shape, self.dtype) if box.empty else self.array[box.slices]
-            reject_array_wrappers(piece, f"the result of slicing {type(self.array).__name__}")
-            piece = np.ascontiguousarray(piece, self.dtype)
-            if piece.shape != box.shape:
-                raise TransferError(
-                    f"slicing {type(self.array).__name__} at {box} returned shape {piece.shape}, expected {box.shape}"
-                )
-            import_copies(buffer.tensor(tile.shape, self.dtype), self._space_around(piece, box).tile(tile), fill)()
-
-        return read
-
-    def _space_around(self, piece: np.ndarray[Any, Any], box: Box) -> ExternalTensor:
-        """Return the full space as a tensor of which only a box is in memory."""
-        steps = tuple([step // piece.itemsize for step in piece.strides])
-        skipped = sum([start * step for start, step in zip(box.offset, steps, strict=True)])
-        return ExternalTensor(piece.reshape(-1), self.shape, Layout(self.shape, steps), offset=-skipped, const=True)
+        nbytes = prod(tile.shape) * self.dtype.itemsize
+        address = self._contiguous_address(tile, nbytes)
+        if address is None:
+            return partial(self._copy_through_map, super().plan_import(tile, buffer, fill), nbytes)
+        return partial(self._read_file, buffer.bytes[:nbytes].data, address + self._file_shift)
 
     def plan_export(self, tile: Box, buffer: TileBuffer) -> Work:
         """Return the work that writes the part of a tile that lies inside the array from a buffer."""
-        inside = tile.within(self.shape)
-        view = buffer.view(tile.shape, self.dtype)[inside.relative_to(tile.offset).slices]
-        # a partial chunk is written by read-modify-write, which would lose a concurrent write of the same chunk
-        guard: AbstractContextManager[Any] = nullcontext() if self._covers_chunks(inside) else self._write_lock
-
-        def write() -> None:
-            if not inside.empty:
-                with guard:
-                    self.array[inside.slices] = view
-
-        return write
+        nbytes = prod(tile.shape) * self.dtype.itemsize
+        address = self._contiguous_address(tile, nbytes)
+        if address is None:
+            return partial(self._copy_through_map, super().plan_export(tile, buffer), nbytes)
+        return partial(self._write_file, buffer.bytes[:nbytes].data, address + self._file_shift)
 
     def regions(self) -> list[StorageRegion]:
-        """Return the memory of an array, or the store as a whole, since the bytes in it are unknown."""
-        if isinstance(self.array, np.ndarray):
-            return [_array_region(self.array, (self.array.ctypes.data, self.array.strides))]
-        regions = [StorageRegion(location.key, dense_footprint(0, 1), None) for location in store_locations(self.array)]
-        if is_zarr(self.array) or is_hdf5(self.array):
-            return regions
-        for inner in inner_arrays(self.array):
-            unknown = object()  # the arrangement inside a wrapper equals no other
-            if isinstance(inner, np.ndarray):
-                regions.append(_array_region(inner, unknown))
-            else:
-                regions += [
-                    StorageRegion(location.key, dense_footprint(0, 1), unknown) for location in store_locations(inner)
-                ]
-        return regions
+        """Return the memory of the map, and the range of the file, which other maps may share."""
+        in_memory = super().regions()
+        if self._file < 0:
+            return in_memory
+        file = os.fstat(self._file)
+        return [*in_memory, self._region(("file", file.st_dev, file.st_ino), self._file_shift)]
 
-    def _covers_chunks(self, box: Box) -> bool:
-        ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
-        return all(start % n == 0 and (end % n == 0 or end == extent) for start, end, n, extent in ends)
+    def _contiguous_address(self, tile: Box, nbytes: int) -> int | None:
+        """Return the address of a tile that is one long contiguous range of the file, None for other tiles."""
+        address = self._tile_address(tile) if nbytes >= MIN_FILE_READ and self._file >= 0 else None
+        if address is None:
+            return None
+        size = self.dtype.itemsize
+        for n, (_, step) in zip(reversed(tile.shape), reversed(self._axes), strict=True):
+            if n > 1 and step != size:
+                return None
+            size *= n
+        return address
+
+    def _read_file(self, buffer: memoryview, offset: int) -> None:
+        while buffer.nbytes:
+            count = os.preadv(self._file, [buffer], offset)
+            if count == 0:
+                raise self._truncated_error(buffer.nbytes)
+            buffer, offset = buffer[count:], offset + count
+
+    @staticmethod
+    def _truncated_error(missing: int) -> TransferError:
+        return TransferError(
+            f"the file was truncated: the last {missing} bytes of its array are missing; write the file again"
+        )
+
+    def _write_file(self, buffer: memoryview, offset: int) -> None:
+        while buffer.nbytes:
+            count = os.pwritev(self._file, [buffer], offset)
+            buffer, offset = buffer[count:], offset + count
+
+    def _copy_through_map(self, work: Work, nbytes: int) -> None:
+        if self._map.size() < self._required_size:  # asks for the size of the file
+            raise self._truncated_error(self._required_size - self._map.size())
+        work()
+        if not self._shared:  # private pages exist nowhere else
+            return
+        with self._touched_lock:
+            self._touched += nbytes
+            if self._touched < RELEASE_AFTER:
+                return
+            self._touched = 0
+        # the file keeps what was written: only our claim to the pages is dropped
+        self._map.madvise(mmap.MADV_DONTNEED)
 
 
-def chunk_shape(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of the shards or chunks that an array is stored in, None if it has none.
+def _open_mapped_file(name: str, writable: bool, address: int) -> int:
+    """Return a descriptor of the file mapped at an address; -1 if the name is now another file."""
+    try:
+        file = os.open(name, os.O_RDWR if writable else os.O_RDONLY)
+    except OSError:
+        return -1
+    if os.fstat(file).st_ino == _mapped_inode(address):
+        return file
+    os.close(file)
+    return -1
 
-    >>> chunk_shape(np.zeros(3)) is None
+
+def _mapped_inode(address: int) -> int:
+    """Return the inode of the file mapped at an address, -1 if unknown."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            for line in maps:
+                span, _, _, _, inode, *_ = line.split()
+                low, high = (int(end, 16) for end in span.split("-"))
+                if low <= address < high:
+                    return int(inode)
+    except OSError:
+        pass
+    return -1
+
+
+def find_memmap(array: Any) -> np.memmap[Any, Any] | None:
+    """Return the memory map that an array is a view of, directly or through other views; None if there is none.
+
+    >>> find_memmap(np.zeros(3)) is None
     True
     """
-    chunks = getattr(array, "shards", None) or getattr(array, "chunks", None)
-    is_shape = isinstance(chunks, tuple) and all(isinstance(n, int) and n > 0 for n in chunks)
-    return chunks if is_shape else None
+    memmap = None
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap) and getattr(array, "_mmap", None) is not None:
+            memmap = array
+        array = array.base
+    return memmap
+
+
+def is_shared_map(array: Any) -> bool:
+    """Return whether an array is a shared memory map of a file, whose pages may be released.
+
+    >>> is_shared_map(np.zeros(3))
+    False
+    """
+    return (
+        isinstance(array, np.memmap)
+        and getattr(array, "_mmap", None) is not None
+        and getattr(array, "mode", None) in ("r", "r+", "w+")
+        and getattr(array, "filename", None) is not None
+        and hasattr(os, "preadv")
+        and hasattr(mmap, "MADV_DONTNEED")
+    )
 
 
 class DeviceEndpoint:
@@ -297,22 +360,3 @@ class DeviceEndpoint:
             f"an operand is in {engine} memory, which the host cannot address; give the compute in C, as in"
             f" pipeline.kernel('2 * in0', engine={engine!r}).run(), or copy the operand to the host"
         )
-
-
-def _array_region(array: np.ndarray[Any, Any], arrangement: Any) -> StorageRegion:
-    footprint = Footprint(array.ctypes.data, array.shape, array.strides, array.itemsize)
-    return StorageRegion("memory", footprint, arrangement)
-
-
-def _enclosing_box(boxes: list[Box]) -> Box:
-    low = tuple(map(min, zip(*[box.offset for box in boxes], strict=True)))
-    high = map(max, zip(*[box.end for box in boxes], strict=True))
-    return Box(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
-
-
-def _packed_strides(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    strides = []
-    for n in reversed(shape):
-        strides.append(size)
-        size *= n
-    return tuple(strides[::-1])

@@ -8,14 +8,15 @@ starts copies of up to 16 bytes with `cp.async`, which complete while another ti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
 
 from ..copying.codegen.c_arithmetic import raw_type
-from ..copying.codegen.c_language import indent
+from ..copying.codegen.c_language import conditional, digit_expressions, indent
 from ..copying.codegen.kernel import WIDEST, vector_type
+from ..copying.codegen.thread_mapping import Digit
 from ..formats import ScalarFormat
 from .tiler import Tiler
 
@@ -130,13 +131,8 @@ class KernelOperand:
         axes = list(range(rank))
         if self.tiler.order == "column_major" and rank > 1:
             axes[-2:] = [rank - 1, rank - 2]
-        result = [""] * rank
-        below = 1
-        for k, axis in reversed(list(enumerate(axes))):
-            text = tile if below == 1 else f"{tile} / {below}u"
-            result[axis] = text if k == 0 else f"{text} % {grid[axis]}u"
-            below *= grid[axis]
-        return result
+        digits = digit_expressions(tile, [Digit(axis, grid[axis], 1) for axis in reversed(axes)])
+        return [digit.name for digit in sorted(digits, key=lambda digit: digit.digit.axis)]
 
     def find_call(self, tile: str) -> str:
         """Return the C call that computes the box of a tile."""
@@ -171,36 +167,6 @@ class KernelOperand:
 def _describe_fill(fill: str | bytes) -> str:
     return fill if isinstance(fill, str) else f"0x{int.from_bytes(fill, 'little'):x}"
 
-
-# Every import and export needs an event; one without rows to copy gets that of a copied spare byte.
-OPENCL_MACROS = """\
-#pragma OPENCL FP_CONTRACT OFF
-#define THREADS ((u32)get_local_size(0))
-#define GROUPS ((u32)get_num_groups(0))
-"""
-
-CUDA_MACROS = """\
-#define THREADS blockDim.x
-#define GROUPS gridDim.x
-#if __CUDA_ARCH__ >= 800
-INLINE u32 shared_place(const void *place) { return (u32)__cvta_generic_to_shared(place); }
-INLINE u64 global_place(const void *place) { return (u64)__cvta_generic_to_global(place); }
-#define COPY_ASYNC(cache, bytes, to, from) \\
-    asm volatile("cp.async." cache ".shared.global [%0], [%1], %2;" \\
-                 :: "r"(shared_place(to)), "l"(global_place(from)), "n"(bytes) : "memory")
-#define COPY_ASYNC_4(to, from) COPY_ASYNC("ca", 4, to, from)
-#define COPY_ASYNC_8(to, from) COPY_ASYNC("ca", 8, to, from)
-#define COPY_ASYNC_16(to, from) COPY_ASYNC("cg", 16, to, from)
-#define STARTED asm volatile("cp.async.commit_group;" ::: "memory")
-#define ARRIVED(waiting) asm volatile("cp.async.wait_group %0;" :: "n"(waiting) : "memory")
-#else  // devices that copy through registers
-#define COPY_ASYNC_4(to, from) (*(u32 *)(to) = *(const u32 *)(from))
-#define COPY_ASYNC_8(to, from) (*(v8 *)(to) = *(const v8 *)(from))
-#define COPY_ASYNC_16(to, from) (*(v16 *)(to) = *(const v16 *)(from))
-#define STARTED
-#define ARRIVED(waiting)
-#endif
-"""
 
 # The index that position x of an axis of n elements is read from, as in numpy.pad.
 _PAD_INDEX_CODE = {
@@ -239,12 +205,13 @@ def element_code(operand: KernelOperand) -> list[str]:
 
 def import_code(operand: KernelOperand, dialect: str) -> list[str]:
     """Return the functions that import a tile of an input."""
-    return [*element_code(operand), *(_import_rows(operand) if dialect == "opencl" else _import_vectors(operand))]
+    function = _import_rows(operand) if dialect == "opencl" else _vector_function(operand, importing=True)
+    return [*element_code(operand), *function]
 
 
 def export_code(operand: KernelOperand, dialect: str) -> list[str]:
     """Return the function that exports the part of a tile that lies inside the space."""
-    return _export_rows(operand) if dialect == "opencl" else _export_vectors(operand)
+    return _export_rows(operand) if dialect == "opencl" else _vector_function(operand, importing=False)
 
 
 def _row_loops(operand: KernelOperand, copy: str) -> list[str]:
@@ -282,32 +249,32 @@ def _has_row_copies(operand: KernelOperand) -> bool:
     return operand.strides[-1] > 0
 
 
-def _thread_loop(operand: KernelOperand, body: list[str], width: int = 1) -> list[str]:
-    """Return a loop in which threads share the elements of a tile, or vectors of `width` elements."""
+def thread_loop(operand: KernelOperand, body: list[str], width: int = 1, box: str = "box") -> list[str]:
+    """Return a loop in which threads share the elements of a tile, or vectors of `width` elements.
+
+    `box` is the name of the variable with the tile's box.
+    """
     extents = list(operand.tiler.largest_tile)
     extents[-1] = -(-extents[-1] // width)
-    total, below, indices = 1, 1, [""] * operand.rank
-    for k in reversed(range(operand.rank)):
-        text = "q" if below == 1 else f"q / {below}u"
-        indices[k] = text if k == 0 else f"{text} % {extents[k]}u"
-        below *= extents[k]
-        total *= extents[k]
+    digits = digit_expressions("q", [Digit(k, extents[k], 1) for k in reversed(range(operand.rank))])
+    indices = [digit.name for digit in reversed(digits)]
     if width > 1:
         indices[-1] = f"({indices[-1]}) * {width}u"
     named = ", ".join(f"i{k} = {text}" for k, text in enumerate(indices))
-    locations = ", ".join(f"x{k} = box.at{k} + ({operand.index_type})i{k}" for k in range(operand.rank))
+    locations = ", ".join(f"x{k} = {box}.at{k} + ({operand.index_type})i{k}" for k in range(operand.rank))
     head = [f"const u32 {named};", f"const {operand.index_type} {locations};"]
-    return [f"for (u32 q = THREAD; q < {total}u; q += THREADS) {{", *indent([*head, *body]), "}"]
+    return [f"for (u32 q = THREAD; q < {prod(extents)}u; q += THREADS) {{", *indent([*head, *body]), "}"]
 
 
-def _variables(operand: KernelOperand, letter: str) -> list[str]:
+def index_names(operand: KernelOperand, letter: str = "i") -> list[str]:
+    """Return the C names of an element's indices: `i` in its tile, or `x` in the space."""
     return [f"{letter}{k}" for k in range(operand.rank)]
 
 
-def _inside_tile_conditions(operand: KernelOperand, axes: int) -> list[str]:
-    """Return the C conditions that indices are inside a tile, for axes with a smaller last tile."""
-    sizes = [(k, extent, rest) for k, (_, _, extent, _, rest) in enumerate(operand.tiler.axes) if k < axes]
-    return [f"i{k} < box.n{k}" for k, extent, rest in sizes if rest != extent]
+def inside_tile_conditions(operand: KernelOperand, axes: int, box: str = "box") -> list[str]:
+    """Return the C conditions that indices are inside a tile, for those of the first axes with a smaller last tile."""
+    sizes = [(k, extent, rest) for k, (_, _, extent, _, rest) in enumerate(operand.tiler.axes[:axes])]
+    return [f"i{k} < {box}.n{k}" for k, extent, rest in sizes if rest != extent]
 
 
 def _import_rows(operand: KernelOperand) -> list[str]:
@@ -316,26 +283,26 @@ def _import_rows(operand: KernelOperand) -> list[str]:
         f"INLINE event_t {name}_import(LOCAL {raw} *buffer, GLOBAL const u8 *memory, const {name}_box_t box,"
         " LOCAL v16 *spare, event_t event) {"
     )
-    here, xs = operand.buffer_index(_variables(operand, "i")), _variables(operand, "x")
+    here, xs = operand.buffer_index(index_names(operand)), index_names(operand, "x")
     put = f"buffer[{here}] = {name}_element(memory, {', '.join(xs)});"
     if not _has_row_copies(operand):
-        inside = " && ".join(_inside_tile_conditions(operand, rank))
+        inside = " && ".join(inside_tile_conditions(operand, rank))
         body = (
             [put]
             if operand.fill is not None or not operand.exceeds_space
             else [f"if ({operand.inside_condition(xs)}) {put}"]
         )
-        filling = [f"if ({inside}) {{", *indent(body), "}"] if inside else body
+        filling = conditional(inside, body)
         nothing = "return async_work_group_copy((LOCAL u8 *)spare, memory, 1, event);"
-        return [head, *indent([*_thread_loop(operand, filling), nothing]), "}"]
+        return [head, *indent([*thread_loop(operand, filling), nothing]), "}"]
     body = _row_loops(operand, _row_copy(operand, exporting=False))
     if operand.exceeds_space and operand.fill is not None:
         leaves = " || ".join(
             f"box.at{k} < 0 || box.at{k} + ({operand.index_type})box.n{k} > {n}"
             for k, n in enumerate(operand.tiler.space)
         )
-        conditions = [*_inside_tile_conditions(operand, rank), f"!({operand.inside_condition(xs)})"]
-        around = _thread_loop(operand, [f"if ({' && '.join(conditions)}) {put}"])
+        conditions = [*inside_tile_conditions(operand, rank), f"!({operand.inside_condition(xs)})"]
+        around = thread_loop(operand, [f"if ({' && '.join(conditions)}) {put}"])
         body += [f"if ({leaves}) {{  // threads write the padding", *indent(around), "}"]
     return [head, *indent([*body, "return event;"]), "}"]
 
@@ -350,48 +317,52 @@ def _export_rows(operand: KernelOperand) -> list[str]:
         body = [*_row_loops(operand, _row_copy(operand, exporting=True)), "return event;"]
         return [head, *indent(body), "}"]
     nothing = "return async_work_group_copy((LOCAL u8 *)spare, (GLOBAL const u8 *)memory, 1, event);"
-    return [head, *indent([*_thread_loop(operand, _store_element(operand)), nothing]), "}"]
+    return [head, *indent([*thread_loop(operand, _store_element(operand)), nothing]), "}"]
 
 
 def _store_element(operand: KernelOperand) -> list[str]:
     """Return the statements that store one element, if it is in the tile and in the space."""
-    xs = _variables(operand, "x")
-    conditions = _inside_tile_conditions(operand, operand.rank) + (
+    xs = index_names(operand, "x")
+    conditions = inside_tile_conditions(operand, operand.rank) + (
         [operand.inside_condition(xs)] if operand.exceeds_space else []
     )
-    slot = operand.buffer_index(_variables(operand, "i"))
+    slot = operand.buffer_index(index_names(operand))
     store = f"*(GLOBAL {operand.bits_type} *)(memory + ({operand.byte_offset(xs)})) = buffer[{slot}];"
     return [f"if ({' && '.join(conditions)}) {store}" if conditions else store]
 
 
-def _import_vectors(operand: KernelOperand) -> list[str]:
+def _vector_function(operand: KernelOperand, importing: bool) -> list[str]:
+    """Return the function with which CUDA threads import or export a tile, one vector at a time."""
     name, raw, piece = operand.name, operand.bits_type, operand.vector_bytes
-    width = max(1, piece // operand.size)
-    xs, slot = _variables(operand, "x"), operand.buffer_index(_variables(operand, "i"))
-    to, start = f"buffer + ({slot})", f"memory + ({operand.byte_offset(xs)})"
-    head = f"INLINE void {name}_import({raw} *buffer, const u8 *memory, const {name}_box_t box) {{"
-    kind = vector_type(piece)
-    copy = f"COPY_ASYNC_{piece}({to}, {start});"
-    if piece < 4:  # too narrow for asynchronous copies
-        copy = f"*({kind} *)({to}) = *(const {kind} *)({start});"
-    return [head, *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=True), width)), "}"]
+    width, kind = max(1, piece // operand.size), vector_type(piece)
+    slot = f"buffer + ({operand.buffer_index(index_names(operand))})"
+    place = f"memory + ({operand.byte_offset(index_names(operand, 'x'))})"
+    if importing:
+        head = f"INLINE void {name}_import({raw} *buffer, const u8 *memory, const {name}_box_t box) {{"
+        copy = f"COPY_ASYNC_{piece}({slot}, {place});"
+        if piece < 4:  # too narrow for asynchronous copies
+            copy = f"*({kind} *)({slot}) = *(const {kind} *)({place});"
+    else:
+        head = f"INLINE void {name}_export(const {raw} *buffer, u8 *memory, const {name}_box_t box) {{"
+        copy = f"*({kind} *)({place}) = *(const {kind} *)({slot});"
+    return [head, *indent(thread_loop(operand, _vector_or_elements(operand, width, copy, importing), width)), "}"]
 
 
 def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing: bool) -> list[str]:
     """Return the statements for one vector: a copy if it is inside, otherwise element by element."""
     last = operand.rank - 1
-    conditions = _inside_tile_conditions(operand, last)
+    conditions = inside_tile_conditions(operand, last)
     _, _, extent, _, rest = operand.tiler.axes[last]
     edge = [
         *([f"i{last} + {width}u <= box.n{last}"] if rest != extent or extent % width else []),
-        *([operand.inside_condition(_variables(operand, "x"))] if operand.exceeds_space else []),
+        *([operand.inside_condition(index_names(operand, "x"))] if operand.exceeds_space else []),
         *([f"x{last} + {width} <= {operand.tiler.space[last]}"] if operand.exceeds_space and width > 1 else []),
     ]
     if not edge:
         body = [copy]
     else:
-        xs = [*_variables(operand, "x")[:-1], f"x{last} + ({operand.index_type})e"]
-        indices = [*_variables(operand, "i")[:-1], f"i{last} + e"]
+        xs = [*index_names(operand, "x")[:-1], f"x{last} + ({operand.index_type})e"]
+        indices = [*index_names(operand)[:-1], f"i{last} + e"]
         slot = operand.buffer_index(indices)
         if importing:
             one = f"buffer[{slot}] = {operand.name}_element(memory, {', '.join(xs)});"
@@ -402,18 +373,4 @@ def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing
             needed.append(operand.inside_condition([*xs[:-1], f"({xs[-1]})"]))
         singly = [f"for (u32 e = 0; e < {width}u; ++e) {{", f"    if ({' && '.join(needed)}) {one}", "}"]
         body = [f"if ({' && '.join(edge)}) {{", f"    {copy}", "} else {", *indent(singly), "}"]
-    return [f"if ({' && '.join(conditions)}) {{", *indent(body), "}"] if conditions else body
-
-
-def _export_vectors(operand: KernelOperand) -> list[str]:
-    name, raw, piece = operand.name, operand.bits_type, operand.vector_bytes
-    width = max(1, piece // operand.size)
-    kind = vector_type(piece)
-    xs, slot = _variables(operand, "x"), operand.buffer_index(_variables(operand, "i"))
-    head = f"INLINE void {name}_export(const {raw} *buffer, u8 *memory, const {name}_box_t box) {{"
-    copy = f"*({kind} *)(memory + ({operand.byte_offset(xs)})) = *(const {kind} *)(buffer + ({slot}));"
-    return [
-        head,
-        *indent(_thread_loop(operand, _vector_or_elements(operand, width, copy, importing=False), width)),
-        "}",
-    ]
+    return conditional(" && ".join(conditions), body)

@@ -14,11 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..copying.codegen.c_arithmetic import needs_double, reader_functions, writer_functions
-from ..copying.codegen.c_language import c_dialect, indent
+from ..copying.codegen.c_language import c_dialect, conditional, indent, read_header
 from ..copying.codegen.kernel import Kernel
 from ..copying.codegen.program import shared_arrays
 from ..errors import TransferError
-from .kernel_operand import CUDA_MACROS, OPENCL_MACROS, KernelOperand, export_code, import_code
+from .kernel_operand import (
+    KernelOperand,
+    export_code,
+    import_code,
+    index_names,
+    inside_tile_conditions,
+    thread_loop,
+)
 
 COMPUTE_UNITS = ("element", "tile")
 
@@ -58,22 +65,17 @@ def compute_statements(compute: Any, outputs: Sequence[KernelOperand]) -> str:
 
 def element_accessors(inputs: Sequence[KernelOperand], outputs: Sequence[KernelOperand]) -> list[str]:
     """Return the functions that convert elements to and from numbers, and macros that name elements."""
-    functions: dict[str, None] = {}
+    functions: dict[str, None] = {}  # an ordered set
     names = []
-    for operand in inputs:
-        functions.update(dict.fromkeys(reader_functions(f"{operand.name}_value", operand.format)[1]))
-        indices = [f"i{k}" for k in range(operand.rank)]
-        names.append(
-            f"#define {operand.name}({', '.join(indices)})"
-            f" {operand.name}_value({operand.name}_buffer[{operand.buffer_index(indices)}])"
-        )
-    for operand in outputs:
-        functions.update(dict.fromkeys(writer_functions(f"{operand.name}_code", operand.format)[1]))
-        indices = [f"i{k}" for k in range(operand.rank)]
-        names.append(
-            f"#define set_{operand.name}(value, {', '.join(indices)})"
-            f" ({operand.name}_buffer[{operand.buffer_index(indices)}] = {operand.name}_code(value))"
-        )
+    for operand in (*inputs, *outputs):
+        indices = ", ".join(index_names(operand))
+        element = f"{operand.name}_buffer[{operand.buffer_index(index_names(operand))}]"
+        if operand in inputs:
+            functions |= dict.fromkeys(reader_functions(f"{operand.name}_value", operand.format)[1])
+            names.append(f"#define {operand.name}({indices}) {operand.name}_value({element})")
+        else:
+            functions |= dict.fromkeys(writer_functions(f"{operand.name}_code", operand.format)[1])
+            names.append(f"#define set_{operand.name}(value, {indices}) ({element} = {operand.name}_code(value))")
     return [*[text.rstrip("\n") for text in functions], *names]
 
 
@@ -95,8 +97,8 @@ def compute_function(
         validate_matching_tiles(
             operand, outputs[0], f"{operand.name} is the element at the same index of its tile", larger=True
         )
-    first = outputs[0]
-    indices = ", ".join(f"i{k}" for k in range(first.rank))
+    first, box = outputs[0], f"{outputs[0].name}_box"
+    indices = ", ".join(index_names(first))
     inner = [
         f"const {reader_functions('', operand.format)[0]} {operand.name} = {operand.name}({indices});"
         for operand in used
@@ -104,24 +106,8 @@ def compute_function(
     inner += [f"{writer_functions('', operand.format)[0]} {operand.name};" for operand in outputs]
     inner += ["{", *indent(own), "}"]
     inner += [f"set_{operand.name}({operand.name}, {indices});" for operand in outputs]
-    return [head, *indent(_element_loop(first, inner)), "}"]
-
-
-def _element_loop(operand: KernelOperand, body: list[str]) -> list[str]:
-    """Return a loop in which threads share the elements of a tile of an output."""
-    extents = operand.tiler.largest_tile
-    below, digits = 1, []
-    for k in reversed(range(operand.rank)):
-        text = "q" if below == 1 else f"q / {below}u"
-        digits.append(f"i{k} = {text}" if k == 0 else f"i{k} = {text} % {extents[k]}u")
-        below *= extents[k]
-    box = f"{operand.name}_box"
-    locations = ", ".join(f"x{k} = {box}.at{k} + ({operand.index_type})i{k}" for k in range(operand.rank))
-    ragged = [k for k, (_, _, extent, _, rest) in enumerate(operand.tiler.axes) if rest != extent]
-    lines = [f"const u32 {', '.join(digits[::-1])};", f"const {operand.index_type} {locations};"]
-    if ragged:
-        body = [f"if ({' && '.join(f'i{k} < {box}.n{k}' for k in ragged)}) {{", *indent(body), "}"]
-    return [f"for (u32 q = THREAD; q < {below}u; q += THREADS) {{", *indent([*lines, *body]), "}"]
+    inside = " && ".join(inside_tile_conditions(first, first.rank, box))
+    return [head, *indent(thread_loop(first, conditional(inside, inner), box=box)), "}"]
 
 
 def validate_matching_tiles(operand: KernelOperand, first: KernelOperand, why: str, larger: bool = False) -> None:
@@ -199,7 +185,7 @@ class KernelProgram:
         lines = [words.prelude]
         if needs_double(*[each.format for each in self.operands]):
             lines.append(words.doubles)
-        lines.append(OPENCL_MACROS if self._is_opencl else CUDA_MACROS)
+        lines.append(read_header(f"{self.dialect}_pipeline"))
         for operand in self.operands:
             lines += [f"// {operand.describe()}", *operand.box_code()]
             moving = import_code if operand in self.inputs else export_code
@@ -223,23 +209,18 @@ class KernelProgram:
 
     def _import_tile_function(self) -> list[str]:
         """Return the function that imports a tile of every input."""
-        arguments = [*self._memory_parameters(self.inputs, starts=False)]
+        arguments = ["const u32 tile", *self._memory_parameters(self.inputs, starts=False)]
         arguments += [f"LOCAL {operand.bits_type} *{operand.name}_buffer" for operand in self.inputs]
-        if not self._is_opencl:
-            head = f"INLINE void import_tile({', '.join(['const u32 tile', *arguments])}) {{"
-            calls = [
-                f"{operand.name}_import({operand.name}_buffer, {operand.name}_memory, {operand.find_call('tile')});"
-                for operand in self.inputs
-            ]
-            return [head, *indent(calls), "}"]
-        arguments += ["LOCAL v16 *spare", "event_t event"]
-        head = f"INLINE event_t import_tile({', '.join(['const u32 tile', *arguments])}) {{"
+        result, assigned, passed, end = "void", "", "", []
+        if self._is_opencl:
+            arguments += ["LOCAL v16 *spare", "event_t event"]
+            result, assigned, passed, end = "event_t", "event = ", ", spare, event", ["return event;"]
         calls = [
-            f"event = {operand.name}_import({operand.name}_buffer, {operand.name}_memory, {operand.find_call('tile')},"
-            " spare, event);"
+            f"{assigned}{operand.name}_import({operand.name}_buffer, {operand.name}_memory,"
+            f" {operand.find_call('tile')}{passed});"
             for operand in self.inputs
         ]
-        return [head, *indent([*calls, "return event;"]), "}"]
+        return [f"INLINE {result} import_tile({', '.join(arguments)}) {{", *indent([*calls, *end]), "}"]
 
     def _buffer_pointer(self, operand: KernelOperand, number: str) -> str:
         start = f"(LOCAL {operand.bits_type} *){operand.name}_buffers"

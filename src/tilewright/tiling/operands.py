@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.device_array import find_device_array
+from ..copying.engine import find_device_array
 from ..errors import LayoutError, TransferError
 from ..files.array_file import map_file
 from ..files.npy import read_npy_layout
-from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint, SlicedEndpoint, reject_array_wrappers
-from .mapped_endpoint import MappedEndpoint, find_memmap, is_shared_map
-from .store_location import describe_store, store_locations, validate_open
+from .array_store import SlicedEndpoint, describe_store, reject_array_wrappers, store_locations, validate_open
+from .endpoints import DeviceEndpoint, Endpoint, MappedEndpoint, MemoryEndpoint, find_memmap, is_shared_map
 from .tiler import Extents, Tiler, as_extents
 from .transfer_tensors import ExternalTensor
 

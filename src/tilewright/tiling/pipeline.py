@@ -11,10 +11,10 @@ from typing import Any
 
 from ..errors import LayoutError, TransferError
 from ..layout.box import Box, empty_box
-from .endpoints import Endpoint, MemoryEndpoint, TileBuffer, Work
+from .array_store import share_bytes
+from .endpoints import Endpoint, MemoryEndpoint
 from .pipeline_spec import PipelineSpec
 from .schedule import Compute, Export, Import, TransferKey, TransferKind, Wait
-from .store_location import share_bytes
 from .tile_compute import (
     Array,
     CancelFlag,
@@ -25,10 +25,11 @@ from .tile_compute import (
     mark_outputs,
     run_compute,
 )
-from .tile_copies import direct_copy
+from .tile_copies import Work, direct_copy
 from .tile_kernel import TileKernel
 from .tiler import Tiler
 from .trace import PipelineReport, Trace, TraceSpan
+from .transfer_tensors import TileBuffer
 from .transfers import InlineQueue, ThreadQueue, Transfer, TransferQueue, raise_failures, start_transfer
 from .workers import TileWorkers, choose_worker_count
 
@@ -52,14 +53,6 @@ class _OperandBuffer:
             array = self._views[tile.shape] = self.buffer.view(tile.shape, self.endpoint.dtype)
         self.array = array
         return array
-
-    def plan_import(self) -> Work:
-        """Return the work that imports the current tile."""
-        return self.endpoint.plan_import(self.tile, self.buffer, self.fill)
-
-    def plan_export(self) -> Work:
-        """Return the work that exports the current tile."""
-        return self.endpoint.plan_export(self.tile, self.buffer)
 
 
 class ScheduledRun:
@@ -116,14 +109,16 @@ class ScheduledRun:
                 if type(action) is Import:
                     operand = self._inputs[action.buffer][action.operand]
                     operand.advance()
-                    self._start("import", action, operand.plan_import(), operand.array.nbytes)
+                    work = operand.endpoint.plan_import(operand.tile, operand.buffer, operand.fill)
+                    self._start_transfer("import", action, work, operand.array.nbytes)
                 elif type(action) is Export:
                     operand = self._outputs[action.buffer][action.operand]
                     if not self._has_compute:
                         operand.advance()
-                    self._start("export", action, operand.plan_export(), operand.array.nbytes)
+                    work = operand.endpoint.plan_export(operand.tile, operand.buffer)
+                    self._start_transfer("export", action, work, operand.array.nbytes)
                 elif type(action) is Wait:
-                    self._wait(action.retires)
+                    self._wait_for(action.retires)
                 elif type(action) is Compute:
                     inputs = tuple([operand.array for operand in self._inputs[action.read_buffer]])
                     outputs = tuple([operand.advance() for operand in self._outputs[action.write_buffer]])
@@ -145,7 +140,7 @@ class ScheduledRun:
                 if own_queue is not None:
                     own_queue.close()
 
-    def _start(self, kind: TransferKind, action: Import | Export, work: Work, nbytes: int) -> None:
+    def _start_transfer(self, kind: TransferKind, action: Import | Export, work: Work, nbytes: int) -> None:
         after = [self.running[key] for key in action.after if key in self.running] if action.after else []
         transfer = Transfer(kind, action.tile, work, nbytes, after, action.operand)
         if kind == "export" and action.operand in self._last_export:
@@ -157,7 +152,7 @@ class ScheduledRun:
         self.nbytes[kind] += nbytes
         start_transfer(self.queue, transfer)
 
-    def _wait(self, keys: tuple[TransferKey, ...]) -> None:
+    def _wait_for(self, keys: tuple[TransferKey, ...]) -> None:
         if self.cancel is not None and self.cancel.is_set():
             raise CancelledError(
                 f"cancelled at tile {keys[0].tile} of {self.pipeline.tiles}, after exporting {self.exported}"
@@ -292,7 +287,7 @@ class Pipeline(PipelineSpec):
         for (source, item), (target, _) in zip(self.sources, self.targets, strict=True):
             assert isinstance(source, MemoryEndpoint)
             assert isinstance(target, MemoryEndpoint)
-            for band in _bands(item.tiler, source.dtype.itemsize):
+            for band in _cut_into_bands(item.tiler, source.dtype.itemsize):
                 if cancel is not None and cancel.is_set():
                     raise CancelledError(f"cancelled after {copied} of {total} bytes")
                 direct_copy(source.tensor.tile(band), target.tensor.tile(band), threads)()
@@ -327,7 +322,7 @@ class Pipeline(PipelineSpec):
         return TileKernel(self, compute, engine, each, functions, threads)
 
 
-def _bands(tiler: Tiler, itemsize: int) -> Tiler:
+def _cut_into_bands(tiler: Tiler, itemsize: int) -> Tiler:
     """Return an array cut into bands of whole rows of tiles, large enough to be worth starting threads."""
     rest = [max(1, n) for n in tiler.space[1:]]
     row = tiler.tile[0] * prod(rest) * itemsize

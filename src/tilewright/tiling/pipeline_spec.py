@@ -12,12 +12,13 @@ from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..layout.tuples import round_up
 from ..showing import Shown
-from .endpoints import Endpoint, TileBuffer
+from .array_store import are_same_array, share_bytes, validate_separate_targets
+from .endpoints import Endpoint
 from .operands import Input, Output, open_endpoint
 from .schedule import Schedule, buffer_bytes, shared_buffer_sizes
-from .store_location import are_same_array, share_bytes, validate_separate_targets
-from .tile_padding import REPEATING_FILLS, validate_fill
+from .tile_copies import REPEATING_FILLS, validate_fill
 from .tiler import Tiler
+from .transfer_tensors import TileBuffer
 from .transfers import TransferQueue
 
 Operand = TypeVar("Operand", Input, Output)
@@ -52,7 +53,7 @@ class PipelineSpec(Shown):
         self.targets: list[tuple[Endpoint, Output]] = [
             (open_endpoint(item.target, writing=True), item) for item in self.outputs
         ]
-        self.tiles = self._validate()
+        self.tiles = self._validate_tiles()
         self.depth = self._choose_depth(depth, memory_limit)
         if memory_limit is not None and self.buffer_bytes > memory_limit:
             raise TransferError(
@@ -60,7 +61,7 @@ class PipelineSpec(Shown):
                 " use smaller tiles (suggest_tile finds them), or a scheme with fewer buffers"
             )
 
-    def _validate(self) -> int:
+    def _validate_tiles(self) -> int:
         """Return the number of tiles of every operand; raise if they differ or overwrite each other."""
         if not self.inputs and not self.outputs:
             raise LayoutError("a pipeline needs at least one input or output")

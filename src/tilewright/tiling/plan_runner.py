@@ -7,17 +7,17 @@ milliseconds. Each task still has its own retries and its own line in the manife
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from math import ceil
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from ..errors import TransferError
-from .executors import count_workers, submit_unique
 from .plan_task import (
     BatchOrigin,
     PlanEndpoints,
@@ -42,6 +42,8 @@ POLL_SECONDS = 1.0
 
 VISIBLE_WITHIN_SECONDS = 10.0
 """How soon this process must see what another machine has written; network file systems are slow."""
+
+Result = TypeVar("Result")
 
 
 class PlanRunner:
@@ -211,3 +213,34 @@ class PlanRunner:
                         " that all workers open by the same path, or an executor of threads"
                     )
                 time.sleep(0.1)
+
+
+def submit_unique(executor: Executor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+    """Submit a call with one more argument, a unique text, and return its future.
+
+    Dask treats calls with equal arguments as one, so a retry would get the old failure.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(1) as pool:
+    ...     submit_unique(pool, lambda number, call_id: number + 1, 3).result()
+    4
+    """
+    return executor.submit(function, *arguments, uuid4().hex)
+
+
+def count_workers(executor: Executor) -> int:
+    """Return how many calls an executor runs at once: the cores of a Dask cluster, its workers, or our own cores.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(3) as pool:
+    ...     count_workers(pool)
+    3
+    """
+    client: Any = getattr(executor, "_client", None)  # Dask's executors have no public name for it
+    if hasattr(client, "ncores"):
+        return max(1, int(sum(client.ncores().values())))
+    for name in ("_max_workers", "num_workers", "max_workers"):
+        count = getattr(executor, name, None)
+        if isinstance(count, int) and count > 0:
+            return count
+    return os.cpu_count() or 4

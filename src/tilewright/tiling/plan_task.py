@@ -31,8 +31,9 @@ from ..atomic import write_file
 from ..errors import TransferError
 from ..files.source_file import SourceFile
 from ..layout.box import Box
-from .endpoints import Endpoint, TileBuffer
+from .endpoints import Endpoint
 from .tile_compute import CancelledError, Step, WriteGate, run_compute
+from .transfer_tensors import TileBuffer
 
 if TYPE_CHECKING:
     from .tile_plan import Task, TilePlan
@@ -68,14 +69,14 @@ class TaskManifest:
         self.path = Path(path)
         self.done: dict[int, Checksums] = {}
         plan = json.loads(json.dumps(plan))  # as it will be read back
-        lines = self._read(plan) if self.path.exists() else b""
+        lines = self._read_lines(plan) if self.path.exists() else b""
         if not lines:
             lines = json.dumps({"plan": plan}).encode() + b"\n"
         # an incomplete last line is removed, so that the next line starts on its own
         write_file(self.path, lines)
         self._file = self.path.open("ab", buffering=0)
 
-    def _read(self, plan: dict[str, Any]) -> bytes:
+    def _read_lines(self, plan: dict[str, Any]) -> bytes:
         """Return the complete lines of the file, and fill `done` from them."""
         file = SourceFile(self.path)  # rejects a pipe or a folder
         text = file.read(0, file.size)

@@ -186,20 +186,15 @@ class Schedule(Shown):
             return tuple([f"b{k}" for k in range(self.depth)])
         return tuple([f"{side}{k}" for side in ("in", "out") for k in range(self.depth)])
 
-    def import_actions(
-        self, tile: int, buffer: str, after: TransferKind | None = None, after_tile: int = 0
-    ) -> tuple[Action, ...]:
-        """Return the imports of `tile` into `buffer`, one per input; each follows an `after` transfer of `after_tile`.
+    def import_actions(self, tile: int, buffer: str, after: tuple[TransferKey, ...] = ()) -> tuple[Action, ...]:
+        """Return the imports of `tile` into `buffer`, one per input; each follows the `after` transfer of its operand.
 
         >>> Schedule("duplex", 2).import_actions(1, "in")
         (Import(tile=1, buffer='in', operand=0, after=()),)
         """
         if tile >= self.tiles:
             return ()
-        if after is None:
-            return tuple([Import(tile, buffer, operand) for operand in range(self.inputs)])
-        follows = self.transfer_keys(after, after_tile)
-        return tuple([Import(tile, buffer, k, follows[k : k + 1]) for k in range(self.inputs)])
+        return tuple([Import(tile, buffer, k, after[k : k + 1]) for k in range(self.inputs)])
 
     def export_actions(self, tile: int, buffer: str) -> tuple[Action, ...]:
         """Return the exports of `tile` from `buffer`, one per output.
@@ -210,7 +205,7 @@ class Schedule(Shown):
         return tuple([Export(tile, buffer, operand) for operand in range(self.outputs)])
 
     def transfer_keys(self, kind: TransferKind, tile: int) -> tuple[TransferKey, ...]:
-        """Return the transfers of `tile`, one per operand; none for a tile that does not exist.
+        """Return the transfers of a `kind` of `tile`, one per operand; none for a tile that does not exist.
 
         >>> Schedule("duplex", 2, inputs=2).transfer_keys("import", 0)
         (TransferKey(kind='import', tile=0, operand=0), TransferKey(kind='import', tile=0, operand=1))
@@ -266,9 +261,8 @@ def _simplex_phases(schedule: Schedule) -> Iterator[Phase]:
         turning = buffers[(i + 2) % 3]
         # import i followed export i - 2 into its buffer: both are over together
         ready = _wait_for(schedule.transfer_keys("export", i - 2) + schedule.transfer_keys("import", i))
-        follow = schedule.export_actions(i, turning) + schedule.import_actions(
-            i + 2, turning, after="export", after_tile=i
-        )
+        leaving = schedule.export_actions(i, turning)
+        follow = leaving + schedule.import_actions(i + 2, turning, schedule.transfer_keys("export", i))
         yield Phase("step", i, (*ready, Compute(i, buffers[i % 3], turning), *follow))
     yield Phase("finish", None, _final_wait(schedule, 2))
 
@@ -282,8 +276,8 @@ def _direct_phases(schedule: Schedule) -> Iterator[Phase]:
     for i in range(schedule.tiles):
         # every transfer follows the one that has its buffer, so waits only keep the queue short
         ahead = i + depth - 1
-        last = {"after": "export", "after_tile": ahead - depth} if ahead >= depth else {}
-        arriving = schedule.import_actions(ahead, buffers[ahead % depth], **last)  # type: ignore[arg-type]
+        last = schedule.transfer_keys("export", ahead - depth)
+        arriving = schedule.import_actions(ahead, buffers[ahead % depth], last)
         leaving = tuple(
             [Export(i, buffers[i % depth], k, (TransferKey("import", i, k),)) for k in range(schedule.outputs)]
         )

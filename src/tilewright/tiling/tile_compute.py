@@ -202,7 +202,7 @@ def scale(x: Array, out: Array, factor: float = 2.0) -> None:
     >>> out.tolist()
     [0.0, 10.0, 20.0]
     """
-    np.multiply(x, factor, out=out, dtype=_precision(x, out), casting="unsafe")
+    np.multiply(x, factor, out=out, dtype=_compute_dtype(x, out), casting="unsafe")
 
 
 def shift(x: Array, out: Array, amount: float = 1.0) -> None:
@@ -213,7 +213,7 @@ def shift(x: Array, out: Array, amount: float = 1.0) -> None:
     >>> out.tolist()
     [10.0, 11.0, 12.0]
     """
-    np.add(x, amount, out=out, dtype=_precision(x, out), casting="unsafe")
+    np.add(x, amount, out=out, dtype=_compute_dtype(x, out), casting="unsafe")
 
 
 def clip(x: Array, out: Array, low: float = 0.0, high: float = 1.0) -> None:
@@ -246,7 +246,7 @@ def add(x: Array, y: Array, out: Array) -> None:
     >>> out.tolist()
     [2.0, 2.0]
     """
-    np.add(x, y, out=out, dtype=_precision(x, out), casting="unsafe")
+    np.add(x, y, out=out, dtype=_compute_dtype(x, out), casting="unsafe")
 
 
 def subtract(x: Array, y: Array, out: Array) -> None:
@@ -257,7 +257,7 @@ def subtract(x: Array, y: Array, out: Array) -> None:
     >>> out.tolist()
     [0.0, 0.0]
     """
-    np.subtract(x, y, out=out, dtype=_precision(x, out), casting="unsafe")
+    np.subtract(x, y, out=out, dtype=_compute_dtype(x, out), casting="unsafe")
 
 
 def cross(x: Array, out: Array) -> None:
@@ -290,7 +290,7 @@ def box(x: Array, out: Array) -> None:
     np.divide(total, 3**x.ndim, out=out, casting="unsafe")
 
 
-def _precision(x: Array, out: Array) -> np.dtype[Any] | None:
+def _compute_dtype(x: Array, out: Array) -> np.dtype[Any] | None:
     """Return the type to compute in: at least as precise as a floating-point output."""
     return np.result_type(x, out) if out.dtype.kind == "f" else None
 

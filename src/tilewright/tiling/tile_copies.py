@@ -3,25 +3,33 @@
 
 All bytes are copied by plans of `tilewright.copying`. Tiles of one shape differ only in their addresses, so the plan of
 a shape is made once and run at many addresses.
+
+Padding is a constant, or the space itself, repeated by `edge`, `reflect`, `symmetric` or `wrap`. Along one axis that is
+a short list of segments, each of which reads the space forwards, backwards or at one element, so a box of segments is
+an ordinary strided copy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from math import gcd
-from typing import Any
+from itertools import product as combinations
+from math import gcd, isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..copying import Placement, plan_copy
 from ..copying.engine import Runner, make_runner
-from ..copying.footprint import Footprint, dense_footprint
-from ..errors import TransferError
+from ..copying.host_memory import Footprint, dense_footprint, strided_range
+from ..errors import LayoutError, TransferError
 from ..formats import Format, format_of
 from ..layout import Layout, compose
 from ..layout.box import Box
-from .tile_padding import boxes_outside, repeated_boxes, source_box, validate_fill
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
+
+Work = Callable[[], None]
+"""A transfer that is ready to run."""
 
 Steps = tuple[int, ...]
 """Extents or byte strides, one per axis."""
@@ -30,6 +38,9 @@ LARGE_TARGET = 8 << 20
 """Bytes from which a target exceeds the caches, so that non-temporal stores are faster."""
 
 _WORD_FORMATS = {size: f"uint{8 * size}" for size in (1, 2, 4, 8)}
+
+REPEATING_FILLS = ("edge", "reflect", "symmetric", "wrap")
+_NAMED_VALUES = {"zero": 0, "nan": float("nan")}
 
 
 class BoundCopy:
@@ -165,13 +176,13 @@ def _validate_window(internal: InternalTensor) -> None:
 def _validate_no_overlap(source: TransferTensor, source_box: Box, target: TransferTensor, target_box: Box) -> None:
     if source_box.empty or not source.memory.overlaps(target.memory):
         return
-    if _footprint(source, source_box).overlaps(_footprint(target, target_box)):
+    if _box_footprint(source, source_box).overlaps(_box_footprint(target, target_box)):
         raise TransferError(
             f"source and target of tile {source_box} overlap in memory; give the internal tensor its own memory"
         )
 
 
-def _footprint(tensor: TransferTensor, box: Box) -> Footprint:
+def _box_footprint(tensor: TransferTensor, box: Box) -> Footprint:
     if tensor.strides is not None:
         return Footprint(tensor.address_of(box), box.shape, tensor.strides, tensor.dtype.itemsize)
     low, high = tensor.byte_range(box)
@@ -240,8 +251,8 @@ def compile_word_copy(
     extents, sides = shape, (source_strides, target_strides)
     if count > 1:
         extents, sides = (*shape, count), ((*source_strides, word), (*target_strides, word))
-    formats = (_WORD_FORMATS[word], _WORD_FORMATS[word])
-    return _compile_copy(extents, sides, formats, (word, word), streaming, threads)
+    formats = (format_of(_WORD_FORMATS[word]), format_of(_WORD_FORMATS[word]))
+    return _compile_copy(extents, sides, formats, streaming, threads)
 
 
 @lru_cache(maxsize=4096)
@@ -255,21 +266,20 @@ def _compile_conversion(
                 f"cannot convert {source} to {target} in a transfer: both need native byte order and strides of whole"
                 " elements; import with the external type and convert in the compute"
             )
-    formats = (format_of(source), format_of(target))
-    return _compile_copy(shape, (source_strides, target_strides), formats, (source.itemsize, target.itemsize))
+    return _compile_copy(shape, (source_strides, target_strides), (format_of(source), format_of(target)))
 
 
 def _compile_copy(
     shape: Steps,
     strides: tuple[Steps, Steps],
-    formats: tuple[str | Format, str | Format],
-    sizes: tuple[int, int],
+    formats: tuple[Format, Format],
     streaming: bool = False,
     threads: int = 1,
 ) -> tuple[Runner, int, int]:
     placements, lows = [], []
-    for steps, element, size in zip(strides, formats, sizes, strict=True):
-        low = sum([(n - 1) * step for n, step in zip(shape, steps, strict=True) if step < 0])
+    for steps, element in zip(strides, formats, strict=True):
+        size = element.value_format.itemsize
+        low, _ = strided_range(shape, steps, size)
         lows.append(low)
         layout = Layout(shape, tuple([step // size for step in steps]))
         placements.append(Placement(layout + -low // size if low else layout, element))
@@ -300,7 +310,7 @@ def _repeat_copies(internal: InternalTensor, external: ExternalTensor, fill: str
         pairs = list(zip(segments, source_strides, strict=True))
         steps = tuple([part.step * stride for part, stride in pairs])
         source = external.address + sum([part.source * stride for part, stride in pairs])
-        external.validate_bounds(source_box(segments))
+        external.validate_bounds(source_box_of(segments))
         box = Box(
             tuple([part.start + start for part, start in zip(segments, internal.window.offset, strict=True)]),
             tuple([part.length for part in segments]),
@@ -319,3 +329,116 @@ def _repeat_copies(internal: InternalTensor, external: ExternalTensor, fill: str
             )
         )
     return copies
+
+
+class Segment(NamedTuple):
+    """A part of one axis of a tile: its start and length in the tile, and its start and step in the space."""
+
+    start: int
+    length: int
+    source: int
+    step: int
+
+
+def axis_segments(offset: int, length: int, space: int, fill: str) -> list[Segment]:
+    """Return how one axis of a tile, which leaves its space, is read from that space.
+
+    `reflect` turns at the last element, `symmetric` behind it, as in `numpy.pad`.
+
+    >>> axis_segments(-2, 6, 3, "edge")
+    [Segment(start=0, length=2, source=0, step=0), Segment(start=2, length=3, source=0, step=1), \
+Segment(start=5, length=1, source=2, step=0)]
+    >>> axis_segments(-2, 5, 3, "wrap")
+    [Segment(start=0, length=2, source=1, step=1), Segment(start=2, length=3, source=0, step=1)]
+    """
+    if space < 1:
+        raise LayoutError(f"fill {fill!r} repeats the space, but the space is empty; use a constant, such as fill=0")
+    segments = []
+    position, end = offset, offset + length
+    while position < end:
+        source, step, stop = _segment_at(position, end, space, fill)
+        segments.append(Segment(position - offset, min(stop, end) - position, source, step))
+        position = stop
+    return segments
+
+
+def _segment_at(position: int, end: int, space: int, fill: str) -> tuple[int, int, int]:
+    """Return where a position is read, the step from there, and the first position that another segment reads."""
+    if 0 <= position < space:
+        return position, 1, space
+    if fill == "edge" or space == 1:
+        return (0, 0, 0) if position < 0 else (space - 1, 0, end)
+    period = space if fill == "wrap" else 2 * space - 2 if fill == "reflect" else 2 * space
+    phase = position % period
+    base = position - phase
+    if phase < space:
+        return phase, 1, base + space
+    return (period - phase if fill == "reflect" else period - 1 - phase), -1, base + period
+
+
+def repeated_boxes(tile: Box, space: tuple[int, ...], fill: str) -> list[tuple[Segment, ...]]:
+    """Return the boxes of a tile that are one strided copy each, as one segment per axis.
+
+    >>> len(repeated_boxes(Box((-1, -1), (4, 4)), (9, 9), "edge"))
+    4
+    """
+    extents = zip(tile.offset, tile.shape, space, strict=True)
+    return list(combinations(*[axis_segments(start, length, n, fill) for start, length, n in extents]))
+
+
+def source_box_of(segments: tuple[Segment, ...]) -> Box:
+    """Return the box of the space that some segments, one per axis, read.
+
+    >>> source_box_of((Segment(start=0, length=3, source=4, step=-1),))
+    Box(offset=(2,), shape=(3,))
+    """
+    ends = [(part.source, part.source + part.step * (part.length - 1)) for part in segments]
+    return Box(tuple([min(end) for end in ends]), tuple([max(end) - min(end) + 1 for end in ends]))
+
+
+def boxes_outside(tile: Box, inside: Box) -> list[Box]:
+    """Return the part of a tile that is not in `inside`, as few boxes that do not overlap.
+
+    >>> boxes_outside(Box((-1, 0), (4, 4)), Box((0, 0), (3, 4)))
+    [Box(offset=(-1, 0), shape=(1, 4))]
+    """
+    if inside.empty:
+        return [] if tile.empty else [tile]
+    boxes = []
+    low, high = list(tile.offset), list(tile.end)
+    for axis, (first, last) in enumerate(zip(inside.offset, inside.end, strict=True)):
+        for start, stop in ((low[axis], first), (last, high[axis])):
+            if start < stop:
+                offset = (*low[:axis], start, *low[axis + 1 :])
+                end = (*high[:axis], stop, *high[axis + 1 :])
+                boxes.append(Box(offset, tuple([b - a for a, b in zip(offset, end, strict=True)])))
+        low[axis], high[axis] = first, last
+    return boxes
+
+
+def validate_fill(fill: Any, dtype: np.dtype[Any]) -> str | np.ndarray[Any, Any]:
+    """Return the name of a repeating fill, or a constant fill as an array of one element of the type.
+
+    >>> validate_fill("edge", np.dtype("int8")), validate_fill("zero", np.dtype("int8"))
+    ('edge', array([0], dtype=int8))
+    >>> validate_fill(2.5, np.dtype("float32"))
+    array([2.5], dtype=float32)
+    """
+    if isinstance(fill, str):
+        if fill in REPEATING_FILLS:
+            return fill
+        if fill not in _NAMED_VALUES:
+            raise TransferError(f"unknown fill {fill!r}; use a value, zero, nan, {', '.join(REPEATING_FILLS)}")
+        fill = _NAMED_VALUES[fill]
+    if isinstance(fill, float) and isnan(fill) and dtype.kind in "iub":
+        raise TransferError(f"fill NaN is not a value of {dtype}; use one that fits, such as 0")
+    if dtype.kind == "V" and dtype.names is None and isinstance(fill, int) and fill == 0:
+        return np.zeros(1, dtype)
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
+        raise TransferError(f"fill {fill!r} is not a value of {dtype}; use one that fits")
+    try:
+        value = np.empty(1, dtype)
+        value[0] = fill
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise TransferError(f"fill {fill!r} is not a value of {dtype}: {problem}") from None
+    return value

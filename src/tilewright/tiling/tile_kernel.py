@@ -8,7 +8,7 @@ from math import gcd
 from time import perf_counter
 from typing import Any, TypeVar
 
-from ..copying.codegen.kernel import WIDEST, Kernel
+from ..copying.codegen.kernel import WIDEST
 from ..copying.device_array import DeviceArray
 from ..copying.engine import DEVICE_ENGINES, load_engine
 from ..errors import DeviceError, FormatError, TransferError
@@ -18,7 +18,7 @@ from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
 from .kernel_operand import MAX_LISTED_TILES, KernelOperand
 from .kernel_program import COMPUTE_UNITS, KernelProgram, compute_statements
 from .pipeline_spec import PipelineSpec
-from .tile_padding import validate_fill
+from .tile_copies import validate_fill
 from .tiler import Tiler
 from .trace import PipelineReport
 
@@ -33,7 +33,8 @@ class TileKernel:
 
     A work-group takes every n-th tile. It imports into local memory asynchronously, computes there, and exports; with
     "double" or "buffered" buffering the next tiles are imported meanwhile. `source` is the program; it can be read
-    without a device.
+    without a device. The `pipeline` is that of `Pipeline.kernel`, and so are `compute`, `engine`, `each`, `functions`
+    and `threads`.
 
     >>> import numpy as np
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
@@ -78,7 +79,7 @@ class TileKernel:
         buffers = SCHEME_BUFFERS.get(pipeline.scheme, pipeline.depth)
         statements = compute_statements(compute, outputs)
         self._program = KernelProgram(engine, inputs, outputs, statements, each, functions, buffers, threads)
-        self._launch = self._program.kernel()
+        self.launch_shape = self._program.kernel()
         self._builds: dict[Any, Any] = {}
         self.source = self._program.text()
 
@@ -111,7 +112,7 @@ class TileKernel:
         >>> Pipeline([], [Output(np.zeros(12), Tiler((12,), (4,)))]).kernel("x0", engine="cuda").local_bytes
         32
         """
-        return sum(nbytes for _, nbytes in self._launch.shared)
+        return sum(nbytes for _, nbytes in self.launch_shape.shared)
 
     def run(self, groups: int | None = None) -> PipelineReport:
         """Run the kernel on all tiles, and return a report.
@@ -154,17 +155,12 @@ class TileKernel:
                 )
         return backends[-1] if backends else device_driver.default_backend()
 
-    @property
-    def launch_shape(self) -> Kernel:
-        """Return the launch parameters: the name, the threads, and the memory of a work-group."""
-        return self._launch
-
     def coordinate_tables(self) -> list[Any]:
         """Return the tables of tile coordinates that the program takes after the memories."""
         return [operand.coordinates() for operand in self._program.operands if operand.is_listed]
 
     def element_offsets(self, arrays: list[DeviceArray]) -> list[int]:
-        """Return the byte offset of element 0 of each operand in its device memory."""
+        """Return the byte offset of element 0 of each operand in its device memory, one of `arrays`."""
         offsets = []
         for (endpoint, _, _), array in zip(self._operands, arrays, strict=True):
             tensor = endpoint.tensor if isinstance(endpoint, MemoryEndpoint) else None
@@ -172,7 +168,7 @@ class TileKernel:
         return offsets
 
     def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
-        """Return what a driver builds from the program, built once per `key`."""
+        """Return what `build` makes from the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()
         result: Built = self._builds[key]
@@ -180,7 +176,7 @@ class TileKernel:
 
     def __repr__(self) -> str:
         return (
-            f"<TileKernel of {self.pipeline.tiles} tiles for {self.engine}, {self._launch.threads} threads,"
+            f"<TileKernel of {self.pipeline.tiles} tiles for {self.engine}, {self.launch_shape.threads} threads,"
             f" {self.local_bytes} bytes of local memory>"
         )
 

@@ -20,7 +20,8 @@ import numpy as np  # noqa: F401  (for the examples)
 from ..errors import LayoutError, TransferError
 from ..layout.box import Box
 from ..showing import Shown
-from .endpoints import Endpoint, chunk_shape
+from .array_store import chunk_shape, share_bytes, validate_separate_targets
+from .endpoints import Endpoint
 from .fingerprint import UnidentifiedError, fingerprint_compute, name_compute
 from .operands import (
     ArrayReference,
@@ -34,7 +35,6 @@ from .operands import (
 )
 from .plan_runner import PlanRunner
 from .plan_task import TaskManifest
-from .store_location import share_bytes, validate_separate_targets
 from .tile_compute import CancelFlag, ProgressCallback
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 

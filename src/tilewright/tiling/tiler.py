@@ -366,22 +366,23 @@ class _Curve:
     def __init__(self, order: str, rank: int, entry: int = 0, direction: int = 0) -> None:
         self.order, self.rank, self.entry, self.direction = order, rank, entry, direction
 
-    def children(self) -> Iterator[tuple[Coordinates, _Curve]]:
-        """Yield (halves, curve) of each child along the curve; halves has a 0 or 1 per axis.
+    def child_cubes(self, corner: Coordinates, side: int) -> Iterator[tuple[Coordinates, _Curve]]:
+        """Yield (corner, curve) of each child of a cube along the curve; children have half its side, `side`.
 
         For Hilbert this is the recurrence of Hamilton and Rau-Chaplin: children follow a Gray code, rotated and
         reflected so that each child starts next to where the one before it ended.
         """
         rank = self.rank
         for k in range(1 << rank):
-            if self.order == "morton":
-                yield _axis_bits(k, rank), self
-                continue
-            corner = self._rotate_bits(k ^ k >> 1) ^ self.entry
-            start = 0 if k == 0 else _gray_code(2 * ((k - 1) // 2))
-            along = 0 if k == 0 else _trailing_ones(k if k % 2 else k - 1) % rank
-            entry = self._rotate_bits(start) ^ self.entry
-            yield _axis_bits(corner, rank), _Curve(self.order, rank, entry, (self.direction + along + 1) % rank)
+            bits, inner = k, self
+            if self.order == "hilbert":
+                bits = self._rotate_bits(_gray_code(k)) ^ self.entry
+                start = 0 if k == 0 else _gray_code(2 * ((k - 1) // 2))
+                along = 0 if k == 0 else _trailing_ones(k if k % 2 else k - 1) % rank
+                entry = self._rotate_bits(start) ^ self.entry
+                inner = _Curve(self.order, rank, entry, (self.direction + along + 1) % rank)
+            halves = [bits >> (rank - 1 - axis) & 1 for axis in range(rank)]
+            yield tuple([at + half * side for at, half in zip(corner, halves, strict=True)]), inner
 
     def _rotate_bits(self, bits: int) -> int:
         by = (self.direction + 1) % self.rank
@@ -394,10 +395,6 @@ def _gray_code(number: int) -> int:
 
 def _trailing_ones(number: int) -> int:
     return (~number & (number + 1)).bit_length() - 1
-
-
-def _axis_bits(number: int, rank: int) -> Coordinates:
-    return tuple([number >> (rank - 1 - axis) & 1 for axis in range(rank)])
 
 
 def _count_cells_in_cube(grid: Coordinates, corner: Coordinates, side: int) -> int:
@@ -413,8 +410,7 @@ def _curve_coordinates(order: str, grid: Coordinates, number: int) -> Coordinate
     corner, side, curve = (0,) * len(grid), _cube_side(grid), _Curve(order, len(grid))
     while side > 1:
         side //= 2
-        for halves, inner in curve.children():
-            child = tuple([at + half * side for at, half in zip(corner, halves, strict=True)])
+        for child, inner in curve.child_cubes(corner, side):
             cells = _count_cells_in_cube(grid, child, side)
             if number < cells:
                 corner, curve = child, inner
@@ -428,8 +424,7 @@ def _curve_number(order: str, grid: Coordinates, coordinates: Coordinates) -> in
     number = 0
     while side > 1:
         side //= 2
-        for halves, inner in curve.children():
-            child = tuple([at + half * side for at, half in zip(corner, halves, strict=True)])
+        for child, inner in curve.child_cubes(corner, side):
             if all(at <= c < at + side for at, c in zip(child, coordinates, strict=True)):
                 corner, curve = child, inner
                 break

@@ -73,7 +73,7 @@ class Trace(Shown):
     spans: list[TraceSpan] = field(default_factory=list)
 
     def add_transfer(self, transfer: Transfer) -> None:
-        """Record a finished transfer.
+        """Record a finished `transfer`.
 
         >>> trace, transfer = Trace(), Transfer("import", 2, lambda: None)
         >>> transfer.run()
@@ -114,7 +114,7 @@ class Trace(Shown):
         for span in self.spans:
             if span.kind in ("import", "export"):
                 total += span.duration
-                hidden += _overlap(span, computing)
+                hidden += _overlap_with(span, computing)
         return hidden / total if total else 0.0
 
     def summary(self) -> dict[str, float]:
@@ -127,7 +127,7 @@ class Trace(Shown):
         return seconds | {"wall": self.wall, "hidden": self.hidden}
 
     def write(self, path: str | Path) -> Path:
-        """Write a trace file for Perfetto (ui.perfetto.dev) or chrome://tracing, and return its path.
+        """Write a trace file to `path`, for Perfetto (ui.perfetto.dev) or chrome://tracing, and return its path.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -136,10 +136,10 @@ class Trace(Shown):
         ['compute 0']
         """
         path = Path(path)
-        write_file(path, json.dumps({"traceEvents": self._events(), "displayTimeUnit": "ns"}))
+        write_file(path, json.dumps({"traceEvents": self._trace_events(), "displayTimeUnit": "ns"}))
         return path
 
-    def _events(self) -> list[dict[str, Any]]:
+    def _trace_events(self) -> list[dict[str, Any]]:
         rows = {"import": 1, "export": 2, "compute": 3, "wait": 3}
         names = {1: "imports", 2: "exports", 3: "compute"}
         start = min([span.began for span in self.spans], default=0)
@@ -163,7 +163,7 @@ class Trace(Shown):
         return events
 
 
-def _overlap(span: TraceSpan, computing: list[tuple[int, int]]) -> int:
+def _overlap_with(span: TraceSpan, computing: list[tuple[int, int]]) -> int:
     """Return the nanoseconds of a span inside the computing intervals, which are sorted and do not overlap."""
     total = 0
     k = max(0, bisect_left(computing, (span.began, 0)) - 1)

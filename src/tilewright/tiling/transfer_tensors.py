@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ExternalTensor` and `InternalTensor`: the two ends of a transfer.
+"""`ExternalTensor` and `InternalTensor`, the two ends of a transfer; and `TileBuffer`, memory for the latter.
 
 External memory holds the data, internal memory is where tiles are computed. Both kinds are views of memory. A
 sub-tensor remembers the space it was cut from, so a transfer knows which part of it is data and which is padding.
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.host_memory import Buffer
+from ..copying.host_memory import Buffer, aligned_empty, strided_range
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout, LayoutLike
 from ..layout.box import Box
@@ -30,7 +30,7 @@ def spaced_layout(
     row_alignment: int = 1,
     plane_alignment: int = 1,
 ) -> Layout:
-    """Return a row-major layout with gaps between rows and planes.
+    """Return a row-major layout of a `shape`, with gaps between rows and planes.
 
     `row_spacing` and `plane_spacing` are elements from row to row and from plane to plane, by default packed; both are
     rounded up to multiples of `row_alignment` and `plane_alignment`. Axes outside the planes are packed.
@@ -260,8 +260,8 @@ class TransferTensor:
         if self.strides is None:
             return self.offset * size, (self.offset + int(self.layout.cosize)) * size
         start = self.address_of(box) - self.memory.address
-        spans = [(n - 1) * step for n, step in zip(box.shape, self.strides, strict=True)]
-        return start + sum([s for s in spans if s < 0]), start + sum([s for s in spans if s > 0]) + size
+        low, high = strided_range(box.shape, self.strides, size)
+        return start + low, start + high
 
     def __repr__(self) -> str:
         const = ", const=True" if self.const else ""
@@ -293,11 +293,36 @@ class ExternalTensor(TransferTensor):
 
 
 class InternalTensor(TransferTensor):
-    """A tensor in which tiles are computed: imports write it and exports read it. Arguments as of `ExternalTensor`.
+    """A tensor in which tiles are computed: imports write it and exports read it.
+
+    `memory`, `shape`, `layout`, `dtype`, `offset`, `const` and `window` are those of `ExternalTensor`.
 
     >>> InternalTensor(bytearray(1024), (4, 8), dtype="float32").array().shape
     (4, 8)
     """
+
+
+class TileBuffer:
+    """Internal memory, aligned to a cache line, that holds one packed tile of any shape at a time.
+
+    >>> TileBuffer(1024).view((4, 8), np.dtype("float32")).strides
+    (32, 4)
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self.bytes = aligned_empty(nbytes, np.uint8)
+        self.address: int = self.bytes.ctypes.data
+
+    def view(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return a tile of this shape and type at the start of the buffer, as an array."""
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes > self.bytes.size:
+            raise TransferError(f"a {dtype} tile of {shape} takes {nbytes} bytes, the buffer has {self.bytes.size}")
+        return np.ndarray(shape, dtype, self.bytes.data)
+
+    def tensor(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> InternalTensor:
+        """Return a tile of this shape and type at the start of the buffer, as an internal tensor."""
+        return InternalTensor(self.bytes, shape, dtype=dtype)
 
 
 def _describe_memory(memory: Any) -> tuple[Buffer, Layout | None, np.dtype[Any]]:

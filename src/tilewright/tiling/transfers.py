@@ -119,10 +119,10 @@ class TransferQueue(Protocol):
     """
 
     def start(self, transfer: Transfer) -> None:
-        """Start a transfer; it may run at any time from now on, after those it follows."""
+        """Start a `transfer`; it may run at any time from now on, after those it follows."""
 
     def wait(self, transfers: Sequence[Transfer]) -> None:
-        """Return when these transfers are over."""
+        """Return when `transfers` are over."""
 
     def close(self) -> None:
         """Finish all transfers and stop."""
@@ -136,11 +136,11 @@ class InlineQueue:
     """
 
     def start(self, transfer: Transfer) -> None:
-        """Run the transfer."""
+        """Run the `transfer`."""
         transfer.run()
 
     def wait(self, transfers: Sequence[Transfer]) -> None:
-        """Return at once: every transfer is over already."""
+        """Return at once: all `transfers` are over already."""
 
     def close(self) -> None:
         """Do nothing: nothing is running."""
@@ -170,7 +170,7 @@ class ThreadQueue:
         self._threads_lock = threading.Lock()
 
     def start(self, transfer: Transfer) -> None:
-        """Hand the transfer to the threads, which are started on first use."""
+        """Hand the `transfer` to the threads, which are started on first use."""
         if transfer.nbytes < self.inline_below:
             transfer.run()
             return
@@ -193,7 +193,7 @@ class ThreadQueue:
             transfer.run()
 
     def wait(self, transfers: Sequence[Transfer]) -> None:
-        """Return when these transfers are over."""
+        """Return when `transfers` are over."""
         for transfer in transfers:
             transfer.join()
 
@@ -242,7 +242,7 @@ class SimulatedQueue:
         self._random = None if seed is None else Random(seed)
 
     def start(self, transfer: Transfer) -> None:
-        """Start a transfer, and complete it if the order says so."""
+        """Start a `transfer`, and complete it if the order says so."""
         self.pending.append(transfer)
         eager = {"immediate": ("import", "export"), "imports_first": ("import",), "exports_first": ("export",)}
         if transfer.kind in eager.get(self.completion, ()):
@@ -250,7 +250,7 @@ class SimulatedQueue:
         self._complete_at_random()
 
     def wait(self, transfers: Sequence[Transfer]) -> None:
-        """Complete these transfers; "lifo" also completes those started after them, last first."""
+        """Complete `transfers`; "lifo" also completes those started after them, last first."""
         self._complete_at_random()
         awaited = [transfer for transfer in self.pending if transfer in transfers]
         if self.completion == "lifo" and awaited:
@@ -295,7 +295,7 @@ class TransferEvent:
         self.pending: list[Transfer] = []
 
     def add(self, transfer: Transfer) -> Transfer:
-        """Start a transfer, gather it, and return it.
+        """Start a `transfer`, gather it, and return it.
 
         >>> event = TransferEvent(InlineQueue())
         >>> event.add(Transfer("import", 0, lambda: None)).finished
@@ -341,7 +341,7 @@ def start_transfer(queue: TransferQueue, transfer: Transfer) -> None:
 
 
 def wait(*events: TransferEvent) -> None:
-    """Wait until every transfer of several events is over; raise the first failure, naming its tile.
+    """Wait until every transfer of the `events` is over; raise the first failure, naming its tile.
 
     >>> wait(TransferEvent(), TransferEvent())
     """
@@ -400,7 +400,7 @@ def import_(
     >>> buffer.array().tolist()
     [0, 0, 1, 2]
     """
-    return _start("import", internal, external, event, import_copies(internal, external, fill), after)
+    return _start_copies("import", internal, external, event, import_copies(internal, external, fill), after)
 
 
 def export(
@@ -425,10 +425,10 @@ def export(
     >>> space.array().tolist()
     [0, 7, 8, 0]
     """
-    return _start("export", internal, external, event, export_copies(internal, external, clip), after)
+    return _start_copies("export", internal, external, event, export_copies(internal, external, clip), after)
 
 
-def _start(
+def _start_copies(
     kind: str,
     internal: InternalTensor,
     external: ExternalTensor,

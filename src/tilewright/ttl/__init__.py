@@ -22,6 +22,7 @@ from .buffering import (
     io_tensors_t,
     join_pipeline_iterations,
     pipeline_iterations_t,
+    schedule,
     simplex_buffering_t,
     start_duplex_buffering,
     start_export_double_buffering,
@@ -30,7 +31,6 @@ from .buffering import (
     step_buffering,
     tensors_empty,
 )
-from .schedules import schedule
 from .tensor_functions import FUNCTIONS, dump, typed_name, valid_int_tensor, valid_tensors
 from .tensors import (
     const_ext_sub_tensor_t,

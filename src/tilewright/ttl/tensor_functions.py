@@ -107,7 +107,7 @@ FUNCTIONS = {
 
 
 def valid_int_tensor(tensor: Any) -> bool:
-    """Return whether an internal tensor holds something.
+    """Return whether an internal `tensor` holds something.
 
     >>> valid_int_tensor(build_empty_tensor(tensors.int_tensor_t))
     False
@@ -116,7 +116,7 @@ def valid_int_tensor(tensor: Any) -> bool:
 
 
 def valid_tensors(io_tensors: buffering.io_tensors_t) -> bool:
-    """Return whether the tensors hold something: the opposite of `tensors_empty`, as in TTL's tutorial.
+    """Return whether `io_tensors` hold something: the opposite of `tensors_empty`, as in TTL's tutorial.
 
     >>> nothing = build_empty_sub_tensor(tensors.int_tensor_t)
     >>> valid_tensors(buffering.create_io_tensors(nothing, nothing))
@@ -149,7 +149,7 @@ def typed_name(name: str) -> Any:
 
 
 def dump(value: Any) -> None:
-    """Print a value of TTL as a constructor call.
+    """Print a `value` of TTL as a constructor call.
 
     >>> from tilewright import ttl
     >>> ttl.dump_shape(ttl.create_shape(4, 3))

@@ -282,7 +282,7 @@ def is_empty(tensor: Any) -> bool:
 
 
 def to_const_tensor(tensor: tensor_t) -> Any:
-    """Return the same tensor, const.
+    """Return the same `tensor`, const.
 
     >>> to_const_tensor(build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
     True
@@ -291,7 +291,7 @@ def to_const_tensor(tensor: tensor_t) -> Any:
 
 
 def to_void_tensor(tensor: tensor_t) -> Any:
-    """Return the same tensor, of plain bytes.
+    """Return the same `tensor`, of plain bytes.
 
     >>> to_void_tensor(build_tensor(int_tensor_t, np.zeros(4, np.int16), shape_t(4))).dtype
     dtype('V2')
@@ -301,7 +301,7 @@ def to_void_tensor(tensor: tensor_t) -> Any:
 
 
 def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
-    """Return the same sub tensor, const.
+    """Return the sub tensor `tensor`, const.
 
     >>> to_const_sub_tensor(
     ...     build_sub_tensor(int_tensor_t, build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1))
@@ -313,7 +313,7 @@ def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
 
 
 def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
-    """Return the same sub tensor, of plain bytes.
+    """Return the sub tensor `tensor`, of plain bytes.
 
     >>> to_void_sub_tensor(build_sub_tensor(int_tensor_t, build_tensor(int_tensor_t, np.zeros(4), shape_t(4)))).dtype
     dtype('V8')
@@ -322,7 +322,7 @@ def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
 
 
 def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
-    """Return an element of an internal tensor or sub tensor.
+    """Return the element at `x`, `y`, `z` of an internal tensor or sub tensor, `tensor`.
 
     >>> int(read_tensor(build_tensor(int_tensor_t, np.arange(12, dtype=np.uint8), shape_t(4, 3)), 1, 2))
     9
@@ -331,7 +331,7 @@ def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
 
 
 def write_tensor(tensor: Any, value: Any, x: int, y: int = 0, z: int = 0) -> None:
-    """Set an element of an internal tensor or sub tensor that is not const.
+    """Set the element at `x`, `y`, `z` of an internal tensor or sub tensor, `tensor`, to `value`; it must not be const.
 
     >>> buffer = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
     >>> write_tensor(buffer, 7, 1, 2)

@@ -125,7 +125,7 @@ def from_box(box: Box) -> tile_t:
 
 
 def create_tiler(space: shape_t, tile: shape_t) -> tiler_t:
-    """Return a tiler of tiles that lie side by side.
+    """Return a tiler of a `space` with tiles of shape `tile` that lie side by side.
 
     >>> number_of_tiles(create_tiler(shape_t(10, 7), shape_t(4, 3)))
     9
@@ -136,7 +136,9 @@ def create_tiler(space: shape_t, tile: shape_t) -> tiler_t:
 def create_overlap_tiler(
     space: shape_t, tile: shape_t, overlap: overlap_t, augmentation: augmentation_t | None = None
 ) -> tiler_t:
-    """Return a tiler of tiles that overlap, and may reach beyond the space.
+    """Return a tiler of a `space` with tiles that share an `overlap`, and may reach beyond it by an `augmentation`.
+
+    `tile` is the shape of a tile.
 
     >>> get_tile(0, create_overlap_tiler(shape_t(8), shape_t(6), overlap_t(2), augmentation_t(1, 1))).offset
     offset_t(x=-1, y=0, z=0)
@@ -145,7 +147,7 @@ def create_overlap_tiler(
 
 
 def create_tile(x: int, y: int, z: int, tiler: tiler_t) -> tile_t:
-    """Return the tile at tile coordinates.
+    """Return the tile of a `tiler` at the tile coordinates `x`, `y`, `z`.
 
     >>> create_tile(2, 0, 0, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=8, y=0, z=0)
@@ -154,7 +156,7 @@ def create_tile(x: int, y: int, z: int, tiler: tiler_t) -> tile_t:
 
 
 def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
-    """Return the tile of an id in row-major order, and the all-zero tile for an id out of range.
+    """Return tile `tile_id` of a `tiler` in row-major order, and the all-zero tile for an id out of range.
 
     >>> get_tile(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=4, y=0, z=0)
@@ -163,7 +165,7 @@ def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
 
 
 def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
-    """Return the tile of an id in column-major order, and the all-zero tile for an id out of range.
+    """Return tile `tile_id` of a `tiler` in column-major order, and the all-zero tile for an id out of range.
 
     >>> get_tile_column_major(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=0, y=3, z=0)
@@ -172,7 +174,7 @@ def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
 
 
 def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:
-    """Return whether there is a tile of that id.
+    """Return whether a `tiler` has a tile `tile_id`.
 
     >>> valid_tile_id(9, create_tiler(shape_t(10, 7), shape_t(4, 3)))
     False
@@ -181,7 +183,7 @@ def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:
 
 
 def number_of_tiles(tiler: tiler_t) -> int:
-    """Return the number of all tiles.
+    """Return the number of all tiles of a `tiler`.
 
     >>> number_of_tiles(create_tiler(shape_t(10, 7), shape_t(4, 3)))
     9
@@ -190,7 +192,7 @@ def number_of_tiles(tiler: tiler_t) -> int:
 
 
 def tiles_in_width(tiler: tiler_t) -> int:
-    """Return the number of tiles along x.
+    """Return the number of tiles of a `tiler` along x.
 
     >>> tiles_in_width(create_tiler(shape_t(10, 7), shape_t(4, 4)))
     3
@@ -199,7 +201,7 @@ def tiles_in_width(tiler: tiler_t) -> int:
 
 
 def tiles_in_height(tiler: tiler_t) -> int:
-    """Return the number of tiles along y.
+    """Return the number of tiles of a `tiler` along y.
 
     >>> tiles_in_height(create_tiler(shape_t(10, 7), shape_t(4, 4)))
     2
@@ -208,7 +210,7 @@ def tiles_in_height(tiler: tiler_t) -> int:
 
 
 def tiles_in_depth(tiler: tiler_t) -> int:
-    """Return the number of tiles along z.
+    """Return the number of tiles of a `tiler` along z.
 
     >>> tiles_in_depth(create_tiler(shape_t(10, 7), shape_t(4, 4)))
     1

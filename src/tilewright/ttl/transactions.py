@@ -11,8 +11,7 @@ import numpy as np
 
 from ..errors import LayoutError, TransferError
 from ..tiling import Box, TransferEvent
-from ..tiling.tile_copies import BoundCopy, CopyList, export_copies, fill_copy, import_copies
-from ..tiling.tile_padding import boxes_outside
+from ..tiling.tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
 from ..tiling.transfers import Transfer, TransferQueue
 from ..tiling.transfers import wait as wait_for
 from .tensors import is_empty, to_core_tensor
@@ -21,7 +20,7 @@ from .values import linearize, offset_t, pointer, shape_t, tile_t
 
 
 class event_t(TransferEvent):
-    """An event: it gathers the transfers that it is given to.
+    """An event: it gathers the transfers that it is given to, which `queue` runs.
 
     >>> get_event().finished
     True
@@ -89,7 +88,7 @@ def get_event(queue: TransferQueue | None = None) -> event_t:
 
 
 def wait(num_events: int, events: Any) -> None:
-    """Wait for the first events of a list, or for a single one; errors of their transfers are raised here.
+    """Wait for the first `num_events` of a list of `events`, or for a single one; raise the errors of their transfers.
 
     >>> wait(2, [get_event(), get_event()])
     """
@@ -105,7 +104,7 @@ def wait(num_events: int, events: Any) -> None:
 
 
 def import_(internal: Any, external: Any, event: TransferEvent) -> None:
-    """Start to import an external tensor into an internal one of the same shape and type.
+    """Start to import an `external` tensor into an `internal` one of the same shape and type; `event` gathers it.
 
     >>> import numpy as np
     >>> from tilewright import ttl
@@ -125,7 +124,7 @@ def import_(internal: Any, external: Any, event: TransferEvent) -> None:
 
 
 def export(internal: Any, external: Any, event: TransferEvent) -> None:
-    """Start to export an internal tensor to an external one of the same shape and type.
+    """Start to export an `internal` tensor to an `external` one of the same shape and type; `event` gathers it.
 
     >>> import numpy as np
     >>> from tilewright import ttl
@@ -146,7 +145,7 @@ def export(internal: Any, external: Any, event: TransferEvent) -> None:
 
 
 def blocking_import(internal: Any, external: Any) -> None:
-    """Import, and wait for it.
+    """Import an `external` tensor into an `internal` one, and wait for it.
 
     >>> import numpy as np
     >>> from tilewright import ttl
@@ -162,7 +161,7 @@ def blocking_import(internal: Any, external: Any) -> None:
 
 
 def blocking_export(internal: Any, external: Any) -> None:
-    """Export, and wait for it.
+    """Export an `internal` tensor to an `external` one, and wait for it.
 
     >>> import numpy as np
     >>> from tilewright import ttl
@@ -180,8 +179,9 @@ def blocking_export(internal: Any, external: Any) -> None:
 def import_sub_tensor(internal: Any, external: Any, event: TransferEvent, after: Sequence[Transfer] = ()) -> Transfer:
     """Start to import a sub tensor, with zeros where it lies outside its origin, and in the padding of its rows.
 
-    The base of the external tensor already points to the start of the sub tensor. Planes are padded like rows, and a
-    sub tensor entirely outside becomes zeros. `after` are transfers that must be over before the buffer is written.
+    `internal` is the sub tensor to write, and `event` gathers the transfer. The base of `external` already points to
+    the start of the sub tensor. Planes are padded like rows, and a sub tensor entirely outside becomes zeros.
+    `after` are transfers that must be over before the buffer is written.
 
     >>> import numpy as np
     >>> from tilewright import ttl

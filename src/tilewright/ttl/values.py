@@ -19,7 +19,7 @@ dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
 
 @dataclass(frozen=True, slots=True)
 class shape_t:
-    """The as_extents of a tensor or a tile.
+    """The extents of a tensor or a tile.
 
     >>> shape_t(4, 3)
     shape_t(width=4, height=3, depth=1)
@@ -110,7 +110,7 @@ class tile_t:
 
 
 def create_shape(width: int, height: int = 1, depth: int = 1) -> shape_t:
-    """Return a shape.
+    """Return the shape of a `width`, `height` and `depth`.
 
     >>> create_shape(4, 3)
     shape_t(width=4, height=3, depth=1)
@@ -118,26 +118,8 @@ def create_shape(width: int, height: int = 1, depth: int = 1) -> shape_t:
     return shape_t(width, height, depth)
 
 
-def create_offset(x: int = 0, y: int = 0, z: int = 0) -> offset_t:
-    """Return an offset.
-
-    >>> create_offset(-1)
-    offset_t(x=-1, y=0, z=0)
-    """
-    return offset_t(x, y, z)
-
-
-def create_overlap(width: int = 0, height: int = 0, depth: int = 0) -> overlap_t:
-    """Return an overlap.
-
-    >>> create_overlap(2, 2)
-    overlap_t(width=2, height=2, depth=0)
-    """
-    return overlap_t(width, height, depth)
-
-
 def create_augmentation(*sides: int) -> augmentation_t:
-    """Return an augmentation from left, right, then top, bottom, then front, back.
+    """Return an augmentation from its `sides`: left, right, then top, bottom, then front, back.
 
     >>> create_augmentation(1, 1, 2, 2)
     augmentation_t(left=1, right=1, top=2, bottom=2, front=0, back=0)
@@ -147,19 +129,11 @@ def create_augmentation(*sides: int) -> augmentation_t:
     return augmentation_t(*sides)
 
 
-def create_layout(row_spacing: int = 0, plane_spacing: int = 0) -> layout_t:
-    """Return a layout; both spacings count elements.
-
-    >>> create_layout(16, 160)
-    layout_t(row_spacing=16, plane_spacing=160)
-    """
-    return layout_t(row_spacing, plane_spacing)
-
-
 def create_ext_layout(
     row_spacing: int, row_alignment: int, plane_spacing: int = 0, plane_alignment: int = 1
 ) -> layout_t:
-    """Return a layout with each spacing rounded up to a multiple of its alignment, in elements.
+    """Return a layout with `row_spacing` and `plane_spacing` rounded up to multiples of `row_alignment` and
+    `plane_alignment`, in elements.
 
     >>> create_ext_layout(69, 16, 209, 2)
     layout_t(row_spacing=80, plane_spacing=210)
@@ -173,6 +147,10 @@ def create_ext_layout(
     )
 
 
+# where TTL has a function that only builds a value, the type is that function
+create_offset = offset_t
+create_overlap = overlap_t
+create_layout = layout_t
 create_int_layout = create_ext_layout
 
 
@@ -186,7 +164,7 @@ def create_empty_tile() -> tile_t:
 
 
 def shape_empty(shape: shape_t) -> bool:
-    """Return whether a shape holds nothing: any extent is zero.
+    """Return whether a `shape` holds nothing: any extent is zero.
 
     >>> shape_empty(shape_t(5, 0)), shape_empty(shape_t(5))
     (True, False)
@@ -195,7 +173,7 @@ def shape_empty(shape: shape_t) -> bool:
 
 
 def tile_empty(tile: tile_t) -> bool:
-    """Return whether a tile holds nothing.
+    """Return whether a `tile` holds nothing.
 
     >>> tile_empty(create_empty_tile())
     True
@@ -204,7 +182,7 @@ def tile_empty(tile: tile_t) -> bool:
 
 
 def linearize(offset: offset_t, layout: layout_t) -> int:
-    """Return the elements from the start to an offset, as an exact integer.
+    """Return the elements from the start to an `offset` in a `layout`, as an exact integer.
 
     >>> linearize(offset_t(5, 40000), layout_t(70000))
     2800000005
@@ -213,7 +191,7 @@ def linearize(offset: offset_t, layout: layout_t) -> int:
 
 
 def ceil_of_a_div_b(a: int, b: int) -> int:
-    """Return a / b, rounded up.
+    """Return `a` / `b`, rounded up.
 
     >>> ceil_of_a_div_b(7, 2)
     4
@@ -222,7 +200,7 @@ def ceil_of_a_div_b(a: int, b: int) -> int:
 
 
 def MAX(a: Any, b: Any) -> Any:
-    """Return the larger of two values.
+    """Return the larger of `a` and `b`.
 
     >>> MAX(3, 5)
     5
@@ -231,7 +209,7 @@ def MAX(a: Any, b: Any) -> Any:
 
 
 def ARRAYSIZE(array: Any) -> int:
-    """Return the number of elements of an array.
+    """Return the number of elements of an `array`.
 
     >>> ARRAYSIZE([1, 2, 3])
     3
@@ -264,7 +242,8 @@ TYPES = {
 class pointer:
     """A position in memory, which is checked when it is used.
 
-    An array has an element type; other memory (such as a `bytearray`) is void.
+    `memory` is an array, which has an element type, other memory (such as a `bytearray`), which is void, or a pointer.
+    `offset` counts bytes from its start, and `dtype` is another element type.
 
     >>> p = pointer(np.arange(8, dtype=np.int16)) + 2
     >>> int(p[1]), p.offset
@@ -347,14 +326,14 @@ class pointer:
         return f"pointer(<{self.memory.size} bytes>, offset={self.offset}, dtype={kind!r})"
 
 
-def SIZEOF(thing: Any) -> int:
-    """Return the bytes of a type or of one element.
+def SIZEOF(value: Any) -> int:
+    """Return the bytes of `value`: a type, its name, or one element of an array.
 
     >>> SIZEOF("uint"), SIZEOF(np.float64), SIZEOF(np.zeros(4, np.int16))
     (4, 8, 2)
     """
-    if isinstance(thing, str):
-        thing = TYPES.get(thing, thing)
-    if isinstance(thing, np.ndarray):
-        return thing.itemsize
-    return int(np.dtype(thing).itemsize)
+    if isinstance(value, str):
+        value = TYPES.get(value, value)
+    if isinstance(value, np.ndarray):
+        return value.itemsize
+    return int(np.dtype(value).itemsize)

@@ -29,11 +29,11 @@ _LOG_FROM = 50  # if the maximum is this many times the median, heat is logarith
 _LEVELS = 64  # steps of a ramp: more cannot be distinguished, and fewer make smaller pictures
 
 
-def _rgb(color: str) -> Rgb:
+def _parse_color(color: str) -> Rgb:
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
-def _hex(rgb: Iterable[float]) -> str:
+def _format_color(rgb: Iterable[float]) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in rgb)
 
 
@@ -43,7 +43,7 @@ def mix_colors(color: str, other: str, share: float) -> str:
     >>> mix_colors("#000000", "#ffffff", 0.5)
     '#808080'
     """
-    return _hex(a + (b - a) * share for a, b in zip(_rgb(color), _rgb(other), strict=True))
+    return _format_color(a + (b - a) * share for a, b in zip(_parse_color(color), _parse_color(other), strict=True))
 
 
 CATEGORIES = (
@@ -60,7 +60,9 @@ def luminance(color: str) -> float:
     >>> luminance("#ffffff"), luminance("#000000")
     (1.0, 0.0)
     """
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in _rgb(color))]
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in _parse_color(color))
+    ]
     return round(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2], 6)
 
 
@@ -114,10 +116,10 @@ class Scale:
     log: bool = False
 
     @property
-    def named(self) -> bool:
+    def has_distinct_colors(self) -> bool:
         """Return whether every value has a distinct color.
 
-        >>> Scale("category", tuple(range(100))).named
+        >>> Scale("category", tuple(range(100))).has_distinct_colors
         False
         """
         return self.kind == "category" and len(self.values) <= len(CATEGORIES)
@@ -131,9 +133,7 @@ class Scale:
         if value is None or value != value:  # NaN has no place on a scale
             return NOTHING
         if self.kind == "category":
-            if self.named:
-                return CATEGORIES[self.values.index(value)]
-            return ramp_color("ramp", self.values.index(value) * (_LEVELS - 1) // (len(self.values) - 1))
+            return self._category_color(self.values.index(value))
         return ramp_color(self.kind, int(self.share(value) * (_LEVELS - 1) + 0.5))
 
     def share(self, value: Any) -> float:
@@ -158,13 +158,14 @@ class Scale:
         """
         wanted = dict.fromkeys(values)
         if self.kind != "category":
-            color = self.color
-            return {value: color(value) for value in wanted}
-        at = {value: k for k, value in enumerate(self.values)}
-        if self.named:
-            return {value: NOTHING if value is None else CATEGORIES[at[value]] for value in wanted}
-        last = len(at) - 1
-        return {value: NOTHING if value is None else ramp_color("ramp", at[value] * 63 // last) for value in wanted}
+            return {value: self.color(value) for value in wanted}
+        positions = {value: k for k, value in enumerate(self.values)}
+        return {value: NOTHING if value is None else self._category_color(positions[value]) for value in wanted}
+
+    def _category_color(self, position: int) -> str:
+        if self.has_distinct_colors:
+            return CATEGORIES[position]
+        return ramp_color("ramp", position * (_LEVELS - 1) // (len(self.values) - 1))
 
 
 def make_scale(fields: Iterable[Field]) -> Scale:

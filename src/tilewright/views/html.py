@@ -31,7 +31,7 @@ follow([...document.querySelectorAll("svg[data-panel]")], JSON.parse(document.ge
 
 
 def to_html(scene: Scene) -> str:
-    """Return a scene as a self-contained HTML page.
+    """Return a `scene` as a self-contained HTML page.
 
     >>> page = to_html(Scene("a <b>", (Grid(2, 2),)))
     >>> "<h1>a &lt;b&gt;</h1>" in page, "http:" in page.replace("http://www.w3.org", "")
@@ -46,7 +46,7 @@ def to_html(scene: Scene) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{title}</title>
-<style>{_colors()}{_asset("page.css")}</style>
+<style>{_color_variables()}{_read_asset("page.css")}</style>
 {dark_style()}
 </head>
 <body>
@@ -56,11 +56,11 @@ def to_html(scene: Scene) -> str:
 <aside>
 <h2>Under the pointer</h2>
 <output id="told" aria-live="polite">{_HOW}</output>
-{_facts(scene.facts)}
+{_facts_markup(scene.facts)}
 </aside>
 </main>
-<script id="scene" type="application/json">{_data(scene)}</script>
-<script type="module">{_asset("marks.js")}{_START}</script>
+<script id="scene" type="application/json">{_scene_data(scene)}</script>
+<script type="module">{_read_asset("marks.js")}{_START}</script>
 </body>
 </html>
 """
@@ -91,7 +91,7 @@ def panel_markup(scene: Scene) -> list[str]:
     return parts
 
 
-def _facts(facts: tuple[Fact, ...]) -> str:
+def _facts_markup(facts: tuple[Fact, ...]) -> str:
     if not facts:
         return ""
     rows = [
@@ -101,7 +101,7 @@ def _facts(facts: tuple[Fact, ...]) -> str:
     return "<h2>Facts</h2><dl>" + "".join(rows) + "</dl>"
 
 
-def _data(scene: Scene) -> str:
+def _scene_data(scene: Scene) -> str:
     """Return the data for the script, as JSON that is safe inside a script element."""
     text = json.dumps([panel_data(panel) for panel in scene.panels], separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -139,18 +139,18 @@ def panel_data(panel: Panel) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _colors() -> str:
+def _color_variables() -> str:
     light = "".join(f"--{tone}:{color};" for tone, color in LIGHT.items())
     dark = "".join(f"--{tone}:{color};" for tone, color in DARK.items())
     return f":root{{color-scheme:light dark;{light}}}@media (prefers-color-scheme: dark){{:root{{{dark}}}}}"
 
 
 def to_fragment(scene: Scene) -> str:
-    """Return a scene as HTML for a notebook: the picture alone, because notebooks run no script of ours.
+    """Return a `scene` as HTML for a notebook: the picture alone, because notebooks run no script of ours.
 
     >>> to_fragment(Scene("", (Grid(1, 1),))).startswith("<div")
     True

@@ -19,16 +19,15 @@ from ..atomic import write_file
 from ..errors import TilewrightError
 from .html import to_fragment, to_html
 from .scene import Scene, to_json
-from .scene_registry import scene_of
+from .scenes import scene_of
 from .svg import to_svg
-from .terminal import supports_color
-from .text import to_text
+from .text import supports_color, to_text
 
 _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored in the notebook
 
 
 def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
-    """Write a scene to a file and return its path; the suffix is .svg, .html, .txt, .json or .png.
+    """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt, .json or .png.
 
     >>> import tempfile
     >>> from tilewright import row_major
@@ -115,7 +114,7 @@ def png_converter() -> str | None:
 
 
 def to_png(scene: Scene) -> bytes:
-    """Return a scene as PNG, on light paper; it needs cairosvg or a Chromium browser.
+    """Return a `scene` as PNG, on light paper; it needs cairosvg or a Chromium browser.
 
     >>> from tilewright.views import Grid, Scene
     >>> png_converter() is None or to_png(Scene("one", (Grid(1, 1),)))[:4] == b"\\x89PNG"
@@ -128,10 +127,10 @@ def to_png(scene: Scene) -> bytes:
     if converter == "cairosvg":
         data: bytes = import_module("cairosvg").svg2png(svg.encode("utf-8"), scale=SCALE)
         return data
-    return _screenshot(svg, converter)
+    return _render_in_browser(svg, converter)
 
 
-def _screenshot(svg: str, browser: str) -> bytes:
+def _render_in_browser(svg: str, browser: str) -> bytes:
     size = _SIZE.search(svg)
     assert size is not None  # to_svg writes it
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
+from numpy.typing import NDArray
+
 from ..errors import LayoutError
 
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
@@ -29,6 +31,16 @@ class Field:
     name: str
     values: tuple[Any, ...]
     scale: ScaleKind = "category"
+
+    @classmethod
+    def of_table(cls, name: str, table: NDArray[Any], scale: ScaleKind = "category") -> Field:
+        """Return the attribute `name` of cells with the values of an array, `table`; `scale` as above.
+
+        >>> import numpy as np
+        >>> Field.of_table("bank", np.array([[0, 1], [1, 0]])).values
+        (0, 1, 1, 0)
+        """
+        return cls(name, tuple(table.reshape(-1).tolist()), scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +120,7 @@ class Grid:
                 raise LayoutError(f"{role}: expected {wanted} names or none, got {len(names)}")
 
     def field(self, name: str) -> Field:
-        """Return the attribute of that name.
+        """Return the attribute `name`.
 
         >>> Grid(1, 2, (Field("bank", (0, 1)),)).field("bank").values
         (0, 1)
@@ -121,7 +133,7 @@ class Grid:
         )
 
     def cell(self, row: int, column: int) -> Cell:
-        """Return one cell with all its attributes.
+        """Return the cell at a `row` and `column` with all its attributes.
 
         >>> Grid(1, 2, (Field("bank", (0, 1)),), valid=(True, False)).cell(0, 1).valid
         False
@@ -221,7 +233,7 @@ class Scene:
 
 
 def to_data(scene: Scene) -> dict[str, Any]:
-    """Return a scene as dictionaries and lists; the `kind` of a panel is "grid" or "tracks".
+    """Return a `scene` as dictionaries and lists; the `kind` of a panel is "grid" or "tracks".
 
     >>> to_data(Scene("two", (Grid(1, 2),)))["panels"][0]["columns"]
     2
@@ -233,7 +245,7 @@ def to_data(scene: Scene) -> dict[str, Any]:
 
 
 def to_json(scene: Scene) -> str:
-    """Return a scene as JSON.
+    """Return a `scene` as JSON.
 
     >>> json.loads(to_json(Scene("a title")))["title"]
     'a title'

@@ -123,10 +123,12 @@ _MOST = 32
 _BAR = 120
 
 
-def draw_legend(panel: Grid | Tracks, scales: dict[str, Scale], width: float, again: bool = False) -> Drawing:
+def draw_legend(
+    panel: Grid | Tracks, scales: dict[str, Scale], width: float, colors_explained: bool = False
+) -> Drawing:
     """Return the legend of a panel, at most `width` pixels wide; empty if there is nothing to explain.
 
-    `again` omits the colors, which an earlier panel has explained.
+    `colors_explained` omits the colors, which an earlier panel has explained.
 
     >>> draw_legend(Grid(1, 1), {}, 100).height
     0
@@ -134,12 +136,14 @@ def draw_legend(panel: Grid | Tracks, scales: dict[str, Scale], width: float, ag
     if isinstance(panel, Tracks):
         scale = scales["kind"]
         entries = [(scale.color(kind), kind) for kind in colored_kinds(panel) if kind]
-        return _draw_swatches("", [] if again else entries, () if again else hatched_kinds(panel), width)
+        return _draw_swatches(
+            "", [] if colors_explained else entries, () if colors_explained else hatched_kinds(panel), width
+        )
     hatched = (panel.hatched,) if panel.valid and not all(panel.valid) and panel.hatched else ()
-    if not panel.color or again:
+    if not panel.color or colors_explained:
         return _draw_swatches("", [], hatched, width)
     scale = scales[panel.color]
-    if scale.named:
+    if scale.has_distinct_colors:
         seen = set(panel.field(panel.color).values)
         entries = [(scale.color(value), format_value(value)) for value in scale.values if value in seen]
         return _draw_swatches(panel.color, entries, hatched, width)

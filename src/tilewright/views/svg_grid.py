@@ -89,8 +89,8 @@ def _row_names(grid: Grid) -> list[str]:
     return [grid.row_name(row) for row in range(grid.rows)]
 
 
-def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool = False) -> Drawing:
-    """Return a grid as a drawing; `number` identifies the panel, `again` omits the legend of colors.
+def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, colors_explained: bool = False) -> Drawing:
+    """Return a grid as a drawing; `number` identifies the panel, `colors_explained` omits the legend of colors.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 2, (Field("bank", (0, 1)),), color="bank", label="bank")
@@ -112,13 +112,15 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, again: bool
     body.append(_draw_grid_lines(grid, cells))
     hidden = [k for k, valid in enumerate(grid.valid) if not valid]
     if hidden:
-        body.append(hatch_path([_cell_box(grid, cells, start, count) for start, count in _runs(hidden, grid.columns)]))
+        body.append(
+            hatch_path([_cell_box(grid, cells, start, count) for start, count in _row_runs(hidden, grid.columns)])
+        )
     if cells.type_size:
-        body += _labels(grid, cells, labels, colors)
+        body += _draw_labels(grid, cells, labels, colors)
     words = _fit_outline_labels(grid.outlines, cells)
-    body += [part for outline in grid.outlines for part in _outline(outline, cells, words.get(outline.label, ""))]
+    body += [part for outline in grid.outlines for part in _draw_outline(outline, cells, words.get(outline.label, ""))]
     body.append("</g>")
-    legend = draw_legend(grid, scales, max(width, 240), again)
+    legend = draw_legend(grid, scales, max(width, 240), colors_explained)
     body.append(legend.translate(cells.left, cells.top + height + 8))
     full = max(cells.left + width + 2, cells.left + legend.width, text_width(grid.title, 13))
     return Drawing(full, cells.top + height + 8 + legend.height, tuple(body))
@@ -128,7 +130,7 @@ def _cell_box(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple
     return cells.box(at // grid.columns, at % grid.columns, 1, count)
 
 
-def _runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:
+def _row_runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:
     """Yield (start, count) of neighbouring cells of a row."""
     for _, run in groupby(enumerate(cells), key=lambda pair: (pair[1] - pair[0], pair[1] // columns)):
         found = [at for _, at in run]
@@ -158,7 +160,7 @@ def _draw_grid_lines(grid: Grid, cells: CellGeometry) -> str:
     return f'<path stroke="#ffffff" stroke-opacity="0.75" stroke-width="0.8" fill="none" d="{"".join(lines)}"/>'
 
 
-def _labels(grid: Grid, cells: CellGeometry, labels: list[str], colors: list[str]) -> list[str]:
+def _draw_labels(grid: Grid, cells: CellGeometry, labels: list[str], colors: list[str]) -> list[str]:
     # Padding is covered by the background color, so its labels follow the theme.
     groups: dict[str, list[str]] = {INK: [], PALE_INK: [], PADDING_INK: []}
     down = cells.height / 2 + cells.type_size * 0.36
@@ -192,7 +194,7 @@ def _fit_outline_labels(outlines: Sequence[Outline], cells: CellGeometry) -> dic
     return {}
 
 
-def _outline(outline: Outline, cells: CellGeometry, words: str) -> list[str]:
+def _draw_outline(outline: Outline, cells: CellGeometry, words: str) -> list[str]:
     x, y, width, height = cells.box(outline.row, outline.column, outline.rows, outline.columns)
     stroke = _STROKES[outline.kind]
     size = f'x="{x}" y="{y}" width="{width}" height="{height}"'

@@ -23,7 +23,9 @@ from .c_language import (
     declare_digits,
     digit_expressions,
     guard_expression,
+    indent,
     offset_expression,
+    shared_loop,
     unrolled_loop,
 )
 from .kernel import EDGE_THREADS, Kernel, KernelJob, common_alignment, vector_type
@@ -226,17 +228,10 @@ def _flush_statements(
     kind = vector_type(width)
     store = [f"STORE({kind}, to + ({place}), ((LOCAL {kind} *){name})[at]);"]
     condition = guard_expression([*checked, *named], axes, numbers)
-    if total % threads:
-        condition = " && ".join(filter(None, [f"at < {total}u", condition]))
+    place_of_group = offset_expression(in_group, axes, side, start, numbers)
     return [
         "{",
-        f"    GLOBAL u8 *to = target + ({offset_expression(in_group, axes, side, start, numbers)});",
-        *[
-            f"    {line}"
-            for line in unrolled_loop(
-                "r", -(-total // threads), [f"const u32 at = thread + r * {threads}u;", *conditional(condition, store)]
-            )
-        ],
+        *indent([f"GLOBAL u8 *to = target + ({place_of_group});", *shared_loop("r", total, threads, condition, store)]),
         "}",
     ]
 

@@ -1,118 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C of kernels: the preludes of its two dialects, OpenCL and CUDA, and expressions and statements."""
+"""The C of kernels: its two dialects, OpenCL and CUDA, with their headers, and expressions and statements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from ...errors import TransferError
 from .thread_mapping import Digit, LoopAxis
 
 INT_MAX = 2**31 - 1
 
-_OPENCL = """\
-#define KERNEL(threads) __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void
-#define GLOBAL __global
-#define SHARED __local  // an array of the work-group
-#define LOCAL __local   // what a pointer to it points to
-#define RESTRICT restrict
-#define INLINE static inline
-#define RARE static inline  // a function that is seldom called
-#define UNROLL {unroll}
-#define GROUP ((u32)get_group_id(0))
-#define THREAD ((u32)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-#define LOAD(type, place) (*(__global const type *)(place))
-#define STORE(type, place, value) (*(__global type *)(place) = (value))
 
-typedef uchar u8;
-typedef ushort u16;
-typedef uint u32;
-typedef ulong u64;
-typedef char i8;
-typedef short i16;
-typedef int i32;
-typedef long i64;
-typedef float f32;
-typedef uint2 v8;
-typedef uint4 v16;
+@cache
+def read_header(name: str) -> str:
+    """Return the text of a header of this package, without its licence and summary.
 
-INLINE v8 v8_of(u32 a, u32 b) {{ return (uint2)(a, b); }}
-INLINE v16 v16_of(u32 a, u32 b, u32 c, u32 d) {{ return (uint4)(a, b, c, d); }}
-INLINE f32 float_of(u32 bits) {{ return as_float(bits); }}
-INLINE u32 bits_of(f32 x) {{ return as_uint(x); }}
-INLINE u32 leading_zeros(u32 x) {{ return clz(x); }}
-INLINE f32 truncated(f32 x) {{ return trunc(x); }}
-INLINE f32 smaller(f32 x, f32 y) {{ return fmin(x, y); }}
-INLINE f32 absolute(f32 x) {{ return fabs(x); }}
-INLINE u32 larger(u32 x, u32 y) {{ return max(x, y); }}
-INLINE u32 low_bytes(u32 a, u32 b, u32 c, u32 d) {{ return as_uint((uchar4)((u8)a, (u8)b, (u8)c, (u8)d)); }}
-INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) {{ return low_bytes(a >> 24, b >> 24, c >> 24, d >> 24); }}
-INLINE u32 byte_under(u32 top, u32 x, u32 k) {{ return top | ((x >> 8u * k) & 0xffu); }}
-"""
-
-_OPENCL_DOUBLES = """\
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double f64;
-INLINE f64 double_of(u64 bits) { return as_double(bits); }
-INLINE u64 double_bits(f64 x) { return as_ulong(x); }
-"""
-
-_CUDA = """\
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
-#define GLOBAL
-#define SHARED __shared__
-#define LOCAL
-#define RESTRICT __restrict__
-#define INLINE static __device__ __forceinline__
-#define RARE static __device__ __noinline__  // a function that is seldom called: shorter to compile
-#define UNROLL _Pragma("unroll")
-#define GROUP blockIdx.x
-#define THREAD threadIdx.x
-#define BARRIER __syncthreads()
-#define LOAD(type, place) {load}((const type *)(place))
-#define STORE(type, place, value) {store}
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef signed char i8;
-typedef short i16;
-typedef int i32;
-typedef long long i64;
-typedef float f32;
-typedef uint2 v8;
-typedef uint4 v16;
-
-INLINE v8 v8_of(u32 a, u32 b) {{ return make_uint2(a, b); }}
-INLINE v16 v16_of(u32 a, u32 b, u32 c, u32 d) {{ return make_uint4(a, b, c, d); }}
-INLINE f32 float_of(u32 bits) {{ return __uint_as_float(bits); }}
-INLINE u32 bits_of(f32 x) {{ return __float_as_uint(x); }}
-INLINE u32 leading_zeros(u32 x) {{ return __clz(x); }}
-INLINE f32 truncated(f32 x) {{ return truncf(x); }}
-INLINE f32 smaller(f32 x, f32 y) {{ return fminf(x, y); }}
-INLINE f32 absolute(f32 x) {{ return fabsf(x); }}
-INLINE u32 larger(u32 x, u32 y) {{ return x > y ? x : y; }}
-INLINE u32 low_bytes(u32 a, u32 b, u32 c, u32 d) {{
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
-}}
-INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) {{
-    return __byte_perm(__byte_perm(a, b, 0x0073), __byte_perm(c, d, 0x0073), 0x5410);
-}}
-INLINE u32 byte_under(u32 top, u32 x, u32 k) {{ return __byte_perm(x, top, 0x7440u | k); }}
-INLINE u32 across(u32 x, u32 lane) {{ return __shfl_xor_sync(0xffffffffu, x, lane); }}
-"""
-
-_CUDA_DOUBLES = """\
-typedef double f64;
-INLINE f64 double_of(u64 bits) { return __longlong_as_double((i64)bits); }
-INLINE u64 double_bits(f64 x) { return (u64)__double_as_longlong(x); }
-"""
-
-_STORES = {"stream": "__stcs((type *)(place), (value))", "plain": "(*(type *)(place) = (value))"}
-_LOADS = {"cached": "__ldg", "stream": "__ldcs"}
+    >>> read_header("cuda_double").splitlines()[0]
+    'typedef double f64;'
+    """
+    text = resources.files(__package__).joinpath("headers", f"{name}.h").read_text(encoding="utf-8")
+    return text.split("\n", 2)[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +41,17 @@ class CDialect:
     starts: bool
 
 
-def c_dialect(name: str, load: str = "cached", store: str = "stream", unroll: bool = True) -> CDialect:
-    """Return the dialect "opencl" or "cuda", with hints for loads and stores, and loops unrolled or not.
+def c_dialect(name: str, unroll: bool = True) -> CDialect:
+    """Return the dialect "opencl" or "cuda"; without `unroll`, OpenCL does not unroll loops.
 
     >>> c_dialect("opencl").name
     'opencl'
     """
-    if name == "opencl":
-        prelude = _OPENCL.format(unroll='_Pragma("unroll")' if unroll else "")
-        return CDialect(name, prelude, _OPENCL_DOUBLES, shuffles=False, starts=True)
-    if name == "cuda":
-        prelude = _CUDA.format(load=_LOADS[load], store=_STORES[store])
-        return CDialect(name, prelude, _CUDA_DOUBLES, shuffles=True, starts=False)
-    raise TransferError(f"unknown dialect {name!r}; use 'opencl' or 'cuda'")
+    if name not in ("opencl", "cuda"):
+        raise TransferError(f"unknown dialect {name!r}; use 'opencl' or 'cuda'")
+    pragma = '_Pragma("unroll")' if unroll or name == "cuda" else ""
+    prelude = f"#define UNROLL {pragma}\n{read_header(name)}"
+    return CDialect(name, prelude, read_header(f"{name}_double"), shuffles=name == "cuda", starts=name == "opencl")
 
 
 class Literals:
@@ -179,13 +87,13 @@ class Arguments(Literals):
 
     def unsigned(self, value: int) -> str:
         """Return an unsigned number."""
-        return self._named("u32", value)
+        return self._add_argument("u32", value)
 
     def signed(self, value: int) -> str:
         """Return a signed number of bytes."""
-        return self._named("i32" if abs(value) <= INT_MAX else "i64", value)
+        return self._add_argument("i32" if abs(value) <= INT_MAX else "i64", value)
 
-    def _named(self, kind: str, value: int) -> str:
+    def _add_argument(self, kind: str, value: int) -> str:
         self.values.append((kind, value))
         return f"n{len(self.values) - 1}"
 
@@ -253,7 +161,7 @@ def product_term(name: str, step: int, wide: bool, numbers: Literals = LITERALS)
 
 
 def offset_expression(
-    named: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0, numbers: Literals = LITERALS
+    digits: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0, numbers: Literals = LITERALS
 ) -> str:
     """Return the offset in bytes of digits on one side, in 64 bits only if 32 are too few.
 
@@ -262,7 +170,7 @@ def offset_expression(
     >>> offset_expression([NamedDigit(Digit(0, 4, 2**30), "g0")], [LoopAxis(2**32, (4, 64))], 0, 64)
     '(i64)(g0) * 4294967296 + 64'
     """
-    terms = [(digit, (axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix) for digit in named]
+    terms = [(digit, (axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix) for digit in digits]
     reach = abs(constant) + sum((digit.digit.count - 1) * abs(step) for digit, step in terms)
     texts = [product_term(digit.name, step, reach > INT_MAX, numbers) for digit, step in terms if step]
     if constant or not texts:
@@ -270,7 +178,7 @@ def offset_expression(
     return " + ".join(texts)
 
 
-def index_expression(named: Iterable[NamedDigit], axis: int, numbers: Literals = LITERALS) -> str:
+def index_expression(digits: Iterable[NamedDigit], axis: int, numbers: Literals = LITERALS) -> str:
     """Return the index along one axis.
 
     >>> index_expression(
@@ -280,13 +188,13 @@ def index_expression(named: Iterable[NamedDigit], axis: int, numbers: Literals =
     """
     texts = [
         digit.name if digit.digit.radix == 1 else f"({digit.name}) * {numbers.unsigned(digit.digit.radix)}"
-        for digit in named
+        for digit in digits
         if digit.digit.axis == axis
     ]
     return " + ".join(texts) or "0u"
 
 
-def guard_expression(named: Sequence[NamedDigit], axes: Sequence[LoopAxis], numbers: Literals = LITERALS) -> str:
+def guard_expression(digits: Sequence[NamedDigit], axes: Sequence[LoopAxis], numbers: Literals = LITERALS) -> str:
     """Return the condition that all indices are inside their axes; empty if they always are.
 
     >>> guard_expression([NamedDigit(Digit(0, 4, 1), "t0"), NamedDigit(Digit(0, 2, 4), "g0")], [LoopAxis(7, (4, 4))])
@@ -294,7 +202,7 @@ def guard_expression(named: Sequence[NamedDigit], axes: Sequence[LoopAxis], numb
     """
     conditions = []
     for k, axis in enumerate(axes):
-        own = [digit for digit in named if digit.digit.axis == k]
+        own = [digit for digit in digits if digit.digit.axis == k]
         last = sum((digit.digit.count - 1) * digit.digit.radix for digit in own)
         if last >= axis.extent or (numbers.always_guarded and len(own) > 1):
             conditions.append(f"{index_expression(own, k, numbers)} < {numbers.unsigned(axis.extent)}")
@@ -319,6 +227,18 @@ def unrolled_loop(name: str, count: int, body: Sequence[str]) -> list[str]:
     if count == 1:
         return ["{", *indent([f"const u32 {name} = 0;", *body]), "}"]
     return ["UNROLL", f"for (u32 {name} = 0; {name} < {count}u; ++{name}) {{", *indent(body), "}"]
+
+
+def shared_loop(name: str, total: int, threads: int, condition: str, body: Sequence[str]) -> list[str]:
+    """Return an unrolled loop in which `threads` threads share `total` items: `at` is an item that meets the condition.
+
+    >>> shared_loop("r", 5, 4, "", ["go(at);"])[2:4]
+    ['    const u32 at = thread + r * 4u;', '    if (at < 5u) {']
+    """
+    if total % threads:
+        condition = " && ".join(filter(None, [f"at < {total}u", condition]))
+    items = [f"const u32 at = thread + {name} * {threads}u;", *conditional(condition, body)]
+    return unrolled_loop(name, -(-total // threads), items)
 
 
 def conditional(condition: str, body: Sequence[str]) -> list[str]:

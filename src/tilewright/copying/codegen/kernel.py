@@ -43,9 +43,6 @@ class Tuning:
     groups: int = 1024
     cluster: int = 16
     lean: int = 1
-    large_first: bool = False
-    load: str = "cached"
-    store: str = "plain"
     unroll: bool = True
     as_arguments: bool = False
 

@@ -6,41 +6,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import FormatError
 from ...formats import Format, float32
-from ..loop_nest import LoopNest
-from ..placement import Placement
 from .block_kernels import make_pack_kernel, make_unpack_kernel
 from .c_arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
 from .c_language import CDialect, c_dialect, conditional, indent
-from .copy_kernel import make_copy_kernel, split_job
+from .copy_kernels import contiguous_axes, make_copy_kernel, make_transpose_kernel, split_job
 from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind
-from .transpose_kernel import contiguous_axes, make_transpose_kernel
+
+if TYPE_CHECKING:
+    from ..plan import Plan
 
 WIDE = 4  # bytes of an element from which on a transpose is a wide one
-
-
-class CopySteps(Protocol):
-    """What code generation needs to know of a `Plan`."""
-
-    @property
-    def source(self) -> Placement: ...
-
-    @property
-    def target(self) -> Placement: ...
-
-    @property
-    def nests(self) -> tuple[LoopNest, ...]: ...
-
-    @property
-    def steps(self) -> Sequence[CopySteps]: ...
-
-    @property
-    def packs(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +38,7 @@ class Program:
     kernels: tuple[Kernel, ...]
 
 
-def generate_program(
-    plan: CopySteps, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None
-) -> Program:
+def generate_program(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None) -> Program:
     """Return the program of a plan in the `dialect` "opencl" or "cuda".
 
     `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per kind.
@@ -72,8 +51,7 @@ def generate_program(
     """
     validate_formats(plan)
     tunings = tuning_by_kind(tuning)
-    hints = tunings["copy"]
-    language = c_dialect(dialect, hints.load, hints.store, hints.unroll)
+    language = c_dialect(dialect, tunings["copy"].unroll)
     kernels: list[Kernel] = []
     definitions: set[str] = set()
     functions: dict[str, None] = {}  # an ordered set
@@ -83,7 +61,7 @@ def generate_program(
         for nest in step.nests:
             name = f"tw_{nest.operation}_{next(numbers)}"
             alignment = _step_alignment(plan, step, aligned)
-            for job in _split_operation(KernelJob(name, step.source, step.target, nest, language, alignment, hints)):
+            for job in _split_operation(KernelJob(name, step.source, step.target, nest, language, alignment)):
                 kind, make = _kernel_kind(job)
                 kernel, needs = make(replace(job, tuning=tunings[kind]))
                 made.append(replace(kernel, step=number))
@@ -97,14 +75,14 @@ def generate_program(
     return Program("\n".join([text, *(kernel_text(kernel, language) for kernel in kernels)]), tuple(kernels))
 
 
-def _step_alignment(plan: CopySteps, step: CopySteps, aligned: tuple[int, int]) -> tuple[int, int]:
+def _step_alignment(plan: Plan, step: Plan, aligned: tuple[int, int]) -> tuple[int, int]:
     """Return the alignment of source and target of a step; scratch memory has the widest."""
     if plan is step:
         return aligned
     return (WIDEST, aligned[1]) if step.packs else (aligned[0], WIDEST)
 
 
-def validate_formats(plan: CopySteps) -> None:
+def validate_formats(plan: Plan) -> None:
     """Raise a FormatError if there is no device code for the formats of a plan.
 
     >>> from tilewright import Layout
@@ -119,7 +97,7 @@ def validate_formats(plan: CopySteps) -> None:
             )
 
 
-def supports_formats(plan: CopySteps) -> bool:
+def supports_formats(plan: Plan) -> bool:
     """Return whether there is device code for the formats of a plan.
 
     >>> from tilewright import Layout

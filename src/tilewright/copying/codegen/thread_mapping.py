@@ -52,7 +52,7 @@ class BoxGrowth:
     """A box that grows along the side with the shorter run; each call of `take` returns the next digits.
 
     `order` has the sides, `runs` their initial runs in bytes. Runs of the target should be `lean` times as long as
-    those of the source. `large_first` splits axes by large factors first.
+    those of the source.
 
     >>> axes = [LoopAxis(16, (4, 4)), LoopAxis(16, (512, 64)), LoopAxis(2, (64, 1024))]
     >>> growth = BoxGrowth(axes, order=(0, 1))
@@ -66,9 +66,8 @@ class BoxGrowth:
         order: Sequence[int],
         runs: Sequence[int] | None = None,
         lean: int = 1,
-        large_first: bool = False,
     ) -> None:
-        self.axes, self.lean, self.large_first = axes, lean, large_first
+        self.axes, self.lean = axes, lean
         self.sides = [_Side(axes, side, runs[side] if runs else 0) for side in order]
         self.taken = [1] * len(axes)
         self.left = [axis.extent for axis in axes]
@@ -86,7 +85,7 @@ class BoxGrowth:
             axis = self._next_axis()
             if axis is None:
                 break
-            factor = next_factor(self.left[axis], self.large_first)
+            factor = next_factor(self.left[axis])
             if count * factor >= 2 * limit:
                 break
             append_digit(digits, Digit(axis, factor, self.taken[axis]))
@@ -146,13 +145,13 @@ class _Side:
         return 0
 
 
-def next_factor(count: int, large_first: bool = False) -> int:
+def next_factor(count: int) -> int:
     """Return the factor to split an axis by: a small prime factor, all of a short axis, or 2 with a rest.
 
-    >>> [next_factor(n) for n in (12, 9, 35, 11, 37)], next_factor(40, large_first=True)
-    ([2, 3, 5, 11, 2], 5)
+    >>> [next_factor(n) for n in (12, 9, 35, 11, 37)]
+    [2, 3, 5, 11, 2]
     """
-    for factor in reversed(SMALL_FACTORS) if large_first else SMALL_FACTORS:
+    for factor in SMALL_FACTORS:
         if count % factor == 0:
             return factor
     return count if count <= MAX_PRIME_EXTENT else 2

@@ -194,7 +194,7 @@ def _attribute_errors(field: str, make: Callable[[], Made]) -> Made:
 
 
 def parse_spec(fields: FormFields) -> TensorSpec:
-    """Return the spec that the fields spell.
+    """Return the spec that the `fields` spell.
 
     >>> print(parse_spec({"shape": "64x96", "memory": "block_sharded", "buffer": "l1", "grid": "8x8", "chip": "n150"}))
     [64, 96] bfloat16 in tiles of 32 x 32, block sharded in L1, shards of 32 x 32 on 64 cores, wormhole_n150

@@ -29,9 +29,8 @@ from ...version import __version__
 from ..html import to_html
 from ..scene import Scene, to_json
 from ..svg import to_svg
-from .answers import ANSWERS
+from .answers import ANSWERS, PICTURES, render_for_page
 from .form import FieldError, FormFields
-from .pictures import PICTURES, render_for_page
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next
@@ -91,7 +90,7 @@ class RequestRefusedError(Exception):
 
 
 class Explorer(ThreadingHTTPServer):
-    """The explorer on a local port (0 for any free one); run it with `start` or `serve_forever`.
+    """The explorer on a local `port` (0 for any free one); run it with `start` or `serve_forever`.
 
     >>> with Explorer(port=0) as explorer:
     ...     explorer.url.startswith("http://127.0.0.1:"), len(explorer.key) >= 32
@@ -181,7 +180,7 @@ class Explorer(ThreadingHTTPServer):
                 self._answering.discard(request)
 
     @contextmanager
-    def answering(self, request: Any) -> Iterator[None]:
+    def mark_busy(self, request: Any) -> Iterator[None]:
         """Mark a connection as busy while its request is answered."""
         with self._lock:
             self._waiting.pop(request, None)
@@ -212,19 +211,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request."""
-        with self.server.answering(self.request):
+        with self.server.mark_busy(self.request):
             try:
-                self._check()
-                self._route()
+                self._validate_request()
+                self._route_request()
             except RequestRefusedError as refused:
                 self.close_connection = True
-                self._send(refused.status, _json({"error": refused.reason, "field": None}), "application/json")
+                self._send_response(
+                    refused.status, _encode_json({"error": refused.reason, "field": None}), "application/json"
+                )
 
     def do_HEAD(self) -> None:
         """Answer a request without a body."""
         self.do_GET()
 
-    def _check(self) -> None:
+    def _validate_request(self) -> None:
         """Refuse requests that a browser showing our page would not send."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
         named = self.headers.get_all("Host") or []
@@ -238,17 +239,17 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "0").strip()
         if self.headers.get("Transfer-Encoding") or length != "0":
             raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "requests must not have a body")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._navigates():
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_navigation():
             raise RequestRefusedError(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
 
-    def _navigates(self) -> bool:
+    def _is_navigation(self) -> bool:
         """Return whether the request follows a link to the page, which any site may have."""
         return self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
 
-    def _route(self) -> None:
+    def _route_request(self) -> None:
         target = urlsplit(self.path)
         if target.path in self.server.files:
-            self._send(HTTPStatus.OK, *self.server.files[target.path])
+            self._send_response(HTTPStatus.OK, *self.server.files[target.path])
             return
         parts = target.path.split("/")
         if len(parts) != 4 or parts[1] != "ask" or parts[2] not in ("words", "picture", "export"):
@@ -259,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(
                 HTTPStatus.UNAUTHORIZED, "the key is missing or outdated; open the address that the terminal shows"
             )
-        self._answer(endpoint, name, self._parse_query(target.query))
+        self._answer_query(endpoint, name, self._parse_query(target.query))
 
     def _parse_query(self, query: str) -> FormFields:
         try:
@@ -269,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(HTTPStatus.BAD_REQUEST, reason) from None
         return dict(pairs)
 
-    def _answer(self, endpoint: str, name: str, fields: FormFields) -> None:
+    def _answer_query(self, endpoint: str, name: str, fields: FormFields) -> None:
         stem, _, suffix = name.partition(".")
         known = ANSWERS if endpoint == "words" else PICTURES
         if stem not in known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
@@ -282,22 +283,29 @@ class _Handler(BaseHTTPRequestHandler):
                 render, kind = _EXPORTS[suffix]
                 body = render(found).encode("utf-8")
             else:
-                body, kind = _json(render_for_page(found) if isinstance(found, Scene) else found), "application/json"
+                body, kind = (
+                    _encode_json(render_for_page(found) if isinstance(found, Scene) else found),
+                    "application/json",
+                )
         except TilewrightError as problem:
             field = problem.field if isinstance(problem, FieldError) else None
-            self._send(
-                HTTPStatus.UNPROCESSABLE_ENTITY, _json({"error": str(problem), "field": field}), "application/json"
+            self._send_response(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                _encode_json({"error": str(problem), "field": field}),
+                "application/json",
             )
             return
         except Exception as problem:  # unexpected: the page shows it, and the server goes on
             reason = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, _json({"error": reason, "field": None}), "application/json")
+            self._send_response(
+                HTTPStatus.INTERNAL_SERVER_ERROR, _encode_json({"error": reason, "field": None}), "application/json"
+            )
             return
         finally:
             self.server.working.release()
-        self._send(HTTPStatus.OK, body, kind)
+        self._send_response(HTTPStatus.OK, body, kind)
 
-    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+    def _send_response(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -316,11 +324,13 @@ class _Handler(BaseHTTPRequestHandler):
         status = HTTPStatus(code)
         if status is HTTPStatus.NOT_IMPLEMENTED:  # the base class's answer to unknown methods
             status = HTTPStatus.METHOD_NOT_ALLOWED
-        self._send(status, _json({"error": message or status.phrase, "field": None}), "application/json")
+        self._send_response(
+            status, _encode_json({"error": message or status.phrase, "field": None}), "application/json"
+        )
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
         """Do not log requests to the terminal."""
 
 
-def _json(data: Any) -> bytes:
+def _encode_json(data: Any) -> bytes:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a layout: its coordinates and its memory side by side, linked cell by cell."""
+"""The scenes of layouts: coordinates and memory side by side, linked cell by cell; and the banks of a swizzle."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis import contiguous_runs, padding_share
+from ...analysis import BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...errors import LayoutError
-from ...layout import InverseLayout, Layout, LayoutLike, is_injective
+from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective
 from ...layout.layout_like import require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
@@ -18,6 +18,9 @@ from ..scene import Fact, Field, Grid, Scene
 _MOST_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
 _EXTRAS = ("tile", "row", "column")
 
+_MOST = MAX_SIDE * MAX_SIDE
+_WARP = 32  # threads that read at the same time
+
 
 def layout_scene(
     layout: LayoutLike, *, color: str = "", label: str = "", memory: bool = True, side: int = MAX_SIDE, title: str = ""
@@ -25,7 +28,8 @@ def layout_scene(
     """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
     `color` and `label` choose the attributes that are drawn: `offset`, or the name of an axis, or `tile`,
-    `row`, `column`, `coordinate`.
+    `row`, `column`, `coordinate`. `memory` draws memory beside the coordinates, `side` is the most rows and columns
+    that are drawn, and `title` that of the picture.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -113,11 +117,11 @@ def _index_field(sheet: LayoutGrid, name: str) -> Field:
     at = np.indices((sheet.rows, sheet.columns))
     if name != "tile":
         k = ("row", "column").index(name)
-        return Field(name, tuple((at[k] * sheet.block[k]).reshape(-1).tolist()), "ramp")
+        return Field.of_table(name, at[k] * sheet.block[k], "ramp")
     number = np.zeros((sheet.rows, sheet.columns), dtype=np.int64)
     for k, box in enumerate(box for box in sheet.outlines() if box.kind == "tile"):
         number[box.row : box.row + box.rows, box.column : box.column + box.columns] = k
-    return Field("tile", tuple(number.reshape(-1).tolist()))
+    return Field.of_table("tile", number)
 
 
 def link_numbers(tables: list[Any]) -> Any:
@@ -181,9 +185,6 @@ def layout_facts(layout: LayoutLike) -> list[Fact]:
     elif small and layout.shape != () and not isinstance(layout, InverseLayout):  # an inverse is always injective
         facts.append(Fact("injective", "yes" if is_injective(layout) else "no: some offsets hold several elements"))
     return facts
-
-
-_MOST = MAX_SIDE * MAX_SIDE
 
 
 def memory_grid(
@@ -283,3 +284,73 @@ def _build_memory_grid(
         column_axis=axes[1],
         hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
     )
+
+
+def swizzle_scene(
+    swizzle: Swizzle | ComposedLayout,
+    layout: LayoutLike | None = None,
+    *,
+    itemsize: int = 4,
+    banks: int = 32,
+    width: int = 4,
+    side: int = MAX_SIDE,
+) -> Scene:
+    """Return the banks of a layout before and after a swizzle, and the conflicts of reading rows and columns.
+
+    `swizzle` is composed with `layout`; a composition with a swizzle can be given as it is. There are `banks` banks,
+    `width` bytes wide, and elements of `itemsize` bytes. `side` is the most rows and columns that are drawn.
+
+    >>> from tilewright import row_major
+    >>> scene = swizzle_scene(Swizzle(5, 0, 5), row_major(32, 32))
+    >>> [(fact.name, fact.value) for fact in scene.facts if "column" in fact.name]
+    [('read a column, before', '32-way conflict'), ('read a column, after', 'no conflict')]
+    """
+    if isinstance(swizzle, ComposedLayout):
+        layout = swizzle.inner
+        swizzle = swizzle.outer
+    if not isinstance(swizzle, Swizzle) or layout is None or layout.axes:
+        raise LayoutError(
+            f"swizzle_scene needs a swizzle and a layout of plain offsets, got {swizzle!r} and {layout!r};"
+            " give compose(swizzle, layout), or both"
+        )
+    after = compose(swizzle, layout)
+    sheets = [sample_layout(layout, side), sample_layout(after, side)]
+    grids = [
+        _bank_grid(sheet, name, itemsize, banks, width) for sheet, name in zip(sheets, ("before", "after"), strict=True)
+    ]
+    facts = [Fact("swizzle", str(swizzle)), Fact("layout", str(layout)), Fact("banks", f"{banks} of {width} bytes")]
+    for axis, name in ((1, "row"), (0, "column")):
+        for sheet, when in zip(sheets, ("before", "after"), strict=True):
+            if sheet.is_complete:
+                worst = _worst_access(sheet, axis, itemsize, banks, width)
+                facts.append(Fact(f"read a {name}, {when}", str(worst), "good" if worst.conflict_free else "bad"))
+    return Scene(f"{swizzle} on {layout_title(layout)}", tuple(grids), tuple(facts))
+
+
+def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: int) -> Grid:
+    offsets = sheet.places()["offset"]
+    bank = offsets * itemsize // width % banks
+    return Grid(
+        sheet.rows,
+        sheet.columns,
+        (Field.of_table("bank", bank), Field.of_table("offset", offsets, "ramp")),
+        title=title,
+        color="bank",
+        label="bank",
+        link=tuple(zip(*[part.reshape(-1).tolist() for part in np.indices(bank.shape)], strict=True)),
+        row_axis="row",
+        column_axis="column",
+        block=sheet.block,
+    )
+
+
+def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
+    """Return the access with the most conflicts among all rows, or all columns, by at most 32 threads."""
+    offsets: Any = sheet.places()["offset"]
+    lines = offsets.T if axis == 0 else offsets
+    reports = [
+        bank_conflicts(line[start : start + _WARP], itemsize, banks, width)
+        for line in lines
+        for start in range(0, len(line), _WARP)
+    ]
+    return max(reports, key=lambda report: report.wavefronts)

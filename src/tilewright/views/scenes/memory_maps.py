@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of an allocator: the memory map of every bank, with free and unused blocks."""
+"""Memory maps: the bytes of every bank of an allocator, with free and unused blocks; the bytes of files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np  # noqa: F401  (for the examples)
+
+from ...errors import LayoutError
+from ...files import Inspection
 from ...memory import Allocation, Allocator, Device
+from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Scene, Span, Tracks
 
 UNUSED = "allocated, unused"  # a block is allocated in all banks, but some hold no page of the tensor
@@ -24,8 +30,9 @@ def memory_scene(
 ) -> Scene:
     """Return the map of one memory of a chip: banks as tracks over addresses, with tensors and free blocks.
 
-    Banks with the same contents share a track, unless `each` asks for every bank. `names` names tensors by their
-    allocation number. The axis shows the part that is used, or with `whole` the whole memory.
+    `buffer_type` is "l1" or "dram". Banks with the same contents share a track, unless `each` asks for every bank.
+    `names` names tensors by their allocation number. The axis shows the part that is used, or with `whole` the
+    whole memory.
 
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
@@ -38,10 +45,10 @@ def memory_scene(
     view = allocator.memory_view(buffer_type)
     start = allocator.start_address(buffer_type)
     end = start + view.bank_bytes
-    labels = {each_.number: _name(each_, names or {}) for each_ in view.allocations}
-    groups = _groups(view.num_banks, view.allocations, each)
+    labels = {each_.number: _allocation_label(each_, names or {}) for each_ in view.allocations}
+    groups = _group_banks(view.num_banks, view.allocations, each)
     free = _free_blocks(view.allocations, start, end)
-    low, high = (start, end) if whole else _shown(view.allocations, start, end)
+    low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
     spans: list[Span] = []
     for track, (_, used) in enumerate(groups):
         for block in view.allocations:
@@ -62,10 +69,10 @@ def memory_scene(
     title = f"{view.buffer_type} of {allocator.chip.name}"
     tracks = Tracks(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
     note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
-    return Scene(title, (tracks,), tuple(_facts(view, free, {used for _, used in groups})), note)
+    return Scene(title, (tracks,), tuple(_memory_facts(view, free, {used for _, used in groups})), note)
 
 
-def _name(block: Allocation, names: Mapping[int, str]) -> str:
+def _allocation_label(block: Allocation, names: Mapping[int, str]) -> str:
     if block.number in names:
         return names[block.number]
     if block.spec is None:
@@ -73,7 +80,7 @@ def _name(block: Allocation, names: Mapping[int, str]) -> str:
     return f"#{block.number} {'x'.join(map(str, block.spec.shape.logical))} {block.spec.dtype}"
 
 
-def _groups(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list[tuple[str, frozenset[int]]]:
+def _group_banks(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list[tuple[str, frozenset[int]]]:
     """Return (name, numbers of the tensors that use it) of every bank, or of every set of banks that are alike."""
     users: list[set[int]] = [set() for _ in range(banks)]
     for block in allocations:
@@ -84,10 +91,10 @@ def _groups(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list
     alike: dict[frozenset[int], list[int]] = {}
     for bank, found in enumerate(users):
         alike.setdefault(frozenset(found), []).append(bank)
-    return [(_banks(found), used) for used, found in alike.items()]
+    return [(_describe_banks(found), used) for used, found in alike.items()]
 
 
-def _banks(banks: list[int]) -> str:
+def _describe_banks(banks: list[int]) -> str:
     if len(banks) == 1:
         return f"bank {banks[0]}"
     if banks == list(range(banks[0], banks[-1] + 1)):
@@ -104,7 +111,7 @@ def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> l
     return [*found, (start, end)] if start < end else found
 
 
-def _shown(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[int, int]:
+def _shown_range(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[int, int]:
     if not allocations:
         return start, end
     low, high = allocations[0].address, allocations[-1].end
@@ -114,7 +121,7 @@ def _shown(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[i
     return max(start, low - margin), min(end, high + margin)
 
 
-def _facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
+def _memory_facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
     used = view.allocated / view.bank_bytes if view.bank_bytes else 0.0
     whole = len(free) <= 1
     alike = "all of them hold the same tensors" if len(kinds) == 1 else f"which hold {len(kinds)} sets of tensors"
@@ -125,3 +132,42 @@ def _facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -
         Fact("free", f"{view.free} bytes in {len(free)} block{'s' * (len(free) != 1)}"),
         Fact("largest free block", f"{view.largest_free} bytes", "good" if whole else "bad"),
     ]
+
+
+def inspection_scene(inspection: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+    """Return the bytes of every file of an `inspection`, and the tensors in them.
+
+    `side` is the most files that are drawn, and `title` that of the picture.
+
+    >>> import tempfile
+    >>> import tilewright as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.zeros((4, 4)))
+    ...     scene = inspection_scene(tw.inspect(folder))
+    >>> [(span.label, span.end - span.start) for span in scene.panels[0].spans]
+    [('x', 128)]
+    """
+    if not inspection.tensors:
+        raise LayoutError(f"cannot draw {inspection.path}: it holds no tensors")
+    files = list(dict.fromkeys(each.path for each in inspection.tensors))[:side]
+    spans = tuple(
+        Span(
+            files.index(each.path),
+            *each.byte_range,
+            each.name,
+            each.format or each.kind,
+            note=f"{list(each.shape)} {each.format or each.kind}, {each.placed}, {each.nbytes} bytes",
+        )
+        for each in inspection.tensors
+        if each.path in files and each.nbytes
+    )
+    end = max([1, *(each.byte_range[1] for each in inspection.tensors)])
+    panels = (Tracks(tuple(Path(each).name for each in files), spans, 0, end, "bytes", "bytes of each file"),)
+    padding = sum(each.padding_bytes for each in inspection.tensors)
+    facts = (
+        Fact("kind", inspection.kind),
+        Fact("tensors", str(len(inspection.tensors))),
+        Fact("bytes", str(inspection.nbytes)),
+        Fact("padding", f"{padding} bytes ({100 * padding / max(1, inspection.nbytes):.3g} %)"),
+    )
+    return Scene(title or Path(inspection.path).name, panels, facts)

@@ -18,7 +18,9 @@ _MOST = 1024  # elements of such a page that are drawn
 
 
 def page_scene(spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = "") -> Scene:
-    """Return the elements of one page of a tensor: a tile in its faces, or a row, folded. `at` marks an element.
+    """Return the elements of one `page` of a `spec`: a tile in its faces, or a row, folded.
+
+    `at` marks an element and chooses its page; `title` is that of the picture.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((40, 40), "bfloat16", "tile", chip="wormhole_n150")
@@ -28,7 +30,7 @@ def page_scene(spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = 
     """
     grid = page_grid(spec, page, at=at)
     page = spec.where(*at, base=0).page if at is not None else page
-    start, base = _start(spec, page)
+    start, base = _page_address(spec, page)
     shown = [name is not None for name in grid.field("element").values]
     hidden = sum(there and not alive for there, alive in zip(shown, grid.valid, strict=False))
     facts = [
@@ -64,18 +66,18 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
     inside = np.arange(rows * columns)
     row, column = (inside // columns, inside % columns) if tiled else (np.zeros_like(inside), first + inside)
     exists = column < wide
-    names, valid = _elements(spec, page, row, column)
+    names, valid = _element_names(spec, page, row, column)
     valid &= exists
-    start, _ = _start(spec, page)
-    order = _order(spec, row, column)
+    start, _ = _page_address(spec, page)
+    order = _storage_order(spec, row, column)
     fields = [
         Field("element", _mask_values(names, exists)),
-        Field("address", _mask_values((start + _bytes(spec, order)).tolist(), exists), "ramp"),
+        Field("address", _mask_values((start + _byte_offsets(spec, order)).tolist(), exists), "ramp"),
         Field("in the page", _mask_values(order.tolist(), exists), "ramp"),
     ]
     if tiled:
         fields.append(Field("face", tuple((order // (spec.tile.face_shape[0] * spec.tile.face_shape[1])).tolist())))
-    outlines = _faces(spec) if tiled else ()
+    outlines = _face_outlines(spec) if tiled else ()
     if mark is not None:
         flat = mark[0] * columns + mark[1] if tiled else mark[1] - first
         outlines = (*outlines, Outline(flat // columns, flat % columns, 1, 1, "mark"))
@@ -95,7 +97,7 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
     )
 
 
-def _elements(spec: TensorSpec, page: int, row: Any, column: Any) -> tuple[list[str], NDArray[np.bool_]]:
+def _element_names(spec: TensorSpec, page: int, row: Any, column: Any) -> tuple[list[str], NDArray[np.bool_]]:
     """Return the coordinate of every cell as text, and whether it is data."""
     (high, wide), across = spec.page_shape, max(1, spec.physical_shape[1] // max(1, spec.page_shape[1]))
     down = page // across * high + row
@@ -110,7 +112,7 @@ def _elements(spec: TensorSpec, page: int, row: Any, column: Any) -> tuple[list[
     return names or [""] * len(row), valid
 
 
-def _order(spec: TensorSpec, row: Any, column: Any) -> NDArray[np.int64]:
+def _storage_order(spec: TensorSpec, row: Any, column: Any) -> NDArray[np.int64]:
     """Return the position of every cell in the page, in the order of storage."""
     if spec.page_layout is not PageLayout.TILE:
         return np.asarray(column, dtype=np.int64)
@@ -118,14 +120,14 @@ def _order(spec: TensorSpec, row: Any, column: Any) -> NDArray[np.int64]:
     return np.asarray(tiled_layout(tile.shape, tile.shape, tile.face_shape, tile.transpose).offsets()).reshape(-1)
 
 
-def _bytes(spec: TensorSpec, order: NDArray[np.int64]) -> NDArray[np.int64]:
+def _byte_offsets(spec: TensorSpec, order: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the byte of the page in which each element starts."""
     if spec.dtype.has_blocks:
         return spec.dtype.sections(spec.page_elements).data_offset + order * spec.dtype.bits // 8
     return order * spec.dtype.itemsize
 
 
-def _start(spec: TensorSpec, page: int) -> tuple[int, int]:
+def _page_address(spec: TensorSpec, page: int) -> tuple[int, int]:
     """Return the address of a page, and of its buffer: 0 where the tensor does not fit its chip."""
     try:
         base = spec.first_address
@@ -135,7 +137,7 @@ def _start(spec: TensorSpec, page: int) -> tuple[int, int]:
     return base + int(spec.page_map.offset_of_slot(paging.cut(paging.widen(page)))), base
 
 
-def _faces(spec: TensorSpec) -> tuple[Outline, ...]:
+def _face_outlines(spec: TensorSpec) -> tuple[Outline, ...]:
     (high, wide), (down, across) = spec.tile.shape, spec.tile.face_shape
     return tuple(Outline(r, c, down, across, "face") for r in range(0, high, down) for c in range(0, wide, across))
 

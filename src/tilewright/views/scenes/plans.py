@@ -15,9 +15,9 @@ _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 
 def plan_scene(plan: Plan, *, side: int = MAX_SIDE) -> Scene:
-    """Return both memories of a plan, painted by where elements lie in the source, so that the move can be followed.
+    """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
-    Memories too large to draw are shown as coordinates, in blocks, painted by place.
+    Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy
@@ -40,7 +40,7 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE) -> Scene:
             for grids, title in zip((before, after), titles, strict=True)
         )
     return Scene(
-        plan.explain().split("\n", 1)[0], panels, tuple(_facts(plan)), block_note(target) or block_note(source)
+        plan.explain().split("\n", 1)[0], panels, tuple(_plan_facts(plan)), block_note(target) or block_note(source)
     )
 
 
@@ -60,7 +60,7 @@ def _color_by_source(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid
     return tuple(found)
 
 
-def _facts(plan: Plan) -> list[Fact]:
+def _plan_facts(plan: Plan) -> list[Fact]:
     _, moved, *rest = plan.explain().split("\n")
     facts = [Fact("source", str(plan.source.layout)), Fact("target", str(plan.target.layout)), Fact("moved", moved)]
     for line in rest:

@@ -23,9 +23,10 @@ _MOST_NUMBERS = 16  # of shards that are listed for a core
 
 
 def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title: str = "") -> Scene:
-    """Return the pages of a tensor and where they lie: over banks, or in shards over a grid of cores.
+    """Return the pages of a `spec` and where they lie: over banks, or in shards over a grid of cores.
 
-    `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address.
+    `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address. `side` is the
+    most rows and columns of pages that are drawn, and `title` that of the picture.
 
     >>> import tilewright as tw
     >>> spec = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")
@@ -46,7 +47,7 @@ def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title:
     pages = _Pages.of(spec, side)
     holders = _core_grid(pages) if spec.memory.is_sharded else _bank_page_grid(pages, side)
     panels = [pages.grid(), holders]
-    facts = _facts(pages)
+    facts = _placement_facts(pages)
     if at is not None:
         where = spec.where(*at)
         panels = [
@@ -119,7 +120,7 @@ class _Pages:
             address + _start_address(spec),
         )
 
-    def held(self) -> NDArray[np.int64]:
+    def page_counts(self) -> NDArray[np.int64]:
         """Return how many pages each core or bank of `spec.banks` holds."""
         paging = self.spec.paging
         count = len(paging.cores)
@@ -162,15 +163,15 @@ class _Pages:
         sharded = self.spec.memory.is_sharded
         rows, columns = self.number.shape
         fields = [
-            Field("page", tuple(self.number.reshape(-1).tolist()), "ramp"),
-            Field("bank", tuple(self.bank.reshape(-1).tolist())),
-            Field("address", tuple(self.address.reshape(-1).tolist()), "ramp"),
+            Field.of_table("page", self.number, "ramp"),
+            Field.of_table("bank", self.bank),
+            Field.of_table("address", self.address, "ramp"),
         ]
         names = tuple(map(core_name, self.core.reshape(-1).tolist()))
         if sharded or self.spec.memory.buffer_type.is_l1:
             fields.append(Field("core", names))
         if sharded:
-            fields.append(Field("shard", tuple(self.shard.reshape(-1).tolist())))
+            fields.append(Field.of_table("shard", self.shard))
         (high, wide), tiled = self.spec.page_shape, self.spec.page_shape[0] > 1
         return Grid(
             rows,
@@ -227,7 +228,7 @@ def _core_grid(pages: _Pages) -> Grid:
     held = [0] * (width * height)
     first: list[int | None] = [None] * len(held)
     shards: list[str | None] = [None] * len(held)
-    for position, (core, count) in enumerate(zip(cores, pages.held().tolist(), strict=True)):
+    for position, (core, count) in enumerate(zip(cores, pages.page_counts().tolist(), strict=True)):
         own = pages.shards_of(position)
         if len(own):
             at = core.y * width + core.x
@@ -265,7 +266,7 @@ def _bank_page_grid(pages: _Pages, side: int) -> Grid:
     count = len(spec.banks)
     rounds = spec.paging.shards_per_core
     if rounds > side or count > side:
-        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.held().tolist()), "ramp"))
+        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.page_counts().tolist()), "ramp"))
         wide = min(count, 16)
         if count % wide == 0 or rounds > side:
             wide = wide if count % wide == 0 else count
@@ -316,12 +317,12 @@ def _address_fact(spec: TensorSpec) -> Fact:
         return Fact("does not fit", f"{problem}; addresses are relative to the buffer", "bad")
 
 
-def _facts(pages: _Pages) -> list[Fact]:
+def _placement_facts(pages: _Pages) -> list[Fact]:
     spec = pages.spec
     share = spec.padding_bytes / spec.nbytes if spec.nbytes else 0.0
     banks = spec.known_chip.banks(spec.memory.buffer_type)
     held = np.zeros(banks, dtype=np.int64)
-    np.add.at(held, list(spec.banks), pages.held() * spec.aligned_page_bytes)
+    np.add.at(held, list(spec.banks), pages.page_counts() * spec.aligned_page_bytes)
     even = balance(held.tolist())
     return [
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenes of tensors: their values, and where they are stored."""
+"""The scenes of tensors: their values, where they are stored, and one tile of a tensor in a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...files import DecodedTile
 from ...layout import Layout, LayoutLike, Swizzle
 from ...memory import PageLayout
 from ...tensor import Tensor, TileTensor
@@ -15,6 +16,8 @@ from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from .layouts import block_note, layout_facts, layout_panels
 from .specs import spec_scene
+
+_MOST = 1 << 20  # elements whose values are decoded for a picture
 
 
 def tensor_scene(
@@ -28,7 +31,8 @@ def tensor_scene(
 ) -> Scene:
     """Return the scene of a tensor: values in its cells, tiles and faces outlined, and its memory beside it.
 
-    Offsets count from the first scalar of storage, so that views of one storage can be compared.
+    Offsets count from the first scalar of storage, so that views of one storage can be compared. `color`, `label`,
+    `memory`, `side` and `title` are those of `layout_scene`; `label` may also be "value".
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)
@@ -37,7 +41,7 @@ def tensor_scene(
     ({'offset': 36, 'value': 36}, False)
     """
     sheet = sample_layout(_in_storage(tensor), side)
-    values = _values(tensor, sheet)
+    values = _value_field(tensor, sheet)
     panels = layout_panels(sheet, (values,), color, label, memory, _scalar_offsets(tensor), padding=False)
     vectors = f" of {tensor.element_size} scalars" if tensor.element_size > 1 else ""
     facts = [
@@ -51,7 +55,7 @@ def tensor_scene(
     )
 
 
-def _values(tensor: TileTensor, sheet: LayoutGrid) -> Field:
+def _value_field(tensor: TileTensor, sheet: LayoutGrid) -> Field:
     """Return the value of every cell's first element; None for padding."""
     at = sheet.coordinates()
     valid = sheet.valid().reshape(-1).tolist()
@@ -91,13 +95,11 @@ def _to_python(value: Any) -> Any:
     return float(value)
 
 
-_MOST = 1 << 20  # elements whose values are decoded for a picture
-
-
 def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Scene:
     """Return the values of a tensor, leading dimensions downwards, and its pages if its chip is known.
 
-    Values of tensors larger than a million elements are omitted.
+    Values of a `tensor` larger than a million elements are omitted. `side` is the most rows and columns that are drawn,
+    and `title` that of the picture.
 
     >>> from tilewright import Tensor
     >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", page_layout="tile"))
@@ -112,11 +114,11 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Sc
     placed = spec.chip is not None and shown
     place = spec_scene(spec, side=side) if placed else None
     values = np.asarray(tensor.numpy(), dtype=np.float64).reshape(-1, spec.shape.logical[-1] if spec.shape.rank else 1)
-    panels = [_grid(values, tensor, side)] if shown else []
+    panels = [_value_grid(values, tensor, side)] if shown else []
     facts = [
         Fact("tensor", str(spec)),
         Fact("storage", tensor.storage_type.name.lower().replace("_", " ")),
-        *_statistics(values),
+        *_value_facts(values),
     ]
     if place is None:
         facts.append(Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"))
@@ -129,7 +131,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Sc
     )
 
 
-def _grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
+def _value_grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
     high, wide = (max(1, -(-n // side)) for n in values.shape)
     cells = values[::high, ::wide]
     rows, columns = cells.shape
@@ -137,18 +139,18 @@ def _grid(values: NDArray[np.float64], tensor: Tensor, side: int) -> Grid:
     return Grid(
         rows,
         columns,
-        (Field("value", tuple(cells.reshape(-1).tolist()), "ramp"),),
+        (Field.of_table("value", cells, "ramp"),),
         title=f"values{many}",
         color="value",
         label="value",
-        outlines=_tiles(tensor, values.shape, (high, wide)),
+        outlines=_tile_outlines(tensor, values.shape, (high, wide)),
         row_axis="row",
         column_axis="column",
         block=(high, wide),
     )
 
 
-def _tiles(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tuple[Outline, ...]:
+def _tile_outlines(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tuple[Outline, ...]:
     """Return boxes around the tiles of a matrix that is drawn element by element."""
     spec = tensor.spec
     if spec.page_layout is not PageLayout.TILE or spec.shape.rank != 2 or step != (1, 1):
@@ -161,10 +163,42 @@ def _tiles(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]) -> tup
     )
 
 
-def _statistics(values: Any) -> list[Fact]:
+def _value_facts(values: Any) -> list[Fact]:
     finite = values[np.isfinite(values)]
     if not finite.size:
         return []
     facts = [Fact("values", f"{finite.min():.6g} to {finite.max():.6g}, {finite.mean():.4g} on average")]
     odd = values.size - finite.size
     return [*facts, Fact("not finite", f"{odd} of {values.size}", "bad")] if odd else facts
+
+
+def tile_scene(decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+    """Return the values of one `decoded` tile, its faces outlined, and the exponents of its blocks.
+
+    `title` is that of the picture; `side` is accepted as for all scenes, and a tile is always drawn in full.
+
+    >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
+    >>> tile_scene(reading).panels[0].field("value").values
+    (1.0,)
+    """
+    rows, columns = decoded.values.shape
+    high, wide = decoded.face
+    valid = tuple(decoded.valid.reshape(-1).tolist())
+    outlines = tuple(
+        Outline(top, left, high, wide, "face") for top in range(0, rows, high) for left in range(0, columns, wide)
+    )
+    values = tuple(v if ok else None for v, ok in zip(decoded.values.reshape(-1).tolist(), valid, strict=True))
+    link = tuple(range(rows * columns))
+    panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
+    if decoded.exponents is not None:
+        field = Field.of_table("exponent", decoded.exponents, "ramp")
+        panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
+    known = decoded.values[decoded.valid]
+    facts = [
+        Fact("format", decoded.format),
+        Fact("elements", f"{known.size} of {decoded.values.size}, the rest is padding"),
+    ]
+    if known.size:
+        facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
+    at = ", ".join(map(str, decoded.start))
+    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts))

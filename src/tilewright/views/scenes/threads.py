@@ -19,7 +19,7 @@ _WARP = 32
 
 
 def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
-    """Return which thread holds which element, by a layout from (thread, value) to the index in a tile.
+    """Return which thread holds which element, by a `layout` from (thread, value) to the index in a tile of a `shape`.
 
     Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest.
 
@@ -41,26 +41,26 @@ def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
             f"{layout} maps to element {int(table.max())}, outside a tile of {rows} x {columns} = {rows * columns};"
             " use the shape of the tile the layout describes"
         )
-    at = (table % rows) * columns + table // rows  # as row-major numbers of cells
-    owners = _owner_grid(at, rows, columns)
+    cell_numbers = (table % rows) * columns + table // rows  # as row-major numbers of cells
+    owners = _owner_grid(cell_numbers, rows, columns)
     held = Grid(
         threads,
         values,
         (
-            Field("element", tuple(f"{k // columns},{k % columns}" for k in at.reshape(-1).tolist())),
+            Field("element", tuple(f"{k // columns},{k % columns}" for k in cell_numbers.reshape(-1).tolist())),
             Field("thread", tuple(np.repeat(np.arange(threads), values).tolist())),
         ),
         title="elements of each thread",
         color="thread",
         label="element",
-        link=tuple(at.reshape(-1).tolist()),
+        link=tuple(cell_numbers.reshape(-1).tolist()),
         row_axis="thread",
         column_axis="value",
     )
     facts = [
         Fact("layout", str(layout)),
         Fact("threads", f"{threads} with {values} values each"),
-        *_coverage_facts(at, rows * columns),
+        *_coverage_facts(cell_numbers, rows * columns),
     ]
     return Scene(f"threads and values on a {rows} x {columns} tile", (owners, held), tuple(facts))
 
@@ -69,6 +69,9 @@ def distribute_scene(
     tensor: Any, threads: Layout, *, vector: tuple[int, ...] = (), swizzle: Any = None, itemsize: int = 4
 ) -> Scene:
     """Return which thread holds which element after `distribute`: `tensor` is a tensor or its layout.
+
+    `threads` is the layout of the threads, `vector` the shape of the vectors that they hold, `swizzle` that of their
+    offsets, and `itemsize` the bytes of an element of a layout.
 
     >>> import tilewright as tw
     >>> scene = distribute_scene(tw.row_major(4, 8), tw.row_major(2, 4))
@@ -89,26 +92,28 @@ def distribute_scene(
     fixed = (threads,) if swizzle is None else (threads, swizzle)
     count = int(product(threads.shape))
     shares = [np.asarray(view.distribute[fixed](k).to_numpy()).reshape(-1) for k in range(count)]
-    at = np.stack(shares)
+    cell_numbers = np.stack(shares)
     facts = [
         Fact("tensor", str(layout)),
         Fact("threads", str(threads)),
-        Fact("each thread", f"{at.shape[1]} elements" + (f" in vectors of {product(vector)}" if vector else "")),
-        *_coverage_facts(at, rows * columns),
-        *_access_facts(layout, at, columns, product(vector) if vector else 1, itemsize),
+        Fact(
+            "each thread", f"{cell_numbers.shape[1]} elements" + (f" in vectors of {product(vector)}" if vector else "")
+        ),
+        *_coverage_facts(cell_numbers, rows * columns),
+        *_access_facts(layout, cell_numbers, columns, product(vector) if vector else 1, itemsize),
     ]
-    return Scene(f"{rows} x {columns} over {count} threads", (_owner_grid(at, rows, columns),), tuple(facts))
+    return Scene(f"{rows} x {columns} over {count} threads", (_owner_grid(cell_numbers, rows, columns),), tuple(facts))
 
 
-def _owner_grid(at: Any, rows: int, columns: int) -> Grid:
+def _owner_grid(cell_numbers: Any, rows: int, columns: int) -> Grid:
     """Return a grid of the thread and value that hold each element; the first if there are several."""
-    threads, values = at.shape
+    threads, values = cell_numbers.shape
     thread: list[Any] = [None] * (rows * columns)
     value: list[Any] = [None] * (rows * columns)
     for t, v, cell in zip(
         np.repeat(np.arange(threads), values).tolist(),
         np.tile(np.arange(values), threads).tolist(),
-        at.reshape(-1).tolist(),
+        cell_numbers.reshape(-1).tolist(),
         strict=True,
     ):
         if thread[cell] is None:
@@ -129,19 +134,19 @@ def _owner_grid(at: Any, rows: int, columns: int) -> Grid:
     )
 
 
-def _coverage_facts(at: Any, count: int) -> list[Fact]:
-    distinct = len(np.unique(at))
-    if distinct == count == at.size:
+def _coverage_facts(cell_numbers: Any, count: int) -> list[Fact]:
+    distinct = len(np.unique(cell_numbers))
+    if distinct == count == cell_numbers.size:
         return [Fact("coverage", "every element once", "good")]
-    missing, again = count - distinct, at.size - distinct
+    missing, again = count - distinct, cell_numbers.size - distinct
     parts = [f"{missing} of {count} elements have no thread"] if missing else []
     parts += [f"{again} are duplicates"] if again else []
     return [Fact("coverage", ", ".join(parts), "bad" if missing else "plain")]
 
 
-def _access_facts(layout: LayoutLike, at: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
+def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
     """Return what the first access of the first 32 threads costs, in global and in shared memory."""
-    cells = at[:_WARP, :vector]
+    cells = cell_numbers[:_WARP, :vector]
     offsets = np.asarray(layout.extended(cells // columns, cells % columns))
     moved = coalescing(offsets, itemsize)
     banks = bank_conflicts(offsets, itemsize)

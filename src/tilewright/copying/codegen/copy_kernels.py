@@ -1,35 +1,181 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for copies between different orders: a tile is read in source order, transposed, and written in target order.
+"""Kernels that copy elements: directly (wide copies, fills, copies with tables), or transposed through shared memory.
 
-Each thread loads a small square as vectors along the source, transposes it in registers, and stores vectors along the
-target in shared memory; after a barrier, the tile is read from there and stored. All accesses are vectors. The strides
-of the tile in shared memory are padded to avoid bank conflicts.
+In a transpose each thread loads a small square as vectors along the source, transposes it in registers, and stores
+vectors along the target in shared memory; after a barrier, the tile is read from there and stored. All accesses are
+vectors. The strides of the tile in shared memory are padded to avoid bank conflicts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from math import gcd
+from math import gcd, prod
 
+from ..placement import fill_value
 from .c_language import (
     NamedDigit,
     conditional,
     declare_digits,
     digit_expressions,
     guard_expression,
+    index_expression,
     offset_expression,
+    shared_loop,
     unrolled_loop,
 )
-from .copy_kernel import run_axis
-from .kernel import WIDEST, Kernel, KernelJob, common_alignment, elements_type, vector_type
+from .kernel import (
+    WIDEST,
+    Kernel,
+    KernelJob,
+    Table,
+    common_alignment,
+    elements_type,
+    table_alignment,
+    vector_constant,
+    vector_type,
+)
 from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
 MIN_ELEMENTS = 1024  # fewer elements are not worth a stage in shared memory
 BANKS = 32
 BANK_BYTES = 4
 WARP_THREADS = 32
+
+
+def run_axis(job: KernelJob) -> int | None:
+    """Return the axis along which elements are contiguous on both sides (of a fill: in the target), or None."""
+    for k, axis in enumerate(job.axes):
+        near = job.nest.operation == "fill" or axis.steps[0] == job.sizes[0]
+        if near and axis.steps[1] == job.sizes[1]:
+            return k
+    return None
+
+
+def vector_length(job: KernelJob, tables: tuple[Table, ...]) -> int:
+    """Return the number of elements that one thread can copy at once, whatever the length of the run."""
+    run = run_axis(job)
+    if run is None:
+        return 1
+    loose = table_alignment(tables) if tables else [0, 0]
+    lengths = []
+    for side, size in enumerate(job.sizes):
+        if side == 0 and job.nest.operation == "fill":
+            continue
+        steps = [axis.steps[side] or 0 for k, axis in enumerate(job.axes) if k != run]
+        start = (job.nest.source_offset, job.nest.target_offset)[side]
+        lengths.append(common_alignment(job.aligned[side], start, loose[side], *steps) // size)
+    return max(1, min(*lengths, WIDEST // max(job.sizes)) if len(lengths) > 1 else lengths[0])
+
+
+def split_job(job: KernelJob) -> list[KernelJob]:
+    """Return the job in parts that copy whole vectors: most of it, and the rest at the end of each run."""
+    run, length = run_axis(job), vector_length(job, job.tables() or ())
+    if run is None or length == 1:
+        return [job]
+    extent = job.nest.extents[run]
+    whole = extent - extent % length
+    if whole in (0, extent):
+        return [job]
+    before, after = job.nest.source[run], job.nest.target[run]
+    extents = [(*job.nest.extents[:run], n, *job.nest.extents[run + 1 :]) for n in (whole, extent - whole)]
+    tail = replace(
+        job.nest,
+        extents=extents[1],
+        source_offset=job.nest.source_offset + whole * before,
+        target_offset=job.nest.target_offset + whole * after,
+    )
+    return [
+        replace(job, nest=replace(job.nest, extents=extents[0])),
+        replace(job, nest=tail, name=f"{job.name}_tail"),
+    ]
+
+
+def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
+    """Return the kernel of a copy or a fill, and the type definitions that it needs."""
+    nest, (before, after) = job.nest, job.sizes
+    tables = job.tables() or ()
+    run = run_axis(job)
+    length = 1 if run is None else gcd(vector_length(job, tables), nest.extents[run])
+    axes = [
+        LoopAxis(axis.extent // length, tuple([(step or 0) * length for step in axis.steps])) if k == run else axis
+        for k, axis in enumerate(job.axes)
+    ]
+    if nest.tabulated is not None:
+        axes.append(LoopAxis(nest.tabulated.count, (None, None)))
+    filling = nest.operation == "fill"
+    threads, repeats, groups = _distribute_work(job, axes, length * max(job.sizes), filling)
+    lines, in_group = declare_digits("group", groups, "g")
+    more, in_thread = declare_digits("thread", threads, "t")
+    in_repeat = digit_expressions("r", repeats)
+    everything = [*in_group, *in_thread, *in_repeat]
+    body = [*lines, *more]
+    table_index = f"[{index_expression(everything, len(axes) - 1)}]" if nest.tabulated else ""
+
+    def place(side: int) -> list[str]:
+        name, to = ("source", "from") if side == 0 else ("target", "to")
+        kind = "GLOBAL const u8 *" if side == 0 else "GLOBAL u8 *"
+        start = (nest.source_offset, nest.target_offset)[side]
+        return [
+            f"{kind}{to} = {name} + ({offset_expression(in_group, axes, side, start)});",
+            f"{to} += {offset_expression(in_thread, axes, side)};",
+        ]
+
+    def at(side: int) -> str:
+        base = f"{('from', 'to')[side]} + ({offset_expression(in_repeat, axes, side)})"
+        return base + (f" + {('source', 'target')[side]}_table{table_index}" if table_index else "")
+
+    condition = guard_expression(everything, axes)
+    count = digit_combinations(repeats)
+    into = vector_type(length * after)
+    needs: set[str] = set()
+    body += place(1)
+    if filling:
+        # the gap between the sections of a block format is zero, whatever the padding value
+        blocks = job.target.format.has_blocks
+        value = vector_constant(length * after, b"\0" if blocks else fill_value(job.source, job.target).tobytes())
+        body += unrolled_loop("r", count, conditional(condition, [f"STORE({into}, {at(1)}, {value});"]))
+    else:
+        body += place(0)
+        out_of = vector_type(length * before)
+        body.append(f"{out_of} moved[{count}];")
+        body += unrolled_loop("r", count, conditional(condition, [f"moved[r] = LOAD({out_of}, {at(0)});"]))
+        store, needs = _store_statements(job, length, at(1))
+        body += unrolled_loop("r", count, conditional(condition, store))
+    what = "fill" if filling else "copy"
+    note = f"{what} {nest.elements} elements, {length} at a time, {count} times per thread"
+    group_size = digit_combinations(threads)
+    return Kernel(job.name, note, tuple(body), digit_combinations(groups), group_size, tables), needs
+
+
+def _store_statements(job: KernelJob, length: int, place: str) -> tuple[list[str], set[str]]:
+    """Return the statements that convert and store the loaded elements, and the definitions they need."""
+    before, after = job.sizes
+    into = vector_type(length * after)
+    if job.source.format == job.target.format:
+        return [f"STORE({into}, {place}, moved[r]);"], set()
+    (first, one), (second, two) = elements_type(length, before), elements_type(length, after)
+    return [
+        f"{first} x;",
+        f"{second} y;",
+        "x.all = moved[r];",
+        *unrolled_loop("k", length, ["y.each[k] = converted(x.each[k]);"]),
+        f"STORE({into}, {place}, y.all);",
+    ], {one, two}
+
+
+def _distribute_work(
+    job: KernelJob, axes: list[LoopAxis], width: int, filling: bool
+) -> tuple[list[Digit], list[Digit], list[Digit]]:
+    """Return the digits of threads, repeats and work-groups."""
+    growth = BoxGrowth(axes, order=(1,) if filling else (0, 1), lean=job.tuning.lean)
+    threads = growth.take(job.tuning.threads)
+    waiting = prod(growth.left)
+    most = max(1, min(job.tuning.in_flight // width, 16))
+    repeats = growth.take(min(most, waiting // job.tuning.groups)) if waiting > job.tuning.groups else []
+    groups = growth.take(job.tuning.cluster)
+    return threads, repeats, [*groups, *growth.rest()]
 
 
 def contiguous_axes(job: KernelJob) -> tuple[int, int] | None:
@@ -61,9 +207,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         LoopAxis(axis.extent // lengths.get(k, 1), tuple([(step or 0) * lengths.get(k, 1) for step in axis.steps]))
         for k, axis in enumerate(job.axes)
     ]
-    growth = BoxGrowth(
-        axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean, large_first=job.tuning.large_first
-    )
+    growth = BoxGrowth(axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean)
     squares = max(1, min(16, job.tuning.in_flight // (high * wide * before)))
     capacity = job.tuning.shared * 7 // 8 // (wide * high * after)
     growth.take(min(job.tuning.threads * squares, capacity))
@@ -121,12 +265,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         ),
     ]
     inside_all = guard_expression([*in_group, *in_box], axes)
-    if total % threads:
-        inside_all = " && ".join(filter(None, [f"at < {total}u", inside_all]))
-    body += unrolled_loop(
-        "n", -(-total // threads), [f"const u32 at = thread + n * {threads}u;", *conditional(inside_all, load)]
-    )
-    body.append("BARRIER;")
+    body += [*shared_loop("n", total, threads, inside_all, load), "BARRIER;"]
 
     # write vectors in the order of the target
     out = digit_expressions("at", [Digit(k, wide if role == "square" else box[k].count, 1) for k, role in inside])
@@ -141,12 +280,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         to += f" + (i32)({named[(near, 'square')].name}) * {across}"
     store = [f"STORE({vector_type(high * after)}, target + ({to}), tile[{slot or '0'}]);"]
     condition = guard_expression([*in_group, *boxed], axes)
-    vectors = total * wide
-    if vectors % threads:
-        condition = " && ".join(filter(None, [f"at < {vectors}u", condition]))
-    body += unrolled_loop(
-        "n", -(-vectors // threads), [f"const u32 at = thread + n * {threads}u;", *conditional(condition, store)]
-    )
+    body += shared_loop("n", total * wide, threads, condition, store)
 
     shape = " x ".join(str(box[k].count * lengths.get(k, 1)) for k in reversed(outwards))
     note = f"copy {job.nest.elements} elements in tiles of {shape}, squares of {wide} x {high} transposed in registers"

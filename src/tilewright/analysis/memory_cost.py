@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of an access pattern: bank conflicts, coalescing, contiguous runs."""
+"""What a layout costs in memory: bank conflicts, coalescing, contiguous runs, the share of padding, and balance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import LayoutLike
+from ..layout import Layout, LayoutLike
 from ..layout.validation import as_integer
 from ..tensor.view import View
 
@@ -23,19 +23,21 @@ MAX_BYTES = SIZES[-1]
 
 # An access: which elements each thread touches, given as offsets, a layout or a tensor.
 
+_CHUNK = 1 << 20  # coordinates evaluated at a time
 
-def _access_offsets(access: Any, what: str, active: Any = None) -> tuple[Array, Array]:
+
+def _access_offsets(access: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
     """Return the offsets of an access, one row per thread, and which of them are data of active threads."""
-    places, touched = _offsets(access, what)
+    places, touched = _offsets_of(access, caller)
     if active is None:
         return places, touched
     threads = np.asarray(active, dtype=bool).reshape(-1)
     if len(threads) != len(places):
-        raise LayoutError(f"{what}: active has {len(threads)} entries for {len(places)} threads; give one per thread")
+        raise LayoutError(f"{caller}: active has {len(threads)} entries for {len(places)} threads; give one per thread")
     return places, touched & threads[:, None]
 
 
-def _offsets(access: Any, what: str) -> tuple[Array, Array]:
+def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
     if isinstance(access, View):
         places, touched = _layout_offsets(access.layout)
         inside = access.element_layout
@@ -47,7 +49,7 @@ def _offsets(access: Any, what: str) -> tuple[Array, Array]:
     table = np.asarray(access)
     if table.dtype.kind not in "iu" and not (table.dtype.kind == "f" and bool((table == np.round(table)).all())):
         raise LayoutError(
-            f"{what} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
+            f"{caller} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
             f" got {type(access).__name__} of {table.dtype}"
         )
     threads = len(table) if table.ndim else 1
@@ -68,7 +70,7 @@ def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
     return tuple(np.broadcast_to(table, shape).reshape(flat) for table in (places, touched))  # type: ignore[return-value]
 
 
-def _instructions(places: Array, touched: Array, itemsize: int) -> Iterator[tuple[Array, Array, int]]:
+def _warp_instructions(places: Array, touched: Array, itemsize: int) -> Iterator[tuple[Array, Array, int]]:
     """Yield the instructions of each warp, as (offset of each thread, active threads, bytes of each thread).
 
     An instruction accesses at most 16 bytes per thread, of consecutive elements aligned to that size; all threads of a
@@ -97,12 +99,12 @@ def _vector_width(rows: Array, active: Array, itemsize: int) -> int:
     return wide
 
 
-def _validate_itemsize(itemsize: int | None, access: Any, what: str) -> int:
+def _validate_itemsize(itemsize: int | None, access: Any, caller: str) -> int:
     """Return the bytes of an element: `itemsize`, that of the tensor, or 4."""
     if itemsize is None:
         itemsize = np.dtype(access.dtype).itemsize if isinstance(access, View) else 4
     if itemsize not in SIZES:
-        raise LayoutError(f"{what}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
+        raise LayoutError(f"{caller}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
     return int(itemsize)
 
 
@@ -176,7 +178,7 @@ def bank_conflicts(
             f" width={width!r}"
         )
     words, ways, count = np.zeros(banks, dtype=np.int64), [], 0
-    for first, active, moved in _instructions(places, touched, size):
+    for first, active, moved in _warp_instructions(places, touched, size):
         count += 1
         phase = min(WARP, max(1, banks * width // moved))
         if not store and moved > 4 and phase < WARP and _merges_phases(first, active):
@@ -235,9 +237,10 @@ class CoalescingReport:
 def coalescing(
     offsets: Any, itemsize: int | None = None, sector: int = 32, line: int = 128, active: Any = None
 ) -> CoalescingReport:
-    """Return the sectors that an access to global memory transfers, by default of 32 bytes in lines of 128.
+    """Return the sectors that an access to global memory transfers.
 
-    `offsets`, `itemsize` and `active` are as for `bank_conflicts`. Instructions do not share sectors.
+    Sectors have `sector` bytes, in lines of `line`. `offsets`, `itemsize` and `active` are as for `bank_conflicts`.
+    Instructions do not share sectors.
 
     >>> from tilewright import Layout
     >>> print(coalescing(Layout(32)))
@@ -252,7 +255,7 @@ def coalescing(
             f"coalescing needs offsets and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
         )
     total = np.zeros(5, dtype=np.int64)
-    for first, active, moved in _instructions(places, touched, size):
+    for first, active, moved in _warp_instructions(places, touched, size):
         wanted = np.unique(first[active][:, None] * size + np.arange(moved))
         sectors = len(np.unique(wanted // sector))
         total += (sectors, -(-len(wanted) // sector), len(np.unique(wanted // line)), len(wanted), 1)
@@ -297,3 +300,70 @@ def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
     number = np.cumsum(starts)[data]
     lengths = np.bincount(number)[1:]
     return RunReport(len(lengths), int(lengths.min()), int(lengths.max()), float(lengths.mean()))
+
+
+def padding_share(layout: LayoutLike) -> float:
+    """Return the share of the coordinates of a `layout` that are padding.
+
+    >>> from tilewright import row_major, with_logical_shape
+    >>> padding_share(with_logical_shape(row_major(64, 96), (60, 90)))
+    0.12109375
+    """
+    size = int(layout.size)
+    if not size:
+        return 0.0
+    if isinstance(layout, Layout):
+        try:
+            return 1 - prod(layout.logical_shape) / size
+        except LayoutError:
+            pass  # padded across modes: count
+    data = 0
+    for start in range(0, size, _CHUNK):
+        index = np.arange(start, min(size, start + _CHUNK), dtype=np.int64)
+        data += int(np.count_nonzero(np.broadcast_to(layout.valid(index), index.shape)))
+    return 1 - data / size
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceReport:
+    """How evenly amounts, such as bytes, are spread over cores or banks.
+
+    >>> print(BalanceReport(8, 0, 2048, 1536.0, 2))
+    1536 on average, 0 to 2048, 2 of 8 idle
+    """
+
+    count: int
+    least: int
+    most: int
+    mean: float
+    idle: int
+
+    @property
+    def imbalance(self) -> float:
+        """Return the largest amount divided by the mean: 1 is even.
+
+        >>> BalanceReport(4, 0, 100, 50.0, 2).imbalance
+        2.0
+        """
+        return self.most / self.mean if self.mean else 1.0
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.most} on each of {self.count}"
+        idle = f", {self.idle} of {self.count} idle" if self.idle else ""
+        mean = f"{self.mean:g}" if self.mean < 1000 else f"{self.mean:.0f}"
+        return f"{mean} on average, {self.least} to {self.most}{idle}"
+
+
+def balance(amounts: Iterable[int]) -> BalanceReport:
+    """Return how evenly `amounts`, such as the bytes of every core, are spread.
+
+    >>> balance([2048, 2048, 1024, 0]).imbalance
+    1.6
+    """
+    if isinstance(amounts, (LayoutLike, View)):
+        raise LayoutError(f"expected amounts, such as the bytes per core, got {amounts!r}")
+    values = [int(amount) for amount in amounts]
+    if not values:
+        raise LayoutError("expected at least one amount, such as the bytes per core, got none")
+    return BalanceReport(len(values), min(values), max(values), sum(values) / len(values), values.count(0))
