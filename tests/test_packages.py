@@ -36,11 +36,6 @@ PACKAGES = (
     "__main__",
 )
 
-DEFERRED_IMPORTS = {
-    ("memory/spec.py", "memory.fit_report"),
-}
-"""Imports inside functions, each because the other file imports this one."""
-
 
 class Import(NamedTuple):
     file: str
@@ -104,9 +99,7 @@ def test_a_package_imports_only_from_packages_above_it(package):
 
 def test_imports_are_at_the_top_of_files():
     deferred = {(statement.file, statement.module) for statement in all_imports() if statement.inside}
-    assert {
-        pair for pair in deferred if pair[0].split("/")[0] not in ("cli", "__init__.py", "showing.py")
-    } == DEFERRED_IMPORTS
+    assert not {pair for pair in deferred if pair[0].split("/")[0] not in ("cli", "__init__.py", "showing.py")}
 
 
 def module_graph(typing: bool) -> dict[str, set[str]]:

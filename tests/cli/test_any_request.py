@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.cli.failures import ExitCode
+from tilewright.cli.console import ExitCode
 from tilewright.files import write_sample_model
 
 from .runner import invoke

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tilewright.cli import environment as parts
-from tilewright.cli.failures import ExitCode
+from tilewright.cli import doctor as parts
+from tilewright.cli.console import ExitCode
 
 
 def distribution(folder, name, version, **files):
@@ -128,7 +128,7 @@ def test_an_old_requirement_is_named(ask):
 @pytest.mark.parametrize("version", ["1.26", "1.26.4", "2.0.0rc1", "10.0"])
 def test_a_new_enough_requirement_is_not(monkeypatch, version):
     monkeypatch.setattr(parts, "installed_version", lambda name: version if name == "numpy" else "99")
-    assert parts.missing_requirements() == []
+    assert list(parts.missing_requirements()) == []
 
 
 def test_engines_that_are_missing_have_a_cost_and_a_command(ask):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.cli.failures import ExitCode
+from tilewright.cli.console import ExitCode
 from tilewright.cli.program import VERBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from tilewright.cli import program
-from tilewright.cli.failures import CommandError, ExitCode, describe_error
+from tilewright.cli.console import CommandError, ExitCode, describe_error
 from tilewright.cli.program import VERBS, Verb
 
 EXPLAIN = ("explain", "4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8", "--at", "2,33,17")
@@ -39,8 +39,8 @@ def test_the_table_says_what_the_verb_says(name):
     assert command.name == name
     assert isinstance(command, Verb)
     assert {"--json", "--debug"} <= {option for each in command.params for option in each.opts}
-    assert VERBS[name].line.endswith(".")
-    assert len(VERBS[name].line) <= 66
+    assert VERBS[name].endswith(".")
+    assert len(VERBS[name]) <= 66
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
@@ -86,9 +86,8 @@ def test_a_mistyped_verb_gets_a_suggestion(run):
 
 def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
     from tilewright.cli import program as module
-    from tilewright.cli.program import VerbEntry
 
-    monkeypatch.setitem(sys.modules[module.__class__.__module__].VERBS, "later", VerbEntry("not_yet", "Comes later."))
+    monkeypatch.setitem(sys.modules[module.__class__.__module__].VERBS, "later", "Comes later.")
     assert "Comes later." in run("--help").out
     assert "the verb 'later' is not part of this installation" in run("later", status=ExitCode.MISSING).err
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.byte_sizes import format_bytes
-from tilewright.cli.parameters import ADDRESS, COORDINATE, CORE, GRID, SHAPE, SIZE
-from tilewright.cli.spec_options import SpecOptions
+from tilewright.cli.options import ADDRESS, COORDINATE, CORE, GRID, SHAPE, SIZE, SpecOptions
 
 
 def taken(kind, text):

@@ -168,7 +168,7 @@ def test_only_what_is_missing_is_done(tmp_path, to):
     source, out = checkpoint(tmp_path / "m.safetensors"), tmp_path / OUTS[to]
     plan = plan_conversion(source, out, to)
     seen = interrupted(plan, 4)
-    assert not tw.conversion.existing_output.ExistingOutput(plan, WorkFolder(out, plan.is_single_file)).is_finished
+    assert not tw.conversion.work_folder.ExistingOutput(plan, WorkFolder(out, plan.is_single_file)).is_finished
     with pytest.raises(FileExistsError, match="unfinished"):
         run_plan(plan)
     if out.is_dir():

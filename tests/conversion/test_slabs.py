@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.conversion.conversion_slabs import SlabCutter
-from tilewright.conversion.targets import ConversionTarget
-from tilewright.files.paged_boxes import PagedBoxes
+from tilewright.conversion.rules import ConversionTarget
+from tilewright.conversion.tensor_job import SlabCutter
+from tilewright.files.stored_tensor import PagedBoxes
 from tilewright.memory import TensorSpec
 
 

@@ -140,7 +140,7 @@ def test_files_that_no_chip_takes_are_bad(tmp_path, monkeypatch):
     ):
         out = tmp_path / f"out{number}"
         with monkeypatch.context() as patch:
-            for module in ("conversion.targets", "files.tensorbin"):
+            for module in ("conversion.rules", "files.tensorbin"):
                 patch.setattr(f"tilewright.{module}.validate_placement", lambda spec: None)
             tw.convert(tmp_path / "x.npy", out, **asked)
         report = tw.verify(out)

@@ -29,7 +29,7 @@ from tilewright.memory import (
     sharded_across_dims,
     width_sharded,
 )
-from tilewright.ttnn.work_split import num_cores_to_corerangeset, split_work_to_cores
+from tilewright.ttnn import num_cores_to_corerangeset, split_work_to_cores
 
 TWO = [((0, 0), (1, 0)), ((3, 0), (3, 0))]
 

@@ -1,21 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verb prints: text for people, JSON for programs; colors only on a terminal."""
+"""What a verb prints and saves: answers as text or JSON, errors with an exit status, progress, pictures."""
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
+from enum import Enum, IntEnum
+from pathlib import Path
 from textwrap import fill
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .failures import ExitCode
+from ..byte_sizes import format_bytes
+from ..errors import FileFormatError, TilewrightError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+
+_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EEXIST, errno.EFBIG, errno.ENOTEMPTY}
+_REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.EACCES: "check the permissions",
+    errno.EEXIST: "choose another path, or --force where the verb has it",
+    errno.EISDIR: "name a file in it",
+    errno.ENOSPC: "free some space, or write to another disk",
+}
+
+
+class ExitCode(IntEnum):
+    """The exit status of the command, for every verb.
+
+    >>> ExitCode.NO.value, ExitCode.NO.meaning
+    (1, 'done, and the answer is no: a difference, a failed check, no fit')
+    """
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        code = int.__new__(cls, value)
+        code._value_, code.meaning = value, meaning
+        return code
+
+    OK = 0, "done; where a question was asked, the answer is yes"
+    NO = 1, "done, and the answer is no: a difference, a failed check, no fit"
+    USAGE = 2, "the request is wrong: an option, a value, an illegal placement"
+    INPUT = 3, "a file cannot be read: missing, damaged, or of an unknown format"
+    OUTPUT = 4, "a file cannot be written: it exists, disk full, no permission"
+    MISSING = 5, "a package or program that is needed is not installed"
+    BUG = 70, "a bug in tilewright: please report it, with what --debug prints"
+    INTERRUPTED = 130, "interrupted with Ctrl-C; no file is half-written"
+    BROKEN_PIPE = 141, "output pipe closed"
+
+
+class CommandError(click.ClickException):
+    """An error of the command line itself, with its exit status.
+
+    >>> CommandError("out/ is not empty; use --force", ExitCode.OUTPUT).exit_code
+    <ExitCode.OUTPUT: 4>
+    """
+
+    def __init__(self, message: str, exit_code: int = ExitCode.USAGE) -> None:
+        super().__init__(message)
+        self.__dict__["exit_code"] = exit_code  # click declares it for the class
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """An exception as the user sees it: its kind, one line, and the exit status.
+
+    >>> describe_error(FileNotFoundError(2, "No such file or directory", "model.safetensors")).line
+    'model.safetensors: no such file or directory; check the path'
+    """
+
+    kind: str
+    line: str
+    exit_code: int
+
+
+def describe_error(problem: BaseException) -> ErrorReport:
+    """Return the message and exit status of an exception.
+
+    >>> from tilewright import MemoryConfigError
+    >>> describe_error(MemoryConfigError("shards of 25 rows; use 32")).exit_code
+    <ExitCode.USAGE: 2>
+    """
+    return ErrorReport(type(problem).__name__, _join_lines(_message(problem)), _exit_code(problem))
+
+
+def _message(problem: BaseException) -> str:
+    if isinstance(problem, click.UsageError):
+        where = problem.ctx.command_path if problem.ctx is not None else "tilewright"
+        return f"{problem.format_message().rstrip('.')}; see {where} --help"
+    if isinstance(problem, click.ClickException):
+        return problem.format_message()
+    if isinstance(problem, OSError) and problem.strerror:
+        named = f"{problem.filename}: " if problem.filename is not None else ""
+        reason = problem.strerror[:1].lower() + problem.strerror[1:]
+        remedy = f"; {_REMEDIES[problem.errno]}" if problem.errno in _REMEDIES else ""
+        return f"{named}{reason}{remedy}"
+    if isinstance(problem, ModuleNotFoundError) and str(problem).startswith("No module named"):
+        return f"{problem.name} is not installed; pip install {(problem.name or '').partition('.')[0]}"
+    if isinstance(problem, MemoryError) and not _is_expected(problem):
+        return f"not enough memory ({str(problem) or 'allocation failed'}); lower --memory"
+    if _is_expected(problem):
+        return str(problem)
+    return f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report what --debug prints"
+
+
+def _join_lines(text: str) -> str:
+    """Return a message as one line."""
+    return " ".join(part.strip() for part in text.splitlines() if part.strip()) or "no reason was given"
+
+
+def _is_expected(problem: BaseException) -> bool:
+    return isinstance(problem, (TilewrightError, OSError, ModuleNotFoundError))
+
+
+def _exit_code(problem: BaseException) -> int:
+    if isinstance(problem, click.ClickException):
+        return problem.exit_code
+    if isinstance(problem, FileFormatError):
+        return ExitCode.INPUT
+    if isinstance(problem, TilewrightError):
+        return ExitCode.USAGE
+    if isinstance(problem, OSError):
+        return ExitCode.OUTPUT if problem.errno in _NOT_WRITTEN else ExitCode.INPUT
+    if isinstance(problem, ModuleNotFoundError):
+        return ExitCode.MISSING
+    return ExitCode.USAGE if isinstance(problem, MemoryError) else ExitCode.BUG
 
 
 def color_setting() -> bool | None:
@@ -166,3 +287,126 @@ def _wrap_line(line: str, width: int) -> str:
     content = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together
     lines = fill(content, width, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False)
     return lines.replace("\u00a0%", " %")
+
+
+_LINE_SECONDS = 5.0  # between plain lines
+_REDRAW_SECONDS = 0.1
+
+
+class Progress:
+    """Reports how much of some work is done.
+
+    Args:
+        label: what is being done, such as "converting".
+        unit: what is counted, such as "bytes" or "tiles".
+        quiet: report nothing; by default, if the command prints JSON.
+
+    >>> with Progress("converting", "tensors", quiet=True) as progress:
+    ...     progress.update(40, 100)
+    """
+
+    def __init__(self, label: str, unit: str = "bytes", quiet: bool | None = None) -> None:
+        self.label, self.unit = label, unit
+        self.quiet = Console.current().json if quiet is None else quiet
+        self._bar: RichProgress | None = None
+        self._started = self._reported = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if not self.quiet and is_terminal():
+            self._bar = _make_bar(self.unit, Console.current().color)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: int, total: int, detail: str = "") -> None:
+        """Report that `done` of `total` units are done, if it is time to report again; `detail` is added to the bar."""
+        now = time.monotonic()
+        wait = _LINE_SECONDS if self._bar is None else _REDRAW_SECONDS
+        if self.quiet or (now - self._reported < wait and not (self._bar is not None and done >= total)):
+            return
+        self._reported = now
+        if self._bar is None:
+            print(self.line(done, total, now), file=sys.stderr, flush=True)
+            return
+        if not self._bar.tasks:
+            self._bar.add_task(self.label, total=total, detail="")
+            self._bar.start()
+        self._bar.update(self._bar.tasks[0].id, completed=done, total=total, detail=detail)
+
+    def line(self, done: int, total: int, now: float) -> str:
+        """Return one plain line: the share done, the rate, and the time left at that rate."""
+        share = done / total if total else 1.0
+        rate = done / max(now - self._started, 1e-9)
+        speed = f"{format_bytes(int(rate))}/s" if self.unit == "bytes" else f"{rate:.3g} {self.unit}/s"
+        left = f", {_format_clock((total - done) / rate)} left" if rate else ""
+        return f"{self.label} {100 * share:3.0f} %, {speed}{left}"
+
+
+def _format_clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _make_bar(unit: str, color: bool | None) -> RichProgress | None:
+    """Return a bar by rich, or None where rich is not installed."""
+    try:
+        from rich.console import Console as RichConsole
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+        from rich.progress import Progress as RichProgress
+    except ModuleNotFoundError:
+        return None
+    amounts = (DownloadColumn(binary_units=True), TransferSpeedColumn()) if unit == "bytes" else (MofNCompleteColumn(),)
+    return RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[detail]}"),
+        *amounts,
+        TimeRemainingColumn(),
+        console=RichConsole(stderr=True, no_color=color is False),
+        transient=True,
+    )
+
+
+def check_output_path(path: str | Path, replace: bool = True) -> Path:
+    """Return the path of a file to be written, if its folder exists and nothing is overwritten unasked.
+
+    >>> check_output_path("picture.svg").name
+    'picture.svg'
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise CommandError(f"{target}: the folder {target.parent} does not exist; create it first", ExitCode.OUTPUT)
+    if not replace and target.exists():
+        raise CommandError(f"{target} exists; choose another target, or --force to replace it", ExitCode.OUTPUT)
+    return target
+
+
+def save_picture(subject: Any, path: str | Path) -> None:
+    """Save a picture of `subject`; the suffix of `path` chooses the kind of file.
+
+    >>> import tempfile
+    >>> from tilewright import row_major
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_picture(row_major(2, 2), f"{folder}/layout.svg")
+    """
+    from ..views import save, scene_of
+
+    target = check_output_path(path)
+    try:
+        save(scene_of(subject), target)
+    except OSError as problem:
+        raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
+    except ValueError as problem:
+        if isinstance(problem, TilewrightError):
+            raise
+        raise CommandError(str(problem)) from None

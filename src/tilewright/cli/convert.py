@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, Console
-from .failures import CommandError, ExitCode
-from .parameters import SIZE, ParamType
+from .console import Answer, CommandError, Console, ExitCode, Progress
+from .options import SIZE, ParamType, SpecOptions, spec_options
 from .program import follow_links_option, verb
-from .progress import Progress
-from .spec_options import SpecOptions, spec_options
 
 if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport, ProgressEvent

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import Answer, wrap_lines
-from .failures import ExitCode
-from .output_paths import check_output_path, save_picture
-from .parameters import SIZE
+from .console import Answer, ExitCode, Progress, check_output_path, save_picture, wrap_lines
+from .options import SIZE
 from .program import follow_links_option, verb
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..compare import Comparison, TensorComparison
@@ -65,7 +62,7 @@ def command(
     if show is not None:
         check_output_path(show)
     with Progress("comparing", "elements") as progress:
-        found = diff(
+        comparison = diff(
             open_tensors(a, follow_links),
             open_tensors(b, follow_links),
             atol=atol,
@@ -77,18 +74,20 @@ def command(
             memory=memory,
             progress=progress.update,
         )
-    worst = found.worst
+    worst = comparison.worst
     if show is not None and worst is not None:
         save_picture(worst, show)
-    status = ExitCode.OK if found.same else ExitCode.NO
+    status = ExitCode.OK if comparison.same else ExitCode.NO
     return Answer(
-        lambda: _format_answer(found, worst if with_map else None, show), found.to_json() | {"show": show}, status
+        lambda: _format_answer(comparison, worst if with_map else None, show),
+        comparison.to_json() | {"show": show},
+        status,
     )
 
 
-def _format_answer(found: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
-    heading, *rest = str(found).splitlines()
-    parts = [click.style(heading, fg="green" if found.same else "red", bold=True), wrap_lines("\n".join(rest))]
+def _format_answer(comparison: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
+    heading, *rest = str(comparison).splitlines()
+    parts = [click.style(heading, fg="green" if comparison.same else "red", bold=True), wrap_lines("\n".join(rest))]
     if drawn is not None and drawn.unequal:
         from ..views import scene_of, to_text
 

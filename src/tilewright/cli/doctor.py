@@ -3,24 +3,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from importlib import import_module, metadata
+from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from ..byte_sizes import format_bytes
 from ..version import __version__
-from .console import Answer
-from .environment import (
-    MissingPart,
-    describe_machine,
-    missing_engine,
-    missing_optional_packages,
-    missing_requirements,
-    package_versions,
-)
-from .failures import ExitCode
+from .console import Answer, ExitCode
 from .program import verb
 
 _WIDTH = 80
@@ -67,31 +67,27 @@ def command() -> Answer:
     exit status is 1 if it does not, and 5 if a required package is missing or too old. Optional packages may be
     missing.
     """
-    found = _examine_environment()
+    report = _examine_environment()
     data = {
         "tilewright": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "engines": [
-            {
-                "name": each.name,
-                "found": each.problem is None,
-                "unavailable_reason": each.problem,
-                "detail": each.detail,
-            }
-            | {"is_right": each.is_right}
-            for each in found.engines
-        ],
-        "machine": found.machine,
-        "packages": found.packages,
-        "missing": [asdict(each) for each in found.missing],
-        "environment": found.environment,
+        "engines": [_engine_to_json(check) for check in report.engines],
+        "machine": report.machine,
+        "packages": report.packages,
+        "missing": [asdict(each) for each in report.missing],
+        "environment": report.environment,
     }
-    return Answer(lambda: "\n".join(_format_answer(found)), data, found.exit_code)
+    return Answer(lambda: "\n".join(_format_answer(report)), data, report.exit_code)
+
+
+def _engine_to_json(check: EngineCheck) -> dict[str, Any]:
+    reason = {"found": check.problem is None, "unavailable_reason": check.problem}
+    return {"name": check.name, **reason, "detail": check.detail, "is_right": check.is_right}
 
 
 def _examine_environment() -> HealthReport:
-    missing = missing_requirements()
+    missing = list(missing_requirements())
     engines: list[EngineCheck] = []
     if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
         engines = [_check_engine(name) for name in _engine_names()]
@@ -144,34 +140,34 @@ def _matches_reference(name: str) -> bool:
     return bool(np.array_equal(packed, expected) and np.array_equal(opened, wanted))
 
 
-def _format_answer(found: HealthReport) -> list[str]:
+def _format_answer(report: HealthReport) -> list[str]:
     lines = [f"tilewright {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
     lines.append("\nengines")
-    lines += [_engine_line(each) for each in found.engines] or [
+    lines += [_format_engine(each) for each in report.engines] or [
         "  none can be tested until the required packages are installed"
     ]
     lines.append("\nmachine")
-    lines += [_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(found.machine)]
+    lines += [_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(report.machine)]
     lines.append("\npackages")
-    lines += [_two_columns(f"  {name}", 15, version or "not installed") for name, version in found.packages.items()]
-    if found.missing:
+    lines += [_two_columns(f"  {name}", 15, version or "not installed") for name, version in report.packages.items()]
+    if report.missing:
         lines.append("\nmissing: what that costs, and how to install it")
-        for each in found.missing:
+        for each in report.missing:
             lines.append(_two_columns(f"  {each.name}", 15, f"{'REQUIRED: ' * each.is_required}{each.cost}"))
             lines += [f"    $ {command}" for command in each.commands]  # on one line each, to be copied
     lines.append("\nenvironment")
-    lines += [f"  {name}={value}" for name, value in found.environment.items()] or ["  no TILEWRIGHT_ variable is set"]
+    lines += [f"  {name}={value}" for name, value in report.environment.items()] or ["  no TILEWRIGHT_ variable is set"]
     return lines
 
 
-def _engine_line(each: EngineCheck) -> str:
-    if each.problem is not None:
-        state, rest = "FAILS" if each.is_broken else "no", each.problem
-    elif each.is_broken:
-        state, rest = "WRONG", f"{each.detail}; its results differ from the reference; please report this"
+def _format_engine(check: EngineCheck) -> str:
+    if check.problem is not None:
+        state, rest = "FAILS" if check.is_broken else "no", check.problem
+    elif check.is_broken:
+        state, rest = "WRONG", f"{check.detail}; its results differ from the reference; please report this"
     else:
-        state, rest = "yes", f"{each.detail}; results checked"
-    return _two_columns(f"  {each.name:<10} {state}", 20, rest)
+        state, rest = "yes", f"{check.detail}; results checked"
+    return _two_columns(f"  {check.name:<10} {state}", 20, rest)
 
 
 def _machine_facts(machine: dict[str, Any]) -> list[tuple[str, str]]:
@@ -195,3 +191,246 @@ def _two_columns(name: str, indent: int, text: str) -> str:
         break_on_hyphens=False,
     )
     return wrapper.fill(text)
+
+
+_REQUIRED = {
+    "numpy": "only layouts work: nothing can be copied or converted",
+    "ml_dtypes": "only layouts work: there are no number formats",
+    "click": "the command tilewright does not start",
+    "rich": "conversions on a terminal show no progress",
+    "tomli": "rules of conversions cannot be read from a .toml file",
+}
+
+_OPTIONAL = {
+    "zarr": ("zarr arrays cannot be read or written", "pip install 'tilewright[zarr]'"),
+    "distributed": ("no Dask clusters, no convert --dask", "pip install 'tilewright[dask]'"),
+    "torch": ("no torch tensors; bench does not compare with torch", "pip install 'tilewright[torch]'"),
+}
+
+_ENGINES = {
+    "native": "copies run in NumPy: the same results, up to 40 times slower",
+    "opencl": "no copies or kernels on OpenCL devices",
+    "cuda": "no copies or kernels on NVIDIA devices",
+}
+
+# Commands that fetch a C++20 compiler, by the program that only systems of that kind have.
+_COMPILERS = {
+    "apt-get": "sudo apt-get install g++",
+    "dnf": "sudo dnf install gcc-c++",
+    "zypper": "sudo zypper install gcc-c++",
+    "pacman": "sudo pacman -S gcc",
+    "apk": "sudo apk add g++",
+    "xcode-select": "xcode-select --install",
+    "winget": "winget install Microsoft.VisualStudio.2022.BuildTools",
+}
+
+_UNKNOWN_SOURCE = ".  # in its source tree"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPart:
+    """A missing package or engine: what that costs, the commands that install it, and whether it is required.
+
+    >>> MissingPart("zarr", "zarr arrays cannot be read", ("pip install 'tilewright[zarr]'",)).is_required
+    False
+    """
+
+    name: str
+    cost: str
+    commands: tuple[str, ...]
+    is_required: bool = False
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of an installed package, or None.
+
+    >>> installed_version("click") is not None
+    True
+    """
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def package_versions() -> dict[str, str | None]:
+    """Return the versions of the packages that tilewright uses, None for those that are not installed.
+
+    >>> list(package_versions())[:2]
+    ['numpy', 'ml_dtypes']
+    """
+    names = [name for name in _REQUIRED if name != "tomli" or "tomli" in _minimum_versions()]
+    return {name: installed_version(name) for name in [*names, *_OPTIONAL, "pyopencl", _installed_cupy() or "cupy"]}
+
+
+def missing_requirements() -> Iterator[MissingPart]:
+    """Yield the required packages that are missing, broken or too old.
+
+    >>> list(missing_requirements())
+    []
+    """
+    is_alone = True
+    for name, floor in _minimum_versions().items():
+        cost = _REQUIRED.get(name, "tilewright was installed to use it")
+        try:
+            import_module(name)
+        except ImportError as problem:
+            if problem.name != name and not is_alone:  # caused by a package that is already listed
+                continue
+            is_alone = False
+            remedy = f"pip install --force-reinstall '{name}>={floor}'"
+            yield MissingPart(name, f"{cost} ({problem})", (remedy,), is_required=True)
+            continue
+        version = installed_version(name)
+        if version is not None and _version_numbers(version) < _version_numbers(floor):
+            cost = f"version {version} is older than {floor}, the oldest that tilewright is tested with"
+            yield MissingPart(name, cost, (f"pip install --upgrade '{name}>={floor}'",), is_required=True)
+
+
+def missing_optional_packages() -> list[MissingPart]:
+    """Return the optional packages that are not installed.
+
+    >>> all(each.commands for each in missing_optional_packages())
+    True
+    """
+    from ..views.output import png_converter
+
+    found = [
+        MissingPart(name, cost, (get,)) for name, (cost, get) in _OPTIONAL.items() if installed_version(name) is None
+    ]
+    if png_converter() is None:
+        found.append(
+            MissingPart("cairosvg", "pictures cannot be saved as .png, only .svg and .html", ("pip install cairosvg",))
+        )
+    return found
+
+
+def missing_engine(name: str) -> MissingPart:
+    """Return what a missing engine costs, and the commands that install it.
+
+    >>> missing_engine("cuda").commands
+    ("pip install 'tilewright[cuda]'",)
+    """
+    return MissingPart(name, _ENGINES.get(name, "it cannot be asked for"), tuple(_install_commands(name)))
+
+
+def _install_commands(engine: str) -> Iterator[str]:
+    if engine == "native":
+        yield from _native_library_commands()
+    elif engine == "opencl" and installed_version("pyopencl") is not None:
+        yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; that of a device comes from its maker
+    elif engine == "cuda" and _installed_cupy() is not None:
+        yield "nvidia-smi  # lists no device: install NVIDIA's driver"
+    else:
+        yield f"pip install 'tilewright[{engine}]'"
+
+
+def _installed_cupy() -> str | None:
+    """Return the name of the CuPy package that is installed: there is one for each CUDA."""
+    names = ("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy")
+    return next((name for name in names if installed_version(name) is not None), None)
+
+
+def _native_library_commands() -> Iterator[str]:
+    if os.environ.get("TILEWRIGHT_NATIVE") == "0":
+        yield "unset TILEWRIGHT_NATIVE"
+        return
+    if os.environ.get("TILEWRIGHT_LIBRARY"):
+        yield "unset TILEWRIGHT_LIBRARY"
+        return
+    if not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
+        yield next(
+            (get for program, get in _COMPILERS.items() if shutil.which(program)),
+            "# install a C++20 compiler (g++ 10, clang 12 or newer)",
+        )
+    yield f"TILEWRIGHT_NATIVE=1 pip install --force-reinstall --no-deps {_pip_source_argument()}"
+
+
+def _pip_source_argument() -> str:
+    """Return the argument for pip to build tilewright again from where it was installed."""
+    try:
+        origin = json.loads(metadata.distribution("tilewright").read_text("direct_url.json") or "null")
+    except (metadata.PackageNotFoundError, ValueError):
+        return _UNKNOWN_SOURCE
+    if origin is None:  # from an index
+        return "--no-binary tilewright tilewright"
+    address = urlsplit(origin.get("url", ""))
+    path = Path(unquote(address.path))
+    if address.scheme == "file" and path.exists() and path.suffix != ".whl":
+        editable = "--editable " if origin.get("dir_info", {}).get("editable") else ""
+        return f"{editable}{shlex.quote(str(path))}"
+    return _UNKNOWN_SOURCE
+
+
+def _minimum_versions() -> dict[str, str]:
+    """Return the required packages with their oldest supported versions."""
+    try:
+        lines = metadata.requires("tilewright") or []
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return {}
+    found = {}
+    for line in lines:
+        needed, _, condition = line.partition(";")
+        if "extra" in condition or ("python_version" in condition and sys.version_info >= (3, 11)):
+            continue
+        name, _, floor = needed.partition(">=")
+        found[name.strip()] = floor.strip()
+    return found
+
+
+def _version_numbers(version: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version: (2, 0, 0) of "2.0.0rc1"."""
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return the processor, cores, threads and memory that this process may use.
+
+    >>> describe_machine()["usable_cores"] >= 1
+    True
+    """
+    try:
+        usable = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        usable = os.cpu_count() or 1
+    requested = os.environ.get("TILEWRIGHT_THREADS") or "0"
+    threads = int(requested) if requested.isdecimal() else None  # every copy rejects anything else with an error
+    total, available = _memory_sizes()
+    return {
+        "processor": _processor_name(),
+        "cores": os.cpu_count(),
+        "usable_cores": usable,
+        "threads": usable if threads == 0 else threads,
+        "memory_bytes": total,
+        "available_bytes": available,
+    }
+
+
+def _processor_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _memory_sizes() -> tuple[int | None, int | None]:
+    """Return the bytes of memory that this process may have, and those that are free now, where that is known."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+        known = {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}
+        total, available = known.get("MemTotal"), known.get("MemAvailable")
+    except (OSError, ValueError):
+        try:
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
+        except (AttributeError, ValueError, OSError):
+            return None, None
+    try:  # a container may have less
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8").strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="utf-8").strip()
+        if limit.isdigit() and total is not None and available is not None:
+            total, available = min(total, int(limit)), max(0, min(available, int(limit) - int(used)))
+    except (OSError, ValueError):
+        pass
+    return total, available

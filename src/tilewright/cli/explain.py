@@ -9,9 +9,8 @@ import click
 from click.core import ParameterSource
 
 from .console import Answer
-from .parameters import ADDRESS, COORDINATE, CORE, SHAPE
+from .options import ADDRESS, CHIP_OPTIONS, COORDINATE, CORE, SHAPE, SpecOptions, spec_options
 from .program import follow_links_option, verb
-from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options
 
 if TYPE_CHECKING:
     from ..files import StoredTensor

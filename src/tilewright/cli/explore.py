@@ -12,11 +12,10 @@ from urllib.parse import urlencode
 
 import click
 
-from .console import Answer, Console
-from .failures import CommandError
+from .console import Answer, CommandError, Console
+from .options import SpecOptions, spec_options
 from .program import verb
 from .show import Drawable
-from .spec_options import SpecOptions, spec_options
 
 
 @verb("explore")

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, wrap_lines
-from .failures import CommandError, ExitCode
-from .parameters import SHAPE, SIZE
+from .console import Answer, CommandError, ExitCode, wrap_lines
+from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import follow_links_option, verb
-from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor
@@ -50,31 +48,31 @@ def command(
     from ..memory import fit
 
     requests = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
-    found = fit(requests, options.build_chip(), list(cb), l1_small, trace_region)
-    return Answer(lambda: _color_verdict(found), _to_json(found), ExitCode.OK if found else ExitCode.NO)
+    report = fit(requests, options.build_chip(), list(cb), l1_small, trace_region)
+    return Answer(lambda: _color_verdict(report), _to_json(report), ExitCode.OK if report else ExitCode.NO)
 
 
 def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[Any]:
-    """Return the tensors that an argument names: all of an existing file, or one given by its shape."""
+    """Return the tensors that an argument names: all of an existing file, or one typed by its shape."""
     from pathlib import Path
 
     if not Path(text).exists():
         return [_parse_request(text, options)]
     from ..files import open_tensors
 
-    given = typed_options(click.get_current_context())
-    return [_place_stored(each, options, given) for each in open_tensors(text, follow_links).values()]
+    typed = typed_options(click.get_current_context())
+    return [_place_stored(each, options, typed) for each in open_tensors(text, follow_links).values()]
 
 
-def _place_stored(tensor: StoredTensor, options: SpecOptions, given: frozenset[str]) -> Any:
+def _place_stored(tensor: StoredTensor, options: SpecOptions, typed: frozenset[str]) -> Any:
     """Return the placement of a stored tensor: the file's own, unless options were typed."""
-    if tensor.spec is not None and not given - CHIP_OPTIONS:
+    if tensor.spec is not None and not typed - CHIP_OPTIONS:
         return tensor.spec
-    if tensor.format is None and "dtype" not in given:
+    if tensor.format is None and "dtype" not in typed:
         raise CommandError(
             f"{tensor.name} has elements of type {tensor.kind}, which is not a number format here; give --dtype"
         )
-    own = options if tensor.format is None or "dtype" in given else replace(options, dtype=tensor.format.name)
+    own = options if tensor.format is None or "dtype" in typed else replace(options, dtype=tensor.format.name)
     return own.spec_arguments(tensor.shape)
 
 
@@ -85,15 +83,15 @@ def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
     return own.spec_arguments(SHAPE.convert(shape, None, None))
 
 
-def _color_verdict(found: Fit) -> str:
-    first, *rest = wrap_lines(str(found)).splitlines()
-    return "\n".join([click.style(first, fg="green" if found else "red", bold=True), *rest])
+def _color_verdict(report: Fit) -> str:
+    first, *rest = wrap_lines(str(report)).splitlines()
+    return "\n".join([click.style(first, fg="green" if report else "red", bold=True), *rest])
 
 
-def _to_json(found: Fit) -> dict[str, Any]:
+def _to_json(report: Fit) -> dict[str, Any]:
     return {
-        "fits": found.fits,
-        "chip": found.chip.name,
+        "fits": report.fits,
+        "chip": report.chip.name,
         "tensors": [
             {
                 "tensor": None if each.spec is None else str(each.spec),
@@ -104,17 +102,17 @@ def _to_json(found: Fit) -> dict[str, Any]:
                 "problems": list(each.problems),
                 "warnings": list(each.warnings),
             }
-            for each in found.tensors
+            for each in report.tensors
         ],
-        "memories": list(found.memories),
-        "circular_buffer_bytes": found.circular_buffer_bytes,
-        "problems": list(found.problems),
+        "memories": list(report.memories),
+        "circular_buffer_bytes": report.circular_buffer_bytes,
+        "problems": list(report.problems),
         "alternatives": [
             {
                 "change": each.change,
                 "tensor": str(each.spec),
                 "bytes_per_bank": each.bytes_per_bank,
             }
-            for each in found.alternatives
+            for each in report.alternatives
         ],
     }

@@ -7,9 +7,8 @@ import shutil
 
 import click
 
-from .console import Answer
-from .output_paths import save_picture
-from .parameters import IntegerList
+from .console import Answer, save_picture
+from .options import integer_list
 from .program import follow_links_option, verb
 
 
@@ -18,7 +17,7 @@ from .program import follow_links_option, verb
 @click.option("--tensor", metavar="NAME", help="Only this tensor.")
 @click.option(
     "--tile",
-    type=IntegerList("tile", "row,column, such as 0,3", 2),
+    type=integer_list("tile", "row,column, such as 0,3", 2),
     metavar="R,C",
     help="Print one tile of the tensor.",
 )
@@ -38,19 +37,19 @@ def command(
     """
     from ..files import inspect
 
-    found = inspect(file, follow_links)
+    inspection = inspect(file, follow_links)
     if tile is not None:
         if tensor is None:
-            if len(found.tensors) != 1:
-                raise click.UsageError(f"--tile needs --tensor: {file} holds {len(found.tensors)} tensors")
-            tensor = found.tensors[0].name
-        reading = found.tile(tensor, tile[0], tile[1])
+            if len(inspection.tensors) != 1:
+                raise click.UsageError(f"--tile needs --tensor: {file} holds {len(inspection.tensors)} tensors")
+            tensor = inspection.tensors[0].name
+        reading = inspection.tile(tensor, tile[0], tile[1])
         width = max(80, shutil.get_terminal_size((80, 24)).columns)
         return Answer(reading.text(width) + _save_if_asked(reading, show), reading.to_json() | {"show": show})
     if tensor is not None:
-        facts = found.facts(tensor)
+        facts = inspection.facts(tensor)
         return Answer(str(facts), facts.to_json())
-    return Answer(f"{found}{_save_if_asked(found, show)}", found.to_json() | {"show": show})
+    return Answer(f"{inspection}{_save_if_asked(inspection, show)}", inspection.to_json() | {"show": show})
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

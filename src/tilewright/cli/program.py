@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -15,8 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..version import __version__
-from .console import Answer, Console, to_json
-from .failures import CommandError, ExitCode, describe_error
+from .console import Answer, CommandError, Console, ExitCode, describe_error, to_json
 
 NAME = "tilewright"
 
@@ -90,29 +88,21 @@ def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     return click.command(name, cls=Verb, **settings)
 
 
-@dataclass(frozen=True, slots=True)
-class VerbEntry:
-    """A verb: the module that defines its `command`, and its line in --help."""
-
-    module: str
-    line: str
-
-
 VERBS = {
-    "convert": VerbEntry("convert", "Convert checkpoints to tiled files; can be resumed."),
-    "verify": VerbEntry("verify", "Check converted files against their manifest and source."),
-    "inspect": VerbEntry("inspect", "List the tensors of a file: sizes, padding; print a tile."),
-    "diff": VerbEntry("diff", "Compare two files across formats and layouts."),
-    "explain": VerbEntry("explain", "Show where an element lives: tile, page, core, address."),
-    "fit": VerbEntry("fit", "Check whether tensors fit a chip; suggest what would."),
-    "show": VerbEntry("show", "Draw layouts, tensors and memory as text, SVG or HTML."),
-    "explore": VerbEntry("explore", "Open the explorer, an interactive page for placements."),
-    "stream": VerbEntry("stream", "Run a compute over files larger than memory, tile by tile."),
-    "bench": VerbEntry("bench", "Measure on this machine, as ratios to memcpy and NumPy."),
-    "doctor": VerbEntry("doctor", "Report which engines work and what is missing."),
-    "completion": VerbEntry("completion", "Print the completion script of a shell."),
+    "convert": "Convert checkpoints to tiled files; can be resumed.",
+    "verify": "Check converted files against their manifest and source.",
+    "inspect": "List the tensors of a file: sizes, padding; print a tile.",
+    "diff": "Compare two files across formats and layouts.",
+    "explain": "Show where an element lives: tile, page, core, address.",
+    "fit": "Check whether tensors fit a chip; suggest what would.",
+    "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
+    "explore": "Open the explorer, an interactive page for placements.",
+    "stream": "Run a compute over files larger than memory, tile by tile.",
+    "bench": "Measure on this machine, as ratios to memcpy and NumPy.",
+    "doctor": "Report which engines work and what is missing.",
+    "completion": "Print the completion script of a shell.",
 }
-"""Every verb, in the order of --help."""
+"""Every verb with its line in --help; the module of that name defines its `command`."""
 
 
 class OutputClosed(Exception):  # noqa: N818  (nothing went wrong here)
@@ -128,10 +118,9 @@ class VerbGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a verb, importing its module; None if there is none of that name."""
-        entry = VERBS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in VERBS:
             return None
-        module = f"{__package__}.{entry.module}"
+        module = f"{__package__}.{cmd_name}"
         try:
             command: click.Command = import_module(module).command
         except ModuleNotFoundError as problem:
@@ -152,13 +141,13 @@ class VerbGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of verbs."""
         with formatter.section("Verbs"):
-            formatter.write_dl([(name, entry.line) for name, entry in VERBS.items()])
+            formatter.write_dl(list(VERBS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return what an incomplete word could become: a verb, or an option of the program."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=entry.line) for name, entry in VERBS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Return what the verb returns; a closed output pipe is raised as `OutputClosed` before click handles it."""

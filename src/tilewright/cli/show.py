@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer
-from .failures import CommandError, ExitCode, describe_error
-from .output_paths import check_output_path, save_picture
-from .parameters import COORDINATE, SHAPE, SIZE
+from .console import Answer, CommandError, ExitCode, check_output_path, describe_error, save_picture
+from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
-from .spec_options import CHIP_OPTIONS, SpecOptions, spec_options, typed_options
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor
@@ -40,7 +37,7 @@ _tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
 
 @dataclass(frozen=True, slots=True)
 class ShowOptions:
-    """What to draw of the subjects, as given on the command line."""
+    """What to draw of the subjects, as typed on the command line."""
 
     at: tuple[int, ...] | None = None
     page: int | None = None
@@ -102,7 +99,7 @@ def command(
     options: SpecOptions,
     **asked: Any,
 ) -> Answer:
-    """Draw a layout, a tensor given by its shape, or a tensor in a file.
+    """Draw a layout, a tensor typed by its shape, or a tensor in a file.
 
     \b
     tilewright show '(4,8):(8,1)'
@@ -115,12 +112,12 @@ def command(
     that tensor only, and have the names of the options.
     """
     _check_picture_path(output)
-    given = typed_options(click.get_current_context())
+    typed = typed_options(click.get_current_context())
     subjects = [Drawable.parse(text, tensor, follow_links) for text in things]
     show_options = ShowOptions(**asked)
     if report is not None:
-        return _write_report(subjects, show_options, options, given, report)
-    scene = _build_scene(subjects, show_options, options, given)
+        return _write_report(subjects, show_options, options, typed, report)
+    scene = _build_scene(subjects, show_options, options, typed)
     return _build_answer(scene, output)
 
 
@@ -154,13 +151,13 @@ def _build_answer(scene: Scene, output: str | None) -> Answer:
 
 
 def _build_scene(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, given: frozenset[str]
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Scene:
     """Return the scene that was asked for."""
     from .. import views
 
     if show_options.memory is not None:
-        allocator, names = _allocate_subjects(subjects, show_options, options, given)
+        allocator, names = _allocate_subjects(subjects, show_options, options, typed)
         return views.memory_scene(allocator, buffer_type=show_options.memory, each=show_options.each, names=names)
     if len(subjects) > 1:
         raise click.UsageError(
@@ -174,7 +171,7 @@ def _build_scene(
     if subject.layout is not None:
         chosen = {name: value for name in ("color", "label") if (value := getattr(show_options, name)) is not None}
         return views.scene_of(subject.layout, **chosen, **show_options.options())
-    spec, at = subject.spec(options, given), show_options.at
+    spec, at = subject.spec(options, typed), show_options.at
     mesh = subject.stored.mesh if subject.stored is not None and spec.shape.logical != subject.extents else None
     if mesh is not None and at is not None:
         _, at = mesh.locate(at)
@@ -192,7 +189,9 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     shape = subject.extents
     tile = show_options.tiles or shape
     tile = (1,) * (len(shape) - len(tile)) + tile
-    tiler = Tiler(shape, tile, _last_two(show_options.overlap, shape), _last_two(show_options.halo, shape))
+    outer, inner = max(0, len(shape) - 2), min(2, len(shape))
+    overlap, halo = ((0,) * outer + (n,) * inner for n in (show_options.overlap, show_options.halo))
+    tiler = Tiler(shape, tile, overlap, halo)
     if show_options.pipeline is None:
         return tiler_scene(tiler, **show_options.options())
     times = show_options.times or (1, 1, 1)
@@ -201,11 +200,6 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     depth = show_options.depth or (3 if show_options.pipeline in ("buffered", "direct") else 2)
     schedule = Schedule(show_options.pipeline, tiler.count, depth=depth)
     return schedule_scene(schedule, times=(times[0], times[1], times[2]))
-
-
-def _last_two(margin: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `margin` for the last two axes and 0 for the others."""
-    return tuple(margin if axis >= len(shape) - 2 else 0 for axis in range(len(shape)))
 
 
 def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions) -> Scene:
@@ -217,7 +211,7 @@ def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOpti
 
 
 def _allocate_subjects(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, given: frozenset[str]
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> tuple[Allocator, dict[int, str]]:
     """Return an allocator that holds all subjects, and their names by block number."""
     from ..memory import Allocator
@@ -225,7 +219,7 @@ def _allocate_subjects(
     allocator = Allocator(options.build_chip())
     names: dict[int, str] = {}
     for subject in subjects:
-        block = allocator.allocate(subject.spec(options, given).with_chip(allocator.chip))
+        block = allocator.allocate(subject.spec(options, typed).with_chip(allocator.chip))
         if subject.name:
             names[block.number] = subject.name
     if sum(show_options.cb):
@@ -235,11 +229,11 @@ def _allocate_subjects(
 
 
 def _write_report(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, given: frozenset[str], folder: str
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
 ) -> Answer:
     from ..ttnn.visualizer_report import write_visualizer_report
 
-    allocator, names = _allocate_subjects(subjects, show_options, options, given)
+    allocator, names = _allocate_subjects(subjects, show_options, options, typed)
     try:
         written = write_visualizer_report(allocator, folder, names)
     except OSError as problem:
@@ -300,16 +294,16 @@ class Drawable:
             raise click.UsageError(f"{self.text} is a layout; expected the shape of a tensor, such as 4x60x90")
         return found
 
-    def spec(self, options: SpecOptions, given: frozenset[str]) -> TensorSpec:
-        """Return the placement: the file's own, unless other options were typed (`given` lists those)."""
+    def spec(self, options: SpecOptions, typed: frozenset[str]) -> TensorSpec:
+        """Return the placement: the file's own, unless other options were typed (`typed` lists those)."""
         if self.settings:
             options = options.with_settings(self.settings)
         if self.stored is None:
             return options.build_spec(self.extents)
-        if self.stored.spec is not None and not given - CHIP_OPTIONS:
+        if self.stored.spec is not None and not typed - CHIP_OPTIONS:
             spec = self.stored.spec
-            return spec if spec.chip is not None and not given else spec.with_chip(options.build_chip())
-        if self.stored.format is not None and "dtype" not in given:
+            return spec if spec.chip is not None and not typed else spec.with_chip(options.build_chip())
+        if self.stored.format is not None and "dtype" not in typed:
             from dataclasses import replace
 
             options = replace(options, dtype=self.stored.format.name)

@@ -12,12 +12,9 @@ from typing import Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer
-from .failures import CommandError, ExitCode
-from .output_paths import check_output_path
-from .parameters import FORMAT, SHAPE, SIZE
+from .console import Answer, CommandError, ExitCode, Progress, check_output_path
+from .options import FORMAT, SHAPE, SIZE
 from .program import verb
-from .progress import Progress
 
 PADS = ("edge", "reflect", "symmetric", "wrap")
 
@@ -181,7 +178,7 @@ def _import_function(name: str) -> Any:
 
 
 def _wrap_compute(function: Any, name: str, settings: dict[str, Any]) -> Any:
-    """Return a compute whose errors say whose they are; compiled ones are left alone."""
+    """Return a compute that raises its errors with its name; a compiled one is returned as it is."""
     if not callable(function):
         return function
     ready = partial(function, **settings) if settings else function

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer
-from .failures import ExitCode
-from .parameters import SIZE
+from .console import Answer, ExitCode, Progress
+from .options import SIZE
 from .program import follow_links_option, verb
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..conversion import VerifyReport
@@ -70,7 +68,7 @@ def _format_answer(report: VerifyReport) -> str:
     if report.against_source and report.verdicts:
         worst = max(report.verdicts, key=lambda each: (each.largest_error or 0) / (each.largest_value or 1))
         lines.append(
-            f"largest error: {worst.largest_error:.3g} in {worst.name}, whose largest value is"
+            f"largest error: {worst.largest_error:.3g} in {worst.name}, where the largest value is"
             f" {worst.largest_value:.3g}"
         )
     return "\n".join(lines)

@@ -215,18 +215,6 @@ class Totals:
         explained = 0.0 if slope is None else slope * self.covariance
         return {"offset": offset, "factor": factor, "scatter": max(0.0, self.variance_b - explained)}
 
-    def values(self) -> dict[str, Any]:
-        """Return the figures by name.
-
-        >>> Totals(2, 0.0, 0.0, 1.0, 4.0, 2.0, 1.0).values()["factor"]
-        2.0
-        """
-        return {"pcc": self.pcc, "factor": self.slope, "offset": self.offset, "mean_a": self.mean_a} | {
-            "mean_b": self.mean_b,
-            "variance_a": self.variance_a,
-            "variance_b": self.variance_b,
-        }
-
 
 MAX_MAP_SIDE = 64  # rows and columns of a map at most
 
@@ -280,7 +268,7 @@ _PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float
 
 
 def coarser_format(a: Format, b: Format) -> Format:
-    """Return the coarser of two formats, in whose ULPs two tensors are compared.
+    """Return the coarser of two formats; two tensors are compared in ULPs of it.
 
     >>> from tilewright import format_of
     >>> (

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple
@@ -12,13 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
-from ..layout import Box
-from ..layout.tuples import round_up
-from ..memory import PageLayout, TensorSpec
-from .compared_tensors import ComparedTensor, collect_tensors, match_shape
+from ..files.stored_tensor import StoredTensor, as_box
+from ..files.tensor_file import open_tensors
+from ..files.tensor_values import read_step_sizes
+from ..formats import Format, format_of
+from ..layout.box import Box, cut_into_slabs, largest_slab
+from ..memory import TensorSpec
 from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc
 from .error_statistics import ErrorMap, Moments, coarser_format, settle_non_finite, ulp_distance
+
+Array = np.ndarray[Any, Any]
+Floats = NDArray[np.float64]
+DEFAULT_MEMORY = 64 << 20
+_BYTES_PER_ELEMENT = 128  # of a slab, with all temporaries
+_TILE = (32, 32)
+_CHIP = "wormhole_n150"  # for specs without a chip: the core of a shard does not depend on it
 
 
 def row_major_slabs(shape: tuple[int, ...], max_elements: int, tile: tuple[int, int] = (32, 32)) -> Iterator[Box]:
@@ -28,26 +39,16 @@ def row_major_slabs(shape: tuple[int, ...], max_elements: int, tile: tuple[int, 
 
     >>> [box.slices for box in row_major_slabs((2, 100), 100)]
     [(slice(0, 1, None), slice(0, 100, None)), (slice(1, 2, None), slice(0, 100, None))]
-    >>> sum(prod(box.shape) for box in row_major_slabs((3, 70, 50), 1000))
+    >>> sum(box.size for box in row_major_slabs((3, 70, 50), 1000))
     10500
     """
     if not prod(shape):
         return
-    axis = len(shape)
-    while axis and prod(shape[axis - 1 :]) <= max_elements:
-        axis -= 1
-    if not axis:
-        yield Box((0,) * len(shape), tuple(shape))
-        return
-    axis -= 1  # the dimension that is cut; inner dimensions are entire, outer ones have extent 1
-    from_end = len(shape) - axis
-    unit = tile[-from_end] if from_end <= len(tile) else 1
-    step = max(1, max_elements // prod(shape[axis + 1 :]))
-    step = round_up(step - unit + 1, unit) if step >= unit else step
-    for outer in np.ndindex(*shape[:axis]):
-        for start in range(0, shape[axis], step):
-            rows = min(step, shape[axis] - start)
-            yield Box((*outer, start, *[0] * (from_end - 1)), (*[1] * axis, rows, *shape[axis + 1 :]))
+    extents = list(largest_slab(shape, (1,) * len(shape), lambda slab: prod(slab) <= max_elements))
+    for d, unit in zip(reversed(range(len(shape))), reversed(tile), strict=False):
+        if unit <= extents[d] < shape[d]:  # one dimension at most is cut into more than single elements
+            extents[d] -= extents[d] % unit
+    yield from cut_into_slabs(shape, tuple(extents))
 
 
 def row_pieces(start: int, count: int, width: int, max_elements: int = 1 << 14) -> Iterator[slice]:
@@ -60,20 +61,94 @@ def row_pieces(start: int, count: int, width: int, max_elements: int = 1 << 14) 
     """
     at, stop = start, start + count
     while at < stop:
-        end = (
-            at + max_elements // width * width
-            if width <= max_elements
-            else min(at + max_elements, at - at % width + width)
-        )
+        whole_rows = at + max_elements // width * width
+        end = whole_rows if width <= max_elements else min(at + max_elements, at - at % width + width)
         yield slice(at - start, min(end, stop) - start)
         at = end
 
 
-Floats = NDArray[np.float64]
-DEFAULT_MEMORY = 64 << 20
-_BYTES_PER_ELEMENT = 128  # of a slab, with all temporaries
-_TILE = (32, 32)
-_CHIP = "wormhole_n150"  # for specs without a chip: the core of a shard does not depend on it
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedTensor:
+    """One side of a comparison: an array or a stored tensor, read box by box in the shape of the other side.
+
+    `shape` is that of the source, or has its last two dimensions swapped (`transposed`), or differs in dimensions of
+    extent 1. `spec` is None if there is none for these coordinates.
+
+    >>> ComparedTensor(np.zeros((1, 2, 3)), (2, 3), None).read(Box((0, 0), (1, 2))).shape
+    (1, 2)
+    """
+
+    source: Array | StoredTensor
+    shape: tuple[int, ...]
+    format: Format | None
+    spec: TensorSpec | None = None
+    transposed: bool = False
+
+    def read(self, box: Box) -> Array:
+        """Return the values in a box."""
+        source = self.source
+        return self._read_through(
+            box, source.read if isinstance(source, StoredTensor) else lambda at: source[at.slices]
+        )
+
+    def step_sizes(self, box: Box) -> Array | None:
+        """Return the distance to the next representable number in a box, for block formats in files."""
+        source = self.source
+        if not isinstance(source, StoredTensor) or self.format is None or not self.format.has_blocks:
+            return None
+        return self._read_through(box, lambda at: read_step_sizes(source, at))
+
+    def _read_through(self, box: Box, read: Callable[[Box], Array]) -> Array:
+        """Return what `read` returns for the same box of the source, in the shape of the box."""
+        rank = len(self.shape)
+        if self.transposed:
+            order = (*range(rank - 2), rank - 1, rank - 2)
+            return read(box.permute(order)).transpose(order)
+        if self.shape == self.source.shape:
+            return read(box)
+        longer = iter([part for part, n in zip(box.slices, self.shape, strict=True) if n != 1])
+        slices = tuple([slice(0, 1) if n == 1 else next(longer) for n in self.source.shape])
+        return read(as_box(slices, self.source.shape)).reshape(box.shape)
+
+
+def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
+    """Return the tensors of a path, an array, a tensor, or a mapping of names to these.
+
+    >>> sorted(collect_tensors({"a": np.zeros(3), "b": np.ones(2)}))
+    ['a', 'b']
+    """
+    tensors = open_tensors(value) if isinstance(value, (str, os.PathLike)) else value
+    if isinstance(tensors, Mapping):
+        return {str(name): _as_compared_tensor(tensor) for name, tensor in tensors.items()}
+    return {"": _as_compared_tensor(tensors)}
+
+
+def _as_compared_tensor(value: Any) -> ComparedTensor:
+    if isinstance(value, StoredTensor):  # on a mesh, there is a spec per device, and none for the entire tensor
+        return ComparedTensor(value, value.shape, value.format, value.spec if value.mesh is None else None)
+    spec = getattr(value, "spec", None)
+    if isinstance(spec, TensorSpec):
+        array: Array = np.asarray(value)
+        return ComparedTensor(array, array.shape, spec.dtype, spec)
+    array = as_host_array(value)
+    return ComparedTensor(array, array.shape, format_of(array))
+
+
+def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool = False) -> ComparedTensor:
+    """Return b with the shape of a: dimensions of extent 1 are added or removed, `transpose` swaps the last two.
+
+    >>> match_shape(*[_as_compared_tensor(np.zeros(shape)) for shape in ((2, 3), (1, 2, 3))]).shape
+    (2, 3)
+    """
+    swapped = (*b.shape[:-2], *b.shape[:-3:-1])
+    if transpose and len(b.shape) > 1 and swapped == a.shape:
+        return replace(b, shape=a.shape, spec=None, transposed=True)
+    if a.shape == b.shape:
+        return b
+    if [n for n in a.shape if n != 1] == [n for n in b.shape if n != 1]:
+        return replace(b, shape=a.shape, spec=None)
+    hint = "; if B is A transposed, use transpose=True" if swapped == a.shape else ""
+    raise LayoutError(f"shapes {list(a.shape)} and {list(b.shape)} differ{hint}")
 
 
 def diff(
@@ -189,7 +264,7 @@ class _TensorDiff:
 
     def _tile_shape(self) -> tuple[int, int]:
         for each in (self.b, self.a):
-            if each.spec is not None and each.spec.page_layout is PageLayout.TILE:
+            if each.spec is not None and each.spec.is_tiled:
                 return each.spec.tile.shape
         return _TILE
 
@@ -201,7 +276,7 @@ class _TensorDiff:
         max_elements = max(1, self.memory // _BYTES_PER_ELEMENT)
         for box in row_major_slabs(self.a.shape, max_elements, self._tile_shape()):
             self._compare_slab(box)
-            yield prod(box.shape)
+            yield box.size
 
     def _compare_slab(self, box: Box) -> None:
         start = int(np.ravel_multi_index(box.offset, self.a.shape)) if box.offset else 0

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
 from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry
 from ..files.file_names import unique_file_names
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
-from ..files.spec_json import spec_to_json
+from ..files.strict_json import spec_to_json
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
-from .targets import ConversionTarget
+from .rules import ConversionTarget
 
 NO_HASH = "0" * 64
+PAYLOAD = "payload"  # the draft of a single output file, which all tensors are written to
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,14 @@ class OutputSlot:
     beside: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def assign_file_slots(names: list[str], specs: list[TensorSpec], to: str) -> list[OutputSlot]:
-    """Return a slot per tensor, each in its own file.
+def assign_file_slots(specs: Mapping[str, TensorSpec], to: str) -> list[OutputSlot]:
+    """Return a slot per tensor, each in its own file; `specs` are given by name, and `to` is the kind of files.
 
-    >>> assign_file_slots(["a/b"], [TensorSpec((4, 8), "bfloat8_b")], "tensorbin")[0].file
+    >>> assign_file_slots({"a/b": TensorSpec((4, 8), "bfloat8_b")}, "tensorbin")[0].file
     'a%2Fb.tensorbin'
     """
-    files = unique_file_names(names)
-    return [_file_slot(files[name], spec, to) for name, spec in zip(names, specs, strict=True)]
+    files = unique_file_names(list(specs))
+    return [_file_slot(files[name], spec, to) for name, spec in specs.items()]
 
 
 def _file_slot(file: str, spec: TensorSpec, to: str) -> OutputSlot:
@@ -79,28 +81,20 @@ def _encode_npy_head(spec: TensorSpec) -> bytes:
 
 
 def assign_shared_slots(file: str, entries: list[ManifestEntry], version: str) -> list[OutputSlot]:
-    """Return a slot per tensor in one safetensors file; the size of its header does not depend on the hashes.
+    """Return a slot per tensor in one safetensors file, end to end; its header's size does not depend on the hashes.
 
     >>> whole = ByteRange("m.npz", 0, 24, NO_HASH)
     >>> entry = ManifestEntry("x", whole, "<f4", TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH))
     >>> assign_shared_slots("o", [entry], "0.0.1")[0].start % 64
     0
     """
-    begin = len(encode_safetensors_head(entries, version))
-    return [OutputSlot(file, begin + entry.output.start, begin + entry.output.end, shared=True) for entry in entries]
-
-
-def lay_end_to_end(entries: list[ManifestEntry]) -> list[ManifestEntry]:
-    """Return entries with consecutive outputs, counted from the first byte of data.
-
-    >>> lay_end_to_end([])
-    []
-    """
-    result, end = [], 0
-    for entry in entries:
-        start, end = end, end + entry.spec.nbytes
-        result.append(replace(entry, output=ByteRange(entry.output.file, start, end, entry.output.sha256)))
-    return result
+    ends = [0, *accumulate(entry.spec.nbytes for entry in entries)]
+    placed = [
+        replace(entry, output=replace(entry.output, start=start, end=end))
+        for entry, (start, end) in zip(entries, pairwise(ends), strict=True)
+    ]
+    begin = len(encode_safetensors_head(placed, version))
+    return [OutputSlot(file, begin + start, begin + end, shared=True) for start, end in pairwise(ends)]
 
 
 def encode_safetensors_head(entries: list[ManifestEntry], version: str) -> bytes:

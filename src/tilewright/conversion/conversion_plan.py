@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
-from ..layout import Box
+from ..memory import TensorSpec
 from ..version import __version__
 from .conversion_item import (
     ConversionItem,
@@ -25,12 +25,9 @@ from .conversion_item import (
     assign_file_slots,
     assign_shared_slots,
     encode_safetensors_head,
-    lay_end_to_end,
 )
-from .conversion_slabs import SlabCutter
-from .rules import Rules
-from .targets import OUTPUT_KINDS, ConversionTarget, choose_target
-from .tensor_job import pack_pages
+from .rules import OUTPUT_KINDS, ConversionTarget, Rules, choose_target
+from .tensor_job import SlabCutter, pack_pages
 
 _SAMPLE_BYTES = 8 << 20
 _SECONDS_PER_FILE = 0.005  # to flush a small file to disk
@@ -65,6 +62,11 @@ class ConversionPlan:
         return self.to == "safetensors"
 
     @property
+    def data_start(self) -> int:
+        """Return where the tensors of a single file start, after its header; 0 for several files."""
+        return self.items[0].slot.start if self.is_single_file and self.items else 0
+
+    @property
     def bytes_in(self) -> int:
         """Return the bytes of all sources."""
         return sum([item.bytes_in for item in self.items])
@@ -72,8 +74,7 @@ class ConversionPlan:
     @property
     def bytes_out(self) -> int:
         """Return the bytes of all outputs, headers included."""
-        head = self.items[0].slot.start if self.is_single_file else 0
-        return head + sum([item.bytes_out for item in self.items])
+        return self.data_start + sum([item.bytes_out for item in self.items])
 
     @property
     def padding_bytes(self) -> int:
@@ -101,11 +102,10 @@ class ConversionPlan:
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from the records of all items by key."""
-        begin = self.items[0].slot.start if self.is_single_file else 0
-        entries = {}
-        for item in self.items:
-            record = done[item.key]
-            entries[item.name] = item.entry(record.source_hash, record.output_hash, begin)
+        records = [(item, done[item.key]) for item in self.items]
+        entries = {
+            item.name: item.entry(record.source_hash, record.output_hash, self.data_start) for item, record in records
+        }
         return ConversionManifest(self.to, __version__, entries)
 
     def head(self, manifest: ConversionManifest) -> bytes:
@@ -122,21 +122,18 @@ class ConversionPlan:
         largest = max(self.items, key=lambda item: item.bytes_in)
         slabs = SlabCutter(largest.source, largest.target, _SAMPLE_BYTES)
         try:
-            box: Box = next(iter(slabs))
+            box = next(iter(slabs))
         except TilewrightError:  # the smallest slab is larger than the sample
             return float("nan")
         started = perf_counter()
-        source = largest.source
-        values = source.read(box.permute(source.order))
-        turned = values.transpose(largest.target.order)
-        spec = largest.target.spec
-        small = ConversionTarget(
-            type(spec)(turned.shape, spec.dtype, spec.page_layout, spec.tile), largest.target.order
-        )
-        out = np.empty(small.spec.nbytes, np.uint8)
-        if small.spec.nbytes:
-            pack_pages(turned, small.spec, 0, out, 1)
-        _hash_array(values), _hash_array(out)
+        values, whole = largest.source.read_stored(box), largest.target.spec
+        turned = values.transpose(slabs.order)
+        spec = TensorSpec(turned.shape, whole.dtype, whole.page_layout, whole.tile)
+        out = np.empty(spec.nbytes, np.uint8)
+        if spec.nbytes:
+            pack_pages(turned, spec, 0, out, 1)
+        for array in (values, out):
+            hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
         files = 1 if self.is_single_file else len(self.items)
@@ -170,10 +167,6 @@ class ConversionPlan:
             "skipped": list(self.skipped),
             "notes": list(self.notes),
         }
-
-
-def _hash_array(array: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 def plan_conversion(
@@ -260,12 +253,10 @@ def _assign_slots(
     selected: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
 ) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots(
-            [tensor.name for tensor in selected], [targets[tensor.name].spec for tensor in selected], to
-        )
+        return assign_file_slots({tensor.name: targets[tensor.name].spec for tensor in selected}, to)
     nowhere = OutputSlot(out.name, 0, 0)
     entries = [
         ConversionItem(tensor, targets[tensor.name], nowhere, tensor.path.name, __version__, to).entry()
         for tensor in selected
     ]
-    return assign_shared_slots(out.name, lay_end_to_end(entries), __version__)
+    return assign_shared_slots(out.name, entries, __version__)

@@ -17,12 +17,11 @@ from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError, TransferError
 from ..files.conversion_manifest import MANIFEST_NAME
 from ..tiling.plan_runner import count_workers, submit_unique
-from .conversion_item import ConversionItem, ItemRecord
+from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, plan_conversion
-from .existing_output import ExistingOutput, is_in_payload
 from .output_file import OutputFile
 from .tensor_job import WorkerPool
-from .work_folder import PAYLOAD, Journal, WorkFolder
+from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
 
 ProgressCallback = Callable[["ProgressEvent"], None]
 DEFAULT_MEMORY = 1 << 30
@@ -137,7 +136,9 @@ def run_plan(
     executor: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> ConversionReport:
-    """Run a plan and return a report; the arguments are those of `convert`.
+    """Run a `plan` and return a report.
+
+    `memory`, `jobs`, `resume`, `force`, `part`, `executor` and `progress` are those of `convert`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -234,7 +235,7 @@ class _ConversionRun:
             _allocate_payload(self.folder, self.plan)
 
         def add_record(item: ConversionItem, record: ItemRecord) -> None:
-            journal.add({**record.to_json(), "file": item.slot.file, "beside": list(item.slot.beside)})
+            journal.add(item, record)
             self.done[item.key] = record
             self.tensors_done += 1
             self.report_progress("tensor", item.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules: how each tensor is converted. Patterns with settings, in order; the last match of each setting wins."""
+"""Rules: patterns with settings, in order, of which the last match wins; and the targets that they choose."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileFormatError, FormatError
-from ..formats import format_of
-from ..memory import Chip, PageLayout, Tile
+from .. import memory as placements
+from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
+from ..files import StoredTensor
+from ..files.tensorbin_header import dtype_code
+from ..formats import Format, format_of
+from ..memory import Chip, PageLayout, TensorSpec, Tile
+from ..memory.placement_rules import validate_placement
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -63,7 +67,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Settings:
-        """Return validated settings; raise for an unknown or invalid one, with `where` in the message.
+        """Return validated settings from `values`; raise for an unknown or invalid one, with `where` in the message.
 
         >>> try:
         ...     Settings.of({"dtyp": "bfloat16"}, "rule '*'")
@@ -98,11 +102,12 @@ class Settings:
                 raise FormatError(f"expected true or false as {name}, got {getattr(self, name)!r}")
         if self.shard is not None and self.shard not in SHARD_KINDS:
             raise FormatError(f"expected one of {', '.join(SHARD_KINDS)} as shard, got {self.shard!r}")
-        if not (self.transpose is None or isinstance(self.transpose, bool) or _is_order(self.transpose)):
+        order = self.transpose if isinstance(self.transpose, (list, tuple)) else ()
+        if not isinstance(self.transpose, (bool, list, tuple, type(None))) or any(type(n) is not int for n in order):
             raise FormatError(
                 f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
             )
-        if self.pad_value is not None and (isinstance(self.pad_value, bool) or not _is_number(self.pad_value)):
+        if isinstance(self.pad_value, bool) or not isinstance(self.pad_value, (int, float, type(None))):
             raise FormatError(f"expected a number as pad_value, got {self.pad_value!r}")
 
     def with_defaults(self, others: Settings) -> Settings:
@@ -117,14 +122,6 @@ class Settings:
     def __repr__(self) -> str:
         said = {field.name: getattr(self, field.name) for field in fields(self)}
         return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
-
-
-def _is_order(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(type(n) is int for n in value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ class Rules:
 
     @classmethod
     def of(cls, lines: Any = None, **for_all: Any) -> Rules:
-        """Return rules from a TOML file, a mapping or pairs of patterns and settings, and settings for all tensors.
+        """Return rules from `lines`, a TOML file or patterns and settings, and from settings `for_all` tensors.
 
         >>> Rules.of([("*", {"layout": "tile"})]).lines
         (('*', Settings(layout='tile')),)
@@ -160,7 +157,7 @@ class Rules:
         return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
 
     def settings(self, name: str) -> Settings:
-        """Return the settings of the matching patterns for a tensor, without those for all tensors.
+        """Return the settings of the patterns that match `name`, without those for all tensors.
 
         >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
         'bfloat16'
@@ -198,3 +195,173 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
                 f'"bfloat16"}}'
             )
     return list(result.items())
+
+
+OUTPUT_KINDS = ("tensorbin", "safetensors", "banks", "npy")
+
+# Replacements for formats that tensorbin files cannot store: the next format that holds all values, where there is
+# one; values of 64-bit integers are checked during conversion.
+_NEAREST_FORMAT = {
+    "float64": "float32",
+    "float16": "float32",
+    "float8_e4m3": "bfloat16",
+    "float8_e5m2": "bfloat16",
+    "int16": "int32",
+    "int64": "int32",
+    "uint64": "uint32",
+    "bool": "uint8",
+}
+
+
+_UNTILED_FORMATS = ("float8_e4m3",)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionTarget:
+    """The target of one tensor: its spec, dimension order, padding value, and a note for the user.
+
+    `order` permutes the dimensions of the source, as `numpy.transpose` does.
+
+    >>> ConversionTarget(TensorSpec((3, 2), "bfloat8_b"), (1, 0)).order
+    (1, 0)
+    """
+
+    spec: TensorSpec
+    order: tuple[int, ...]
+    pad_value: float = 0
+    note: str | None = None
+
+
+def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarget | None:
+    """Return the target of a tensor by the rules, for files of kind `to`; None if it is skipped.
+
+    >>> import tempfile, numpy
+    >>> from tilewright import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.zeros((2, 3)))
+    ...     choose_target(
+    ...         open_tensors(folder)["x"], Rules.of({"x": {"transpose": True}}, dtype="bfloat8_b"), "tensorbin"
+    ...     )
+    ConversionTarget(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), order=(1, 0), pad_value=0, note=None)
+    """
+    own = rules.settings(source.name)
+    both = own.with_defaults(rules.for_all)
+    if both.skip:
+        return None
+    if source.format is None:
+        raise FormatError(
+            f"elements of type {source.kind} have no number format in tilewright; leave the tensor out with skip = true"
+        )
+    dtype, note = _choose_format(source.format, own, rules.for_all, to)
+    order = _dimension_order(len(source.shape), both.transpose)
+    shape = tuple([source.shape[d] for d in order])
+    layout = PageLayout.of(_choose_layout(both, dtype, to))
+    tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
+    chip = None if both.chip is None else Chip.of(both.chip)
+    spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, chip, to), chip)
+    if to == "tensorbin" and not spec.nbytes:
+        raise LayoutError("the tensor is empty, which tensorbin files cannot store; leave it out with skip = true")
+    if to == "banks":
+        _ = spec.known_chip
+    if to != "npy":  # .npy files have no placement
+        validate_placement(spec)
+    return ConversionTarget(spec, order, 0 if both.pad_value is None else both.pad_value, note)
+
+
+def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:
+    """Return the format of a tensor, and a note if it is neither the requested one nor the source's."""
+    is_float = source.has_blocks or source.kind == "float"
+    requested = own.dtype if own.dtype is not None else for_all.dtype if is_float else None
+    wanted = source if requested is None else format_of(requested)
+    is_unchanged = requested is None and for_all.dtype is not None and format_of(for_all.dtype) != source
+    reason = f"integers stay {source}; use a pattern to change them" if is_unchanged else None
+    if to == "npy" and wanted.has_blocks:
+        if requested is not None:
+            raise FormatError(f".npy files cannot store {wanted} blocks; choose float32, or another kind of output")
+        return format_of("float32"), f"{wanted} is unpacked to float32"
+    if to != "tensorbin":
+        return wanted, reason
+    try:
+        dtype_code(wanted)
+    except FormatError:
+        is_choice = own.dtype is not None or (for_all.dtype is not None and wanted != source)
+        if is_choice or wanted.name not in _NEAREST_FORMAT:
+            raise
+        nearest = format_of(_NEAREST_FORMAT[wanted.name])
+        return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}"
+    return wanted, reason
+
+
+def needs_range_check(source: Format, target: Format) -> bool:
+    """Return whether integers of one format may not fit the other, so that values have to be checked.
+
+    >>> (
+    ...     needs_range_check(format_of("int64"), format_of("int32")),
+    ...     needs_range_check(format_of("uint8"), format_of("int32")),
+    ... )
+    (True, False)
+    """
+    if source.has_blocks or target.has_blocks or {"float", "bool"} & {source.kind, target.kind}:
+        return False
+    inner, outer = source.limits, target.limits
+    return inner.lowest < outer.lowest or inner.highest > outer.highest
+
+
+def _dimension_order(rank: int, transpose: Any) -> tuple[int, ...]:
+    plain = tuple(range(rank))
+    if not isinstance(transpose, (list, tuple)):
+        return (*plain[:-2], rank - 1, rank - 2) if transpose and rank > 1 else plain
+    order = tuple([d % rank if -rank <= d < rank else d for d in transpose])
+    if sorted(order) != list(plain):
+        raise LayoutError(f"transpose = {list(transpose)} is not a permutation of the {rank} dimensions")
+    return order
+
+
+def _choose_layout(settings: Settings, dtype: Format, to: str) -> Any:
+    if to == "npy":
+        return "row_major"
+    default = "row_major" if dtype.name in _UNTILED_FORMATS else "tile"
+    return default if settings.layout is None else settings.layout
+
+
+def _choose_tile(settings: Settings) -> Tile:
+    shape = settings.tile
+    if isinstance(shape, Tile):
+        return shape
+    return Tile((32, 32) if shape is None else tuple(shape), bool(settings.transpose_tile))
+
+
+def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
+    """Return the memory config, or a sharding that becomes one when the shape is known."""
+    if to == "npy":
+        return None
+    if settings.memory is not None:
+        return settings.memory
+    options = {name: getattr(settings, name) for name in ("grid", "shard_shape", "shard_dims")}
+    if settings.shard is None:
+        for name, value in options.items():
+            if value is not None:
+                raise MemoryConfigError(f"{name} = {value} needs shard, such as shard = 'height'")
+        return placements.interleaved("dram" if settings.buffer is None else settings.buffer)
+    cores, buffer = settings.grid, settings.buffer or "l1"
+    if cores is None:
+        if chip is None:
+            raise MemoryConfigError("sharding needs cores; give a grid such as [8, 8], or a chip")
+        cores = tuple(chip.shard_grid(buffer))
+    cores = _as_tuples(cores)
+    orientation = settings.orientation or "row_major"
+    if settings.shard == "dims":
+        if settings.shard_dims is None:
+            raise MemoryConfigError("shard = 'dims' needs shard_dims, such as [0, 1]")
+        return placements.sharded_across_dims(list(settings.shard_dims), cores, orientation, buffer)
+    if settings.shard == "nd":
+        if settings.shard_shape is None:
+            raise MemoryConfigError("shard = 'nd' needs shard_shape, such as [1, 64, 32]")
+        distribution = settings.distribution or "round_robin_1d"
+        return placements.nd_sharded(settings.shard_shape, cores, orientation, distribution, buffer)
+    makers = {"height": placements.height_sharded, "width": placements.width_sharded, "block": placements.block_sharded}
+    return makers[settings.shard](cores, settings.shard_shape, orientation, buffer)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple([_as_tuples(each) for each in value]) if isinstance(value, list) else value

@@ -7,9 +7,12 @@ A tensor's file is written under a temporary name, and renamed when it is comple
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
+from math import lcm, prod
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, NamedTuple
@@ -19,19 +22,17 @@ import numpy as np
 from ..atomic import Draft, write_file
 from ..copying import execute, plan_copy
 from ..copying.host_memory import CACHE_LINE, aligned_empty, placement_of
-from ..errors import FormatError
-from ..files.paged_boxes import PagedBoxes
+from ..errors import FormatError, OutOfMemory
+from ..files import StoredTensor
 from ..files.source_file import ByteArray
-from ..files.stored_tensor import inverse_order
-from ..layout import Box
-from ..layout.tuples import round_up
+from ..files.stored_tensor import PagedBoxes, inverse_order
+from ..layout.box import Box, cut_into_slabs, largest_slab
+from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
-from ..memory.host_storage import as_stored_array, host_placement
-from .conversion_item import ConversionItem, ItemRecord, final_path
-from .conversion_slabs import SlabCutter
+from ..memory.device import as_stored_array, host_placement
+from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .output_file import OutputFile, Piece, PieceHashes, hash_pieces, hash_range
-from .targets import needs_range_check
-from .work_folder import PAYLOAD
+from .rules import ConversionTarget, needs_range_check
 
 _MIN_BYTES_FOR_TWO = 1 << 20  # scratch memory below which a thread converts one slab at a time
 _SOURCE, _OUTPUT = 0, 1  # the hashed byte ranges
@@ -43,11 +44,88 @@ BytesCallback = Callable[[int], None]
 """Called with the source bytes of a slab that is finished."""
 
 
+@dataclass(frozen=True)
+class SlabCutter:
+    """The slabs of one tensor: boxes of the source, with dimensions as stored, of at most `max_bytes` each.
+
+    Slabs are cut from the outermost dimension of the source inwards, so that the source is read from front to back.
+    Their edges are page edges on both sides. `whole_rows` cuts row-major targets between rows, for bank images.
+
+    >>> import tempfile, numpy
+    >>> from tilewright import TensorSpec, open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.zeros((100, 64), numpy.float32))
+    ...     slabs = SlabCutter(
+    ...         open_tensors(folder)["x"], ConversionTarget(TensorSpec((100, 64), "bfloat8_b"), (0, 1)), 24_000
+    ...     )
+    >>> [slab.shape for slab in slabs]
+    [(64, 64), (36, 64)]
+    """
+
+    source: StoredTensor
+    target: ConversionTarget
+    max_bytes: int
+    whole_rows: bool = False
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Return the order of the source's stored dimensions in the target."""
+        return tuple([self.source.order[d] for d in self.target.order])
+
+    @cached_property
+    def _target_units(self) -> tuple[int, ...]:
+        return PagedBoxes(self.target.spec).units
+
+    @cached_property
+    def _stored_shape(self) -> tuple[int, ...]:
+        return tuple([self.source.shape[d] for d in inverse_order(self.source.order)])
+
+    @cached_property
+    def _units(self) -> list[int]:
+        """Return the units of slab extents, so that slabs are entire pages on both sides."""
+        back = inverse_order(self.order)
+        out = self._target_units
+        if self.whole_rows and out and not self.target.spec.is_tiled:  # the pages of rows
+            out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
+        into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._stored_shape)
+        return [lcm(unit, out[back[d]]) for d, unit in enumerate(into)]
+
+    def slab_bytes(self, extents: Sequence[int]) -> int:
+        """Return the memory of a slab of these extents: as stored, as values, and as written."""
+        spec, host = self.target.spec, self.source.pages.spec
+        padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
+        read = ceil_div(padded_in * host.page_bytes, host.page_elements)
+        in_place = not host.is_tiled and not self.source.swapped and len(self.source.parts) == 1
+        values = 0 if in_place else prod(extents) * self.source.dtype.itemsize
+        back = [extents[d] for d in self.order]
+        turned = [round_up(n, unit) for n, unit in zip(back, self._target_units, strict=True)]
+        rank_one = spec.tile.height if spec.is_tiled and len(turned) == 1 else 1
+        written = ceil_div(prod(turned) * rank_one * spec.page_bytes, spec.page_elements)
+        return read + values + written * (2 if self.whole_rows else 1)
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        """Return the extents of a slab; slabs at the edges may be smaller."""
+        extents = largest_slab(self._stored_shape, self._units, lambda slab: self.slab_bytes(slab) <= self.max_bytes)
+        if self.slab_bytes(extents) > self.max_bytes:
+            raise OutOfMemory(
+                f"{self.source.name}: the smallest slab, {' x '.join(map(str, extents))}, takes"
+                f" {self.slab_bytes(extents)} bytes, but each job has {self.max_bytes}; give more memory or fewer jobs"
+            )
+        return extents
+
+    def __len__(self) -> int:
+        return prod([max(1, ceil_div(n, step)) for n, step in zip(self._stored_shape, self.extents, strict=True)])
+
+    def __iter__(self) -> Iterator[Box]:
+        return cut_into_slabs(self._stored_shape, self.extents)
+
+
 class Scratch:
     """Per-thread scratch memory, reused for every step; a slab larger than planned gets memory of its own."""
 
     def __init__(self, size: int) -> None:
-        self._choose_memory: ByteArray = aligned_empty(size + 4 * CACHE_LINE, np.uint8)
+        self._bytes: ByteArray = aligned_empty(size + 4 * CACHE_LINE, np.uint8)
         self._used = 0
 
     def reset(self) -> None:
@@ -58,9 +136,9 @@ class Scratch:
         """Return `size` bytes that stay valid until `reset()`."""
         start = self._used
         self._used = round_up(start + size, CACHE_LINE)
-        if self._used > len(self._choose_memory):
+        if self._used > len(self._bytes):
             return aligned_empty(size, np.uint8)
-        return self._choose_memory[start : start + size]
+        return self._bytes[start : start + size]
 
 
 class PackedPages(NamedTuple):
@@ -80,8 +158,8 @@ class TensorJob:
         self._boxes = PagedBoxes(item.target.spec)
         self._slabs_left, self._lock = len(slabs), Lock()
         self._draft = None if slot.shared else Draft(self.final, drafts)
-        self._open_lock_file = (drafts / PAYLOAD).open("r+b", buffering=0) if self._draft is None else self._draft.file
-        self._file = OutputFile(self._open_lock_file.fileno(), self.final)
+        self._open_file = (drafts / PAYLOAD).open("r+b", buffering=0) if self._draft is None else self._draft.file
+        self._file = OutputFile(self._open_file.fileno(), self.final)
 
     def write_head(self) -> None:
         """Write and hash what comes before the data."""
@@ -109,8 +187,7 @@ class TensorJob:
         """Return the stored bytes of a slab, with their start if they are one run, and the values."""
         source = self.item.source
         if len(source.parts) > 1:
-            values = source.read(slab.permute(source.order))
-            return (None, np.empty(0, np.uint8)), values.transpose(inverse_order(source.order))
+            return (None, np.empty(0, np.uint8)), source.read_stored(slab)
         runs = source.runs(slab)
         data = scratch.allocate(sum([size for _, size in runs]))
         source.file.read_runs(runs, data)
@@ -154,12 +231,12 @@ class TensorJob:
             self._file.extend(slot.size)
         output_hash = self.hashes.hexdigest(_OUTPUT)
         if not self.hashes.in_order[_OUTPUT]:
-            output_hash = hash_range(Path(self._open_lock_file.name), slot.start if slot.shared else 0, slot.size)
+            output_hash = hash_range(Path(self._open_file.name), slot.start if slot.shared else 0, slot.size)
         if self._draft is not None:
             for name, content in slot.beside.items():
                 write_file(self.final.with_name(name), content, folder=self._drafts)
             self._draft.commit()
-        self._open_lock_file.close()
+        self._open_file.close()
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
         return ItemRecord(item.key, source_hash, output_hash, source.file.time, source.file.size, time)
 
@@ -168,7 +245,7 @@ class TensorJob:
         self.hashes.abandon()
         if self._draft is not None:
             self._draft.discard()
-        self._open_lock_file.close()
+        self._open_file.close()
 
 
 def pack_pages(values: Any, spec: TensorSpec, pad_value: float, out: ByteArray, threads: int) -> None:

@@ -22,18 +22,15 @@ from ..files.conversion_manifest import (
     read_manifest,
 )
 from ..files.file_names import resolve_inside
-from ..files.paged_boxes import PagedBoxes, as_box
 from ..files.safetensors import METADATA_KEY, read_safetensors
-from ..files.stored_tensor import inverse_order
+from ..files.stored_tensor import PagedBoxes, as_box
 from ..memory.placement_rules import placement_violations
 from .conversion_plan import open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .conversion_slabs import SlabCutter
-from .existing_output import output_names
 from .output_file import hash_range
-from .targets import ConversionTarget
-from .tensor_job import pack_pages
-from .work_folder import WorkFolder
+from .rules import ConversionTarget
+from .tensor_job import SlabCutter, pack_pages
+from .work_folder import WorkFolder, output_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +123,12 @@ def verify(
     True
     """
     path = Path(out)
-    manifest, tensors, notes = _open_outputs(path, follow_symlinks)
+    manifest, open_output, notes = _open_outputs(path, follow_symlinks)
     sources = None if source is None else open_sources(source, follow_symlinks)
     threads, slab = plan_memory(memory, jobs)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(threads) as pool:
-        tasks = [
-            pool.submit(_verify_tensor, entry, tensors[name], sources, slab) for name, entry in manifest.entries.items()
-        ]
+        tasks = [pool.submit(_verify_tensor, entry, open_output, sources, slab) for entry in manifest.entries.values()]
         try:
             for task in tasks:
                 verdicts.append(task.result())
@@ -149,40 +144,38 @@ def verify(
     return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))
 
 
-OutputOpener = Callable[[], tuple[StoredTensor, Path, int]]
+OutputOpener = Callable[[ManifestEntry], tuple[StoredTensor, Path, int]]
 """Opens a converted tensor: the tensor, its file, and the offset that its byte range counts from."""
 
 
-def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, dict[str, OutputOpener], list[str]]:
-    """Return the manifest, an opener per tensor that it lists, and notes about other files."""
+def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, OutputOpener, list[str]]:
+    """Return the manifest, the function that opens a tensor that it lists, and notes about other files."""
     if not out.exists():
         out.stat()  # raises what a missing file raises
     if not out.is_dir():
-        return _open_single_file(out)
-    if not (out / MANIFEST_NAME).exists():
+        return (*_open_single_file(out), [])
+    path = out / MANIFEST_NAME
+    if not path.exists():
         unfinished = WorkFolder(out, single=False).path.exists()
         problem = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST_NAME}"
         raise FileFormatError(f"{out} {problem}")
     try:
-        manifest = read_manifest(out / MANIFEST_NAME)
+        manifest = read_manifest(path)
     except FileFormatError as problem:
-        raise FileFormatError(f"{out / MANIFEST_NAME}: {problem}") from None
+        raise FileFormatError(f"{path}: {problem}") from None
     files = output_names(manifest.entries.values())
     others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST_NAME})
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
 
-    def opener(name: str, entry: ManifestEntry) -> OutputOpener:
-        def opened() -> tuple[StoredTensor, Path, int]:
-            path = resolve_inside(out, entry.output.file, follow_symlinks)
-            return open_converted_tensor(path, name, entry, manifest.to), path, 0
+    def open_output(entry: ManifestEntry) -> tuple[StoredTensor, Path, int]:
+        path = resolve_inside(out, entry.output.file, follow_symlinks)
+        return open_converted_tensor(path, entry.name, entry, manifest.to), path, 0
 
-        return opened
-
-    return manifest, {name: opener(name, entry) for name, entry in manifest.entries.items()}, notes
+    return manifest, open_output, notes
 
 
-def _open_single_file(out: Path) -> tuple[ConversionManifest, dict[str, OutputOpener], list[str]]:
+def _open_single_file(out: Path) -> tuple[ConversionManifest, OutputOpener]:
     try:
         tensors, metadata = read_safetensors(out)
         if METADATA_KEY not in metadata:
@@ -191,15 +184,11 @@ def _open_single_file(out: Path) -> tuple[ConversionManifest, dict[str, OutputOp
     except FileFormatError as problem:
         raise FileFormatError(f"{out}: {problem}") from None
     begin = min([each.byte_range[0] for each in tensors], default=0)
-    found = {each.name: each for each in tensors}
-    missing = sorted(set(manifest.entries) - set(found))
+    by_name = {each.name: each for each in tensors}
+    missing = sorted(set(manifest.entries) - set(by_name))
     if missing:
         raise FileFormatError(f"{out}: the manifest lists {missing[0]!r}, which is not in the file")
-
-    def opener(tensor: StoredTensor) -> OutputOpener:
-        return lambda: (tensor, out, begin)
-
-    return manifest, {name: opener(found[name]) for name in manifest.entries}, []
+    return manifest, lambda entry: (by_name[entry.name], out, begin)
 
 
 def _verify_tensor(
@@ -207,7 +196,7 @@ def _verify_tensor(
 ) -> Verdict:
     size = entry.output.size
     try:
-        tensor, path, begin = open_output()
+        tensor, path, begin = open_output(entry)
         if tensor.host != entry.spec and (tensor.host is None or tensor.host.nbytes != entry.spec.nbytes):
             return Verdict(entry.name, size, f"the file holds {tensor.host}, but the manifest says {entry.spec}")
         for broken in placement_violations(entry.spec):  # an earlier release may have written it
@@ -237,7 +226,7 @@ def _decode_all(tensor: StoredTensor, slab: int) -> None:
         PagedBoxes(tensor.pages.spec).box_spec(as_box(None, tensor.shape)), tuple(range(len(tensor.shape)))
     )
     for box in SlabCutter(tensor, whole, slab):
-        tensor.read(box)
+        tensor.read_stored(box)
 
 
 def _compare_with_source(
@@ -261,13 +250,11 @@ def _compare_with_source(
         return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {result}")
     target = ConversionTarget(entry.spec, order, entry.pad_value)
     # in memory: the slab, the expected pages, the decoded values, and both as float64
-    slabs, boxes = (
-        SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None),
-        PagedBoxes(entry.spec),
-    )
+    slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
+    boxes = PagedBoxes(entry.spec)
     error = largest = 0.0
     for box in slabs:
-        values = source.read(box.permute(source.order)).transpose(inverse_order(source.order)).transpose(slabs.order)
+        values = source.read_stored(box).transpose(slabs.order)
         turned = box.permute(slabs.order)
         spec = boxes.box_spec(turned)
         expected = aligned_empty(spec.nbytes, np.uint8)

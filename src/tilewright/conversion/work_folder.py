@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work folder of a conversion: a hidden directory with locks, unfinished files, and a journal of finished tensors.
+"""The work folder of a conversion, and what an earlier conversion left at the output.
+
+The work folder is a hidden directory with locks, unfinished files, and a journal of finished tensors.
 
 It is beside the result, on the same disk, so that a finished file is renamed in one step. It is removed when the
 conversion is complete; as long as it exists, the result is not complete.
@@ -11,14 +13,21 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..atomic import remove_stale_drafts
 from ..errors import FileFormatError
+from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX
+from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, ManifestEntry, read_manifest
+from ..files.file_names import resolve_inside
+from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.strict_json import parse_json
+from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
+from .conversion_plan import ConversionPlan
+from .output_file import hash_range
 
 try:
     import fcntl
@@ -28,7 +37,6 @@ else:
     HAS_FLOCK = True
 
 NAME = ".tilewright"
-PAYLOAD = "payload"  # the one file of all tensors, until it is complete
 _BUSY_MESSAGE = "another process is converting to this output; wait for it, or choose another output"
 
 
@@ -162,9 +170,10 @@ class Journal:
                 os.truncate(path, complete)
         self._file = path.open("ab", buffering=0)
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Add a record, in one write."""
-        self._file.write(json.dumps(record).encode() + b"\n")
+    def add(self, item: ConversionItem, record: ItemRecord) -> None:
+        """Add the record of a finished item, in one write."""
+        data = {**record.to_json(), "file": item.slot.file, "beside": list(item.slot.beside)}
+        self._file.write(json.dumps(data).encode() + b"\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -207,3 +216,202 @@ def _acquire_lock_on_windows(handle: int, shared: bool, wait: bool, out: Path) -
         msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     except OSError as problem:
         raise BlockingIOError(problem.errno, _BUSY_MESSAGE, str(out)) from None
+
+
+def _has_other_files(folder: Path) -> bool:
+    return folder.is_dir() and any(path.name != NAME for path in folder.iterdir())
+
+
+class ExistingOutput:
+    """The files at the output of a plan before it runs, and which of them can be reused."""
+
+    def __init__(self, plan: ConversionPlan, folder: WorkFolder) -> None:
+        self.plan, self.folder = plan, folder
+        self._orphans: set[Any] = set()  # names of files; a damaged journal may hold anything
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether a finished conversion, or any file of that name, exists."""
+        return self.plan.out.exists() if self.plan.is_single_file else (self.plan.out / MANIFEST_NAME).exists()
+
+    def validate(self, allow_unfinished: bool, resume: bool, force: bool) -> None:
+        """Raise if files exist that must not be replaced."""
+        out = self.plan.out
+        outputs = {final_path(out, item.slot).resolve() for item in self.plan.items}
+        for source in {item.source.path.resolve() for item in self.plan.items} & outputs:
+            raise FileExistsError(
+                errno.EEXIST, "also a source, which would be replaced; choose another output", str(source)
+            )
+        if out.is_dir() if self.plan.is_single_file else out.exists() and not out.is_dir():
+            problem = "a directory, but one file is to be written" if self.plan.is_single_file else "not a directory"
+            raise FileExistsError(errno.EEXIST, f"{problem}; choose another output", str(out))
+        if force:
+            return
+        if self.is_finished:
+            if self.plan.is_single_file and self._manifest() is None:
+                problem = "exists and was not made by convert; choose another output, or use force"
+                raise FileExistsError(errno.EEXIST, problem, str(out))
+            if not resume:
+                problem = "already finished; check it with resume, or replace it with force"
+                raise FileExistsError(errno.EEXIST, problem, str(out))
+        elif self.folder.has_records:
+            if not allow_unfinished:
+                problem = "unfinished; continue with resume, or start over with force"
+                raise FileExistsError(errno.EEXIST, problem, str(out))
+        elif not self.plan.is_single_file and not self.folder.path.exists() and _has_other_files(out):
+            # with a work folder, they may be files of the first tensor, not yet in a journal
+            problem = "contains other files; choose another output, or write beside them with force"
+            raise FileExistsError(errno.EEXIST, problem, str(out))
+
+    def records(self) -> dict[str, ItemRecord]:
+        """Return the records of all journals, by key."""
+        records = {key: ItemRecord.from_json(data) for key, data in self.folder.records().items()}
+        return {key: record for key, record in records.items() if record is not None}
+
+    def load_records(
+        self, force: bool, items: list[ConversionItem], part: tuple[int, int] | None
+    ) -> dict[str, ItemRecord]:
+        """Return the records of the items that are finished; unusable files are removed."""
+        if force:
+            self._remove_everything()
+            return {}
+        if self.is_finished:
+            return self._rehash_finished()
+        result = self.folder.records()
+        if part is None:  # otherwise other parts may be running
+            self.folder.remove_drafts()
+            if self.plan.is_single_file and not self._has_payload():
+                self.folder.clear()
+                result = {}
+        planned = {item.key for item in self.plan.items}
+        self._add_orphans([record for key, record in result.items() if key not in planned])
+        records = self.records()
+        return {
+            item.key: records[item.key]
+            for item in items
+            if item.key in records and is_still_valid(item, records[item.key], self.plan.out, self.folder)
+        }
+
+    def _has_payload(self) -> bool:
+        """Return whether the unfinished single file exists and has the size of this plan's."""
+        path = self.folder.drafts / PAYLOAD
+        return path.exists() and path.stat().st_size == self.plan.items[-1].slot.size
+
+    def _manifest(self) -> ConversionManifest | None:
+        """Return the manifest of the existing output, None if it was not made by convert."""
+        try:
+            if not self.plan.is_single_file:
+                return read_manifest(self.plan.out / MANIFEST_NAME)
+            _, metadata = read_safetensors(self.plan.out)
+            return ConversionManifest.from_bytes(metadata[METADATA_KEY]) if METADATA_KEY in metadata else None
+        except (FileFormatError, FileNotFoundError):
+            return None
+
+    def _rehash_finished(self) -> dict[str, ItemRecord]:
+        """Return the records of a finished conversion, after hashing its files and sources again."""
+        manifest = self._manifest()
+        entries = {} if manifest is None or manifest.to != self.plan.to else manifest.entries
+        result: dict[str, ItemRecord] = {}
+        for item in self.plan.items:
+            entry = entries.get(item.name)
+            if entry is None or manifest is None or manifest.version != item.version:
+                continue
+            if entry != item.entry(entry.source.sha256, entry.output.sha256, self.plan.data_start):
+                continue
+            if _current_hashes(item, self.plan.out) == (entry.source.sha256, entry.output.sha256):
+                time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
+                file = item.source.file
+                result[item.key] = ItemRecord(
+                    item.key, entry.source.sha256, entry.output.sha256, file.time, file.size, time
+                )
+        if len(result) == len(self.plan.items) == len(entries):
+            return result
+        if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete
+            return {}
+        self._orphans |= output_names(manifest.entries.values() if manifest is not None else ())
+        with self.folder.journal(None) as journal:
+            for item in self.plan.items:
+                if item.key in result:
+                    journal.add(item, result[item.key])
+        (self.plan.out / MANIFEST_NAME).unlink()
+        return result
+
+    def _remove_everything(self) -> None:
+        """Remove the files of an earlier conversion; a single file stays until it is replaced."""
+        manifest = self._manifest() if self.is_finished and not self.plan.is_single_file else None
+        if manifest is not None:
+            self._orphans |= output_names(manifest.entries.values())
+        with suppress(FileFormatError):  # of a damaged journal
+            self._add_orphans(self.folder.records().values())
+        if not self.plan.is_single_file:
+            (self.plan.out / MANIFEST_NAME).unlink(missing_ok=True)
+        self.folder.clear()
+        (self.folder.drafts / PAYLOAD).unlink(missing_ok=True)
+
+    def _add_orphans(self, records: Iterable[dict[str, Any]]) -> None:
+        for record in records:
+            self._orphans |= {record.get("file"), *(record.get("beside") or ())}
+
+    def remove_orphans(self) -> None:
+        """Remove files of earlier conversions that are not part of this one."""
+        current = {name for item in self.plan.items for name in (item.slot.file, *item.slot.beside)}
+        for name in self._orphans:
+            if isinstance(name, str) and name not in current:
+                with suppress(FileFormatError, OSError):
+                    resolve_inside(self.plan.out, name).unlink()
+
+
+def output_names(entries: Iterable[ManifestEntry]) -> set[str]:
+    """Return the names of the output files of entries, with the indices of bank images.
+
+    >>> output_names([])
+    set()
+    """
+    result = {entry.output.file for entry in entries}
+    images = [name for name in result if name.endswith(IMAGE_SUFFIX)]
+    return result | {name.removesuffix(IMAGE_SUFFIX) + INDEX_SUFFIX for name in images}
+
+
+def _current_hashes(item: ConversionItem, out: Path) -> tuple[str, str] | None:
+    """Return the current hashes of an item's source and output, None if there is no output."""
+    path, slot = final_path(out, item.slot), item.slot
+    try:
+        if path.stat().st_size < slot.size or not _has_side_files(item, path):
+            return None
+        output = hash_range(path, slot.start if slot.shared else 0, slot.size)
+    except FileNotFoundError:
+        return None
+    return hash_range(item.source.path, *item.source.byte_range, item.source.file), output
+
+
+def _has_side_files(item: ConversionItem, path: Path) -> bool:
+    try:
+        return all(path.with_name(name).read_bytes() == content for name, content in item.slot.beside.items())
+    except FileNotFoundError:
+        return False
+
+
+def is_still_valid(item: ConversionItem, done: ItemRecord, out: Path, folder: WorkFolder) -> bool:
+    """Return whether neither the source nor the output of a finished item has changed."""
+    file, slot = item.source.file, item.slot
+    is_same_file = (file.size, file.time) == (done.source_size, done.source_time)
+    if not is_same_file and hash_range(item.source.path, *item.source.byte_range, file) != done.source_hash:
+        return False
+    if slot.shared:
+        return is_in_payload(item, done, folder)
+    path = final_path(out, slot)
+    try:
+        result = path.stat()
+    except FileNotFoundError:
+        return False
+    if result.st_size != slot.size or not _has_side_files(item, path):
+        return False
+    return result.st_mtime_ns == done.output_time or hash_range(path, 0, slot.size) == done.output_hash
+
+
+def is_in_payload(item: ConversionItem, done: ItemRecord, folder: WorkFolder) -> bool:
+    """Return whether the bytes of an item are in the unfinished single file."""
+    try:
+        return hash_range(folder.drafts / PAYLOAD, item.slot.start, item.slot.size) == done.output_hash
+    except (FileNotFoundError, FileFormatError):  # missing or too short
+        return False

@@ -44,8 +44,7 @@ def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = Non
         raise FileNotFoundError(2, "No such file or directory", str(file))
     if file.suffix == ".npy":
         return _open_npy(file, kind)
-    if file.suffix not in RAW_SUFFIXES:
-        raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
+    _validate_suffix(file)
     if shape is None or kind is None:
         raise FileFormatError(f"{file} holds raw bytes; give a shape and a dtype")
     expected, size = prod(shape) * kind.itemsize, SourceFile(file).size
@@ -66,8 +65,7 @@ def create_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: A
     (['a.npy'], 42)
     """
     file, extents, kind = Path(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
-    if file.suffix not in SUFFIXES:
-        raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
+    _validate_suffix(file)
     if file.suffix == ".zarr":
         with replace_folder(file) as folder:
             # zarr would write chunks that are all zero as nothing, which reads the same
@@ -80,6 +78,11 @@ def create_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: A
         yield array
         if isinstance(array, np.memmap):
             array.flush()
+
+
+def _validate_suffix(file: Path) -> None:
+    if file.suffix not in SUFFIXES:
+        raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
 
 
 def as_scalar_dtype(dtype: Any) -> np.dtype[Any]:

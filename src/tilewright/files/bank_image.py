@@ -10,20 +10,18 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
-from .paged_boxes import Runs
-from .source_file import SourceFile
-from .spec_json import spec_from_json, spec_to_json
-from .stored_tensor import StoredTensor
-from .strict_json import parse_json
+from ..memory.paging import Integers
+from .source_file import ByteArray, SourceFile
+from .stored_tensor import Runs, StoredTensor
+from .strict_json import read_json, spec_from_json, spec_to_json
 
-Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
 _MAX_INDEX_BYTES = 10_000_000
 
@@ -130,7 +128,6 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     """Return the tensor of a bank image; `path` is that of its index.
 
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from tilewright import to_bytes
     >>> image = BankImage(TensorSpec((2, 4), "uint8", chip="wormhole_n150"))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -142,12 +139,10 @@ def read_bank_image(path: Any, name: str) -> StoredTensor:
     ...     read_bank_image(Path(folder, "x.banks.json"), "x").read().tolist()
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
-    index = SourceFile(path)
-    if index.size > _MAX_INDEX_BYTES:
-        raise FileFormatError(f"the index has {index.size} bytes, more than {_MAX_INDEX_BYTES}")
-    result = parse_json(index.read(0, index.size), "the index of a bank image")
+    index = Path(path)
+    result = read_json(index, "the index of a bank image", _MAX_INDEX_BYTES)
     image = BankImage(spec_from_json(result.get("spec") if isinstance(result, dict) else None))
-    data = SourceFile(index.path.with_name(index.path.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
+    data = SourceFile(index.with_name(index.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
     try:
         size = image.nbytes
     except MemoryConfigError as problem:

@@ -19,10 +19,16 @@ from ..memory import TensorSpec
 from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
 from .npy import read_npy
-from .source_file import SourceFile
-from .spec_json import spec_from_json, spec_to_json
 from .stored_tensor import StoredTensor
-from .strict_json import expect_integer, expect_integers, expect_string, parse_json
+from .strict_json import (
+    expect_integer,
+    expect_integers,
+    expect_string,
+    parse_json,
+    read_json,
+    spec_from_json,
+    spec_to_json,
+)
 from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"
@@ -171,7 +177,7 @@ class ConversionManifest:
 
     @classmethod
     def from_bytes(cls, data: bytes | str) -> ConversionManifest:
-        """Return the manifest of a JSON text, or raise a `FileFormatError`.
+        """Return the manifest of the JSON text `data`, or raise a `FileFormatError`.
 
         >>> try:
         ...     ConversionManifest.from_bytes(b"{}")
@@ -179,7 +185,11 @@ class ConversionManifest:
         ...     print(problem)
         expected an integer from 0 to 1 as manifest version, got None
         """
-        result = parse_json(data, "the manifest")
+        return cls.from_json(parse_json(data, "the manifest"))
+
+    @classmethod
+    def from_json(cls, result: Any) -> ConversionManifest:
+        """Return the manifest of plain data, or raise a `FileFormatError`."""
         if not isinstance(result, dict):
             raise FileFormatError(f"expected an object as manifest, got {repr(result)[:40]}")
         expect_integer(result.get("manifest"), "manifest version", _VERSION)
@@ -187,11 +197,8 @@ class ConversionManifest:
         if not isinstance(tensors, dict):
             raise FileFormatError("the manifest lists no tensors")
         entries = {expect_string(name, "a name"): ManifestEntry.from_json(name, data) for name, data in tensors.items()}
-        to, version = (
-            expect_string(result.get("to"), "the kind of files"),
-            expect_string(result.get("tilewright"), "the version"),
-        )
-        return cls(to, version, entries)
+        version = expect_string(result.get("tilewright"), "the version")
+        return cls(expect_string(result.get("to"), "the kind of files"), version, entries)
 
 
 _MAX_BYTES = 100_000_000  # of a manifest
@@ -207,10 +214,7 @@ def read_manifest(path: Any) -> ConversionManifest:
     ...     read_manifest(path).to
     'npy'
     """
-    file = SourceFile(path)
-    if file.size > _MAX_BYTES:
-        raise FileFormatError(f"the manifest has {file.size} bytes, more than {_MAX_BYTES}")
-    return ConversionManifest.from_bytes(file.read(0, file.size))
+    return ConversionManifest.from_json(read_json(path, "the manifest", _MAX_BYTES))
 
 
 def open_converted_tensors(

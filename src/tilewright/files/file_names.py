@@ -21,7 +21,7 @@ from ..errors import FileFormatError
 
 _MODEL = re.compile(r"(models|datasets|spaces)--.+")
 _SNAPSHOTS = "snapshots"
-_MAX_BYTES = 1000  # of a reference, which is the name of a snapshot
+_MAX_REFERENCE_BYTES = 1000  # of refs/main, which is the name of a snapshot
 
 
 def link_root(folder: Path) -> Path:
@@ -47,7 +47,7 @@ def find_checkpoint_folder(folder: Path) -> Path:
         return folder
     result = sorted([each for each in (folder / _SNAPSHOTS).iterdir() if each.is_dir()])
     main = folder / "refs" / "main"
-    if main.is_file() and main.stat().st_size < _MAX_BYTES:
+    if main.is_file() and main.stat().st_size < _MAX_REFERENCE_BYTES:
         named = main.read_text(encoding="utf-8", errors="replace").strip()
         result = [each for each in result if each.name == named] or result
     if len(result) != 1:
@@ -58,7 +58,7 @@ def find_checkpoint_folder(folder: Path) -> Path:
     return result[0]
 
 
-_MAX_BYTES = 200  # of a file name; a suffix and a temporary name must fit into 255
+_MAX_NAME_BYTES = 200  # of a file name; a suffix and a temporary name must fit into 255
 # Control characters, and characters that break lines or reverse the text after them.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
@@ -98,10 +98,10 @@ def encode_file_name(name: str, all_capitals: bool = False) -> str:
         text = re.sub(r"%[0-9A-F]{2}|[A-Z]", lambda m: m[0] if len(m[0]) > 1 else f"%{ord(m[0]):02X}", text)
     if text[:1] in ("", ".", "-") or _RESERVED.match(text):
         text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
-    if len(text) > _MAX_BYTES:
+    if len(text) > _MAX_NAME_BYTES:
         raise FileFormatError(
-            f"tensor name {name[:40]!r}... makes a file name of {len(text)} bytes, more than {_MAX_BYTES}; write one"
-            " .safetensors file instead"
+            f"tensor name {name[:40]!r}... makes a file name of {len(text)} bytes, more than {_MAX_NAME_BYTES}; write"
+            " one .safetensors file instead"
         )
     return text
 

@@ -10,12 +10,12 @@ from math import prod
 from typing import Any
 
 from ..errors import LayoutError
-from ..memory import PageLayout, TensorSpec
+from ..memory import MemoryConfig, TensorSpec
 from ..memory.explanation import format_steps
 from ..showing import Shown
 from .mesh import Mesh
-from .spec_json import spec_to_json
 from .stored_tensor import StoredTensor
+from .strict_json import spec_to_json
 from .tensor_file import TensorFile, open_tensors
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 
@@ -58,8 +58,8 @@ class TensorFacts:
         """
         if self.spec is None:
             return "rows"
-        paged = f"tiles {self.spec.tile}" if self.spec.page_layout is PageLayout.TILE else "rows"
-        placed = paged if self.spec.memory == type(self.spec.memory)() else f"{paged}, {self.spec.memory}"
+        paged = f"tiles {self.spec.tile}" if self.spec.is_tiled else "rows"
+        placed = paged if self.spec.memory == MemoryConfig() else f"{paged}, {self.spec.memory}"
         return placed if self.mesh is None else f"{placed}, on a mesh of {self.mesh}"
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class Inspection(Shown):
         ...     inspect(folder).tile("x", 3, 1).start
         (96, 32)
         """
-        return read_tile(self._read_with_path(name), row, column)
+        return read_tile(self._find(name), row, column)
 
     def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> StoredElement:
         """Return the element of tensor `name` at `coordinate`: its value, its file offset, and its location on `chip`.
@@ -146,7 +146,7 @@ class Inspection(Shown):
         ...     inspect(folder).element("x", (1, 2)).offset
         138
         """
-        return read_element(self._read_with_path(name), coordinate, chip)
+        return read_element(self._find(name), coordinate, chip)
 
     def facts(self, name: str) -> TensorFacts:
         """Return the summary of tensor `name`.
@@ -157,9 +157,9 @@ class Inspection(Shown):
         ...     inspect(folder).facts("x").placed
         'rows'
         """
-        return _summarize(self._read_with_path(name))
+        return _summarize(self._find(name))
 
-    def _read_with_path(self, name: str) -> StoredTensor:
+    def _find(self, name: str) -> StoredTensor:
         try:
             return self.file[name]
         except KeyError as problem:
@@ -181,7 +181,7 @@ class Inspection(Shown):
     def __str__(self) -> str:
         files = self.file.files
         size = sum([path.stat().st_size for path in files])
-        counts = f"{_count_text(len(self.tensors), 'tensor')}, {size} bytes in {_count_text(len(files), 'file')}"
+        counts = f"{_pluralize(len(self.tensors), 'tensor')}, {size} bytes in {_pluralize(len(files), 'file')}"
         lines = [f"{self.path}: {self.kind}, {counts}"]
         lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
         lines.append(f"{'tensor':<34}{'shape':<16}{'format':<11}{'bytes':>11} padding")
@@ -191,9 +191,7 @@ class Inspection(Shown):
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
             lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
         placed = Counter([tensor.placed for tensor in self.tensors])
-        return "\n".join(
-            [*lines, *(f"{_count_text(count, 'tensor')} in {how}" for how, count in placed.most_common(5))]
-        )
+        return "\n".join([*lines, *(f"{_pluralize(count, 'tensor')} in {how}" for how, count in placed.most_common(5))])
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
@@ -232,7 +230,7 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
     )
 
 
-def _count_text(count: int, noun: str) -> str:
+def _pluralize(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

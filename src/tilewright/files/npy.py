@@ -98,28 +98,20 @@ def make_npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbyte
     (2, 3)
     """
     layout = _parse_npy_layout(start, nbytes)
-    _, element = _parse_descr(layout.dtype.str)
-    return StoredTensor.dense(
-        name,
-        layout.dtype.str,
-        layout.shape,
-        element,
-        file,
-        begin + layout.offset,
-        layout.nbytes,
-        layout.fortran_order,
-        not layout.dtype.isnative,
-    )
+    kind, swapped = layout.dtype.str, not layout.dtype.isnative
+    place = (file, begin + layout.offset, layout.nbytes)
+    return StoredTensor.dense(name, kind, layout.shape, layout.format, *place, layout.fortran_order, swapped)
 
 
 class NpyLayout(NamedTuple):
-    """The dtype, shape, byte offset and order of the elements of an `.npy` file.
+    """The dtype, number format, shape, byte offset and order of the elements of an `.npy` file.
 
-    >>> NpyLayout(np.dtype("<f4"), (2, 3), 128, False).nbytes
+    >>> NpyLayout(np.dtype("<f4"), None, (2, 3), 128, False).nbytes
     24
     """
 
     dtype: np.dtype[Any]
+    format: ScalarFormat | None
     shape: tuple[int, ...]
     offset: int
     fortran_order: bool
@@ -133,8 +125,8 @@ class NpyLayout(NamedTuple):
 def _parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
     """Return the layout of an `.npy` file of `nbytes` bytes; raise unless the elements fill the rest of it."""
     header, offset = parse_npy_header(start)
-    dtype, _ = _parse_descr(header["descr"])
-    result = NpyLayout(dtype, header["shape"], offset, header["fortran_order"])
+    dtype, element = _parse_descr(header["descr"])
+    result = NpyLayout(dtype, element, header["shape"], offset, header["fortran_order"])
     if offset + result.nbytes != nbytes:
         raise FileFormatError(
             f"{list(result.shape)} of {dtype} takes {result.nbytes} bytes, but {nbytes - offset} follow the header"

@@ -21,9 +21,8 @@ from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .file_names import validate_tensor_name
 from .source_file import SourceFile
-from .spec_json import spec_from_json
 from .stored_tensor import StoredTensor
-from .strict_json import expect_integer, expect_integers, expect_string, parse_json
+from .strict_json import expect_integer, expect_integers, expect_string, parse_json, spec_from_json
 
 MAX_HEADER_BYTES = 100_000_000  # what the format allows
 SIZE_BYTES = 8

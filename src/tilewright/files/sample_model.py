@@ -15,7 +15,7 @@ WORDS, WIDTH, HIDDEN = 1000, 192, 768  # 1000 is not a multiple of a tile, so th
 
 
 def sample_model(layers: int = 2) -> dict[str, Array]:
-    """Return the weights of a small transformer by name: float32 matrices, bfloat16 norms, an integer table.
+    """Return the weights of a small transformer of `layers` by name: float32 matrices, bfloat16 norms, integers.
 
     They are drawn from fixed seeds and distributed like real weights: scaled by the matrix width, with a column of
     outliers, which are hard for block formats.
@@ -57,7 +57,7 @@ def _normal_values(count: int, seed: int) -> Array:
 
 
 def write_sample_model(path: Any, layers: int = 2) -> None:
-    """Write the sample model to a .safetensors file; its bytes are the same wherever it is made.
+    """Write the sample model of `layers` to a .safetensors file at `path`; its bytes are the same wherever it is made.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors

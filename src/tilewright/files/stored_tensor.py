@@ -1,42 +1,151 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`StoredTensor`: one tensor in a file of any format: its spec, its bytes and its values."""
+"""`StoredTensor`: one tensor in a file of any format; `PagedBoxes`: the runs of bytes that hold a box of it.
+
+The runs of a box, one after the other, are themselves the pages of a smaller tensor. So a box is read, converted and
+written by the same copies as an entire tensor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..copying.host_memory import aligned_empty
-from ..errors import FormatError
+from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat
-from ..layout import Box
-from ..memory import PageLayout, TensorSpec, from_bytes
+from ..layout.box import Box
+from ..layout.tuples import round_up
+from ..memory import TensorSpec, alignment_of, from_bytes, padded_extents
 from .mesh import Mesh
-from .paged_boxes import PagedBoxes, Runs, as_box
 from .source_file import ByteArray, SourceFile
 
+if TYPE_CHECKING:
+    from .bank_image import BankImage
+
 Array = np.ndarray[Any, Any]
+Decoder = Callable[[ByteArray, TensorSpec], Array]
+Runs = list[tuple[int, int]]
 
 
-class ScatteredPages(Protocol):
-    """Pages that are scattered over a file, such as a bank image.
+def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
+    """Return slices of a shape as a box; None is the entire shape, and missing dimensions are entire.
 
-    >>> ScatteredPages.__name__
-    'ScatteredPages'
+    >>> as_box((slice(2, 5),), (8, 10)), as_box(slice(3, None), (8, 10)).shape
+    (Box(offset=(2, 0), shape=(3, 10)), (5, 10))
+    """
+    if isinstance(ranges, Box):
+        return ranges
+    slices = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
+    if len(slices) > len(shape):
+        raise LayoutError(f"expected at most {len(shape)} slices for shape {list(shape)}, got {len(slices)}")
+    start, stop = [0] * len(shape), list(shape)
+    for d, part in enumerate(slices):
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise LayoutError(f"expected slices without a step, one per dimension, got {part!r}")
+        start[d], stop[d], _ = part.indices(shape[d])
+    return Box.between(tuple(start), tuple(stop))
+
+
+@dataclass(frozen=True)
+class PagedBoxes:
+    """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
+
+    >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
+    >>> box = boxes.enclosing_box(Box((40, 33), (10, 1)))
+    >>> box, boxes.runs(box)
+    (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
     """
 
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes of the file that the pages span."""
+    spec: TensorSpec
 
-    def runs(self, runs: Runs) -> Runs:
-        """Return the runs of the file that hold runs of entire pages."""
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        """Return the extents that boxes are multiples of, up to the edge of the tensor.
+
+        >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
+        (1, 32, 32)
+        """
+        return _last_units(self.spec.unit, self.spec.shape.rank)
+
+    @cached_property
+    def _stored_units(self) -> tuple[int, ...]:
+        """Return the same, with the rank of the padded shape."""
+        return _last_units(self.spec.unit, len(self.spec.padded_shape))
+
+    @cached_property
+    def _grid(self) -> tuple[int, ...]:
+        """Return the number of units along each dimension as stored, padding included."""
+        return tuple([n // unit for n, unit in zip(self.spec.padded_shape, self._stored_units, strict=True)])
+
+    @cached_property
+    def _unit_bytes(self) -> int:
+        return self.spec.page_bytes if self.spec.is_tiled else self.spec.dtype.storage_format.itemsize
+
+    def enclosing_box(self, box: Box) -> Box:
+        """Return the smallest box of entire pages that contains a box.
+
+        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
+        Box(offset=(0, 64), shape=(64, 6))
+        """
+        start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
+        ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
+        return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
+
+    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
+        """Return the start and extents of a box of entire pages, in units as stored."""
+        lead = len(self._grid) - len(box.offset)
+        start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
+        ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
+        for a, b, unit, n, units in ends:
+            if a % unit or (b % unit and b != n):
+                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use enclosing_box(box)")
+            start.append(a // unit)
+            count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
+        return start, count
+
+    def runs(self, box: Box) -> Runs:
+        """Return the runs of bytes (offset, size) of a box of entire pages, in the order of its pages.
+
+        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
+        [(20, 4), (36, 4)]
+        """
+        start, count = self._unit_range(box)
+        if not all(count):
+            return []
+        inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
+        while inner and count[inner - 1] == self._grid[inner - 1]:
+            inner -= 1
+        steps = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
+        last = max(inner - 1, 0)
+        size = prod(count[last:]) * self._unit_bytes if count else self._unit_bytes
+        offsets = np.full((), sum(a * step for a, step in zip(start, steps, strict=True)), np.int64)
+        for n, step in zip(count[:last], steps[:last], strict=True):
+            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
+        return [(int(at), size) for at in offsets.reshape(-1)]
+
+    def box_spec(self, box: Box) -> TensorSpec:
+        """Return the spec of the bytes of a box of entire pages.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).box_spec(Box((96, 0), (4, 70)))
+        TensorSpec((4, 70), 'bfloat8_b', 'tile')
+        """
+        whole = self.spec
+        _, count = self._unit_range(box)
+        padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
+        is_default = padded_extents(box.shape, whole.tile.shape if whole.is_tiled else (1,)) == padded or 0 in padded
+        alignment = None if is_default else alignment_of(padded)
+        return TensorSpec(box.shape, whole.dtype, whole.page_layout, whole.tile, alignment=alignment)
+
+
+def _last_units(unit: tuple[int, int], rank: int) -> tuple[int, ...]:
+    """Return the units of `rank` dimensions, of which the last two have a unit of (rows, columns)."""
+    return ((1,) * rank + unit)[-rank:] if rank else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +189,7 @@ class StoredTensor:
     parts: tuple[StoredPart, ...]
     order: tuple[int, ...]
     swapped: bool = False
-    image: ScatteredPages | None = None
+    image: BankImage | None = None
     mesh: Mesh | None = None
 
     @classmethod
@@ -112,7 +221,7 @@ class StoredTensor:
 
     @classmethod
     def paged(
-        cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, image: ScatteredPages | None = None
+        cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, image: BankImage | None = None
     ) -> StoredTensor:
         """Return a tensor that is stored as the pages of a spec, contiguous or scattered by an `image`.
 
@@ -187,13 +296,13 @@ class StoredTensor:
         >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).dtype
         dtype('float32')
         """
-        element = self.pages.spec.dtype
-        return np.dtype(np.float32) if element.has_blocks else element.dtype
+        return self.pages.spec.dtype.value_dtype
 
-    def read(self, box: Any = None) -> Array:
+    def read(self, box: Any = None, decode: Decoder | None = None) -> Array:
         """Return the values in `box` (slices; by default all) as a new array; block formats become float32.
 
-        Only the pages of the box are read, so that a large tensor can be read piece by piece.
+        Only the pages of the box are read, so that a large tensor can be read piece by piece. `decode` returns other
+        values of some pages, from their bytes and their spec.
 
         >>> import tempfile
         >>> from tilewright.files import open_tensors
@@ -203,30 +312,36 @@ class StoredTensor:
         [[6, 7, 8]]
         """
         stored_box = as_box(box, self.shape).permute(inverse_order(self.order))
-        result: Array | None = None
-        for part, common in self._parts_in(stored_box):
-            values = self._read_part(part, common)
-            if common == stored_box:
-                result = values
-                break
-            result = np.empty(stored_box.shape, values.dtype) if result is None else result
-            result[common.relative_to(stored_box.offset).slices] = values
-        if result is None:
-            result = np.empty(stored_box.shape, self.dtype)
-        return result.transpose(self.order)
+        return self.read_stored(stored_box, decode).transpose(self.order)
 
-    def _parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
-        """Yield the parts that intersect a box, with the intersections."""
+    def read_stored(self, box: Box, decode: Decoder | None = None) -> Array:
+        """Return the values in a box, both with dimensions as stored; `decode` is that of `read`.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.read_stored(Box((0, 1), (1, 2))).tolist()
+        [[32, 83]]
+        """
+        result: Array | None = None
+        for part, common in self.parts_in(box):
+            values = self._read_part(part, common, decode or self.decode)
+            if common == box:
+                return values
+            result = np.empty(box.shape, values.dtype) if result is None else result
+            result[common.relative_to(box.offset).slices] = values
+        return np.empty(box.shape, self.dtype) if result is None else result
+
+    def parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
+        """Yield the parts that intersect a box with dimensions as stored, with the intersections."""
         for part in self.parts:
             common = box.intersection(part.box)
             if not common.empty:
                 yield part, common
 
-    def _read_part(self, part: StoredPart, box: Box) -> Array:
+    def _read_part(self, part: StoredPart, box: Box, decode: Decoder) -> Array:
         inside = box.relative_to(part.box.offset)
         around = self.pages.enclosing_box(inside)
-        data: ByteArray = self.read_pages(around, part)
-        return self.decode(data, self.pages.box_spec(around))[inside.relative_to(around.offset).slices]
+        values = decode(self.read_pages(around, part), self.pages.box_spec(around))
+        return values[inside.relative_to(around.offset).slices]
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the runs (offset, size) of the file that hold a box of entire pages, in the order of the pages.
@@ -260,8 +375,8 @@ class StoredTensor:
         >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()
         [7, 8]
         """
-        plain = spec.page_layout is PageLayout.ROW_MAJOR and prod(spec.padded_shape) == prod(spec.shape.logical)
-        if plain and not spec.dtype.has_blocks:
+        is_dense = not spec.is_tiled and prod(spec.padded_shape) == prod(spec.shape.logical)
+        if is_dense and not spec.dtype.has_blocks:
             values = data.view(spec.dtype.dtype)
             return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)
         return from_bytes(data, spec)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,8 @@ from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_man
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .npy import read_npy, read_npz
 from .safetensors import read_safetensors
-from .source_file import SourceFile
 from .stored_tensor import StoredTensor
-from .strict_json import expect_string, parse_json
+from .strict_json import expect_string, read_json
 from .tensorbin import read_tensorbin_tensor
 
 INDEX = ".safetensors.index.json"
@@ -110,21 +110,15 @@ def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
     file = Path(path)
     if file.is_dir():
         return _read_directory(find_checkpoint_folder(file), follow_symlinks)
-    if file.name.endswith(INDEX_SUFFIX):
-        return _read_with_path(file, lambda: TensorFile(file, "bank image", [_read_image(file)]))
-    if file.name.endswith(INDEX):
-        return _read_with_path(file, lambda: _read_sharded(file, follow_symlinks))
-    if file.suffix not in SUFFIXES:
-        file.stat()  # a missing file raises FileNotFoundError
-        known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
-        raise FileFormatError(f"{file} has unknown suffix {file.suffix!r}; known suffixes: {known}")
-    return _read_with_path(file, lambda: _read_file(file))
+    with _name_file_in_errors(file):
+        return _read_sharded(file, follow_symlinks) if file.name.endswith(INDEX) else _read_file(file)
 
 
-def _read_with_path(path: Path, read: Callable[[], TensorFile]) -> TensorFile:
-    """Return the result of `read`; errors name the file."""
+@contextmanager
+def _name_file_in_errors(path: Path) -> Iterator[None]:
+    """Add the path of a file to errors that do not name it."""
     try:
-        return read()
+        yield
     except FileFormatError as problem:
         text = str(problem)
         raise FileFormatError(text if str(path) in text else f"{path}: {text}") from None
@@ -132,7 +126,12 @@ def _read_with_path(path: Path, read: Callable[[], TensorFile]) -> TensorFile:
 
 def _read_file(path: Path) -> TensorFile:
     if path.name.endswith(INDEX_SUFFIX):
-        return TensorFile(path, "bank image", [_read_image(path)])
+        image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
+        return TensorFile(path, "bank image", [image])
+    if path.suffix not in SUFFIXES:
+        path.stat()  # a missing file raises FileNotFoundError
+        known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
+        raise FileFormatError(f"{path} has unknown suffix {path.suffix!r}; known suffixes: {known}")
     if path.suffix == ".safetensors":
         tensors, metadata = read_safetensors(path)
         return TensorFile(path, "safetensors", tensors, metadata)
@@ -144,10 +143,7 @@ def _read_file(path: Path) -> TensorFile:
 
 def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
     """Return the tensors that the index of a sharded checkpoint lists."""
-    file = SourceFile(index)
-    if file.size > _MAX_INDEX_BYTES:
-        raise FileFormatError(f"the index has {file.size} bytes, more than {_MAX_INDEX_BYTES}")
-    result = parse_json(file.read(0, file.size), "the index")
+    result = read_json(index, "the index", _MAX_INDEX_BYTES)
     listed = result.get("weight_map") if isinstance(result, dict) else None
     if not isinstance(listed, dict):
         raise FileFormatError("the index has no weight_map")
@@ -161,7 +157,8 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
         if path.suffix != ".safetensors":
             raise FileFormatError(f"the index names {home!r}, which is not a .safetensors file")
         try:
-            shard = _read_with_path(path, lambda path=path: _read_file(path))  # type: ignore[misc]
+            with _name_file_in_errors(path):
+                shard = _read_file(path)
         except FileNotFoundError:
             raise FileFormatError(f"the index names {home!r}, which does not exist") from None
         shards[home] = dict(shard)
@@ -180,23 +177,22 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
         index = resolve_inside(folder, indices[0], follow_symlinks)
-        return _read_with_path(index, lambda: _read_sharded(folder / indices[0], follow_symlinks))
+        with _name_file_in_errors(index):
+            return _read_sharded(folder / indices[0], follow_symlinks)
     if MANIFEST_NAME in names:
         path = resolve_inside(folder, MANIFEST_NAME, follow_symlinks)
-        return _read_with_path(path, lambda: _read_converted(path, follow_symlinks))
+        with _name_file_in_errors(path):
+            manifest = read_manifest(path)
+            return TensorFile(folder, "converted", open_converted_tensors(folder, manifest, follow_symlinks))
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
         raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)})")
-    result = [_read_with_path(path, lambda path=path: _read_file(path)) for path in files]  # type: ignore[misc]
-    metadata = {key: value for each in result for key, value in each.metadata.items()}
-    return TensorFile(folder, "directory", [each for file in result for each in file.values()], metadata)
-
-
-def _read_image(index: Path) -> StoredTensor:
-    return read_bank_image(index, decode_file_name(index.name[: -len(INDEX_SUFFIX)]))
-
-
-def _read_converted(manifest: Path, follow_symlinks: bool) -> TensorFile:
-    result = open_converted_tensors(manifest.parent, read_manifest(manifest), follow_symlinks)
-    return TensorFile(manifest.parent, "converted", result)
+    tensors: list[StoredTensor] = []
+    metadata: dict[str, str] = {}
+    for path in files:
+        with _name_file_in_errors(path):
+            file = _read_file(path)
+        tensors += file.values()
+        metadata |= file.metadata
+    return TensorFile(folder, "directory", tensors, metadata)

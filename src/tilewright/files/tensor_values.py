@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, LayoutError
-from ..formats import BlockFormat
 from ..formats.quantization import PackedTiles, split_tiles
-from ..memory import Explanation, PageLayout, TensorSpec, explain, from_bytes
+from ..layout.box import Box
+from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.explanation import format_steps, scale_name
 from ..memory.where import validate_coordinate
 from ..showing import Shown
 from .mesh import Coordinate, Mesh
+from .source_file import ByteArray
 from .stored_tensor import StoredTensor
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +39,7 @@ def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
     ...     read_block_scales(open_tensors(folder)["x"])[0, 15:17].tolist()
     [2.0, 0.25]
     """
-    return _ScaleReader(**_fields(tensor)).read(box)
+    return _read_from_tiles(tensor, box, lambda tiles: np.repeat(tiles.factors(), tiles.format.block, axis=1))
 
 
 def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
@@ -53,35 +55,18 @@ def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
     ...     float(read_step_sizes(open_tensors(folder)["x"])[0, 0])
     0.015625
     """
-    return _StepReader(**_fields(tensor)).read(box)
+    return _read_from_tiles(tensor, box, PackedTiles.steps)
 
 
-def _fields(tensor: StoredTensor) -> dict[str, Any]:
-    return {field.name: getattr(tensor, field.name) for field in fields(tensor)}
+def _read_from_tiles(tensor: StoredTensor, box: Any, numbers: Callable[[PackedTiles], Array]) -> Array:
+    """Return `numbers` [tiles, elements] of the packed tiles of a tensor for every element in `box`."""
 
-
-class _BlockPartReader(StoredTensor):
-    """A stored tensor that decodes a part of its blocks in place of values."""
-
-    def decode(self, data: Any, spec: TensorSpec) -> Array:
-        """Return a number per element of some pages, in logical order."""
-        result = self.numbers(split_tiles(data, spec.dtype, spec.page_elements))
+    def decode(data: ByteArray, spec: TensorSpec) -> Array:
+        result = numbers(split_tiles(data, spec.dtype, spec.page_elements)).astype(np.float32)
         plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
-        return from_bytes(result.astype(np.float32).reshape(-1).view(np.uint8), plain)
+        return from_bytes(result.reshape(-1).view(np.uint8), plain)
 
-    def numbers(self, parts: PackedTiles) -> Array:
-        """Return a number per element, [tiles, elements]."""
-        raise NotImplementedError
-
-
-class _ScaleReader(_BlockPartReader):
-    def numbers(self, parts: PackedTiles) -> Array:
-        return np.repeat(parts.factors(), parts.format.block, axis=1)
-
-
-class _StepReader(_BlockPartReader):
-    def numbers(self, parts: PackedTiles) -> Array:
-        return parts.steps()
+    return tensor.read(box, decode)
 
 
 _CELL = 9  # characters per number
@@ -201,9 +186,9 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     ...     int(read_tile(open_tensors(folder)["x"], 0, 0).valid.sum())
     6
     """
-    tiled = tensor.spec is not None and tensor.spec.page_layout is PageLayout.TILE
-    high, wide = tensor.spec.tile.shape if tensor.spec is not None and tiled else _WINDOW
-    face = tensor.spec.tile.face_shape if tensor.spec is not None and tiled else (high, 16)
+    tile = tensor.spec.tile if tensor.spec is not None and tensor.spec.is_tiled else None
+    high, wide = _WINDOW if tile is None else tile.shape
+    face = (high, 16) if tile is None else tile.face_shape
     shape = tensor.shape if len(tensor.shape) > 1 else (1, *(tensor.shape or (1,)))
     *outer, rows, columns = shape
     down, across = -(-rows // high), -(-columns // wide)
@@ -227,7 +212,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     inside = (slice(0, result.shape[0]), slice(0, result.shape[1]))
     values[inside], valid[inside] = result, True
     exponents = None
-    if isinstance(tensor.format, BlockFormat):
+    if tensor.format is not None and tensor.format.has_blocks:
         factors = np.ones((high, wide))
         factors[inside] = read_block_scales(tensor, box).reshape(result.shape)
         exponents = np.frexp(factors)[1].astype(np.int64) - 1
@@ -240,7 +225,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
         values,
         valid,
         exponents,
-        tiled and tensor.spec is not None and tensor.spec.tile.transpose,
+        tile is not None and tile.transpose,
     )
 
 
@@ -285,11 +270,8 @@ class StoredElement(Shown):
         stored = [("value", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
         if self.mesh is not None:
             holders = ", ".join(map(str, self.devices[:_MAX_NAMED_DEVICES]))
-            more = (
-                f" and {len(self.devices) - _MAX_NAMED_DEVICES} others"
-                if len(self.devices) > _MAX_NAMED_DEVICES
-                else ""
-            )
+            others = len(self.devices) - _MAX_NAMED_DEVICES
+            more = f" and {others} others" if others > 0 else ""
             stored.append(("device", f"{holders}{more} of a mesh of {self.mesh}"))
         return [*stored, *self.explanation.steps()]
 
@@ -338,18 +320,14 @@ def _file_offsets(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int |
     """Return the file offsets of an element's value and of its block's scale (None for scalar formats)."""
     host = tensor.pages.spec
     laid = tuple([at[d] for d in tensor.order])
-    part = next(
-        each
-        for each in tensor.parts
-        if all(a <= c < b for a, c, b in zip(each.box.offset, laid, each.box.end, strict=True))
-    )
+    part, _ = next(tensor.parts_in(Box(laid, (1,) * len(laid))))
     inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
     page, element = divmod(host.host(*inside), host.page_elements)
     start = page * host.page_bytes
     if tensor.image is not None:
         ((start, _),) = tensor.image.runs([(start, host.page_bytes)])
     start += part.offset
-    if not isinstance(host.dtype, BlockFormat):
+    if not host.dtype.has_blocks:
         return start + element * host.dtype.itemsize, None
     data = host.dtype.sections(host.page_elements).data_offset
     return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block

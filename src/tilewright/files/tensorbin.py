@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,11 +25,10 @@ from ..memory import TensorSpec, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, Mesh, Topology
-from .source_file import SourceFile
+from .source_file import ByteArray, SourceFile
 from .stored_tensor import StoredPart, StoredTensor
 from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
 
-ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 SIZE_BYTES = 8
 _ALIGNMENT = 64
 
@@ -112,7 +111,7 @@ class Tensorbin:
         return Tensor.from_pages(self.pages(device), self.spec)
 
     def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return the values of a device's part, or of the entire tensor; block formats become float32.
+        """Return the values of the part of `device`, or of the entire tensor, as `dtype`; block formats become float32.
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
         >>> topology = Topology((2,), (0,), ((0, 0), (0, 1)))
@@ -137,7 +136,7 @@ class Tensorbin:
 
 
 def read_tensorbin(path: Any) -> Tensorbin:
-    """Return what a tensorbin file holds; its data are mapped, not read, and stay so while anyone refers to them.
+    """Return what the tensorbin file at `path` holds; its data are mapped, not read, while anyone refers to them.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +154,7 @@ def read_tensorbin(path: Any) -> Tensorbin:
 
 
 def parse_tensorbin(data: Any) -> Tensorbin:
-    """Return what the bytes of a tensorbin file hold, as views of them.
+    """Return what `data`, the bytes of a tensorbin file, hold, as views of them.
 
     >>> import io
     >>> file = io.BytesIO()

@@ -12,7 +12,6 @@ from ..errors import FileFormatError, FormatError
 from ..formats import Format
 from ..memory import (
     BufferType,
-    CoreCoord,
     CoreRange,
     CoreRangeSet,
     MemoryConfig,
@@ -170,21 +169,9 @@ def _parse_spec(table: FlatTable) -> TensorSpec:
     memory = _parse_memory(_require(layout.table(3), "memory config"))
     alignment = layout.numbers(4, _MAX_DIMENSIONS)
     plain = TensorSpec(shape, _DTYPES[code], kind, tile, memory)
-    if alignment in ((), default_alignment(plain)):
+    if alignment in ((), plain.default_alignment):
         return plain
     return TensorSpec(shape, _DTYPES[code], kind, tile, memory, alignment=alignment)
-
-
-def default_alignment(spec: TensorSpec) -> tuple[int, ...]:
-    """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
-
-    >>> default_alignment(TensorSpec((5, 7), page_layout="tile")), default_alignment(TensorSpec((5, 7)))
-    ((32, 32), (1,))
-    """
-    if spec.page_layout is PageLayout.TILE:
-        return spec.tile.shape
-    sharding = spec.memory.sharding
-    return (1,) if sharding is None else sharding.shape[-1:]
 
 
 def _parse_tile(pages: FlatTable) -> Tile:
@@ -198,25 +185,15 @@ def _parse_memory(table: FlatTable) -> MemoryConfig:
     layout = _parse_enum(TensorMemoryLayout, table.number(0, "H"))
     buffer = _parse_enum(BufferType, table.number(1, "H"))
     matrix, general = table.table(2), table.table(3)
-    shards = (
-        None
-        if matrix is None
-        else ShardSpec(
-            _parse_cores(matrix, 0),
-            (matrix.number(1, "I"), matrix.number(2, "I")),
-            _parse_enum(ShardOrientation, matrix.number(3, "B")),
-        )
-    )
-    nd_shards = (
-        None
-        if general is None
-        else NdShardSpec(
-            general.numbers(0, _MAX_DIMENSIONS),
-            _parse_cores(general, 1),
-            _parse_enum(ShardOrientation, general.number(2, "B")),
-            _parse_enum(ShardDistribution, general.number(3, "B")),
-        )
-    )
+    shards = nd_shards = None
+    if matrix is not None:
+        orientation = _parse_enum(ShardOrientation, matrix.number(3, "B"))
+        shards = ShardSpec(_parse_cores(matrix, 0), (matrix.number(1, "I"), matrix.number(2, "I")), orientation)
+    if general is not None:
+        orientation = _parse_enum(ShardOrientation, general.number(2, "B"))
+        distribution = _parse_enum(ShardDistribution, general.number(3, "B"))
+        shape = general.numbers(0, _MAX_DIMENSIONS)
+        nd_shards = NdShardSpec(shape, _parse_cores(general, 1), orientation, distribution)
     made_with_nd = bool(table.number(4, "B")) or (shards is None and nd_shards is not None)
     return MemoryConfig(layout, buffer, shards, nd_shards, made_with_nd)
 
@@ -224,9 +201,8 @@ def _parse_memory(table: FlatTable) -> MemoryConfig:
 def _parse_cores(owner: FlatTable, field: int) -> CoreRangeSet:
     table = _require(owner.table(field), "core range set")
     count = table.count(0, _MAX_CORE_RANGES)
-    return CoreRangeSet(
-        [CoreRange(_parse_core(table.entry(0, k), 0), _parse_core(table.entry(0, k), 1)) for k in range(count)]
-    )
+    entries = [table.entry(0, k) for k in range(count)]
+    return CoreRangeSet([CoreRange(_parse_core(entry, 0), _parse_core(entry, 1)) for entry in entries])
 
 
 def _parse_core(owner: FlatTable, field: int) -> tuple[int, int]:
@@ -250,7 +226,7 @@ def encode_header(header: TensorbinHeader) -> bytes:
     True
     """
     spec = header.spec
-    tiled = spec.page_layout is PageLayout.TILE
+    tiled = spec.is_tiled
     size = {
         0: FlatNumber("I", spec.tile.height),
         1: FlatNumber("I", spec.tile.width),
@@ -261,7 +237,7 @@ def encode_header(header: TensorbinHeader) -> bytes:
         1: FlatNumber("B", _TILE_PAGES if tiled else _ROW_MAJOR_PAGES),
         2: {0: size} if tiled else {},
         3: _memory_fields(spec.memory),
-        4: spec.alignment or default_alignment(spec),
+        4: spec.alignment or spec.default_alignment,
     }
     shards = [
         {0: FlatNumber("B", _IN_THIS_FILE), 1: FlatStruct("QQ", extent), 2: {0: at}}
@@ -278,43 +254,26 @@ def encode_header(header: TensorbinHeader) -> bytes:
 
 
 def _topology_fields(topology: Topology) -> dict[int, Field]:
-    placements = [
-        {0: FlatNumber("B", _REPLICATED), 1: FlatNumber("i", -1)}
-        if cut is None
-        else {0: FlatNumber("B", _CUT), 1: FlatNumber("i", cut)}
-        for cut in topology.placements
-    ]
+    kinds = [(_REPLICATED, -1) if cut is None else (_CUT, cut) for cut in topology.placements]
+    placements = [{0: FlatNumber("B", kind), 1: FlatNumber("i", cut)} for kind, cut in kinds]
     return {0: {0: topology.distribution}, 1: placements, 2: [{0: at} for at in topology.coordinates]}
 
 
 def _memory_fields(memory: MemoryConfig) -> dict[int, Field]:
-    matrix, general = memory.shard_spec, memory.nd_shard_spec
-    return {
+    fields: dict[int, Field] = {
         0: FlatNumber("H", memory.memory_layout.value),
         1: FlatNumber("H", memory.buffer_type.value),
-        2: None
-        if matrix is None
-        else {
-            0: _core_fields(matrix.grid),
-            1: FlatNumber("I", matrix.shape[0]),
-            2: FlatNumber("I", matrix.shape[1]),
-            3: FlatNumber("B", matrix.orientation.value),
-        },
-        3: None
-        if general is None
-        else {
-            0: general.shape,
-            1: _core_fields(general.grid),
-            2: FlatNumber("B", general.orientation.value),
-            3: FlatNumber("B", general.distribution.value),
-        },
         4: FlatNumber("B", memory.made_with_nd),
     }
+    if (matrix := memory.shard_spec) is not None:
+        height, width = (FlatNumber("I", n) for n in matrix.shape)
+        fields[2] = {0: _core_fields(matrix.grid), 1: height, 2: width, 3: FlatNumber("B", matrix.orientation.value)}
+    if (general := memory.nd_shard_spec) is not None:
+        order, distribution = (FlatNumber("B", kind.value) for kind in (general.orientation, general.distribution))
+        fields[3] = {0: general.shape, 1: _core_fields(general.grid), 2: order, 3: distribution}
+    return fields
 
 
 def _core_fields(cores: CoreRangeSet) -> dict[int, Field]:
-    return {0: [{0: _core_table(each.start), 1: _core_table(each.end)} for each in cores]}
-
-
-def _core_table(at: CoreCoord) -> dict[int, Field]:
-    return {0: FlatNumber("i", at.x), 1: FlatNumber("i", at.y)}
+    corners = [[{0: FlatNumber("i", x), 1: FlatNumber("i", y)} for x, y in (box.start, box.end)] for box in cores]
+    return {0: [{0: start, 1: end} for start, end in corners]}

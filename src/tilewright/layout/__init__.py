@@ -2,10 +2,11 @@
 """The algebra of layouts: functions from coordinates to places, as integer maths."""
 
 from .axes import Axis, Place, addr, bank, core, device, lane
+from .box import Box
 from .complements import complement
 from .composed_layout import ComposedLayout
 from .composition import compose, pad, with_logical_shape
-from .coordinate import Box, coordinates
+from .coordinate import coordinates
 from .inverses import left_inverse, right_inverse
 from .layout import Layout
 from .layout_like import LayoutLike

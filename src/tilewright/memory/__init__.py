@@ -4,10 +4,9 @@
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, chip_names
 from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
-from .device import Device
+from .device import Device, from_bytes, to_bytes
 from .explanation import AddressContent, Explanation, explain, explain_address
-from .fit_report import Alternative, Fit, FitTensor, fit, row_width_multiple
-from .host_storage import from_bytes, to_bytes
+from .fit_report import Alternative, Fit, FitTensor, row_width_multiple
 from .memory_config import (
     BufferType,
     MemoryConfig,
@@ -19,11 +18,9 @@ from .memory_config import (
     ShardStrategy,
     TensorMemoryLayout,
 )
-from .page_geometry import Tile
-from .page_map import PageMap, PageTable
-from .paging import Paging
+from .paging import PageMap, PageTable, Paging
 from .placement_rules import Violation
-from .shape import Shape, alignment_of, padded_extents
+from .shape import Shape, Tile, alignment_of, padded_extents
 from .sharding import (
     Sharding,
     block_sharded,
@@ -33,7 +30,7 @@ from .sharding import (
     sharded_across_dims,
     width_sharded,
 )
-from .spec import TensorSpec
+from .spec import TensorSpec, fit
 from .spec_changes import (
     ChangeKind,
     SpecChange,

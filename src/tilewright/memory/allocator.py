@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
 
 from ..errors import MemoryConfigError, OutOfMemory
 from ..layout.tuples import ceil_div, round_up
@@ -12,7 +14,9 @@ from ..showing import Shown
 from .chip import Chip, ChipLike
 from .memory_config import BufferType, BufferTypeLike
 from .placement_rules import placement_violations
-from .spec import TensorSpec
+
+if TYPE_CHECKING:
+    from .spec import TensorSpec
 
 EMPTY_ADDRESS = 0  # the address of a tensor without elements
 TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of this
@@ -22,6 +26,7 @@ TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of thi
 class Allocation:
     """An allocated block at the same address in every bank of a memory, and the spec of its tensor, if any.
 
+    >>> from tilewright import TensorSpec
     >>> Allocator("wormhole_n150").allocate(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150")).address
     1495040
     """
@@ -111,6 +116,7 @@ class Allocator(Shown):
     `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are reserved; `worker_l1_size`
     limits L1 to its upper part.
 
+    >>> from tilewright import TensorSpec
     >>> allocator = Allocator("wormhole_n150")
     >>> first = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
     >>> second = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", chip="n150"))
@@ -146,11 +152,12 @@ class Allocator(Shown):
             BufferType.L1: _AddressRange(l1_base, l1_end - small, top_down=True),
             BufferType.L1_SMALL: _AddressRange(l1_end - small, l1_end, top_down=True),
         }
-        self._count = 0
+        self._numbers = count()
 
     def allocate(self, spec: TensorSpec) -> Allocation:
-        r"""Return the block allocated for a tensor; its pages are `spec.pages(allocation.address)`.
+        r"""Return the block allocated for the tensor of `spec`; its pages are `spec.pages(allocation.address)`.
 
+        >>> from tilewright import TensorSpec
         >>> spec = TensorSpec((1, 1, 16384, 16384), "bfloat16", "tile", memory="l1", chip="n150")
         >>> try:
         ...     Allocator("n150").allocate(spec)
@@ -166,12 +173,12 @@ class Allocator(Shown):
         for violation in placement_violations(spec, any_size=True):
             raise violation.error(str(violation))
         if not size:
-            return Allocation(self._next_number(), kind, EMPTY_ADDRESS, 0, spec)
+            return Allocation(next(self._numbers), kind, EMPTY_ADDRESS, 0, spec)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
         return self._allocate(kind, size, total, len(spec.used_banks), spec)
 
     def allocate_bytes(self, size: int, buffer_type: BufferTypeLike) -> Allocation:
-        """Return a block of `size` bytes per bank, rounded up to the alignment of the chip.
+        """Return a block of `size` bytes per bank of `buffer_type`, rounded up to the alignment of the chip.
 
         >>> Allocator("wormhole_n150").allocate_bytes(100, "l1").size
         128
@@ -181,7 +188,7 @@ class Allocator(Shown):
         return self._allocate(kind, max(unit, round_up(size, unit)), size * banks, banks, None)
 
     def reserve(self, address: int, size: int, buffer_type: BufferTypeLike) -> Allocation:
-        """Allocate the block at an address, which must be free, and return it.
+        """Allocate the `size` bytes at an `address` of `buffer_type`, which must be free, and return the block.
 
         >>> Allocator("wormhole_n150").reserve(2097152, 64, "dram").end
         2097216
@@ -209,16 +216,12 @@ class Allocator(Shown):
     def _record(
         self, region: _AddressRange, kind: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
-        allocation = Allocation(self._next_number(), kind, address, size, spec)
+        allocation = Allocation(next(self._numbers), kind, address, size, spec)
         region.allocations[address] = allocation
         return allocation
 
-    def _next_number(self) -> int:
-        self._count += 1
-        return self._count - 1
-
     def free(self, allocation: Allocation) -> None:
-        """Free a block; adjacent free blocks are merged.
+        """Free an `allocation`; adjacent free blocks are merged.
 
         >>> allocator = Allocator("wormhole_n150")
         >>> allocator.free(allocator.allocate_bytes(100, "l1"))
@@ -243,7 +246,7 @@ class Allocator(Shown):
         return self._regions[kind]
 
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
-        """Return the state of one memory.
+        """Return the state of the memory `buffer_type`.
 
         >>> Allocator("wormhole_n150", l1_small_size=1000).memory_view("l1_small").bank_bytes
         1024
@@ -256,7 +259,7 @@ class Allocator(Shown):
         return MemoryView(kind, self.chip.banks(kind), total, total - free, free, max(sizes, default=0), blocks)
 
     def lowest_address(self, buffer_type: BufferTypeLike) -> int:
-        """Return the lowest allocated address of a memory, or its end if nothing is allocated.
+        """Return the lowest allocated address of `buffer_type`, or its end if nothing is allocated.
 
         >>> Allocator("wormhole_n150").lowest_address("l1")
         1499136
@@ -265,7 +268,7 @@ class Allocator(Shown):
         return min(region.allocations, default=region.end)
 
     def start_address(self, buffer_type: BufferTypeLike) -> int:
-        """Return the first address of a memory.
+        """Return the first address of `buffer_type`.
 
         >>> Allocator("wormhole_n150", worker_l1_size=1048576).start_address("l1")
         450560
@@ -275,6 +278,7 @@ class Allocator(Shown):
     def report(self) -> str:
         """Return the state of all memories with their allocations.
 
+        >>> from tilewright import TensorSpec
         >>> allocator = Allocator("wormhole_n150")
         >>> block = allocator.allocate(TensorSpec((64, 64), "bfloat16", "tile", memory="l1", chip="n150"))
         >>> print(allocator.report())

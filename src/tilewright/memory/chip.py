@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -102,7 +102,7 @@ class Chip:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Chip:
-        """Return the chip that a TOML file describes, with the name of the file.
+        """Return the chip that the TOML file at `path` describes, with the name of the file.
 
         >>> Chip.read(_FOLDER / "quasar_q1.toml").name
         'quasar_q1'
@@ -112,7 +112,7 @@ class Chip:
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> Chip:
-        """Return the chip that a TOML text describes.
+        """Return the chip that a TOML `text` describes; `name` is its name unless the text has one.
 
         >>> Chip.from_toml(
         ...     '''
@@ -146,7 +146,7 @@ class Chip:
 
     @classmethod
     def of(cls, value: ChipLike) -> Chip:
-        """Return a chip from a `Chip` or a name.
+        """Return a chip from `value`, a `Chip` or a name.
 
         >>> Chip.of("p150").arch
         'blackhole'
@@ -177,12 +177,8 @@ class Chip:
         by_bank = dict(zip(shuffled_banks(len(owners)), owners, strict=True))
         return tuple([by_bank[bank] for bank in range(len(owners))])
 
-    @cached_property
-    def _l1_bank_of(self) -> dict[CoreCoord, int]:
-        return {core: bank for bank, core in reversed(list(enumerate(self.l1_cores)))}
-
     def banks(self, buffer: BufferTypeLike) -> int:
-        """Return the number of banks of a memory.
+        """Return the number of banks of the memory `buffer`, such as "dram" or "l1".
 
         >>> Chip.named("grayskull").banks("dram"), Chip.named("grayskull").banks("l1")
         (8, 124)
@@ -192,37 +188,61 @@ class Chip:
         return self.dram_banks
 
     def shard_grid(self, buffer: BufferTypeLike) -> CoreCoord:
-        """Return (columns, rows) of the cores for shards: the compute grid, or a row of banks for DRAM.
+        """Return (columns, rows) of the cores for shards in `buffer`: the compute grid, or a row of banks for DRAM.
 
         >>> Chip.named("blackhole_p100").shard_grid("dram"), Chip.named("blackhole_p100").shard_grid("l1")
         (CoreCoord(x=7, y=1), CoreCoord(x=11, y=10))
         """
         return self.compute_grid if _is_l1(buffer) else CoreCoord(self.dram_banks, 1)
 
+    @cached_property
+    def _bank_numbers(self) -> dict[bool, dict[CoreCoord, int]]:
+        """Return the number of the (first) bank of each core, of L1 (True) and of DRAM (False)."""
+        return {
+            is_l1: {core: bank for bank, core in reversed(list(enumerate(self.bank_cores(buffer))))}
+            for is_l1, buffer in ((True, BufferType.L1), (False, BufferType.DRAM))
+        }
+
     def bank_of(self, core: CoreLike, buffer: BufferTypeLike) -> int:
-        """Return the bank of a core: its (first) L1 bank, or the DRAM bank with its x as number.
+        """Return the bank of a `core` in `buffer`: its (first) L1 bank, or the DRAM bank with its x as number.
 
         >>> Chip.named("wormhole_n150").bank_of((1, 4), "l1"), Chip.named("wormhole_n150").bank_of((5, 0), "dram")
         (0, 5)
         """
-        at, buffer = CoreCoord.of(core), BufferType.of(buffer)
-        if buffer.is_l1:
-            if at in self._l1_bank_of:
-                return self._l1_bank_of[at]
-            across, down = self.compute_grid
+        return self.banks_of([CoreCoord.of(core)], buffer)[0]
+
+    def banks_of(self, cores: Iterable[CoreCoord], buffer: BufferTypeLike) -> tuple[int, ...]:
+        """Return the bank in `buffer` of each of `cores`.
+
+        >>> Chip.named("wormhole_n150").banks_of([CoreCoord(0, 0), CoreCoord(1, 0)], "l1")
+        (34, 63)
+        """
+        is_l1 = _is_l1(buffer)
+        numbers = self._bank_numbers[is_l1]
+        try:
+            return tuple([numbers[core] for core in cores])
+        except KeyError as missing:
+            core, (across, down) = missing.args[0], self.compute_grid
+        if is_l1:
             raise MemoryConfigError(
-                f"core {at} has no L1 bank on {self.name} with {self.dispatch} dispatch; use cores (0, 0) to"
+                f"core {core} has no L1 bank on {self.name} with {self.dispatch} dispatch; use cores (0, 0) to"
                 f" ({across - 1}, {down - 1})"
             )
-        if at.y or at.x >= self.dram_banks:
-            raise MemoryConfigError(
-                f"core {at} is not a DRAM bank of {self.name}: x must be the number of a bank and y must be 0; use (0,"
-                f" 0) to ({self.dram_banks - 1}, 0)"
-            )
-        return at.x
+        raise MemoryConfigError(
+            f"core {core} is not a DRAM bank of {self.name}: x must be the number of a bank and y must be 0; use (0, 0)"
+            f" to ({self.dram_banks - 1}, 0)"
+        )
+
+    def bank_cores(self, buffer: BufferTypeLike) -> tuple[CoreCoord, ...]:
+        """Return the core of each bank of `buffer`; a DRAM bank counts as the core (bank, 0).
+
+        >>> Chip.named("wormhole_n150").bank_cores("dram")[5]
+        CoreCoord(x=5, y=0)
+        """
+        return self.l1_cores if _is_l1(buffer) else tuple([CoreCoord(bank, 0) for bank in range(self.dram_banks)])
 
     def core_of(self, bank: int, buffer: BufferTypeLike) -> CoreCoord:
-        """Return the core that owns a bank; a DRAM bank counts as the core (bank, 0).
+        """Return the core that owns a `bank` of `buffer`; a DRAM bank counts as the core (bank, 0).
 
         >>> Chip.named("wormhole_n150").core_of(0, "l1"), Chip.named("wormhole_n150").core_of(5, "dram")
         (CoreCoord(x=1, y=4), CoreCoord(x=5, y=0))
@@ -234,7 +254,7 @@ class Chip:
         return self.l1_cores[bank] if _is_l1(buffer) else CoreCoord(bank, 0)
 
     def base(self, buffer: BufferTypeLike) -> int:
-        """Return the first address for tensors in a bank.
+        """Return the first address for tensors in a bank of `buffer`.
 
         >>> Chip.named("wormhole_n150").base("l1")
         105824
@@ -244,7 +264,7 @@ class Chip:
         return self.dram_bases[DISPATCH_MODES.index(self.dispatch)]
 
     def end(self, buffer: BufferTypeLike) -> int:
-        """Return the address after the last byte of a bank.
+        """Return the address after the last byte of a bank of `buffer`.
 
         >>> Chip.named("wormhole_n150").end("l1")
         1499136
@@ -252,7 +272,7 @@ class Chip:
         return self.l1_end if _is_l1(buffer) else self.dram_end
 
     def bank_bytes(self, buffer: BufferTypeLike) -> int:
-        """Return the bytes of a bank for tensors.
+        """Return the bytes of a bank of `buffer` for tensors.
 
         >>> Chip.named("wormhole_n150").bank_bytes("l1")
         1393312
@@ -260,7 +280,7 @@ class Chip:
         return self.end(buffer) - self.base(buffer)
 
     def page_alignment(self, buffer: BufferTypeLike) -> int:
-        """Return the alignment of pages in bytes.
+        """Return the alignment of pages in `buffer`, in bytes.
 
         >>> Chip.named("blackhole_p150").page_alignment("dram"), Chip.named("blackhole_p150").page_alignment("l1")
         (64, 16)
@@ -277,7 +297,7 @@ class Chip:
         return self.dram_alignment
 
     def noc_address(self, bank: int, address: int) -> int:
-        """Return the network-on-chip address of a DRAM byte, if it is known.
+        """Return the network-on-chip address of the byte at `address` of DRAM `bank`, if it is known.
 
         >>> Chip.named("wormhole_n150").noc_address(3, 1053828) == 1053828 + 2**30
         True

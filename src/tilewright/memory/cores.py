@@ -23,7 +23,7 @@ class CoreCoord(NamedTuple):
 
     @classmethod
     def of(cls, value: CoreLike) -> CoreCoord:
-        """Return a core from a pair (x, y), or from an object with attributes x and y.
+        """Return a core from `value`, a pair (x, y) or an object with attributes x and y.
 
         >>> CoreCoord.of((3, 1))
         CoreCoord(x=3, y=1)
@@ -94,7 +94,7 @@ class CoreRange:
         return self.width * self.height
 
     def cores(self, row_wise: bool = True) -> list[CoreCoord]:
-        """Return the cores, row by row or column by column.
+        """Return the cores, row by row (`row_wise`) or column by column.
 
         >>> [tuple(core) for core in CoreRange((0, 0), (1, 1)).cores(row_wise=False)]
         [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -105,18 +105,12 @@ class CoreRange:
         return [CoreCoord(x, y) for x in columns for y in rows]
 
     def overlaps(self, other: CoreRange) -> bool:
-        """Return whether two ranges have a core in common.
+        """Return whether this range and `other` have a core in common.
 
         >>> CoreRange((0, 0), (1, 1)).overlaps(CoreRange((1, 1), (2, 2)))
         True
         """
-        apart = (
-            self.end.x < other.start.x
-            or other.end.x < self.start.x
-            or self.end.y < other.start.y
-            or other.end.y < self.start.y
-        )
-        return not apart
+        return all(a <= b for a, b in zip((*self.start, *other.start), (*other.end, *self.end), strict=True))
 
     def __repr__(self) -> str:
         return f"CoreRange({tuple(self.start)}, {tuple(self.end)})"
@@ -160,7 +154,7 @@ class CoreRangeSet:
 
     @classmethod
     def of(cls, value: CoresLike) -> CoreRangeSet:
-        """Return the cores of a set, a range, a grid, (columns, rows), or ranges in order.
+        """Return the cores of `value`: a set, a range, a grid, (columns, rows), or ranges in order.
 
         >>> CoreRangeSet.of((8, 4)), CoreRangeSet.of(CoreGrid(y=4, x=8)) == CoreRangeSet.of((8, 4))
         (CoreRangeSet([CoreRange((0, 0), (7, 3))]), True)
@@ -202,7 +196,7 @@ class CoreRangeSet:
         )
 
     def cores(self, row_wise: bool = True) -> list[CoreCoord]:
-        """Return the cores: ranges in order, each row by row or column by column.
+        """Return the cores: ranges in order, each row by row (`row_wise`) or column by column.
 
         >>> [tuple(core) for core in CoreRangeSet([((2, 0), (2, 1)), ((0, 0), (1, 0))]).cores()]
         [(2, 0), (2, 1), (0, 0), (1, 0)]
@@ -265,7 +259,9 @@ CoresLike: TypeAlias = CoreRangeSet | CoreRange | CoreGrid | tuple[int, int] | I
 def first_cores(
     count: int, grid: CoreGrid | CoreLike, row_wise: bool = False, start: CoreLike = (0, 0)
 ) -> CoreRangeSet:
-    """Return the first `count` cores of a grid from `start` on, as at most three ranges.
+    """Return the first `count` cores of a `grid` from `start` on, as at most three ranges.
+
+    They are counted row by row (`row_wise`) or column by column.
 
     >>> first_cores(10, (8, 8), row_wise=True)
     CoreRangeSet([CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))])
@@ -300,7 +296,7 @@ def first_cores(
 
 
 def grid_extents(grid: CoreGrid | CoreLike) -> tuple[int, int]:
-    """Return (columns, rows) of a `CoreGrid`, or of a pair (x, y).
+    """Return (columns, rows) of `grid`, a `CoreGrid` or a pair (x, y).
 
     >>> grid_extents(CoreGrid(y=2, x=4))
     (4, 2)

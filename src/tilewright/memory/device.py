@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Device`: a simulated chip with real bytes in its banks, written and read by copy plans."""
+"""`Device`: a simulated chip with real bytes in its banks; `to_bytes` and `from_bytes`: the same bytes on the host."""
 
 from __future__ import annotations
 
 import json
 import mmap
 import sys
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
@@ -16,16 +17,16 @@ import numpy as np
 
 from ..atomic import write_file
 from ..copying import Placement, execute, plan_copy
+from ..copying.dlpack import as_host_array
 from ..copying.host_memory import aligned_empty, placement_of
-from ..errors import MemoryConfigError, OutOfMemory
-from ..formats import FormatLike
+from ..errors import LayoutError, MemoryConfigError, OutOfMemory
+from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
 from ..layout.tuples import round_up
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
 from .cores import CoreLike
-from .host_storage import as_stored_array, empty_result, from_bytes, to_bytes, validate_bytes
 from .memory_config import BufferType, BufferTypeLike
 from .spec import TensorSpec
 
@@ -34,6 +35,84 @@ ReadableBuffer: TypeAlias = "bytes | bytearray | memoryview | np.ndarray[Any, An
 MANIFEST = "banks.json"
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 _MIN_HUGE_PAGE_BYTES = 1 << 26  # size of a bank from which on huge pages of the operating system pay off
+
+
+def host_placement(spec: TensorSpec, fill: Any = 0) -> Placement:
+    """Return the placement of the elements of `spec` in the bytes of all its pages; padding gets the value `fill`.
+
+    >>> host_placement(TensorSpec((60, 90), "bfloat8_b")).nbytes
+    6528
+    """
+    return Placement(spec.stored, spec.dtype, fill, spec.page_elements)
+
+
+def to_bytes(array: Any, spec: TensorSpec, pad_value: Any = 0, out: Bytes | None = None) -> Bytes:
+    """Return an `array`, converted and padded with `pad_value`, as the bytes of all pages of `spec`, in `out` if given.
+
+    >>> to_bytes(np.ones((30, 40), dtype=np.float32), TensorSpec((30, 40), "bfloat8_b")).nbytes
+    2176
+    """
+    data = validate_bytes(np.empty(0, np.uint8) if spec.nbytes == 0 else out, spec, aligned_empty)
+    if spec.nbytes:
+        values = as_stored_array(array, spec)
+        execute(plan_copy(placement_of(values), host_placement(spec, pad_value)), values, data)
+    return data
+
+
+def from_bytes(data: Any, spec: TensorSpec, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
+    """Return the values of a tensor of `spec` from `data`, the bytes of all pages, as `dtype`; blocks become float32.
+
+    >>> spec = TensorSpec((2, 3), "int16", "tile")
+    >>> from_bytes(to_bytes(np.arange(6).reshape(2, 3), spec), spec).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    result = empty_result(spec, dtype)
+    if spec.shape.logical_volume():
+        source = validate_bytes(np.frombuffer(data, np.uint8) if isinstance(data, (bytes, bytearray)) else data, spec)
+        view = as_stored_array(result, spec)
+        execute(plan_copy(host_placement(spec), placement_of(view)), source, view)
+    return result
+
+
+def as_stored_array(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
+    """Return a view of an `array` of the shape of `spec` with the rank of its padded shape.
+
+    >>> as_stored_array(np.zeros(7), TensorSpec((7,), page_layout="tile")).shape
+    (1, 7)
+    """
+    values = as_host_array(array)
+    if values.shape != spec.shape.logical:
+        raise LayoutError(f"array has shape {values.shape}, tensor has shape {list(spec.shape)}: they must be equal")
+    if any(step % values.itemsize for step in values.strides):
+        values = np.ascontiguousarray(values)
+    return values.reshape((1,) * (len(spec.padded_shape) - values.ndim) + values.shape)
+
+
+def empty_result(spec: TensorSpec, dtype: FormatLike | None) -> np.ndarray[Any, Any]:
+    """Return an uninitialised array for the values of `spec`, as `dtype` or in its own format.
+
+    >>> empty_result(TensorSpec((3, 4), "bfloat8_b"), None).dtype
+    dtype('float32')
+    """
+    element = spec.dtype.value_format if dtype is None else scalar_format_of(dtype)
+    return aligned_empty(spec.shape.logical, element.dtype)
+
+
+def validate_bytes(data: Any, spec: TensorSpec, allocate: Callable[[int, Any], Bytes] | None = None) -> Bytes:
+    """Return `data` as bytes, which must have the size of all pages of `spec`; None becomes memory from `allocate`.
+
+    >>> validate_bytes(np.zeros(64, np.uint8), TensorSpec((4, 8), "int16")).size
+    64
+    """
+    if data is None and allocate is not None:
+        data = allocate(spec.nbytes, np.uint8)
+    array = np.asarray(data)
+    if not array.flags.c_contiguous or array.nbytes != spec.nbytes:
+        raise LayoutError(
+            f"expected {spec.nbytes} contiguous bytes, the pages of {spec}, got {array.nbytes} with strides"
+            f" {array.strides}"
+        )
+    return array.reshape(-1).view(np.uint8)
 
 
 class BankMemory:
@@ -110,7 +189,7 @@ class Device(Shown):
         }
 
     def allocate(self, spec: TensorSpec) -> Allocation:
-        """Return the memory allocated for a tensor; a spec without a chip gets this one.
+        """Return the memory allocated for the tensor of `spec`; a spec without a chip gets this one.
 
         >>> Device("wormhole_n150").allocate(TensorSpec((4, 4), "float32")).size
         32
@@ -118,7 +197,7 @@ class Device(Shown):
         return self.allocator.allocate(spec if spec.chip else spec.with_chip(self.chip))
 
     def free(self, allocation: Allocation) -> None:
-        """Free the memory of a tensor; its bytes stay until they are overwritten.
+        """Free the `allocation` of a tensor; its bytes stay until they are overwritten.
 
         >>> device = Device("wormhole_n150")
         >>> device.free(device.allocate(TensorSpec((4, 4), "float32")))
@@ -126,7 +205,7 @@ class Device(Shown):
         self.allocator.free(allocation)
 
     def put(self, array: Any, spec: TensorSpec, pad_value: Any = 0) -> Allocation:
-        """Allocate a tensor, write an array to it, padded with `pad_value`, and return its memory.
+        """Allocate a tensor of `spec`, write an `array` to it, padded with `pad_value`, and return its memory.
 
         >>> device = Device("wormhole_n150")
         >>> device.get(device.put([1.5, 2.5], TensorSpec((2,), "bfloat16"))).tolist()
@@ -137,7 +216,7 @@ class Device(Shown):
         return allocation
 
     def write_array(self, allocation: Allocation, array: Any, pad_value: Any = 0) -> None:
-        """Write an array to the pages of a tensor, converted, and padded with `pad_value`.
+        """Write an `array` to the pages of the tensor at `allocation`, converted, and padded with `pad_value`.
 
         >>> device = Device("wormhole_n150")
         >>> tensor = device.allocate(TensorSpec((2,), "int32"))
@@ -154,7 +233,7 @@ class Device(Shown):
             execute(plan_copy(placement_of(values), target), values, self._memory_from(allocation))
 
     def get(self, allocation: Allocation, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
-        """Return the values of a tensor as an array, as `dtype`; block formats become float32.
+        """Return the values of the tensor at `allocation` as an array of `dtype`; block formats become float32.
 
         >>> device = Device("wormhole_n150")
         >>> device.get(device.put([[1, 2]], TensorSpec((1, 2), "uint8")), dtype="float32").tolist()
@@ -171,7 +250,7 @@ class Device(Shown):
         return result
 
     def write(self, allocation: Allocation, pages: Any) -> None:
-        """Write the bytes of all pages, one after the other, to the banks.
+        """Write the bytes of all `pages` of an `allocation`, one after the other, to the banks.
 
         >>> device = Device("wormhole_n150")
         >>> tensor = device.allocate(TensorSpec((2, 4), "uint8"))
@@ -185,7 +264,7 @@ class Device(Shown):
             execute(plan_copy(*self._page_placements(spec)), data, self._memory_from(allocation))
 
     def read(self, allocation: Allocation) -> Bytes:
-        """Return the bytes of all pages, one after the other.
+        """Return the bytes of all pages of an `allocation`, one after the other.
 
         >>> device = Device("wormhole_n150")
         >>> device.read(device.put([[1, 2], [3, 4]], TensorSpec((2, 2), "uint8"))).tolist()
@@ -218,7 +297,7 @@ class Device(Shown):
         return Placement(flat, "uint8"), Placement(compose(scattered, flat), "uint8")
 
     def read_bytes(self, place: CoreLike | int, address: int, size: int, buffer_type: BufferTypeLike = "dram") -> Bytes:
-        """Return a copy of `size` bytes at an address of a bank, or of the bank of a core.
+        """Return a copy of `size` bytes at an `address` of `place`, a bank of `buffer_type` or a core.
 
         >>> Device("wormhole_n150").read_bytes((0, 0), 200000, 4, "l1").tolist()
         [0, 0, 0, 0]
@@ -228,7 +307,7 @@ class Device(Shown):
     def write_bytes(
         self, place: CoreLike | int, address: int, data: ReadableBuffer, buffer_type: BufferTypeLike = "dram"
     ) -> None:
-        """Write bytes to an address of a bank, or of the bank of a core.
+        """Write the bytes `data` to an `address` of `place`, a bank of `buffer_type` or a core.
 
         >>> device = Device("wormhole_n150")
         >>> device.write_bytes((0, 0), 200000, b"ab", "l1")
@@ -244,7 +323,7 @@ class Device(Shown):
         return self._banks[kind.is_l1].at(bank, address, size)
 
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
-        """Return the state of one memory.
+        """Return the state of the memory `buffer_type`.
 
         >>> Device("wormhole_n150").memory_view("dram").free
         1072693184
@@ -260,7 +339,7 @@ class Device(Shown):
         return self.allocator.report()
 
     def dump(self, folder: str | PathLike[str]) -> None:
-        """Write the allocated part of every bank to a folder: a raw file per bank, and a manifest.
+        """Write the allocated part of every bank to a `folder`: a raw file per bank, and a manifest.
 
         >>> import tempfile
         >>> device = Device("wormhole_n150")
@@ -297,7 +376,7 @@ class Device(Shown):
 
     @classmethod
     def load(cls, folder: str | PathLike[str], chip: ChipLike, **sizes: int) -> Device:
-        """Return a device with the bank images and allocations of a dump; `sizes` are keyword arguments of `Device`.
+        """Return a device of `chip` with the banks and allocations dumped to `folder`; `sizes` are those of `Device`.
 
         >>> Device.load("no-such-folder", "wormhole_n150")
         Traceback (most recent call last):

@@ -50,7 +50,7 @@ class Explanation(Shown):
         >>> explain(TensorSpec((4, 8), "int32", chip="n150"), (1, 2)).steps()[-1]
         ('address', '1048648 (0x100048) = buffer 1048640 + page at 0 + byte 8')
         """
-        return [*self._tensor_steps(), *self._page_steps(), *self._machine_steps()]
+        return [*self._tensor_steps(), *self._page_steps(), *self._chip_steps()]
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers of all steps.
@@ -90,7 +90,7 @@ class Explanation(Shown):
             padding = 100 - 100 * spec.shape.logical_volume() / max(1, prod(spec.padded_shape))
             yield "padded", f"to {list(spec.padded_shape)}, of which {padding:.3g} % is padding"
         rows, columns = where.matrix_shape
-        yield "matrix", f"row {self._row_sum()}, column {where.column}, of {rows} x {columns}"
+        yield "matrix", f"row {self._format_row()}, column {where.column}, of {rows} x {columns}"
         if where.tile is not None and where.in_tile is not None and where.in_face is not None:
             (high, wide), face = spec.tile.shape, spec.tile.face_shape
             yield "tile", f"{where.tile} of {rows // high} x {columns // wide}: {_format_cell(where.in_tile)}"
@@ -98,7 +98,7 @@ class Explanation(Shown):
             faces = f"{spec.tile.num_faces}, {face[0]} x {face[1]} each{turned}"
             yield "face", f"{where.face} of {faces}: {_format_cell(where.in_face)}"
 
-    def _row_sum(self) -> str:
+    def _format_row(self) -> str:
         """Return the row of the matrix, with the sum it results from."""
         extents = self.spec.padded_shape[len(self.spec.padded_shape) - len(self.where.coordinate) : -1]
         terms = []
@@ -129,7 +129,7 @@ class Explanation(Shown):
         )
         yield scale_name(spec), f"byte {block}, {shared}"
 
-    def _machine_steps(self) -> Iterator[tuple[str, str]]:
+    def _chip_steps(self) -> Iterator[tuple[str, str]]:
         spec, where = self.spec, self.where
         if where.shard is not None and spec.memory.sharding is not None:
             shards = f"{_format_extents(spec.paging.shards)}, {_format_extents(spec.memory.sharding.shape)} each"
@@ -139,11 +139,11 @@ class Explanation(Shown):
             yield "core", f"{where.core}, which is {where.buffer_type} bank {where.bank}"
         else:
             yield "bank", f"{where.bank} of the {spec.known_chip.banks(where.buffer_type)} banks of {where.buffer_type}"
-        yield "address", self._address_sum(where.address, where.byte)
+        yield "address", self._format_address(where.address, where.byte)
         if where.exponent is not None:
-            yield scale_name(spec), self._address_sum(where.exponent, where.element // spec.dtype.block)
+            yield scale_name(spec), self._format_address(where.exponent, where.element // spec.dtype.block)
 
-    def _address_sum(self, address: int, byte: int) -> str:
+    def _format_address(self, address: int, byte: int) -> str:
         """Return an address with the sum it results from."""
         start = self.where.offset - self.where.byte
         return f"{address} ({address:#x}) = buffer {self.where.base} + page at {start} + byte {byte}"
@@ -189,11 +189,7 @@ class AddressContent:
         return f"element {at}: {where}" if self.is_data else f"padding, at the padded coordinate {at}: {where}"
 
 
-def explain(
-    spec: Any,
-    coordinate: Iterable[int],
-    base: int | None = None,  # a spec or a tensor, also of a dialect
-) -> Explanation:
+def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Explanation:  # also of a dialect
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base` or on an empty chip.
 
     `spec` is a `TensorSpec`, or a tensor.
@@ -210,22 +206,23 @@ def explain(
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
     placed = as_spec(spec)
-    return Explanation(placed, placed.locator.locate(tuple([int(c) for c in coordinate]), base))
+    return Explanation(placed, placed.where(*[int(c) for c in coordinate], base=base))
 
 
 def explain_address(
     spec: TensorSpec, place: CoreLike | int, address: int, bit: int = 0, base: int | None = None
 ) -> AddressContent:
-    """Return what is at an address of a core (x, y) or bank: an element, padding, an exponent, or nothing.
+    """Return what is at an `address` of `place`, a core (x, y) or bank: an element, padding, an exponent, or nothing.
 
-    `bit` is the bit in the byte, and `base` the address of the buffer; by default, that of an empty chip.
+    `spec` is that of the tensor, `bit` the bit in the byte, and `base` the address of the buffer, by default that
+    on an empty chip.
 
     >>> explain_address(TensorSpec((4, 8), "int32", chip="n150"), 1, 1048648).coordinate
     (1, 2)
     """
     if not 0 <= bit < 8:
         raise MemoryConfigError(f"expected a bit from 0 to 7, got {bit}")
-    location = spec.locator.page_at(place, address, base)
+    location = spec.locator.page_at(place, address, spec.first_address if base is None else base)
     if location is None:
         return AddressContent("nothing")
     page, byte = location
@@ -245,7 +242,7 @@ def explain_address(
 
 
 def scale_name(spec: TensorSpec) -> str:
-    """Return the name of the shared scales of a block format: "exponent" for powers of two, or "scale".
+    """Return the name of the shared scales of `spec` in a block format: "exponent" for powers of two, or "scale".
 
     >>> scale_name(TensorSpec((32, 32), "bfloat8_b")), scale_name(TensorSpec((32, 32), "nvfp4"))
     ('exponent', 'scale')
@@ -274,7 +271,7 @@ def _format_extents(extents: tuple[int, ...]) -> str:
 
 
 def format_steps(steps: list[tuple[str, str]], indent: int = _INDENT) -> str:
-    """Return names and descriptions in two columns, at most 80 characters wide.
+    """Return `steps`, names and descriptions, in two columns of at most 80 characters; the second starts at `indent`.
 
     >>> print(format_steps([("tile", "(5, 0)")]))
     tile      (5, 0)

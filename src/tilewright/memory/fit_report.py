@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
 from .cores import CoreRangeSet, first_cores
-from .memory_config import BufferType, MemoryConfig, PageLayout
+from .memory_config import BufferType, PageLayout
 from .placement_rules import Violation, placement_violations
-from .sharding import Sharding, block_sharded, height_sharded, interleaved, width_sharded
-from .spec import MemoryLike, TensorSpec, as_spec
+from .sharding import Sharding, as_memory, block_sharded, height_sharded, interleaved, width_sharded
+
+if TYPE_CHECKING:
+    from .spec import TensorSpec
 
 MIN_ROW_BYTES = 4  # of a row-major row, as device operations expect it
 MAX_ALTERNATIVES = 8
@@ -39,6 +42,7 @@ _STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded,
 class FitTensor:
     """One tensor of a `Fit`: its bytes per bank, padding and address, and its problems and warnings.
 
+    >>> from tilewright import TensorSpec, fit
     >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].bytes_per_bank
     2048
     """
@@ -71,6 +75,7 @@ class FitTensor:
 class Fit:
     """Whether tensors and circular buffers fit a chip together, the problems, and alternatives.
 
+    >>> from tilewright import TensorSpec, fit
     >>> print(fit(TensorSpec((2048, 2048), "float32", "tile", memory="l1"), "wormhole_n150"))
     fits wormhole_n150
     [2048, 2048] float32, interleaved in L1
@@ -100,52 +105,44 @@ class Fit:
         return "\n".join(lines)
 
 
-def fit(
-    request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
-    chip: ChipLike | None = None,
-    circular_buffers: CircularBuffers = 0,
-    l1_small_size: int = 0,
-    trace_region_size: int = 0,
+def check_fit(
+    requests: list[FitRequest],
+    spec_type: type[TensorSpec],
+    chip: ChipLike | None,
+    circular_buffers: CircularBuffers,
+    *reserved: int,
 ) -> Fit:
-    """Return whether tensors fit a chip together with circular buffers, and the nearest alternatives if not.
+    """Return whether specs, or arguments of a `spec_type`, fit a chip together; `reserved` are sizes for `Allocator`.
 
-    Args:
-        request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order.
-        chip: the chip; the default is that of the first tensor.
-        circular_buffers: bytes per core: a number, several, or several by name.
-        l1_small_size: bytes reserved at the top of L1.
-        trace_region_size: bytes reserved in all DRAM.
-
-    >>> answer = fit(
-    ...     TensorSpec((4096, 4096), "float32", "tile", memory="l1"), "wormhole_n150", circular_buffers=500_000
-    ... )
-    >>> bool(answer), answer.problems[0].problem
-    (False, 'circular buffers use L1 from 105824 to 605824 on every core, but tensors start at 450560')
-    >>> print(answer.alternatives[0])
-    float32 as bfloat16: 524288 bytes in each of 64 banks
+    >>> from tilewright import TensorSpec
+    >>> bool(check_fit([TensorSpec((64, 64), memory="l1")], TensorSpec, "n150", 100_000))
+    True
     """
-    single = isinstance(request, Mapping) or hasattr(request, "spec") or hasattr(request, "plain")
-    listed = [request] if single or not isinstance(request, Iterable) else request
-    requests: list[FitRequest] = [item if isinstance(item, Mapping) else as_spec(item) for item in listed]
     target = _select_chip(requests, chip)
-    checked = [_check_request(item, target) for item in requests]
+    checked = [_check_request(item, spec_type, target) for item in requests]
     circular = _total_bytes(circular_buffers)
-    sizes = (l1_small_size, trace_region_size)
-    allocator = Allocator(target, *sizes)
+    allocator = Allocator(target, *reserved)
     tensors = [_allocate_tensor(spec, violations, allocator) for spec, violations in checked]
     problems = _overlap_violations(allocator, circular)
     fits = not problems and not any(tensor.problems for tensor in tensors)
     options: list[Alternative] = []
     if not fits:
         specs = [spec for spec, _ in checked]
-        options = _fitting_alternatives(requests, specs, tensors, target, circular, sizes)
+        index = _tensor_to_change(specs, tensors)
+        fitting = (
+            option
+            for option in alternatives(specs[index] or requests[index], spec_type, target)
+            if _all_fit([*specs[:index], option.spec, *specs[index + 1 :]], Allocator(target, *reserved), circular)
+        )
+        options = list(islice(fitting, MAX_ALTERNATIVES))
     views = tuple([allocator.memory_view(kind) for kind in ("dram", "l1", "l1_small")])
     return Fit(target, fits, tuple(tensors), views, circular, tuple(problems), tuple(options))
 
 
 def row_width_multiple(spec: TensorSpec) -> int:
-    """Return the number of elements that the width of a row should be a multiple of: 4 bytes, or a tile.
+    """Return the number of elements that the width of a row of `spec` should be a multiple of: 4 bytes, or a tile.
 
+    >>> from tilewright import TensorSpec
     >>> row_width_multiple(TensorSpec((4, 3), "bfloat16")), row_width_multiple(TensorSpec((4, 3), "bfloat8_b"))
     (2, 32)
     """
@@ -165,10 +162,12 @@ def _select_chip(requests: list[FitRequest], chip: ChipLike | None) -> Chip:
     raise MemoryConfigError("whether tensors fit depends on the chip; pass one, such as chip='wormhole_n150'")
 
 
-def _check_request(request: FitRequest, chip: Chip) -> tuple[TensorSpec | None, list[Violation]]:
+def _check_request(
+    request: FitRequest, spec_type: type[TensorSpec], chip: Chip
+) -> tuple[TensorSpec | None, list[Violation]]:
     """Return the spec on the chip, or None if it is invalid, and the violated rules."""
     try:
-        spec = TensorSpec(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
+        spec = spec_type(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
     except MemoryConfigError as problem:
         return None, [Violation.from_error("the spec is valid", problem)]
     return spec, list(placement_violations(spec, any_size=True))
@@ -226,26 +225,6 @@ def _overlap_violations(allocator: Allocator, circular: int) -> list[Violation]:
     ]
 
 
-def _fitting_alternatives(
-    requests: list[FitRequest],
-    specs: list[TensorSpec | None],
-    tensors: list[FitTensor],
-    chip: Chip,
-    circular: int,
-    sizes: tuple[int, int],
-) -> list[Alternative]:
-    """Return the alternatives for one tensor with which everything fits, nearest first."""
-    index = _tensor_to_change(specs, tensors)
-    fitting: list[Alternative] = []
-    for option in alternatives(specs[index] or requests[index], chip):
-        changed = [option.spec if k == index else spec for k, spec in enumerate(specs)]
-        if _all_fit(changed, chip, circular, sizes):
-            fitting.append(option)
-            if len(fitting) == MAX_ALTERNATIVES:
-                break
-    return fitting
-
-
 def _tensor_to_change(specs: list[TensorSpec | None], tensors: list[FitTensor]) -> int:
     """Return the index of the first tensor with a problem, else of the largest in L1."""
     for k, tensor in enumerate(tensors):
@@ -259,9 +238,8 @@ def _tensor_to_change(specs: list[TensorSpec | None], tensors: list[FitTensor]) 
     return max(range(len(tensors)), key=l1_bytes)
 
 
-def _all_fit(specs: list[TensorSpec | None], chip: Chip, circular: int, sizes: tuple[int, int]) -> bool:
-    """Return whether all specs fit together with circular buffers."""
-    allocator = Allocator(chip, *sizes)
+def _all_fit(specs: list[TensorSpec | None], allocator: Allocator, circular: int) -> bool:
+    """Return whether all specs fit an empty allocator together with circular buffers."""
     try:
         for spec in specs:
             if spec is not None:
@@ -275,7 +253,8 @@ def _all_fit(specs: list[TensorSpec | None], chip: Chip, circular: int, sizes: t
 class Alternative:
     """Another spec for the same tensor, and a description of the change.
 
-    >>> next(alternatives(TensorSpec((64, 64), "float32", "tile", memory="l1"), Chip.named("n150"))).change
+    >>> from tilewright import TensorSpec
+    >>> next(alternatives(TensorSpec((64, 64), "float32", "tile", memory="l1"), TensorSpec, "n150")).change
     'float32 as bfloat16'
     """
 
@@ -286,7 +265,8 @@ class Alternative:
     def bytes_per_bank(self) -> int:
         """Return the bytes that the alternative needs in each bank.
 
-        >>> next(alternatives(TensorSpec((64, 64), memory="l1"), Chip.named("n150"))).bytes_per_bank
+        >>> from tilewright import TensorSpec
+        >>> next(alternatives(TensorSpec((64, 64), memory="l1"), TensorSpec, "n150")).bytes_per_bank
         1088
         """
         return self.spec.allocated_bytes
@@ -295,29 +275,32 @@ class Alternative:
         return f"{self.change}: {self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
 
 
-def alternatives(request: FitRequest, chip: ChipLike) -> Iterator[Alternative]:
-    """Yield valid specs for a tensor on a chip, nearest first; `request` is a spec, or arguments of an invalid one.
+def alternatives(request: FitRequest, spec_type: type[TensorSpec], chip: ChipLike) -> Iterator[Alternative]:
+    """Yield valid specs for a tensor on a chip, nearest first.
 
+    `request` is a spec, or arguments of an invalid one; `spec_type` is `TensorSpec`.
+
+    >>> from tilewright import TensorSpec
     >>> request = {"shape": (100, 64), "page_layout": "tile", "memory": height_sharded((4, 1), (25, 64))}
-    >>> print(next(alternatives(request, "n150")))
+    >>> print(next(alternatives(request, TensorSpec, "n150")))
     height sharded (32, 64) on 4 cores: 4096 bytes in each of 4 banks
     """
     chip = Chip.of(chip)
     arguments = dict(request) if isinstance(request, Mapping) else _spec_arguments(request)
     arguments["chip"] = chip
-    seen = {_distinction(request.with_chip(chip))} if isinstance(request, TensorSpec) else set()
-    for changes, description in _candidates(arguments, chip):
+    seen = set() if isinstance(request, Mapping) else {_alternative_key(request.with_chip(chip))}
+    for changes, description in _candidate_changes(arguments, chip):
         try:
-            spec = TensorSpec(**{**arguments, **changes})
+            spec = spec_type(**{**arguments, **changes})
             usable = not spec.violations() and spec.num_pages > 0
         except TilewrightError:
             continue
-        if usable and _distinction(spec) not in seen:
-            seen.add(_distinction(spec))
+        if usable and _alternative_key(spec) not in seen:
+            seen.add(_alternative_key(spec))
             yield Alternative(spec, description or _describe_memory(spec))
 
 
-def _distinction(spec: TensorSpec) -> tuple[Any, ...]:
+def _alternative_key(spec: TensorSpec) -> tuple[Any, ...]:
     """Return what distinguishes alternatives: not the grid alone if the shards stay the same."""
     usable = None if spec.violations() else spec.memory.buffer_type
     shards = spec.memory.sharding.shape if spec.memory.sharding else None
@@ -330,28 +313,28 @@ def _spec_arguments(spec: TensorSpec) -> dict[str, Any]:
     return {"shape": spec.shape.logical, **{name: getattr(spec, name) for name in names}}
 
 
-def _candidates(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:
+def _candidate_changes(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield changes of the arguments with descriptions, nearest first; an empty description is filled in later."""
-    memory: Any = arguments.get("memory")  # as the user gave it
-    sharded = isinstance(memory, Sharding) or (isinstance(memory, MemoryConfig) and memory.is_sharded)
-    buffer = _buffer_type(memory)
-    whole, *parts = _candidate_grids(chip, buffer if sharded else BufferType.L1)
-    if sharded:
-        own = _strategy_name(memory)
-        names = [own, *(name for name in _STRATEGIES if name != own)] if own else list(_STRATEGIES)
-        for name in names:
-            for grid in (*_shard_grid(memory), whole):
-                yield {"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, ""
+    memory = as_memory(arguments.get("memory"))
+    sharding = memory if isinstance(memory, Sharding) else memory.sharding
+    is_sharded, buffer = memory.memory_layout.is_sharded, memory.buffer_type
+    whole, *parts = _candidate_grids(chip, buffer if is_sharded else BufferType.L1)
+    own = memory.memory_layout.name.lower().replace("_", " ")
+    strategies = sorted(_STRATEGIES.items(), key=lambda strategy: strategy[0] != own)  # its own first
+    if is_sharded:
+        for _, make in strategies:
+            for grid in (whole,) if sharding is None else (sharding.grid, whole):
+                yield {"memory": make(grid, buffer_type=buffer)}, ""
         yield {"memory": interleaved("l1")}, "interleaved in L1"
     yield from _smaller_formats(arguments)
-    if not sharded and buffer.is_l1:
-        yield from (({"memory": make(whole)}, "") for make in _STRATEGIES.values())
+    if not is_sharded and buffer.is_l1:
+        yield from (({"memory": make(whole)}, "") for _, make in strategies)
     yield {"memory": interleaved("dram")}, "interleaved in DRAM"
     for change, description in _smaller_formats(arguments):
         yield {**change, "memory": interleaved("dram")}, f"{description}, interleaved in DRAM"
-    if sharded:
-        for name in names:
-            yield from (({"memory": _STRATEGIES[name](grid, buffer_type=buffer)}, "") for grid in parts)
+    if is_sharded:
+        for _, make in strategies:
+            yield from (({"memory": make(grid, buffer_type=buffer)}, "") for grid in parts)
 
 
 def _smaller_formats(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -367,21 +350,6 @@ def _smaller_formats(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any]
         yield change, description
 
 
-def _strategy_name(memory: MemoryLike) -> str | None:
-    """Return the name of the sharding strategy of a memory, if it has one."""
-    strategy = memory.strategy if isinstance(memory, Sharding) else None
-    name = f"{strategy.name.lower()} sharded" if strategy else ""
-    if isinstance(memory, MemoryConfig):
-        name = memory.memory_layout.name.lower().replace("_", " ")
-    return name if name in _STRATEGIES else None
-
-
-def _shard_grid(memory: MemoryConfig | Sharding) -> list[CoreRangeSet]:
-    """Return the cores of sharded memory, in a list of at most one."""
-    sharding = memory if isinstance(memory, Sharding) else memory.sharding
-    return [] if sharding is None else [sharding.grid]
-
-
 def _candidate_grids(chip: Chip, buffer: BufferType) -> list[CoreRangeSet]:
     """Return grids of the chip to try, from all cores or banks down."""
     across, down = chip.shard_grid(buffer)
@@ -389,14 +357,10 @@ def _candidate_grids(chip: Chip, buffer: BufferType) -> list[CoreRangeSet]:
     return [first_cores(x * y, (x, y), row_wise=True) for x, y in dict.fromkeys(sizes)]
 
 
-def _buffer_type(memory: MemoryLike) -> BufferType:
-    kind = memory.buffer_type if isinstance(memory, (MemoryConfig, Sharding)) else memory
-    return BufferType.DRAM if kind is None else BufferType.of(kind)
-
-
 def describe_banks(spec: TensorSpec) -> str:
     """Return the number of banks with pages of a tensor as text.
 
+    >>> from tilewright import TensorSpec
     >>> describe_banks(TensorSpec((4, 4), chip="n150"))
     'each of 4 banks'
     """

@@ -38,7 +38,7 @@ class NamedEnum(Enum):
         if isinstance(name, str) and name.upper() in cls.__members__:
             return cls[name.upper()]
         names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
-        raise MemoryConfigError(f"unknown {_label(cls)} {value!r}; use one of {names}")
+        raise MemoryConfigError(f"unknown {_enum_label(cls)} {value!r}; use one of {names}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -47,7 +47,7 @@ class NamedEnum(Enum):
         return self.name
 
 
-def _label(kind: type[Enum]) -> str:
+def _enum_label(kind: type[Enum]) -> str:
     """Return the name of an enumeration in words, such as "buffer type"."""
     return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
 
@@ -109,6 +109,17 @@ class TensorMemoryLayout(NamedEnum):
         return self is not TensorMemoryLayout.INTERLEAVED
 
 
+class ShardOrientation(NamedEnum):
+    """The order of the cores of a range: row by row or column by column.
+
+    >>> ShardOrientation.ROW_MAJOR.value
+    0
+    """
+
+    ROW_MAJOR = 0
+    COL_MAJOR = 1
+
+
 class ShardStrategy(NamedEnum):
     """How a matrix is cut into shards.
 
@@ -129,16 +140,21 @@ class ShardStrategy(NamedEnum):
         """
         return TensorMemoryLayout[f"{self.name}_SHARDED"]
 
+    def shard_counts(self, cores: CoreRangeSet, orientation: ShardOrientation) -> tuple[int, int]:
+        """Return the number of shards along the height and the width of a matrix, one for each of `cores`.
 
-class ShardOrientation(NamedEnum):
-    """The order of the cores of a range: row by row or column by column.
+        Blocks are counted on the bounding box of the cores, which `orientation` "col_major" transposes.
 
-    >>> ShardOrientation.ROW_MAJOR.value
-    0
-    """
-
-    ROW_MAJOR = 0
-    COL_MAJOR = 1
+        >>> ShardStrategy.BLOCK.shard_counts(CoreRangeSet.of((8, 4)), ShardOrientation.COL_MAJOR)
+        (8, 4)
+        """
+        if self is ShardStrategy.HEIGHT:
+            return cores.num_cores, 1
+        if self is ShardStrategy.WIDTH:
+            return 1, cores.num_cores
+        box = cores.bounding_box
+        is_row_major = orientation is ShardOrientation.ROW_MAJOR
+        return (box.height, box.width) if is_row_major else (box.width, box.height)
 
 
 class ShardDistribution(NamedEnum):

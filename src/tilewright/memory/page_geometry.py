@@ -1,132 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Tile`, and `PageGeometry`: the pages of a tensor and the order of elements in them, on any chip."""
+"""`PageGeometry`: the pages of a tensor, the order of elements in them, and their banks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TypeAlias
 
 from ..copying import tiled_layout
 from ..errors import MemoryConfigError
 from ..formats import Format
-from ..layout import Layout, LayoutLike, left_inverse, row_major, with_logical_shape
+from ..layout import Axis, Layout, LayoutLike, bank, core, left_inverse, row_major, with_logical_shape
 from ..layout.coordinate import index_to_coordinate
-from ..layout.validation import as_integer
+from ..layout.tuples import ceil_div, round_up
+from .chip import Chip
 from .memory_config import MemoryConfig, PageLayout
-from .shape import Shape, padded_extents
+from .paging import PageMap, Paging, interleaved_paging, page_byte_layout, sharded_paging
+from .shape import Shape, Tile, padded_extents
 
-FACE = 16
-HEIGHTS = (32, 16, 8, 4, 2, 1)
-WIDTHS = (32, 16)
 EMPTY_PAGE_BYTES = 4  # of a row-major tensor without elements
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Tile:
-    """A tile of height x width elements, stored face by face, in row-major order, or column-major with `transpose`.
-
-    >>> Tile((16, 32)).face_shape, Tile((16, 32)).num_faces
-    ((16, 16), 2)
-    >>> Tile()
-    Tile((32, 32))
-    """
-
-    shape: tuple[int, int]
-    transpose: bool
-
-    def __init__(self, shape: Sequence[int] = (32, 32), transpose: bool = False) -> None:
-        pair = tuple([int(as_integer(n, "tile extent")) for n in shape]) if isinstance(shape, (tuple, list)) else ()
-        if len(pair) != 2 or pair[0] not in HEIGHTS or pair[1] not in WIDTHS:
-            raise MemoryConfigError(
-                f"expected a tile height of {', '.join(map(str, HEIGHTS))} and a width of 32 or 16, got {shape!r}"
-            )
-        if transpose and pair[0] < FACE:
-            raise MemoryConfigError(
-                f"a {pair[0]} x {pair[1]} tile cannot be transposed, since its faces are not square; use height 16 or"
-                " 32"
-            )
-        object.__setattr__(self, "shape", pair)
-        object.__setattr__(self, "transpose", bool(transpose))
-
-    @classmethod
-    def of(cls, value: TileLike) -> Tile:
-        """Return a tile from a `Tile`, (height, width), or None for the default.
-
-        >>> Tile.of((16, 32)), Tile.of(None)
-        (Tile((16, 32)), Tile((32, 32)))
-        """
-        return value if isinstance(value, Tile) else cls() if value is None else cls(value)
-
-    @property
-    def height(self) -> int:
-        """Return the number of rows.
-
-        >>> Tile((8, 32)).height
-        8
-        """
-        return self.shape[0]
-
-    @property
-    def width(self) -> int:
-        """Return the number of columns.
-
-        >>> Tile((8, 32)).width
-        32
-        """
-        return self.shape[1]
-
-    @property
-    def elements(self) -> int:
-        """Return the number of elements.
-
-        >>> Tile((8, 32)).elements
-        256
-        """
-        return self.height * self.width
-
-    @property
-    def face_shape(self) -> tuple[int, int]:
-        """Return (height, width) of a face: at most 16 x 16.
-
-        >>> Tile((4, 32)).face_shape
-        (4, 16)
-        """
-        return min(FACE, self.height), FACE
-
-    @property
-    def num_faces(self) -> int:
-        """Return the number of faces.
-
-        >>> Tile().num_faces
-        4
-        """
-        high, wide = self.face_shape
-        return self.elements // (high * wide)
-
-    @property
-    def is_default(self) -> bool:
-        """Return whether this is the default tile: 32 x 32, not transposed.
-
-        >>> Tile().is_default
-        True
-        """
-        return self == Tile()
-
-    def __repr__(self) -> str:
-        return f"Tile({self.shape}{', transpose=True' if self.transpose else ''})"
-
-    def __str__(self) -> str:
-        return f"{self.height} x {self.width}{' transposed' if self.transpose else ''}"
-
-
-TileLike: TypeAlias = Tile | Sequence[int] | None
-
-
 class PageGeometry:
-    """The base of `TensorSpec`: pages and the order of elements in them, which do not depend on a chip.
+    """The base of `TensorSpec`: pages, the order of elements in them, and the banks of a chip that hold them.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((60, 90), "bfloat8_b")
@@ -140,6 +35,7 @@ class PageGeometry:
     tile: Tile
     memory: MemoryConfig
     alignment: tuple[int, ...] | None
+    chip: Chip | None
 
     @property
     def is_tiled(self) -> bool:
@@ -159,14 +55,20 @@ class PageGeometry:
         >>> TensorSpec((2, 33, 1), page_layout="tile").padded_shape, TensorSpec((7,)).padded_shape
         ((2, 64, 32), (7,))
         """
+        return padded_extents(self.shape.logical, self.default_alignment if self.alignment is None else self.alignment)
+
+    @property
+    def default_alignment(self) -> tuple[int, ...]:
+        """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((5, 7), page_layout="tile").default_alignment, TensorSpec((5, 7)).default_alignment
+        ((32, 32), (1,))
+        """
+        if self.is_tiled:
+            return self.tile.shape
         sharding = self.memory.sharding
-        if self.alignment is not None:
-            alignment = self.alignment
-        elif self.is_tiled:
-            alignment = self.tile.shape
-        else:
-            alignment = (1,) if sharding is None else sharding.shape[-1:]
-        return padded_extents(self.shape.logical, alignment)
+        return (1,) if sharding is None else sharding.shape[-1:]
 
     @cached_property
     def physical_shape(self) -> tuple[int, int]:
@@ -296,7 +198,7 @@ class PageGeometry:
         return inverse
 
     def coordinate_of(self, page: int, element: int) -> tuple[tuple[int, ...], bool]:
-        """Return the padded coordinate of an element of a page, and whether it is data.
+        """Return the padded coordinate of an `element` of a `page`, and whether it is data.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((30, 30), "int32", "tile").coordinate_of(0, 15 * 16 + 15)
@@ -309,7 +211,7 @@ class PageGeometry:
         return coordinate, inside and not any(coordinate[:lead])
 
     def element_in_page(self, byte: int, bit: int = 0) -> int | None:
-        """Return the element of a page with a value at a byte; None for scales and gaps.
+        """Return the element of a page with a value at a `byte` and `bit`; None for scales and gaps.
 
         >>> from tilewright import TensorSpec
         >>> spec = TensorSpec((32, 32), "bfloat4_b")
@@ -318,3 +220,155 @@ class PageGeometry:
         """
         start = self.dtype.sections(self.page_elements).data_offset
         return ((byte - start) * 8 + bit) // self.dtype.bits if start <= byte < self.page_bytes else None
+
+    @property
+    def known_chip(self) -> Chip:
+        """Return the chip, or raise if the spec has none.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((4, 4), chip="n150").known_chip.name
+        'wormhole_n150'
+        """
+        if self.chip is None:
+            raise MemoryConfigError("banks and addresses depend on the chip; pass one, such as chip='wormhole_n150'")
+        return self.chip
+
+    @cached_property
+    def aligned_page_bytes(self) -> int:
+        """Return the distance in bytes of the pages of a bank.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
+        96
+        """
+        return round_up(self.page_bytes, self.known_chip.page_alignment(self.memory.buffer_type))
+
+    @cached_property
+    def paging(self) -> Paging:
+        """Return how pages are cut into shards and distributed over cores; interleaved pages are shards of one page.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").paging.num_shards
+        4
+        """
+        self.validate_pages()
+        sharding = self.memory.sharding
+        if sharding is not None:
+            is_vector = len(self.padded_shape) == 1 and not self.memory.made_with_nd
+            padded = (1, *self.padded_shape) if is_vector else self.padded_shape
+            return sharded_paging(padded, sharding, self.page_shape)
+        return interleaved_paging(self.num_pages, self.known_chip.bank_cores(self.memory.buffer_type))
+
+    def validate_pages(self) -> None:
+        """Raise if the tensor is not a whole number of pages.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((4, 4)).validate_pages()
+        """
+        for side, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
+            if page and n % page:
+                raise MemoryConfigError(
+                    f"tensor {side} {n} is not a multiple of the page {side} {page}; use an alignment of {page}, which"
+                    f" pads it to {round_up(n, page)}"
+                )
+
+    @cached_property
+    def banks(self) -> tuple[int, ...]:
+        """Return the bank of each core of `paging.cores`.
+
+        >>> from tilewright import TensorSpec, height_sharded
+        >>> TensorSpec((64, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
+        (34, 63)
+        """
+        cores = self.paging.cores
+        if not self.memory.is_sharded:
+            return tuple(range(len(cores)))
+        return self.known_chip.banks_of(cores, self.memory.buffer_type)
+
+    @cached_property
+    def used_banks(self) -> frozenset[int]:
+        """Return the banks with at least one page.
+
+        >>> from tilewright import TensorSpec
+        >>> sorted(TensorSpec((64, 64), page_layout="tile", chip="n150").used_banks)
+        [0, 1, 2, 3]
+        """
+        return frozenset(self.banks[: self.paging.num_shards])
+
+    @cached_property
+    def position_of_bank(self) -> dict[int, int]:
+        """Return the position in `paging.cores` of each bank.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((64, 64), chip="n150").position_of_bank[3]
+        3
+        """
+        return {number: position for position, number in enumerate(self.banks)}
+
+    @cached_property
+    def bytes_per_bank(self) -> int:
+        """Return the bytes needed in each bank, before rounding to the alignment of allocations.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((1024, 1024), "bfloat16", "tile", chip="n150").bytes_per_bank
+        176128
+        """
+        return self.bytes_per_bank_on(self.known_chip)
+
+    def bytes_per_bank_on(self, chip: Chip) -> int:
+        """Return the same for the banks of any `chip`.
+
+        >>> from tilewright import Chip, TensorSpec
+        >>> TensorSpec((1024, 1024), "bfloat16", "tile").bytes_per_bank_on(Chip.named("n150"))
+        176128
+        """
+        buffer = self.memory.buffer_type
+        if self.memory.is_sharded:
+            pages = self.paging.shards_per_core * self.paging.shard_pages
+        else:
+            pages = ceil_div(self.num_pages, chip.banks(buffer))
+        return pages * round_up(self.page_bytes, chip.page_alignment(buffer))
+
+    @cached_property
+    def allocated_bytes(self) -> int:
+        """Return the bytes allocated in each bank; 0 for a tensor without elements.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
+        32
+        """
+        return round_up(self.bytes_per_bank, self.known_chip.allocation_alignment)
+
+    @property
+    def axis(self) -> Axis:
+        """Return the axis of placements that counts banks, or positions of cores in `paging.cores`.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((4, 8)).axis
+        Axis('bank')
+        """
+        return core if self.memory.is_sharded else bank
+
+    @cached_property
+    def page_map(self) -> PageMap:
+        """Return the map from pages to banks or cores, and back.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").page_map.page_at(3, 5)
+        (3, 5)
+        """
+        return PageMap(self.paging, self.banks, self.aligned_page_bytes, self.axis)
+
+    @cached_property
+    def placement(self) -> LayoutLike:
+        """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
+
+        The axis `core` counts positions in `paging.cores`. Elements smaller than a byte share an offset.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
+        Place(addr=5188, bank=3)
+        """
+        return self.page_map.place_elements(
+            self.host, self.page_elements, page_byte_layout(self.dtype, self.page_elements)
+        )

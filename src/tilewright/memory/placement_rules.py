@@ -22,7 +22,7 @@ from .memory_config import (
     ShardSpec,
     TensorMemoryLayout,
 )
-from .page_map import PlacedTensor
+from .page_geometry import PageGeometry
 
 _ENOUGH_MEMORY = "fits a bank"
 
@@ -62,7 +62,7 @@ class Violation:
         return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
 
 
-def validate_placement(spec: PlacedTensor) -> None:
+def validate_placement(spec: PageGeometry) -> None:
     """Raise an error if a spec breaks a placement rule.
 
     >>> from tilewright import TensorSpec, width_sharded
@@ -78,7 +78,7 @@ and y must be 0; use (0, 0) to (11, 0)
         raise violation.error(str(violation))
 
 
-def placement_violations(spec: PlacedTensor, any_size: bool = False) -> Iterator[Violation]:
+def placement_violations(spec: PageGeometry, any_size: bool = False) -> Iterator[Violation]:
     """Yield the placement rules that a spec breaks on its chip; without a chip, those of a known chip if it fits none.
 
     With `any_size`, the tensor may be larger than the memory.
@@ -88,11 +88,11 @@ def placement_violations(spec: PlacedTensor, any_size: bool = False) -> Iterator
     []
     """
     if spec.chip is not None:
-        yield from _placement_rules(spec, spec.chip, any_size)
+        yield from _violations_on_chip(spec, spec.chip, any_size)
         return
     first: list[Violation] = []
     for chip in known_chips():
-        violations = list(_placement_rules(spec, chip, any_size))
+        violations = list(_violations_on_chip(spec, chip, any_size))
         if not violations:
             return
         first = first or violations
@@ -114,30 +114,13 @@ def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Itera
         for y in range(box.start.y, box.end.y + 1)
         for x in range(box.start.x, box.end.x + 1)
     )
-    for core in islice(cores, chip.banks(buffer) + 1):
-        try:
-            chip.bank_of(core, buffer)
-        except MemoryConfigError as problem:
-            yield Violation.from_error("shard cores have banks", problem)
-            return
+    try:
+        chip.banks_of(islice(cores, chip.banks(buffer) + 1), buffer)
+    except MemoryConfigError as problem:
+        yield Violation.from_error("shard cores have banks", problem)
 
 
-def bytes_per_bank(spec: PlacedTensor, chip: Chip) -> int:
-    """Return the bytes that a tensor needs in each bank of a chip, before they are rounded to the alignment.
-
-    >>> from tilewright import Chip, TensorSpec
-    >>> bytes_per_bank(TensorSpec((1024, 1024), "bfloat16", "tile"), Chip.named("n150"))
-    176128
-    """
-    buffer = spec.memory.buffer_type
-    if spec.memory.is_sharded:
-        pages = spec.paging.shards_per_core * spec.paging.shard_pages
-    else:
-        pages = ceil_div(spec.num_pages, chip.banks(buffer))
-    return pages * round_up(spec.page_bytes, chip.page_alignment(buffer))
-
-
-def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator[Violation]:
+def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Iterator[Violation]:
     """Yield the placement rules that a spec breaks on this chip."""
     buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
     if buffer is BufferType.L1_SMALL and sharding is None:
@@ -147,8 +130,7 @@ def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator
         if sharding is None:
             spec.validate_pages()
         elif sharding.distribution is ShardDistribution.GRID_2D:
-            for core in spec.paging.cores:  # only those with shards
-                chip.bank_of(core, buffer)
+            chip.banks_of(spec.paging.cores, buffer)  # only those with shards
         else:
             off_chip = list(grid_violations(chip, sharding.grid, buffer))
             yield from off_chip
@@ -158,7 +140,7 @@ def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator
     except MemoryConfigError as problem:
         yield Violation.from_error("shards can be placed", problem)
         return
-    needed = round_up(bytes_per_bank(spec, chip), chip.allocation_alignment)
+    needed = round_up(spec.bytes_per_bank_on(chip), chip.allocation_alignment)
     if needed > chip.bank_bytes(buffer) and not any_size:
         yield Violation(
             _ENOUGH_MEMORY,
@@ -168,14 +150,14 @@ def _placement_rules(spec: PlacedTensor, chip: Chip, any_size: bool) -> Iterator
         )
 
 
-def spec_violations(spec: PlacedTensor) -> Iterator[Violation]:
+def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
     """Yield the rules of the spec itself that it breaks; later rules may rely on earlier ones.
 
     >>> from tilewright import TensorSpec
     >>> list(spec_violations(TensorSpec((4, 4), "bfloat16")))
     []
     """
-    yield from _format_rules(spec)
+    yield from _dtype_violations(spec)
     sharding = spec.memory.sharding
     if spec.memory.is_sharded and sharding is None:
         yield Violation(
@@ -185,17 +167,17 @@ def spec_violations(spec: PlacedTensor) -> Iterator[Violation]:
         )
         return
     if sharding is not None:
-        violations = list(_shard_rules(spec, sharding))
+        violations = list(_shard_violations(spec, sharding))
         yield from violations
         if violations:
             return
-    violations = list(_alignment_rules(spec))
+    violations = list(_alignment_violations(spec))
     yield from violations
     if not violations and spec.memory.shard_spec is not None and not spec.memory.made_with_nd:
-        yield from _matrix_rules(spec, spec.memory.shard_spec)
+        yield from _matrix_shard_violations(spec, spec.memory.shard_spec)
 
 
-def _format_rules(spec: PlacedTensor) -> Iterator[Violation]:
+def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
         yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use page_layout='tile'")
@@ -211,7 +193,7 @@ def _format_rules(spec: PlacedTensor) -> Iterator[Violation]:
         yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
 
 
-def _shard_rules(spec: PlacedTensor, sharding: NdShardSpec) -> Iterator[Violation]:
+def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violation]:
     for n in sharding.shape:
         if n < 1:
             yield Violation(
@@ -231,10 +213,11 @@ def _shard_rules(spec: PlacedTensor, sharding: NdShardSpec) -> Iterator[Violatio
             )
 
 
-def _alignment_rules(spec: PlacedTensor) -> Iterator[Violation]:
-    alignment, sharding = spec.alignment, spec.memory.sharding
+def _alignment_violations(spec: PageGeometry) -> Iterator[Violation]:
+    alignment = spec.alignment
     if alignment is None:
         return
+    sharding = spec.memory.sharding
     if any(n < 1 for n in alignment):
         yield Violation(
             "alignments are positive", f"alignment entries must be at least 1, got {list(alignment)}", "use 1 or more"
@@ -262,7 +245,7 @@ def _alignment_rules(spec: PlacedTensor) -> Iterator[Violation]:
         )
 
 
-def _matrix_rules(spec: PlacedTensor, shard: ShardSpec) -> Iterator[Violation]:
+def _matrix_shard_violations(spec: PageGeometry, shard: ShardSpec) -> Iterator[Violation]:
     (rows, columns), (height, width) = spec.physical_shape, shard.shape
     down, across = ceil_div(rows, height), ceil_div(columns, width)
     cores = shard.grid.num_cores
@@ -273,42 +256,38 @@ def _matrix_rules(spec: PlacedTensor, shard: ShardSpec) -> Iterator[Violation]:
             "use height 1",
         )
     layout = spec.memory.memory_layout
+    if layout not in (TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED):
+        yield from _block_shard_violations(shard, down, across)
+        return
     if layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        if width != columns:
-            yield Violation(
-                "height shards are full width",
-                f"shard width {width} must be the width {columns} of the tensor",
-                f"use ({height}, {columns}), or block_sharded",
-            )
-        yield from _core_count_rules("height", down, cores, ceil_div(rows, max(1, cores)), spec.unit[0])
-    elif layout is TensorMemoryLayout.WIDTH_SHARDED:
-        if height != rows:
-            yield Violation(
-                "width shards are full height",
-                f"shard height {height} must be the height {rows} of the tensor",
-                f"use ({rows}, {width}), or block_sharded",
-            )
-        yield from _core_count_rules("width", across, cores, ceil_div(columns, max(1, cores)), spec.unit[1])
-    elif len(shard.grid) != 1:
+        cut, whole, shards, extent, unit = "height", "width", down, rows, spec.unit[0]
+        own, needed, remedy = width, columns, (height, columns)
+    else:
+        cut, whole, shards, extent, unit = "width", "height", across, columns, spec.unit[1]
+        own, needed, remedy = height, rows, (rows, width)
+    if own != needed:
+        yield Violation(
+            f"{cut} shards are full {whole}",
+            f"shard {whole} {own} must be the {whole} {needed} of the tensor",
+            f"use {remedy}, or block_sharded",
+        )
+    if shards > cores:
+        least = round_up(ceil_div(extent, max(1, cores)), unit)
+        yield Violation(
+            "one shard per core",
+            f"{shards} shards along the {cut} need {shards} cores, got {cores}",
+            f"use a shard {cut} of at least {least}, {shards} cores, or nd_sharded",
+        )
+
+
+def _block_shard_violations(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
+    if len(shard.grid) != 1:
         yield Violation(
             "block shards need one range",
             f"block sharding needs a single range of cores, got {len(shard.grid)} ranges {shard.grid}",
             "use one range, or nd_sharded",
         )
-    else:
-        yield from _block_rules(shard, down, across)
-
-
-def _core_count_rules(side: str, shards: int, cores: int, least: int, unit: int) -> Iterator[Violation]:
-    if shards > cores:
-        yield Violation(
-            "one shard per core",
-            f"{shards} shards along the {side} need {shards} cores, got {cores}",
-            f"use a shard {side} of at least {round_up(least, unit)}, {shards} cores, or nd_sharded",
-        )
-
-
-def _block_rules(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
+        return
     box = shard.grid.ranges[0]
     sides = [("height", down, "rows", box.height), ("width", across, "columns", box.width)]
     if shard.orientation is ShardOrientation.COL_MAJOR:

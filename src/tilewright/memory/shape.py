@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Shape`: the logical and padded extents of a tensor; and how an alignment pads extents."""
+"""`Shape`: the logical and padded extents of a tensor; how an alignment pads extents; and `Tile`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
+from typing import TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..layout.validation import as_integer
 
+FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
@@ -99,7 +102,7 @@ class Shape:
         return prod(self._logical)
 
     def to_rank(self, rank: int) -> Shape:
-        """Return the extents with leading ones added or removed.
+        """Return the extents with leading ones added or removed, so that there are `rank`.
 
         >>> Shape([14, 28]).to_rank(4), Shape([1, 1, 5]).to_rank(1)
         (Shape([1, 1, 14, 28]), Shape([5]))
@@ -146,14 +149,16 @@ def _validate_extents(values: Iterable[int]) -> tuple[int, ...]:
     """Return extents as a tuple of integers of at least 0, or raise."""
     if not isinstance(values, Iterable):
         raise TypeError(f"expected a shape such as (64, 32), got {type(values).__name__} {values!r}")
-    extents = tuple([int(as_integer(n, "extent")) for n in values])
-    if any(n < 0 for n in extents):
+    extents = tuple(values)
+    if {*map(type, extents)} - {int}:
+        extents = tuple([int(as_integer(n, "extent")) for n in extents])
+    if min(extents, default=0) < 0:
         raise MemoryConfigError(f"extents must not be negative, got {list(extents)}")
     return extents
 
 
 def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the extents rounded up to an `alignment` with entries for the last dimensions.
+    """Return the extents `shape` rounded up to an `alignment` with entries for the last dimensions.
 
     The last two dimensions are rounded to their own entries. An entry further out counts rows of the tensor folded to a
     matrix: it must divide the rows of the dimensions inside it, or be a multiple of them.
@@ -187,10 +192,112 @@ def padded_extents(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple[
 
 
 def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the alignment that pads any smaller shape of the same rank to these extents.
+    """Return the alignment that pads any smaller shape of the same rank to the extents `padded`.
 
     >>> alignment_of((4, 6, 9)), padded_extents((3, 5, 7), alignment_of((4, 6, 9)))
     ((24, 6, 9), (4, 6, 9))
     """
     rows = [prod(padded[d:-1]) for d in range(len(padded) - 2)]
     return (*rows, *padded[-2:])
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Tile:
+    """A tile of height x width elements, stored face by face, in row-major order, or column-major with `transpose`.
+
+    >>> Tile((16, 32)).face_shape, Tile((16, 32)).num_faces
+    ((16, 16), 2)
+    >>> Tile()
+    Tile((32, 32))
+    """
+
+    shape: tuple[int, int]
+    transpose: bool
+
+    def __init__(self, shape: Sequence[int] = (32, 32), transpose: bool = False) -> None:
+        pair = tuple([int(as_integer(n, "tile extent")) for n in shape]) if isinstance(shape, (tuple, list)) else ()
+        if len(pair) != 2 or pair[0] not in HEIGHTS or pair[1] not in WIDTHS:
+            raise MemoryConfigError(
+                f"expected a tile height of {', '.join(map(str, HEIGHTS))} and a width of 32 or 16, got {shape!r}"
+            )
+        if transpose and pair[0] < FACE:
+            raise MemoryConfigError(
+                f"a {pair[0]} x {pair[1]} tile cannot be transposed, since its faces are not square; use height 16 or"
+                " 32"
+            )
+        object.__setattr__(self, "shape", pair)
+        object.__setattr__(self, "transpose", bool(transpose))
+
+    @classmethod
+    def of(cls, value: TileLike) -> Tile:
+        """Return a tile from `value`: a `Tile`, (height, width), or None for the default.
+
+        >>> Tile.of((16, 32)), Tile.of(None)
+        (Tile((16, 32)), Tile((32, 32)))
+        """
+        return value if isinstance(value, Tile) else _DEFAULT_TILE if value is None else cls(value)
+
+    @property
+    def height(self) -> int:
+        """Return the number of rows.
+
+        >>> Tile((8, 32)).height
+        8
+        """
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns.
+
+        >>> Tile((8, 32)).width
+        32
+        """
+        return self.shape[1]
+
+    @property
+    def elements(self) -> int:
+        """Return the number of elements.
+
+        >>> Tile((8, 32)).elements
+        256
+        """
+        return self.height * self.width
+
+    @property
+    def face_shape(self) -> tuple[int, int]:
+        """Return (height, width) of a face: at most 16 x 16.
+
+        >>> Tile((4, 32)).face_shape
+        (4, 16)
+        """
+        return min(FACE, self.height), FACE
+
+    @property
+    def num_faces(self) -> int:
+        """Return the number of faces.
+
+        >>> Tile().num_faces
+        4
+        """
+        high, wide = self.face_shape
+        return self.elements // (high * wide)
+
+    @property
+    def is_default(self) -> bool:
+        """Return whether this is the default tile: 32 x 32, not transposed.
+
+        >>> Tile().is_default
+        True
+        """
+        return self == _DEFAULT_TILE
+
+    def __repr__(self) -> str:
+        return f"Tile({self.shape}{', transpose=True' if self.transpose else ''})"
+
+    def __str__(self) -> str:
+        return f"{self.height} x {self.width}{' transposed' if self.transpose else ''}"
+
+
+_DEFAULT_TILE = Tile()
+TileLike: TypeAlias = Tile | Sequence[int] | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import lcm
+from math import lcm, prod
 from typing import TypeAlias
 
 from ..errors import MemoryConfigError
@@ -23,6 +23,7 @@ from .memory_config import (
     ShardOrientation,
     ShardSpec,
     ShardStrategy,
+    TensorMemoryLayout,
 )
 
 ROW_BYTES = 64  # the width of row-major shards is a multiple of this number of bytes
@@ -45,13 +46,24 @@ class Sharding:
     dims: tuple[int, ...] = ()
     all_but: bool = False
 
+    @property
+    def memory_layout(self) -> TensorMemoryLayout:
+        """Return the memory layout of the strategy.
+
+        >>> sharded_across_dims([0], (4, 1)).memory_layout
+        TensorMemoryLayout.ND_SHARDED
+        """
+        return TensorMemoryLayout.ND_SHARDED if self.strategy is None else self.strategy.memory_layout
+
     def config_for(self, padded: tuple[int, ...], tile: tuple[int, int] | None, itemsize: int = 1) -> MemoryConfig:
-        """Return the config for a tensor of this padded shape; `tile` is None for row-major pages.
+        """Return the config for a tensor of this `padded` shape; `tile` is None for row-major pages.
+
+        `itemsize` is the size of an element in bytes, which decides the width of row-major shards.
 
         >>> block_sharded(core_grid=(8, 8)).config_for((1, 4, 64, 96), (32, 32)).sharding.shape
         (32, 32)
         """
-        shape = self._dims_shape(padded) if self.strategy is None else self._strategy_shape(padded)
+        shape = self._dims_shape(padded) if self.strategy is None else self._strategy_shape(self.strategy, padded)
         if tile is not None:
             shape[-1] = round_up(shape[-1], tile[1])
             if len(shape) > 1:
@@ -60,27 +72,16 @@ class Sharding:
             shape[-1] = round_up(shape[-1], lcm(ROW_BYTES, itemsize) // itemsize)
         distribution = "grid_2d" if self.strategy is ShardStrategy.BLOCK else "round_robin_1d"
         sharding = NdShardSpec(shape, self.grid, self.orientation, distribution)
-        layout = "nd_sharded" if self.strategy is None else self.strategy.memory_layout
-        return MemoryConfig(layout, self.buffer_type, nd_shard_spec=sharding)
+        return MemoryConfig(self.memory_layout, self.buffer_type, nd_shard_spec=sharding)
 
-    def _strategy_shape(self, padded: tuple[int, ...]) -> list[int]:
-        rows, columns = 1, padded[-1]
-        for n in padded[:-1]:
-            rows *= n
-        cores = self.grid.num_cores
-        if self.strategy is ShardStrategy.HEIGHT:
-            return _clamp_extents(ceil_div(rows, cores), columns)
-        if self.strategy is ShardStrategy.WIDTH:
-            return _clamp_extents(rows, ceil_div(columns, cores))
-        if len(self.grid) != 1:
+    def _strategy_shape(self, strategy: ShardStrategy, padded: tuple[int, ...]) -> list[int]:
+        if strategy is ShardStrategy.BLOCK and len(self.grid) != 1:
             raise MemoryConfigError(
                 f"block sharding needs a single range of cores, got {len(self.grid)} ranges {self.grid}; use their"
                 f" bounding box {self.grid.bounding_box}"
             )
-        down, across = self.grid.ranges[0].height, self.grid.ranges[0].width
-        if self.orientation is ShardOrientation.COL_MAJOR:
-            down, across = across, down
-        return _clamp_extents(ceil_div(rows, down), ceil_div(columns, across))
+        down, across = strategy.shard_counts(self.grid, self.orientation)
+        return [max(1, ceil_div(prod(padded[:-1]), down)), max(1, ceil_div(padded[-1], across))]
 
     def _dims_shape(self, padded: tuple[int, ...]) -> list[int]:
         for d in self.dims:
@@ -92,17 +93,24 @@ class Sharding:
         return [1 if (d in chosen) != self.all_but else max(1, n) for d, n in enumerate(padded)]
 
 
-def _clamp_extents(*extents: int) -> list[int]:
-    """Return extents of at least 1."""
-    return [max(1, n) for n in extents]
-
-
 ShardedMemory: TypeAlias = MemoryConfig | Sharding
+MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 OrientationLike: TypeAlias = ShardOrientation | str
 
 
+def as_memory(memory: MemoryLike) -> ShardedMemory:
+    """Return a config or a sharding as it is, and interleaved memory for a buffer type; None is DRAM.
+
+    >>> as_memory("l1"), as_memory(None)
+    (MemoryConfig('interleaved', 'l1'), MemoryConfig('interleaved', 'dram'))
+    """
+    if isinstance(memory, (MemoryConfig, Sharding)):
+        return memory
+    return MemoryConfig() if memory is None else MemoryConfig("interleaved", memory)
+
+
 def interleaved(buffer_type: BufferTypeLike = "dram") -> MemoryConfig:
-    """Return the config that distributes pages round-robin over all banks of a memory, "dram" or "l1".
+    """Return the config that distributes pages round-robin over all banks of `buffer_type`, "dram" or "l1".
 
     >>> interleaved("l1")
     MemoryConfig('interleaved', 'l1')
@@ -133,7 +141,9 @@ def width_sharded(
     orientation: OrientationLike = "row_major",
     buffer_type: BufferTypeLike = "l1",
 ) -> ShardedMemory:
-    """Return the config with shards of full columns; for the parameters see `height_sharded`.
+    """Return the config with shards of full columns.
+
+    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> width_sharded((8, 1), (64, 32)).shard_spec.shape
     (64, 32)
@@ -147,7 +157,9 @@ def block_sharded(
     orientation: OrientationLike = "row_major",
     buffer_type: BufferTypeLike = "l1",
 ) -> ShardedMemory:
-    """Return the config with block (i, j) of the matrix on row i and column j of cores; see `height_sharded`.
+    """Return the config with block (i, j) of the matrix on row i and column j of cores.
+
+    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> block_sharded((2, 2), (64, 64)).sharding.distribution
     ShardDistribution.GRID_2D
@@ -162,7 +174,9 @@ def nd_sharded(
     distribution: ShardDistribution | str = "round_robin_1d",
     buffer_type: BufferTypeLike = "l1",
 ) -> MemoryConfig:
-    """Return the config with shards of any rank; `distribution` says how they are distributed over the cores.
+    """Return the config with shards of `shard_shape`, of any rank; `distribution` says how they are distributed.
+
+    `core_grid`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> nd_sharded((1, 64, 32), (4, 2)).made_with_nd
     True
@@ -179,6 +193,8 @@ def sharded_across_dims(
     all_but: bool = False,
 ) -> Sharding:
     """Return the sharding with one shard for each index of the dimensions `dims`, or of all others with `all_but`.
+
+    `core_grid`, `orientation` and `buffer_type` are those of `height_sharded`.
 
     >>> sharded_across_dims([0], (4, 1)).config_for((4, 64, 96), (32, 32)).sharding.shape
     (1, 64, 96)

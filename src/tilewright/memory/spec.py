@@ -1,44 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`TensorSpec`: shape, format, pages and memory of a tensor on a chip, which decide where its elements are."""
+"""`TensorSpec`: shape, format, pages and memory of a tensor on a chip, which decide where its elements are; `fit`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
-from ..layout import Axis, LayoutLike, bank, core
-from ..layout.tuples import round_up
 from ..showing import Shown
 from .chip import Chip, ChipLike
 from .cores import CoreLike
-from .memory_config import BufferType, MemoryConfig, PageLayout
-from .page_geometry import Tile, TileLike
-from .page_map import PageMap, PageTable, PlacedTensor, page_byte_layout
-from .paging import Paging, interleaved_paging, sharded_paging
-from .placement_rules import (
-    Violation,
-    bytes_per_bank,
-    grid_violations,
-    placement_violations,
-    spec_violations,
-    validate_placement,
-)
-from .shape import Shape, padded_extents
-from .sharding import Sharding
+from .fit_report import CircularBuffers, Fit, FitRequest, check_fit
+from .memory_config import MemoryConfig, PageLayout
+from .page_geometry import PageGeometry
+from .paging import PageTable
+from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement
+from .shape import Shape, Tile, TileLike, padded_extents
+from .sharding import MemoryLike, as_memory
 from .where import ElementLocator, Where, split_place
-
-if TYPE_CHECKING:
-    from .fit_report import CircularBuffers, Fit
-
-MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TensorSpec(PlacedTensor, Shown):
+class TensorSpec(PageGeometry, Shown):
     """The shape, number format, page layout and memory of a tensor on a chip, which decide where each byte is.
 
     Args:
@@ -95,16 +81,15 @@ class TensorSpec(PlacedTensor, Shown):
 
     def _resolve_memory(self, memory: MemoryLike) -> MemoryConfig:
         """Return the config of a memory, with a computed shard shape for a `Sharding`."""
-        if isinstance(memory, Sharding):
-            if self.chip is not None:  # a computed shard shape uses all cores of the grid
-                for violation in grid_violations(self.chip, memory.grid, memory.buffer_type):
-                    raise MemoryConfigError(str(violation))
-            tile = self.tile.shape if self.is_tiled else None
-            padded = padded_extents(self.shape.logical, self.alignment or tile or (1,))
-            return memory.config_for(padded, tile, self.dtype.storage_format.itemsize)
-        if memory is None or isinstance(memory, MemoryConfig):
-            return MemoryConfig() if memory is None else memory
-        return MemoryConfig("interleaved", memory)
+        config = as_memory(memory)
+        if isinstance(config, MemoryConfig):
+            return config
+        if self.chip is not None:  # a computed shard shape uses all cores of the grid
+            for violation in grid_violations(self.chip, config.grid, config.buffer_type):
+                raise MemoryConfigError(str(violation))
+        tile = self.tile.shape if self.is_tiled else None
+        padded = padded_extents(self.shape.logical, self.alignment or tile or (1,))
+        return config.config_for(padded, tile, self.dtype.storage_format.itemsize)
 
     def replace(self, **changes: Any) -> TensorSpec:  # arguments of any type; the constructor validates them
         """Return the spec with other constructor arguments.
@@ -117,7 +102,7 @@ class TensorSpec(PlacedTensor, Shown):
         return TensorSpec(**{"shape": self.shape.logical, **arguments, **changes})
 
     def with_memory(self, memory: MemoryLike) -> TensorSpec:
-        """Return the spec of the same tensor in another memory.
+        """Return the spec of the same tensor in another `memory`.
 
         >>> from tilewright import height_sharded
         >>> TensorSpec((64, 64), page_layout="tile").with_memory(height_sharded((2, 1))).memory.sharding.shape
@@ -126,7 +111,7 @@ class TensorSpec(PlacedTensor, Shown):
         return self.replace(memory=memory)
 
     def with_chip(self, chip: ChipLike | None) -> TensorSpec:
-        """Return the spec of the same tensor on another chip.
+        """Return the spec of the same tensor on another `chip`.
 
         >>> TensorSpec((64, 64), chip="n150").with_chip("p150").aligned_page_bytes
         128
@@ -134,110 +119,12 @@ class TensorSpec(PlacedTensor, Shown):
         return self.replace(chip=chip)
 
     def with_dtype(self, dtype: FormatLike) -> TensorSpec:
-        """Return the spec of the same tensor in another number format.
+        """Return the spec of the same tensor in another number format `dtype`.
 
         >>> TensorSpec((64, 64), page_layout="tile").with_dtype("bfloat8_b").page_bytes
         1088
         """
         return self.replace(dtype=dtype)
-
-    @property
-    def known_chip(self) -> Chip:
-        """Return the chip, or raise if the spec has none.
-
-        >>> TensorSpec((4, 4), chip="n150").known_chip.name
-        'wormhole_n150'
-        """
-        if self.chip is None:
-            raise MemoryConfigError("banks and addresses depend on the chip; pass one, such as chip='wormhole_n150'")
-        return self.chip
-
-    @cached_property
-    def aligned_page_bytes(self) -> int:
-        """Return the distance in bytes of the pages of a bank.
-
-        >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
-        96
-        """
-        return round_up(self.page_bytes, self.known_chip.page_alignment(self.memory.buffer_type))
-
-    @cached_property
-    def paging(self) -> Paging:
-        """Return how pages are cut into shards and distributed over cores; interleaved pages are shards of one page.
-
-        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").paging.num_shards
-        4
-        """
-        self.validate_pages()
-        sharding = self.memory.sharding
-        if sharding is not None:
-            is_vector = len(self.padded_shape) == 1 and not self.memory.made_with_nd
-            padded = (1, *self.padded_shape) if is_vector else self.padded_shape
-            return sharded_paging(padded, sharding, self.page_shape)
-        chip, buffer = self.known_chip, self.memory.buffer_type
-        return interleaved_paging(self.num_pages, tuple([chip.core_of(k, buffer) for k in range(chip.banks(buffer))]))
-
-    def validate_pages(self) -> None:
-        """Raise if the tensor is not a whole number of pages.
-
-        >>> TensorSpec((4, 4)).validate_pages()
-        """
-        for side, n, page in zip(("height", "width"), self.physical_shape, self.page_shape, strict=True):
-            if page and n % page:
-                raise MemoryConfigError(
-                    f"tensor {side} {n} is not a multiple of the page {side} {page}; use an alignment of {page}, which"
-                    f" pads it to {round_up(n, page)}"
-                )
-
-    @cached_property
-    def banks(self) -> tuple[int, ...]:
-        """Return the bank of each core of `paging.cores`.
-
-        >>> from tilewright import height_sharded
-        >>> TensorSpec((64, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
-        (34, 63)
-        """
-        cores = self.paging.cores
-        if not self.memory.is_sharded:
-            return tuple(range(len(cores)))
-        chip, buffer = self.known_chip, self.memory.buffer_type
-        return tuple([chip.bank_of(core, buffer) for core in cores])
-
-    @cached_property
-    def used_banks(self) -> frozenset[int]:
-        """Return the banks with at least one page.
-
-        >>> sorted(TensorSpec((64, 64), page_layout="tile", chip="n150").used_banks)
-        [0, 1, 2, 3]
-        """
-        return frozenset(self.banks[: self.paging.num_shards])
-
-    @cached_property
-    def position_of_bank(self) -> dict[int, int]:
-        """Return the position in `paging.cores` of each bank.
-
-        >>> TensorSpec((64, 64), chip="n150").position_of_bank[3]
-        3
-        """
-        return {number: position for position, number in enumerate(self.banks)}
-
-    @cached_property
-    def bytes_per_bank(self) -> int:
-        """Return the bytes needed in each bank, before rounding to the alignment of allocations.
-
-        >>> TensorSpec((1024, 1024), "bfloat16", "tile", chip="n150").bytes_per_bank
-        176128
-        """
-        return bytes_per_bank(self, self.known_chip)
-
-    @cached_property
-    def allocated_bytes(self) -> int:
-        """Return the bytes allocated in each bank; 0 for a tensor without elements.
-
-        >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
-        32
-        """
-        return round_up(self.bytes_per_bank, self.known_chip.allocation_alignment)
 
     @cached_property
     def first_address(self) -> int:
@@ -250,42 +137,11 @@ class TensorSpec(PlacedTensor, Shown):
         validate_placement(self)
         return chip.end(buffer) - self.allocated_bytes if buffer.is_l1 else chip.base(buffer)
 
-    @property
-    def axis(self) -> Axis:
-        """Return the axis of placements that counts banks, or positions of cores in `paging.cores`.
-
-        >>> TensorSpec((4, 8)).axis
-        Axis('bank')
-        """
-        return core if self.memory.is_sharded else bank
-
-    @cached_property
-    def page_map(self) -> PageMap:
-        """Return the map from pages to banks or cores, and back.
-
-        >>> TensorSpec((64, 64), page_layout="tile", chip="n150").page_map.page_at(3, 5)
-        (3, 5)
-        """
-        return PageMap(self.paging, self.banks, self.aligned_page_bytes, self.axis)
-
-    @cached_property
-    def placement(self) -> LayoutLike:
-        """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
-
-        The axis `core` counts positions in `paging.cores`. Elements smaller than a byte share an offset.
-
-        >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
-        Place(addr=5188, bank=3)
-        """
-        return self.page_map.place_elements(
-            self.host, self.page_elements, page_byte_layout(self.dtype, self.page_elements)
-        )
-
     @cached_property
     def locator(self) -> ElementLocator:
         """Return the locator, which finds elements by coordinate and by address.
 
-        >>> TensorSpec((4, 4), "int32", chip="n150").locator.element_at(1, 1048648)
+        >>> TensorSpec((4, 4), "int32", chip="n150").locator.element_at(1, 1048648, base=1048640)
         (1, 2)
         """
         return ElementLocator(self)
@@ -296,7 +152,7 @@ class TensorSpec(PlacedTensor, Shown):
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").where(0, 2, 33, 17).address
         1053828
         """
-        return self.locator.locate(coord, base)
+        return self.locator.locate(coord, self.first_address if base is None else base)
 
     def element_at(
         self, place: Where | CoreLike | int, address: int | None = None, bit: int = 0, base: int | None = None
@@ -310,7 +166,7 @@ class TensorSpec(PlacedTensor, Shown):
         (0, 2, 33, 17)
         """
         bank_or_core, at, bit = split_place(place, address, bit)
-        return self.locator.element_at(bank_or_core, at, bit, base)
+        return self.locator.element_at(bank_or_core, at, self.first_address if base is None else base, bit)
 
     def pages(self, base: int | None = None) -> PageTable:
         """Return the table of all pages, in a buffer at address `base` or on an empty chip.
@@ -336,9 +192,7 @@ class TensorSpec(PlacedTensor, Shown):
         >>> bool(TensorSpec((64, 64), memory="l1", chip="n150").fit(circular_buffers=100_000))
         True
         """
-        from .fit_report import fit  # it tries other specs
-
-        return fit(self, circular_buffers=circular_buffers)
+        return check_fit([self], TensorSpec, self.chip, circular_buffers)
 
     def __repr__(self) -> str:
         parts = [repr(self.shape.logical), repr(self.dtype.name), repr(self.page_layout.name.lower())]
@@ -372,3 +226,33 @@ def as_spec(value: Any) -> TensorSpec:
             " ...)"
         )
     return spec
+
+
+def fit(
+    request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
+    chip: ChipLike | None = None,
+    circular_buffers: CircularBuffers = 0,
+    l1_small_size: int = 0,
+    trace_region_size: int = 0,
+) -> Fit:
+    """Return whether tensors fit a chip together with circular buffers, and the nearest alternatives if not.
+
+    Args:
+        request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order.
+        chip: the chip; the default is that of the first tensor.
+        circular_buffers: bytes per core: a number, several, or several by name.
+        l1_small_size: bytes reserved at the top of L1.
+        trace_region_size: bytes reserved in all DRAM.
+
+    >>> answer = fit(
+    ...     TensorSpec((4096, 4096), "float32", "tile", memory="l1"), "wormhole_n150", circular_buffers=500_000
+    ... )
+    >>> bool(answer), answer.problems[0].problem
+    (False, 'circular buffers use L1 from 105824 to 605824 on every core, but tensors start at 450560')
+    >>> print(answer.alternatives[0])
+    float32 as bfloat16: 524288 bytes in each of 64 banks
+    """
+    single = isinstance(request, Mapping) or hasattr(request, "spec") or hasattr(request, "plain")
+    listed = [request] if single or not isinstance(request, Iterable) else request
+    requests: list[FitRequest] = [item if isinstance(item, Mapping) else as_spec(item) for item in listed]
+    return check_fit(requests, TensorSpec, chip, circular_buffers, l1_small_size, trace_region_size)

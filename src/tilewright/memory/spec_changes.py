@@ -18,8 +18,9 @@ from ..errors import MemoryConfigError
 from ..formats import FormatLike
 from ..layout.tuples import leaves
 from .memory_config import NamedEnum, PageLayout
-from .page_geometry import TileLike
-from .spec import MemoryLike, TensorSpec
+from .shape import TileLike
+from .sharding import MemoryLike
+from .spec import TensorSpec
 
 Mode = list[tuple[int, int | None]]  # (extent, step) of the leaves of one dimension, innermost first
 
@@ -54,7 +55,7 @@ class SpecChange:
 
 
 def reshape_spec(spec: TensorSpec, shape: Iterable[int]) -> SpecChange:
-    """Return the change to another `shape` with the same elements in the same order; one extent may be -1.
+    """Return the change of `spec` to another `shape` with the same elements in the same order; one extent may be -1.
 
     >>> str(reshape_spec(TensorSpec((64, 64), page_layout="tile"), (32, 128)).kind)
     'UNTILIZE'
@@ -75,7 +76,7 @@ def reshape_spec(spec: TensorSpec, shape: Iterable[int]) -> SpecChange:
 
 
 def transpose_spec(spec: TensorSpec, *order: int) -> SpecChange:
-    """Return the change to another `order` of dimensions; by default, the last two are swapped.
+    """Return the change of `spec` to another `order` of dimensions; by default, the last two are swapped.
 
     >>> transpose_spec(TensorSpec((2, 3, 64, 64), page_layout="tile"), 1, 0, 2, 3).kind
     ChangeKind.COPY
@@ -94,7 +95,7 @@ def transpose_spec(spec: TensorSpec, *order: int) -> SpecChange:
 
 
 def slice_spec(spec: TensorSpec, *box: slice) -> SpecChange:
-    """Return the change to a part of the tensor: `box` has a slice with step 1 for each of the first dimensions.
+    """Return the change of `spec` to a part: `box` has a slice with step 1 for each of the first dimensions.
 
     >>> slice_spec(TensorSpec((128, 64), page_layout="tile"), slice(32, 96)).kind
     ChangeKind.COPY
@@ -109,16 +110,16 @@ def slice_spec(spec: TensorSpec, *box: slice) -> SpecChange:
     extents = [max(0, stop - start) for start, stop in ranges]
     result = _replace_arguments(spec, shape=extents)
     before, after = _dimension_modes(spec), _dimension_modes(result)
-    pairs, offset = [], 0
-    for k, (start, _) in enumerate(ranges):
-        window = _window_mode(before[k], start, extents[k])
-        pairs.append(common_leaves(k, [window, after[k]], extents[k]))
-        offset += _mode_offset(before[k], start)
+    pairs = [
+        common_leaves(k, [_window_mode(before[k], start, extents[k]), after[k]], extents[k])
+        for k, (start, _) in enumerate(ranges)
+    ]
+    offset = spec.host(*[start for start, _ in ranges]) if all(extents) else 0
     return _classify_change(spec, result, pairs, offset)
 
 
 def retile_spec(spec: TensorSpec, page_layout: PageLayout | str | None = None, tile: TileLike = None) -> SpecChange:
-    """Return the change to another `page_layout` or `tile`.
+    """Return the change of `spec` to another `page_layout` or `tile`.
 
     >>> tiled = TensorSpec((64, 64), page_layout="tile")
     >>> retile_spec(TensorSpec((64, 64)), "tile").kind, retile_spec(tiled, "row_major").kind
@@ -129,7 +130,7 @@ def retile_spec(spec: TensorSpec, page_layout: PageLayout | str | None = None, t
 
 
 def reshard_spec(spec: TensorSpec, memory: MemoryLike) -> SpecChange:
-    """Return the change to another `memory`: whole pages are copied, unless the width of rows changes.
+    """Return the change of `spec` to another `memory`: whole pages are copied, unless the width of rows changes.
 
     >>> from tilewright import block_sharded
     >>> reshard_spec(TensorSpec((64, 64), page_layout="tile", chip="n150"), block_sharded((2, 2))).kind
@@ -139,7 +140,7 @@ def reshard_spec(spec: TensorSpec, memory: MemoryLike) -> SpecChange:
 
 
 def convert_spec(spec: TensorSpec, dtype: FormatLike) -> SpecChange:
-    """Return the change to the number format `dtype`: every element stays in its tile or row.
+    """Return the change of `spec` to the number format `dtype`: every element stays in its tile or row.
 
     >>> convert_spec(TensorSpec((64, 64), "float32", "tile"), "bfloat8_b").kind
     ChangeKind.COPY
@@ -212,15 +213,6 @@ def _dimension_modes(spec: TensorSpec) -> list[Mode]:
         return []
     pairs = zip(layout.shape, layout.stride, strict=True)
     return [_merge_leaves(zip(leaves(extents), leaves(steps), strict=True)) for extents, steps in pairs]
-
-
-def _mode_offset(mode: Mode, index: int) -> int:
-    """Return the offset of an index of one dimension."""
-    offset = 0
-    for extent, step in mode[:-1]:
-        index, digit = divmod(index, extent)
-        offset += digit * (step or 0)
-    return offset + index * (mode[-1][1] or 0)
 
 
 def _window_mode(mode: Mode, start: int, count: int) -> Mode:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import CoordinateError, MemoryConfigError
 from .cores import CoreCoord
 from .memory_config import BufferType
-from .page_map import PlacedTensor
+from .page_geometry import PageGeometry
 
 Coordinate = tuple[int, ...]
 
@@ -94,11 +94,11 @@ class ElementLocator:
 
     >>> from tilewright import TensorSpec
     >>> locator = TensorSpec((4, 4), "int32", chip="wormhole_n150").locator
-    >>> locator.locate((1, 2), base=0).page, locator.element_at(1, 1048648)
+    >>> locator.locate((1, 2), base=0).page, locator.element_at(1, 1048648, base=1048640)
     (1, (1, 2))
     """
 
-    def __init__(self, spec: PlacedTensor) -> None:
+    def __init__(self, spec: PageGeometry) -> None:
         self.spec = spec
         self._shape = spec.shape.logical
         self._row_extents = spec.padded_shape[len(spec.padded_shape) - len(self._shape) :]
@@ -115,12 +115,12 @@ class ElementLocator:
         self._bits = number_format.bits
         self._data_offset = number_format.sections(self._page_elements).data_offset
 
-    def locate(self, coordinate: Coordinate, base: int | None = None) -> Where:
-        """Return where an element is, in a buffer at address `base` or at the first address of an empty chip.
+    def locate(self, coordinate: Coordinate, base: int) -> Where:
+        """Return where an element is, in a buffer at address `base`.
 
         >>> from tilewright import TensorSpec
-        >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.locate((1, 2)).address
-        1048648
+        >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.locate((1, 2), base=1024).address
+        1032
         """
         if len(coordinate) != len(self._shape):
             raise coordinate_error(coordinate, self._shape)
@@ -135,7 +135,6 @@ class ElementLocator:
         position, offset = self._position(slot), self._offset(slot)
         byte, bit = divmod(element * self._bits, 8)
         byte += self._data_offset
-        start = self.spec.first_address if base is None else base
         shard = shard_coordinate = page_in_shard = None
         if self._is_sharded:
             shard, page_in_shard = divmod(slot, self._shard_pages)
@@ -170,33 +169,35 @@ class ElementLocator:
             core=self._cores[position],
             bank=self._banks[position],
             buffer_type=self._buffer_type,
-            base=start,
+            base=base,
             offset=offset + byte,
-            exponent=start + offset + element // self._block if self._block else None,
+            exponent=base + offset + element // self._block if self._block else None,
         )
 
-    def page_at(self, place: Any, address: int, base: int | None = None) -> tuple[int | None, int] | None:
-        """Return (page, byte in it) at an address of a core (x, y) or bank; None outside the tensor.
+    def page_at(self, place: Any, address: int, base: int) -> tuple[int | None, int] | None:
+        """Return (page, byte in it) at an address of a core (x, y) or bank, in a buffer at `base`; None outside of it.
 
         The page is None in the gap that a partial shard leaves.
 
         >>> from tilewright import TensorSpec
-        >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.page_at(1, 1048648)
+        >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.page_at(1, 1048648, base=1048640)
         (1, 8)
         """
         spec = self.spec
         bank = place if isinstance(place, int) else spec.known_chip.bank_of(place, self._buffer_type)
         position = spec.position_of_bank.get(bank)
-        offset = address - (spec.first_address if base is None else base)
+        offset = address - base
         if position is None or not 0 <= offset < spec.bytes_per_bank:
             return None
         return spec.page_map.page_at(position, offset)
 
-    def element_at(self, place: Any, address: int, bit: int = 0, base: int | None = None) -> Coordinate | None:
+    def element_at(self, place: Any, address: int, base: int, bit: int = 0) -> Coordinate | None:
         """Return the coordinate of the element at an address of a core (x, y) or bank; None if there is no data.
 
+        The buffer is at `base`, and `bit` is the bit in the byte.
+
         >>> from tilewright import TensorSpec
-        >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.element_at(1, 1048648)
+        >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.element_at(1, 1048648, base=1048640)
         (1, 2)
         """
         page, byte = self.page_at(place, address, base) or (None, 0)

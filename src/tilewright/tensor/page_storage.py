@@ -18,7 +18,7 @@ from ..errors import LayoutError, MemoryConfigError, TransferError
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
 from ..memory import Allocation, Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
-from ..memory.host_storage import host_placement
+from ..memory.device import host_placement
 from .store import Number
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"

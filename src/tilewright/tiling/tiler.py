@@ -12,7 +12,7 @@ from operator import index
 from typing import TypeAlias
 
 from ..errors import CoordinateError, LayoutError
-from ..layout.coordinate import Box, empty_box
+from ..layout.box import Box, empty_box
 from ..showing import Shown
 
 Extents: TypeAlias = int | Sequence[int]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..layout.coordinate import empty_box
+from ..layout.box import empty_box
 from ..tiling import Box, Tiler
 from .values import augmentation_t, offset_t, overlap_t, shape_t, tile_t
 

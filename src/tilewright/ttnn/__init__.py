@@ -60,8 +60,6 @@ from .memory import (
     NdShardSpec,
     ShardSpec,
     corerange_to_cores,
-    create_sharded_memory_config,
-    create_sharded_memory_config_,
     num_cores_to_corerangeset,
     split_work_to_cores,
 )
@@ -90,6 +88,7 @@ from .operations import (
     untilize,
     untilize_with_unpadding,
 )
+from .sharded_config import create_sharded_memory_config, create_sharded_memory_config_
 from .tensor import TILE_SIZE, Tensor
 from .tensor_files import as_tensor, dump_tensor, load_tensor
 from .tensor_spec import Shape, TensorSpec, Tile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores, shards and memory configs under ttnn's names."""
+"""Cores, shards and memory configs under ttnn's names, and work split over cores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..memory import (
     CoreRange,
     ShardDistribution,
     ShardOrientation,
-    ShardStrategy,
     TensorMemoryLayout,
+    first_cores,
 )
 from ..memory import cores as plain_cores
-from ..memory.cores import CoreLike
-from . import sharded_config, work_split
+from ..memory.cores import CoreLike, grid_extents
+from ..memory.sharding import OrientationLike
 from .wrapper import Wrapper, unwrap
 
 
@@ -149,7 +149,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         self,
         grid: CoresLike,
         shard_shape: Iterable[int],
-        shard_orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+        shard_orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
     ) -> None:
         self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
 
@@ -178,7 +178,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         self,
         shard_shape: Iterable[int],
         grid: CoresLike,
-        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+        orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: ShardDistribution | str = ShardDistribution.ROUND_ROBIN_1D,
     ) -> None:
         self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), orientation, shard_distribution_strategy)
@@ -295,80 +295,45 @@ L1_HEIGHT_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED
 L1_WIDTH_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1)
 L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1)
 
-GridLike: TypeAlias = CoreRangeSet | sharded_config.GridLike
-
-
-def create_sharded_memory_config(
-    shape: Iterable[int],
-    core_grid: GridLike,
-    strategy: ShardStrategy | str,
-    orientation: ShardOrientation | str | None = None,
-    use_height_and_width_as_shard_shape: bool = False,
-) -> MemoryConfig:
-    """Return the L1 config that cuts `shape` evenly over `core_grid` by `strategy`, in `orientation`.
-
-    With `use_height_and_width_as_shard_shape` the last two extents of `shape` are the shard shape.
-
-    >>> from tilewright.ttnn import CoreGrid, ShardStrategy
-    >>> create_sharded_memory_config((64, 64), CoreGrid(y=2, x=2), ShardStrategy.BLOCK).shard_spec.shape
-    [32, 32]
-    """
-    config = sharded_config.create_sharded_memory_config(
-        shape, unwrap(core_grid), strategy, orientation, use_height_and_width_as_shard_shape
-    )
-    return MemoryConfig.wrap(config)
-
-
-def create_sharded_memory_config_(
-    shape: Iterable[int],
-    core_grid: GridLike,
-    strategy: ShardStrategy | TensorMemoryLayout | str,
-    orientation: ShardOrientation | str,
-    use_height_and_width_as_shard_shape: bool = False,
-    tile_layout: bool = False,
-) -> MemoryConfig:
-    """Return the L1 config that cuts `shape` over any `core_grid` by `strategy`, in `orientation`, rounding up.
-
-    With `use_height_and_width_as_shard_shape` the last two extents of `shape` are the shard shape. With `tile_layout`
-    shards must be whole tiles in at least one dimension.
-
-    >>> from tilewright.ttnn import CoreGrid, ShardStrategy
-    >>> rows = ShardOrientation.ROW_MAJOR
-    >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), ShardStrategy.HEIGHT, rows).shard_spec.shape
-    [2, 7]
-    """
-    config = sharded_config.create_sharded_memory_config_(
-        shape, unwrap(core_grid), strategy, orientation, use_height_and_width_as_shard_shape, tile_layout=tile_layout
-    )
-    return MemoryConfig.wrap(config)
-
 
 def num_cores_to_corerangeset(
     target_num_cores: int, grid_size: CoreGrid | CoreLike, row_wise: bool = False
 ) -> CoreRangeSet:
-    """Return the first `target_num_cores` cores of a grid, row by row (`row_wise`) or column by column.
+    """Return the first `target_num_cores` cores of `grid_size`, row by row (`row_wise`) or column by column.
 
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))]
     """
-    return CoreRangeSet.wrap(work_split.num_cores_to_corerangeset(target_num_cores, grid_size, row_wise))
+    return CoreRangeSet.wrap(first_cores(target_num_cores, grid_size, row_wise))
 
 
 def split_work_to_cores(
     grid_size: CoreGrid | CoreLike, units_to_divide: int, row_wise: bool = False
 ) -> tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]:
-    """Return `units_to_divide` split over a grid, row by row (`row_wise`) or column by column.
+    """Return `units_to_divide` split evenly over `grid_size`, row by row (`row_wise`) or column by column.
 
     The result is (number of cores, all cores, cores with one unit more, the other cores, units per core of both).
 
-    >>> split_work_to_cores(CoreCoord(8, 8), 100)[0]
-    64
+    >>> count, _, more, fewer, units_of_more, units_of_fewer = split_work_to_cores(CoreCoord(8, 8), 100)
+    >>> count, more.num_cores(), units_of_more, fewer.num_cores(), units_of_fewer
+    (64, 36, 2, 28, 1)
     """
-    split = work_split.split_work_to_cores(grid_size, units_to_divide, row_wise)
-    all_cores, group_1, group_2 = (
-        CoreRangeSet.wrap(cores) for cores in (split.all_cores, split.group_1, split.group_2)
-    )
-    return split.num_cores, all_cores, group_1, group_2, split.units_per_core_1, split.units_per_core_2
+    across, down = grid_extents(grid_size)
+    if units_to_divide < 0:
+        raise MemoryConfigError(f"expected at least 0 units of work, got {units_to_divide}")
+    none = CoreRangeSet([])
+    if units_to_divide == 0:
+        return 0, none, none, none, 0, 0
+    count = min(units_to_divide, across * down)
+    all_cores = num_cores_to_corerangeset(count, grid_size, row_wise)
+    per_core, remainder = divmod(units_to_divide, count)
+    if not remainder:
+        return count, all_cores, all_cores, none, per_core, 0
+    line, along = divmod(remainder, across if row_wise else down)
+    start = (along, line) if row_wise else (line, along)
+    more = num_cores_to_corerangeset(remainder, grid_size, row_wise)
+    fewer = CoreRangeSet.wrap(first_cores(count - remainder, grid_size, row_wise, start))
+    return count, all_cores, more, fewer, per_core + 1, per_core
 
 
 def corerange_to_cores(
@@ -379,4 +344,4 @@ def corerange_to_cores(
     >>> corerange_to_cores(CoreRangeSet([CoreRange((0, 0), (1, 0))]), row_wise=True)
     [CoreCoord(x=0, y=0), CoreCoord(x=1, y=0)]
     """
-    return work_split.corerange_to_cores(unwrap(core_range_set), max_cores, row_wise)
+    return memory.CoreRangeSet.of(unwrap(core_range_set)).cores(row_wise)[:max_cores]

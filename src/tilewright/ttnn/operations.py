@@ -16,13 +16,12 @@ from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import convert_pages, pad_spec
-from .arguments import reject_unsupported
 from .devices import Device, resolve_device
 from .enums import DataType, DataTypeLike
 from .memory import MemoryConfig
 from .tensor import Tensor
 from .tensor_spec import TensorSpec, Tile, TileLike
-from .wrapper import unwrap
+from .wrapper import reject_unsupported, unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
 
@@ -262,7 +261,7 @@ def _wrap_in_memory(tensor: PlainTensor, memory_config: MemoryConfig | None) -> 
 
 
 def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
-    """Return the same elements in another `shape`, in either layout; one extent may be -1.
+    """Return the elements of `tensor` in another `shape`, in either layout; one extent may be -1.
 
     >>> reshape(from_torch(np.ones((4, 6), np.float32)), (2, -1)).shape
     Shape([2, 12])
@@ -333,7 +332,7 @@ def pad(
 
 
 def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
-    """Return the box from `start` up to, but not including, `end`.
+    """Return the box of `tensor` from `start` up to, but not including, `end`.
 
     >>> unpad(from_torch(np.ones((4, 6), np.float32)), (0, 0), (2, 3)).shape
     Shape([2, 3])
@@ -452,7 +451,7 @@ def reciprocal(
     output_tensor: object = None,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return 1 / x, element by element, in the type of x.
+    """Return 1 / x for each element x of `tensor`, in its type.
 
     In a block format zero gives 2^127, 1.7014118346046923e+38, not infinity; and where one result of a group is much
     larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` says where the result

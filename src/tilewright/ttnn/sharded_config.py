@@ -8,23 +8,17 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TypeAlias
 
+from .. import memory
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div, round_up
-from ..memory import (
-    CoreGrid,
-    CoreRange,
-    CoreRangeSet,
-    MemoryConfig,
-    ShardOrientation,
-    ShardSpec,
-    ShardStrategy,
-    TensorMemoryLayout,
-)
+from ..memory import CoreGrid, CoreRange, ShardOrientation, ShardStrategy, TensorMemoryLayout
+from .memory import CoreRangeSet, MemoryConfig
+from .wrapper import unwrap
 
 _TILE = 32
 _STRATEGIES: dict[object, ShardStrategy] = {strategy.memory_layout: strategy for strategy in ShardStrategy}
 
-GridLike: TypeAlias = CoreGrid | CoreRangeSet | Sequence[CoreGrid]
+GridLike: TypeAlias = CoreGrid | CoreRangeSet | memory.CoreRangeSet | Sequence[CoreGrid]
 
 
 def create_sharded_memory_config(
@@ -38,8 +32,9 @@ def create_sharded_memory_config(
 
     With `use_height_and_width_as_shard_shape` the last two extents are the shard shape, swapped for col_major.
 
-    >>> create_sharded_memory_config((1, 1, 64, 128), CoreGrid(y=2, x=4), "height").shard_spec.shape
-    (8, 128)
+    >>> from tilewright.ttnn import CoreGrid, ShardStrategy
+    >>> create_sharded_memory_config((64, 64), CoreGrid(y=2, x=2), ShardStrategy.BLOCK).shard_spec.shape
+    [32, 32]
     """
     extents = _validate_shape(shape)
     cores, is_grid = _cores_of_grid(core_grid)
@@ -52,7 +47,7 @@ def create_sharded_memory_config(
             " use_height_and_width_as_shard_shape=True, or use create_sharded_memory_config_"
         )
     height, width = prod(extents[:-1]), extents[-1]
-    down, across = _count_shards(how, cores, order)
+    down, across = how.shard_counts(cores, order)
     if height % down or width % across:
         raise MemoryConfigError(
             f"a matrix of {height} x {width} cannot be cut evenly into {down} x {across} shards; pad it to"
@@ -67,7 +62,6 @@ def create_sharded_memory_config_(
     strategy: ShardStrategy | TensorMemoryLayout | str,
     orientation: ShardOrientation | str,
     use_height_and_width_as_shard_shape: bool = False,
-    *,
     tile_layout: bool = False,
 ) -> MemoryConfig:
     """Return the L1 config that cuts `shape` over any `core_grid` by `strategy`, in `orientation`, rounding up.
@@ -75,8 +69,10 @@ def create_sharded_memory_config_(
     With `use_height_and_width_as_shard_shape` the last two extents are the shard shape, swapped for col_major. With
     `tile_layout` shards must be whole tiles in at least one dimension.
 
-    >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), "height", "row_major").shard_spec.shape
-    (2, 7)
+    >>> from tilewright.ttnn import CoreGrid, ShardStrategy
+    >>> rows = ShardOrientation.ROW_MAJOR
+    >>> create_sharded_memory_config_((3, 5, 7), CoreGrid(y=2, x=4), ShardStrategy.HEIGHT, rows).shard_spec.shape
+    [2, 7]
     """
     extents = _validate_shape(shape)
     cores, _ = _cores_of_grid(core_grid)
@@ -93,7 +89,7 @@ def create_sharded_memory_config_(
             f" {cores.bounding_box.size} cores in its bounding box {cores.bounding_box}"
         )
     height, width = prod(extents[:-1]), extents[-1]
-    down, across = _count_shards(how, cores, order)
+    down, across = how.shard_counts(cores, order)
     if tile_layout and how is ShardStrategy.BLOCK:
         height = round_up(height, down * _TILE)
     shard = (ceil_div(height, down), ceil_div(width, across))
@@ -121,29 +117,20 @@ def _validate_shape(shape: Iterable[int]) -> tuple[int, ...]:
     return extents
 
 
-def _cores_of_grid(grid: GridLike) -> tuple[CoreRangeSet, bool]:
-    """Return the cores of `grid`, and whether it is a single `CoreGrid`."""
+def _cores_of_grid(core_grid: GridLike) -> tuple[memory.CoreRangeSet, bool]:
+    """Return the cores of `core_grid`, and whether it is a single `CoreGrid`."""
+    grid = unwrap(core_grid)
     if isinstance(grid, CoreGrid):
         return grid.ranges, True
-    if isinstance(grid, CoreRangeSet):
+    if isinstance(grid, memory.CoreRangeSet):
         return grid, False
     if isinstance(grid, (tuple, list)) and len(grid) == 2 and all(isinstance(part, CoreGrid) for part in grid):
         main, extra = grid
         row = CoreRange((0, main.y), (extra.x - 1, main.y))
-        return CoreRangeSet([*main.ranges, row]), False
+        return memory.CoreRangeSet([*main.ranges, row]), False
     raise MemoryConfigError(
         f"expected a CoreGrid, a CoreRangeSet, or a pair of CoreGrids (a grid and one more row), got {grid!r}"
     )
-
-
-def _count_shards(strategy: ShardStrategy, cores: CoreRangeSet, order: ShardOrientation) -> tuple[int, int]:
-    """Return the number of shards along the height and the width."""
-    if strategy is ShardStrategy.HEIGHT:
-        return cores.num_cores, 1
-    if strategy is ShardStrategy.WIDTH:
-        return 1, cores.num_cores
-    box = cores.bounding_box
-    return (box.height, box.width) if order is ShardOrientation.ROW_MAJOR else (box.width, box.height)
 
 
 def _shard_shape_of(extents: tuple[int, ...], order: ShardOrientation) -> tuple[int, int]:
@@ -159,6 +146,6 @@ def _shard_shape_of(extents: tuple[int, ...], order: ShardOrientation) -> tuple[
 
 
 def _build_config(
-    strategy: ShardStrategy, cores: CoreRangeSet, shard: tuple[int, int], order: ShardOrientation
+    strategy: ShardStrategy, cores: memory.CoreRangeSet, shard: tuple[int, int], order: ShardOrientation
 ) -> MemoryConfig:
-    return MemoryConfig(strategy.memory_layout, "l1", ShardSpec(cores, shard, order))
+    return MemoryConfig(strategy.memory_layout, "l1", memory.ShardSpec(cores, shard, order))

@@ -15,12 +15,11 @@ from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import PageLayout
 from ..tensor import Tensor as PlainTensor
-from .arguments import reject_unsupported
 from .devices import Device
 from .enums import DataType, DataTypeLike
 from .memory import MemoryConfig
-from .tensor import Tensor
-from .tensor_creation import create_tensor
+from .tensor import Tensor, create_tensor
+from .wrapper import reject_unsupported
 
 EXTENSION = ".tensorbin"
 
@@ -104,7 +103,7 @@ def as_tensor(
         plain = read_tensorbin(path).tensor()
     else:
         values = as_host_array(tensor if preprocess is None else preprocess(tensor))
-        plain = create_tensor(values, dtype, layout, memory=memory_config)
+        plain = create_tensor(values, dtype, layout, memory_config=memory_config)
         if path is not None and not _file_matches(path, plain):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_tensorbin(path, Tensorbin(plain.spec, plain.pages))

@@ -10,12 +10,11 @@ from typing import TypeAlias, TypeVar
 from .. import memory, tensor
 from ..layout.tuples import round_up
 from ..memory import BufferType, PageLayout, ShardDistribution, ShardOrientation, TensorMemoryLayout
-from ..memory.sharding import ROW_BYTES, Sharding
+from ..memory.sharding import ROW_BYTES, OrientationLike, Sharding
 from ..memory.spec import as_spec
-from .arguments import bind_by_type
 from .enums import DataType, DataTypeLike, ShardShapeAlignment
 from .memory import CoresLike, MemoryConfig, NdShardSpec, ShardSpec
-from .wrapper import Wrapper, unwrap
+from .wrapper import Wrapper, bind_by_type, unwrap
 
 _Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
 
@@ -224,7 +223,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
             "nd_shard_spec": nd_shard_spec,
         }
         named |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
-        arguments = bind_by_type(_PLACEMENT_TYPES, placement, "ttnn.TensorSpec", **named)
+        arguments = bind_by_type("ttnn.TensorSpec", _PLACEMENT_TYPES, placement, named)
         plain_tile, config = unwrap(arguments.pop("tile", None)), arguments.pop("memory_config", None)
         if config is None:
             config = MemoryConfig(**arguments)
@@ -253,9 +252,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         config = memory.MemoryConfig("nd_sharded", self._buffer_type, nd_shard_spec=shards)
         return TensorSpec.wrap(self.plain.with_memory(config))
 
-    def height_sharded(
-        self, grid: CoresLike, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
-    ) -> TensorSpec:
+    def height_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec with its height cut over the cores of `grid`, in `orientation` and whole tiles.
 
         >>> from tilewright.ttnn import CoreRange
@@ -265,9 +262,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """
         return self._with_sharding(memory.height_sharded(unwrap(grid), None, orientation, self._buffer_type))
 
-    def width_sharded(
-        self, grid: CoresLike, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
-    ) -> TensorSpec:
+    def width_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec with its width cut over the cores of `grid`, in `orientation` and whole tiles.
 
         >>> from tilewright.ttnn import CoreRange
@@ -277,9 +272,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """
         return self._with_sharding(memory.width_sharded(unwrap(grid), None, orientation, self._buffer_type))
 
-    def block_sharded(
-        self, grid: CoresLike, orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR
-    ) -> TensorSpec:
+    def block_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut in both dimensions over a rectangular `grid`, in `orientation` and whole tiles.
 
         >>> from tilewright.ttnn import CoreRange
@@ -290,10 +283,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         return self._with_sharding(memory.block_sharded(unwrap(grid), None, orientation, self._buffer_type))
 
     def sharded_across_dims(
-        self,
-        dims: int | Sequence[int],
-        grid: CoresLike,
-        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+        self, dims: int | Sequence[int], grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR
     ) -> TensorSpec:
         """Return the spec with one shard per index of `dims`, over the cores of `grid` in `orientation`.
 
@@ -305,10 +295,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         return self._with_sharding(memory.sharded_across_dims(dims, unwrap(grid), orientation, self._buffer_type))
 
     def sharded_across_dims_except(
-        self,
-        dims: int | Sequence[int],
-        grid: CoresLike,
-        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+        self, dims: int | Sequence[int], grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR
     ) -> TensorSpec:
         """Return the spec with one shard per index of all dimensions but `dims`, over `grid` in `orientation`.
 
@@ -326,7 +313,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         shard_shape: Iterable[int],
         grid: CoresLike,
         shard_alignment: ShardShapeAlignment = ShardShapeAlignment.RECOMMENDED,
-        orientation: ShardOrientation | str = ShardOrientation.ROW_MAJOR,
+        orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: ShardDistribution | str = ShardDistribution.ROUND_ROBIN_1D,
     ) -> TensorSpec:
         """Return the spec in shards of `shard_shape`, rounded up as `shard_alignment` says, over `grid`.
@@ -339,7 +326,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         [1, 32, 32]
         """
         shape, spec = list(shard_shape), self.plain
-        if shard_alignment is not ShardShapeAlignment.NONE and spec.page_layout is PageLayout.TILE:
+        if shard_alignment is not ShardShapeAlignment.NONE and spec.is_tiled:
             shape[-2:] = [round_up(n, unit) for n, unit in zip(shape[-2:], spec.tile.shape[-len(shape) :], strict=True)]
         elif shard_alignment is ShardShapeAlignment.RECOMMENDED:
             size = spec.dtype.bytes_per_tile(1)

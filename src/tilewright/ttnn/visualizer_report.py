@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic import replace_file, write_file
-from ..memory import Allocation, Allocator, BufferType, Chip, CoreRangeSet, Device, MemoryConfig, PageLayout
-from ..memory.memory_config import ShardOrientation
+from ..memory import Allocation, Allocator, Device, MemoryConfig, TensorSpec
 from ..version import __version__
 
 if TYPE_CHECKING:
@@ -113,13 +112,16 @@ def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, l
         tables["captured_graph"].append((step, "[]"))
         tables["stack_traces"].append((step, "planned by tilewright: nothing has run"))
         if block.spec is not None:
-            tables["tensors"].append(_tensor_row(step, block))
+            tables["tensors"].append(_tensor_row(step, block, block.spec))
             tables["device_tensors"].append((step, _DEVICE, block.address))
             tables["output_tensors"].append((step, 0, step))
         for live in blocks[:step]:
-            tables["buffers"].append((step, _DEVICE, live.address, live.size, *_buffer_type_and_layout(live)))
-            table = "buffer_pages" if in_pages else "buffer_chunks"
-            tables[table] += _page_rows(step, live) if in_pages else _chunk_rows(step, live, allocator.chip)
+            layout = None if live.spec is None else live.spec.memory.memory_layout.value
+            tables["buffers"].append((step, _DEVICE, live.address, live.size, live.buffer_type.value, layout))
+            if live.spec is not None and in_pages:
+                tables["buffer_pages"] += _page_rows(step, live, live.spec)
+            elif live.spec is not None:
+                tables["buffer_chunks"] += _chunk_rows(step, live, live.spec)
     return tables
 
 
@@ -142,12 +144,10 @@ def _device_row(allocator: Allocator) -> tuple[int, ...]:
     )
 
 
-def _tensor_row(number: int, block: Allocation) -> tuple[Any, ...]:
-    spec = block.spec
-    assert spec is not None  # the caller checks
+def _tensor_row(number: int, block: Allocation, spec: TensorSpec) -> tuple[Any, ...]:
     shape = f"Shape([{', '.join(map(str, spec.shape.logical))}])"
     dtype = f"DataType.{spec.dtype.name.upper()}"
-    layout = "Layout.TILE" if spec.page_layout is PageLayout.TILE else "Layout.ROW_MAJOR"
+    layout = f"Layout.{spec.page_layout.name}"
     config = _format_memory_config(spec.memory)
     return (number, shape, dtype, layout, config, _DEVICE, block.address, block.buffer_type.value)
 
@@ -156,41 +156,26 @@ def _format_memory_config(memory: MemoryConfig) -> str:
     """Return a memory config as ttnn prints it."""
     shards = "std::nullopt"
     if (shard_spec := memory.shard_spec) is not None:
-        order = "ROW_MAJOR" if shard_spec.orientation is ShardOrientation.ROW_MAJOR else "COL_MAJOR"
         shape = f"{{{shard_spec.shape[0]}, {shard_spec.shape[1]}}}"
-        grid = _format_cores(shard_spec.grid)
-        shards = f"ShardSpec(grid={{{grid}}},shape={shape},orientation=ShardOrientation::{order},halo=0)"
+        ranges = [f"[(x={r.start.x},y={r.start.y}) - (x={r.end.x},y={r.end.y})]" for r in shard_spec.grid]
+        order = f"ShardOrientation::{shard_spec.orientation.name}"
+        shards = f"ShardSpec(grid={{{', '.join(ranges)}}},shape={shape},orientation={order},halo=0)"
     layout = f"memory_layout=TensorMemoryLayout::{memory.memory_layout.name}"
     return f"MemoryConfig({layout},buffer_type=BufferType::{memory.buffer_type.name},shard_spec={shards})"
 
 
-def _format_cores(grid: CoreRangeSet) -> str:
-    ranges = [f"[(x={r.start.x},y={r.start.y}) - (x={r.end.x},y={r.end.y})]" for r in grid.ranges]
-    return ", ".join(ranges)
-
-
-def _buffer_type_and_layout(block: Allocation) -> tuple[int, int | None]:
-    """Return the buffer type and memory layout of a block, as the numbers that reports store."""
-    return block.buffer_type.value, None if block.spec is None else block.spec.memory.memory_layout.value
-
-
-def _page_rows(step: int, block: Allocation) -> Iterator[tuple[int, ...]]:
-    if block.spec is None:
-        return
-    size, kind = block.spec.aligned_page_bytes, block.buffer_type.value
-    for page, bank, x, y, address in block.spec.pages(block.address).rows().tolist():
+def _page_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
+    size, kind = spec.aligned_page_bytes, block.buffer_type.value
+    for page, bank, x, y, address in spec.pages(block.address).rows().tolist():
         yield (step, _DEVICE, block.address, y, x, bank, page, address, size, kind)
 
 
-def _chunk_rows(step: int, block: Allocation, chip: Chip) -> Iterator[tuple[int, ...]]:
-    if block.spec is None:
-        return
-    spec = block.spec
+def _chunk_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
     table = spec.pages(block.address)
     for bank in sorted(set(spec.banks)):
         addresses = table.address[table.bank == bank]
         if addresses.size:
-            owner = chip.core_of(bank, BufferType.of(block.buffer_type))
+            owner = spec.known_chip.core_of(bank, block.buffer_type)
             first, last = int(addresses.min()), int(addresses.max()) + spec.aligned_page_bytes
             sizes = (first, last - first, spec.aligned_page_bytes, int(addresses.size), block.buffer_type.value)
             yield (step, _DEVICE, block.address, bank, owner.x, owner.y, *sizes)

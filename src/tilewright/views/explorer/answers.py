@@ -16,8 +16,8 @@ from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar_format import SCALAR_FORMATS
 from ...layout import parse
 from ...memory import Allocator, TensorSpec, chip_names, explain, explain_address, fit
-from ...memory.page_geometry import HEIGHTS, WIDTHS
 from ...memory.placement_rules import placement_violations
+from ...memory.shape import HEIGHTS, WIDTHS
 from ...tiling import Schedule, Tiler
 from ...tiling.schedule import SCHEMES
 from ..html import panel_data, panel_markup

@@ -1,20 +1,144 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that place a tensor, shared by several verbs; they build a `TensorSpec`."""
+"""Types of command-line values, such as shapes `4x60x90` and sizes `256MiB`; and the options that place a tensor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from .parameters import CHIP, DIMENSIONS, FORMAT, GRID, SHAPE
+from ..byte_sizes import parse_size
 from .program import SectionedOption
 
 if TYPE_CHECKING:
     from ..memory import Chip, TensorSpec
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:  # older releases of click have no brackets here
+    ParamType = click.ParamType
+
+_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+
+
+class ParsedType(ParamType):
+    """The type of values that a function parses: a `ValueError` of `parse` is an error of the option.
+
+    `names` returns the names that a shell completes.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], Any], names: Callable[[], Iterable[str]] = lambda: ()) -> None:
+        self.name, self._parse, self._names = name, parse, names
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value that a text gives; one that is parsed already is returned as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as problem:  # including our own errors
+            self.fail(str(problem), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that complete a prefix."""
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+
+
+def integer_list(what: str, example: str, count: int | None = None) -> ParsedType:
+    """Return the type of integers as in 2,33,17; `what` and `example` are for messages, `count` is their number.
+
+    >>> integer_list("coordinate", "2,33,17").convert("0x10, 5", None, None)
+    (16, 5)
+    """
+
+    def parse(text: str) -> tuple[int, ...]:
+        content = text.strip().strip("()[]")
+        parts = [part.strip() for part in content.rstrip(",").split(",")] if content else []
+        if not all(_NUMBER.fullmatch(part) for part in parts) or count not in (None, len(parts)):
+            raise ValueError(f"{text!r} is not a {what}; write it as {example}")
+        return tuple([int(part, 0) if "x" in part.lower() else int(part) for part in parts])
+
+    return ParsedType(what.rsplit(maxsplit=1)[-1], parse)
+
+
+def _parse_shape(text: str) -> tuple[int, ...]:
+    """Return extents, as in 4x60x90; a single number is a vector, and () has no dimensions."""
+    content = text.strip().strip("()[]").replace(" ", "")
+    parts = re.split(r"[x×X,]", content.rstrip(",")) if content else []
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a shape; write extents as 4x60x90")
+    return tuple([int(part) for part in parts])
+
+
+def _parse_byte_count(text: str) -> int:
+    """Return bytes, as in 256MiB, 1.5GiB, 64KB or 4096."""
+    size = parse_size(text)
+    if size is None:
+        raise ValueError(f"{text!r} is not a size; write it as 256MiB, 1.5GiB or a number of bytes")
+    return size
+
+
+def _parse_address(text: str) -> int:
+    """Return a byte address, decimal or as 0x16e9d1."""
+    digits = text.strip().replace("_", "")
+    if not _NUMBER.fullmatch(digits) or digits.startswith("-"):
+        raise ValueError(f"{text!r} is not an address; write it as 1498385 or 0x16dd11")
+    return int(digits, 16) if "x" in digits.lower() else int(digits)
+
+
+def _parse_grid(text: str) -> Any:
+    """Return cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
+    content = text.replace(" ", "")
+    plain = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", content)
+    if plain:
+        return int(plain[1]), int(plain[2])
+    ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
+    if not all(ranges):
+        raise ValueError(f"{text!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1")
+    corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
+    return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
+
+
+def _parse_format(text: str) -> str:
+    from ..formats import format_of
+
+    return format_of(text).name
+
+
+def _format_names() -> Iterable[str]:
+    from ..formats import BLOCK_FORMATS, SCALAR_FORMATS
+
+    return (*BLOCK_FORMATS, *SCALAR_FORMATS)
+
+
+def _parse_chip(text: str) -> Chip:
+    """Return a chip by name, or from the TOML file that describes one."""
+    from ..memory import Chip
+
+    return Chip.read(text) if text.endswith(".toml") else Chip.named(text)
+
+
+def _chip_names() -> Iterable[str]:
+    from ..memory import chip_names
+
+    return chip_names()
+
+
+SHAPE = ParsedType("shape", _parse_shape)
+SIZE = ParsedType("size", _parse_byte_count)
+ADDRESS = ParsedType("address", _parse_address)
+GRID = ParsedType("grid", _parse_grid)
+FORMAT = ParsedType("format", _parse_format, _format_names)
+CHIP = ParsedType("chip", _parse_chip, _chip_names)
+COORDINATE = integer_list("coordinate", "2,33,17")
+CORE = integer_list("core", "column,row, such as 0,5", 2)
+DIMENSIONS = integer_list("list of dimensions", "0,1")
+
 
 DEFAULT_CHIP = "wormhole_n150"
 SHARDS = ("height", "width", "block", "nd", "dims")
