@@ -52,8 +52,9 @@ def copy_from(tensor: Kind, source: View | ArrayLike, order: str | None = None, 
     [[1, 2], [3, 4]]
     """
     require_writable(tensor)
+    is_on_device = not tensor._store.is_on_host or (isinstance(source, View) and not source._store.is_on_host)
     target = Scalars.of(tensor)
-    if not tensor._store.is_on_host or (isinstance(source, View) and not source._store.is_on_host):
+    if is_on_device:
         return _copy_on_device(tensor, target, source)
     if not isinstance(source, View):
         values = np.asarray(source)

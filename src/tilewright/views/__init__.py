@@ -6,11 +6,10 @@ from .output import notebook_html, save, show, to_png
 from .scene import Cell, Fact, Field, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
-from .scenes.layouts import layout_scene, swizzle_scene
+from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
 from .scenes.pages import page_scene
 from .scenes.pipelines import schedule_scene, tiler_scene, trace_scene
-from .scenes.plans import plan_scene
 from .scenes.specs import spec_scene
 from .scenes.tensors import tensor_scene, tile_scene, values_scene
 from .scenes.threads import distribute_scene, thread_value_scene

@@ -18,10 +18,9 @@ from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ..scene import Scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
-from .layouts import layout_scene, swizzle_scene
+from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
-from .plans import plan_scene
 from .specs import spec_scene
 from .tensors import tensor_scene, tile_scene, values_scene
 
