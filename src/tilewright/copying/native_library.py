@@ -33,6 +33,19 @@ ABI_VERSION = 4
 _FILE_NAME = {"win32": "_native.dll", "darwin": "_native.dylib"}.get(sys.platform, "_native.so")
 _REINSTALL = "reinstall tilewright from source with a C++20 compiler present"
 
+_POINTER, _INT32, _INT64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+# the results and parameters of the functions of native/tilewright.h
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "tw_fingerprint": (ctypes.c_uint64, [_POINTER, ctypes.c_size_t]),
+    "tw_run": (_INT32, [_POINTER, _INT32, _POINTER, _POINTER, _INT32]),
+    "tw_run_streaming": (_INT32, [_POINTER, _INT32, _POINTER, _POINTER, _INT32]),
+    "tw_run_transfers": (_INT32, [_POINTER, _INT64, _POINTER, _INT32, _POINTER, _INT32, _INT64]),
+    "tw_current_core": (_INT32, []),
+    "tw_sha256_pair": (_INT32, [_POINTER, _POINTER, _INT64, _POINTER, _POINTER, _INT64]),
+    "tw_pair_sums": (None, [_POINTER, _POINTER, _INT64, _POINTER, _POINTER]),
+    "tw_cpu_features": (ctypes.c_char_p, []),
+}
+
 _FNV_OFFSET_BASIS = 0xCBF29CE484222325
 _FNV_PRIME = 0x00000100000001B3
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
@@ -153,28 +166,15 @@ def _load() -> _LoadResult:
         )
     try:
         library = ctypes.CDLL(str(path))
-        abi_version = library.tw_abi_version
-        abi_version.argtypes, abi_version.restype = [], ctypes.c_int32
-        version = abi_version()
+        version = library.tw_abi_version()
         if version != ABI_VERSION:
             return _LoadResult(
                 None,
                 f"the native library {path} has ABI version {version}, this package needs {ABI_VERSION}; {_REINSTALL}",
             )
-        library.tw_fingerprint.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        library.tw_fingerprint.restype = ctypes.c_uint64
-        for run in (library.tw_run, library.tw_run_streaming):
-            run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
-            run.restype = ctypes.c_int32
-        run_transfers = library.tw_run_transfers
-        pointer, count, number = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-        run_transfers.argtypes = [pointer, number, pointer, count, pointer, count, number]
-        run_transfers.restype = ctypes.c_int32
-        library.tw_current_core.argtypes, library.tw_current_core.restype = [], ctypes.c_int32
-        stream: list[Any] = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-        library.tw_sha256_pair.argtypes, library.tw_sha256_pair.restype = [*stream, *stream], ctypes.c_int32
-        library.tw_pair_sums.argtypes, library.tw_pair_sums.restype = [pointer, pointer, number, pointer, pointer], None
-        library.tw_cpu_features.argtypes, library.tw_cpu_features.restype = [], ctypes.c_char_p
+        for name, (result, parameters) in _SIGNATURES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, parameters
     except (OSError, AttributeError) as problem:  # not a library of this machine, or a symbol is missing
         return _LoadResult(None, f"the native library {path} cannot be loaded ({problem}); {_REINSTALL}")
     return _LoadResult(library, None)

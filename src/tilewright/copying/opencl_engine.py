@@ -104,11 +104,10 @@ def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray],
             f" {device.local_mem_size} and {device.max_work_group_size}; use smaller tiles, fewer threads, or"
             " scheme='duplex'"
         )
-    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
 
     def make() -> tuple[Any, list[Any]]:
         built = cl.Kernel(build_program(cl, queue.context, device, kernel.source), shape.name)
-        return built, [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.coordinate_tables()]
+        return built, _upload_tables(cl, queue.context, kernel.coordinate_tables())
 
     try:
         program, tables = kernel.build_once((queue.context.int_ptr, device.int_ptr), make)
@@ -135,18 +134,19 @@ def _compile_plan(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tun
     program = generate_program(plan, "opencl", aligned, tuning or _device_tunings(cl, device))
     try:
         built = build_program(cl, queue.context, device, program.text)
-        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return [
             Launch(
-                cl.Kernel(built, kernel.name),
-                kernel,
-                [cl.Buffer(queue.context, flags, hostbuf=table) for table in kernel.tables],
-                kernel.scalars,
+                cl.Kernel(built, kernel.name), kernel, _upload_tables(cl, queue.context, kernel.tables), kernel.scalars
             )
             for kernel in program.kernels
         ]
     except cl.Error as problem:
         raise DeviceError(f"{device.name} could not compile the plan: {problem}; use engine='native'") from problem
+
+
+def _upload_tables(cl: Any, context: Any, tables: Sequence[Array]) -> list[Any]:
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    return [cl.Buffer(context, flags, hostbuf=table) for table in tables]
 
 
 def _device_tunings(cl: Any, device: Any) -> dict[str, Tuning]:

@@ -217,9 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._route_request()
             except RequestRefusedError as refused:
                 self.close_connection = True
-                self._send_response(
-                    refused.status, _encode_json({"error": refused.reason, "field": None}), "application/json"
-                )
+                self._send_problem(refused.status, refused.reason)
 
     def do_HEAD(self) -> None:
         """Answer a request without a body."""
@@ -289,21 +287,19 @@ class _Handler(BaseHTTPRequestHandler):
                 )
         except TilewrightError as problem:
             field = problem.field if isinstance(problem, FieldError) else None
-            self._send_response(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                _encode_json({"error": str(problem), "field": field}),
-                "application/json",
-            )
+            self._send_problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem), field)
             return
         except Exception as problem:  # unexpected: the page shows it, and the server goes on
             reason = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
-            self._send_response(
-                HTTPStatus.INTERNAL_SERVER_ERROR, _encode_json({"error": reason, "field": None}), "application/json"
-            )
+            self._send_problem(HTTPStatus.INTERNAL_SERVER_ERROR, reason)
             return
         finally:
             self.server.working.release()
         self._send_response(HTTPStatus.OK, body, kind)
+
+    def _send_problem(self, status: HTTPStatus, reason: str, field: str | None = None) -> None:
+        """Answer with a reason, and the field of the form that it is about."""
+        self._send_response(status, _encode_json({"error": reason, "field": field}), "application/json")
 
     def _send_response(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)
@@ -324,9 +320,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = HTTPStatus(code)
         if status is HTTPStatus.NOT_IMPLEMENTED:  # the base class's answer to unknown methods
             status = HTTPStatus.METHOD_NOT_ALLOWED
-        self._send_response(
-            status, _encode_json({"error": message or status.phrase, "field": None}), "application/json"
-        )
+        self._send_problem(status, message or status.phrase)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
         """Do not log requests to the terminal."""
