@@ -25,6 +25,18 @@ def read_header(name: str) -> str:
     return text.split("\n", 2)[2]
 
 
+@cache
+def read_sections(name: str) -> dict[str, str]:
+    """Return the sections of a header by their titles, each after a line `// == title`.
+
+    >>> list(read_sections("conversions"))[:2]
+    ['half_value', 'e4m3_value']
+    """
+    _, *parts = read_header(name).split("\n// == ")
+    titled = [part.partition("\n") for part in parts]
+    return {title: f"{text.strip()}\n" for title, _, text in titled}
+
+
 @dataclass(frozen=True, slots=True)
 class CDialect:
     """A dialect of C: its prelude, whether threads can exchange registers (`shuffles`), and whether arguments have
