@@ -352,7 +352,7 @@ class PageMap:
         return max(1, self.paging.shards_per_core) * self.paging.shard_pages
 
     def page_at(self, position: int, offset: int) -> tuple[int | None, int]:
-        """Return (page, byte in it) at `offset` in bank or core `position`; the page is None in a gap of a partial shard.
+        """Return (page, byte in it) at `offset` in bank or core `position`; None in the gap of a partial shard.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").page_map.page_at(1, 8)
