@@ -107,10 +107,8 @@ class DecodedTile(Shown):
         rows = zip(self.values.tolist(), self.valid.tolist(), strict=True)
         values = [[v if ok else None for v, ok in zip(*row, strict=True)] for row in rows]
         result = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**result, "values": values, "valid": None, "exponents": self._exponents()}
-
-    def _exponents(self) -> list[list[int]] | None:
-        return None if self.exponents is None else self.exponents.tolist()
+        exponents = None if self.exponents is None else self.exponents.tolist()
+        return {**result, "values": values, "valid": None, "exponents": exponents}
 
     def text(self, width: int = 80) -> str:
         """Return the tile as text of at most `width` columns, face by face: row number, shared exponent, values.
