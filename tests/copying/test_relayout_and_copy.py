@@ -13,7 +13,7 @@ from tilewright.copying import copy, relayout
 from tilewright.errors import LayoutError, TransferError
 from tilewright.formats import cast, format_of
 from tilewright.layout import Layout, Swizzle, col_major, compose, row_major, with_logical_shape
-from tilewright.layout.construction import compact_layout
+from tilewright.layout.modes import compact_layout
 
 from ..cases import all_cases
 from .models import POISON, SCALARS, any_bits, as_bytes, assert_same_bits, opencl_step, poisoned

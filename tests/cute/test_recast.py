@@ -115,6 +115,10 @@ def test_downcast_sees_every_part_of_every_element_where_elements_touch(layout, 
         assert Counter(values(narrow)) == Counter(parts)
     elif not touching:
         assert values(narrow) == [place * factor for place in values(layout)]
+    steps = list(zip(leaves(narrow.shape), leaves(narrow.stride), strict=True))
+    modes = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
+    assert steps == [(n * factor, d) if abs(d) == 1 else (n, d * factor) for n, d in modes]
+    assert narrow.offset == layout.offset * factor
 
 
 @pytest.mark.parametrize(

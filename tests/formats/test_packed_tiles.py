@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright import FormatError
 from tilewright.formats import BLOCK_FORMATS
-from tilewright.formats.packed_tiles import split_tiles
+from tilewright.formats.quantization import split_tiles
 
 FORMATS = sorted(BLOCK_FORMATS)
 

@@ -118,7 +118,8 @@ def divided_by_mode(draw, layout):
     assert shown(model(result)) == shown(model(layout))
     if operation is tw.zipped_divide and isinstance(layout, Layout):
         unzipped = cute.hier_unzip(tw.logical_divide, layout, tilers)
-        assert tw.functionally_equal(unzipped, result) or not unzipped.guards
+        expected = result if layout.guards else without_padding(result)  # CuTe's layouts continue past their end
+        assert tw.functionally_equal(unzipped, expected)
     return result
 
 
@@ -215,6 +216,13 @@ def undone(draw, layout):
         if back.valid(place):
             assert vector(place) in used, "a place that holds no data is not valid"
     return layout
+
+
+def without_padding(layout):
+    """Return a layout, strided or composed, with all of its coordinates counted as data."""
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.outer, without_padding(layout.inner))
+    return Layout(layout.shape, layout.stride, layout.offset, layout.replicas)
 
 
 def plain(layout):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import Layout, LayoutError, Place, Swizzle, addr, bank, cute, row_major
 from tilewright.errors import CoordinateError
-from tilewright.layout.tables import chunks
+from tilewright.layout.evaluation import chunks
 from tilewright.mojo.layout import Idx
 
 from .strategies import digits, layouts, leaves, named_layouts, nested_like, place_by_hand, size_of, tilers
@@ -225,13 +225,23 @@ def test_slices_are_checked_like_other_coordinates():
         layout((None, 1), None)
 
 
+def open_modes(coord, tree):
+    """Return the branches of a tree where a coordinate is open, side by side: the structure of CuTe's slices."""
+    if not isinstance(coord, tuple):
+        return (tree,) if coord is None or isinstance(coord, slice) else ()
+    return tuple([branch for part, mode in zip(coord, tree, strict=True) for branch in open_modes(part, mode)])
+
+
 @given(layouts(min_rank=1), st.data())
 def test_slice_and_offset_takes_the_offset_apart_from_the_slice(layout, data):
     coord, pattern = data.draw(slicers(layout.shape))
     assume(None in pattern)
-    part, offset = cute.slice_and_offset(coord if coord != slice(None) else None, layout)
+    coord = None if coord == slice(None) else coord
+    part, offset = cute.slice_and_offset(coord, layout)
     assert part.offset == 0
     assert tw.flatten(part + offset) == tw.flatten(layout(coord))
+    nested = layout._nest_coordinate((coord,))
+    assert (part.shape, part.stride) == (open_modes(nested, layout.shape), open_modes(nested, layout.stride))
 
 
 @given(layouts(min_rank=1))

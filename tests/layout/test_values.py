@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Place, Swizzle, addr, bank, col_major, cute, row_major
 from tilewright.layout import Guard
-from tilewright.layout.construction import extend_domain, scale
+from tilewright.layout.modes import extend_domain, scale
 from tilewright.mojo.layout import Idx
 from tilewright.mojo.layout.coord import is_dynamic
 from tilewright.mojo.layout.tile_layout import from_core as known

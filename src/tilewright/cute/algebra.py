@@ -11,13 +11,12 @@ import tilewright.layout as core
 from ..errors import LayoutError
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..layout import Layout as CoreLayout
-from ..layout.construction import as_function, split_modes
-from ..layout.division import regroup_pairs, zip_groups
-from ..layout.layout import add_axes, require_strided
+from ..layout.evaluation import chunks
+from ..layout.layout import add_axes
 from ..layout.layout import make_layout as make_trusted
 from ..layout.layout_like import require_layout
-from ..layout.modes import check_profile, check_unflatten
-from ..layout.tables import chunks
+from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
+from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
 from ..layout.validation import check_mode
 from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
@@ -66,7 +65,7 @@ def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe
     """
     require_strided(layout, "filter")
     if isinstance(profile, (tuple, list)):
-        check_profile(layout, profile)
+        check_profile(profile, layout.shape)
         modes = split_modes(layout)
         filtered = [filter(mode, part) for mode, part in zip(modes, profile, strict=False)]
         return Layout(*filtered, *modes[len(profile) :])

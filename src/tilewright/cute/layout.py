@@ -12,9 +12,10 @@ from ..layout import Layout as CoreLayout
 from ..layout import LayoutLike, Place, Swizzle
 from ..layout.axes import PLAIN, format_tree
 from ..layout.coordinate import is_slice
-from ..layout.layout import join_parts, require_strided
+from ..layout.layout import join_parts
 from ..layout.layout import make_layout as make_trusted
 from ..layout.layout_like import require_layout
+from ..layout.modes import require_strided
 from ..layout.tuples import (
     as_tree,
     as_tuple,
@@ -46,28 +47,8 @@ class Int(TaggedInt):
     def __repr__(self) -> str:
         return f"Int({int(self)})"
 
-    def __add__(self, other: Any) -> Any:
-        return _static_if(other, int.__add__(self, other))
-
-    def __sub__(self, other: Any) -> Any:
-        return _static_if(other, int.__sub__(self, other))
-
-    def __mul__(self, other: Any) -> Any:
-        return _static_if(other, int.__mul__(self, other))
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _static_if(other, int.__floordiv__(self, other))
-
-    def __mod__(self, other: Any) -> Any:
-        return _static_if(other, int.__mod__(self, other))
-
-    def __neg__(self) -> Any:
-        return Int(int.__neg__(self))
-
-
-def _static_if(operand: object, result: Any) -> Any:
-    """Return the result of an operation with a static integer: static if the other operand is, too."""
-    return Int(result) if isinstance(operand, Int) and result is not NotImplemented else result
+    def _keeps_tag(self, *operand: object) -> bool:
+        return all(isinstance(value, Int) for value in operand)
 
 
 def is_static(value: Any) -> bool:

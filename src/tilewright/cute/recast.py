@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..layout import Layout as CoreLayout
-from ..layout.layout import require_strided
+from ..layout.modes import require_strided
 from ..layout.tuples import ceil_div, leaves
 from ..layout.validation import as_integer
 from .layout import Layout, replace_leaves

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, LayoutError
-from ..formats.packed_tiles import PackedTiles, split_tiles
+from ..formats.quantization import PackedTiles, split_tiles
 from ..layout.box import Box
 from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.chip import ChipLike

@@ -20,7 +20,7 @@ from ..atomic import replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
-from ..layout.box import Box
+from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec, from_bytes
 from ..memory.placement_rules import validate_placement

@@ -6,7 +6,6 @@ from .casts import cast
 from .catalogue import (
     BLOCK_FORMATS,
     Format,
-    FormatLike,
     bfloat2_a,
     bfloat2_b,
     bfloat4_a,
@@ -23,12 +22,15 @@ from .catalogue import (
     mxint8,
     nvfp4,
 )
-from .element_encoding import SignMagnitude, SmallFloat, TwosComplement
-from .number_format import Limits, NumberFormat, Sections
+from .encodings import FloatScale, PowerOfTwo, SignMagnitude, SmallFloat, TwosComplement
 from .quantization import Flattening, QuantizationReport, WorstElement, quantization_error
 from .scalar_format import (
     SCALAR_FORMATS,
+    FormatLike,
+    Limits,
+    NumberFormat,
     ScalarFormat,
+    Sections,
     bfloat16,
     bool_,
     float8_e4m3,
@@ -46,7 +48,6 @@ from .scalar_format import (
     uint32,
     uint64,
 )
-from .scale_encoding import FloatScale, PowerOfTwo
 
 __all__ = [
     "BLOCK_FORMATS",

@@ -5,21 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError
 from ..layout.validation import as_integer
 from .casts import Singles, to_float32
-from .element_encoding import Codes, ElementEncoding, pack_codes, unpack_codes
-from .number_format import Limits, NumberFormat, Sections
+from .encodings import Codes, ElementEncoding, PowerOfTwo, ScaleEncoding, pack_codes, unpack_codes
 from .rounding import Floats, Rounding, make_rounder, validate_rounding
-from .scalar_format import ScalarFormat, float32, uint8
-from .scale_encoding import PowerOfTwo, ScaleEncoding
+from .scalar_format import Limits, NumberFormat, ScalarFormat, Sections, float32, uint8
 
 Bytes: TypeAlias = NDArray[np.uint8]
+PackedData: TypeAlias = "bytes | bytearray | memoryview | ArrayLike"
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _FRACTION_BITS = 23  # of a float32
@@ -64,6 +63,8 @@ class BlockFormat(NumberFormat):
     aligned: bool = False
     tensor_scaled: bool = False
     has_blocks: ClassVar[Literal[True]] = True
+    value_format: ClassVar[ScalarFormat] = float32  # of unpacked values
+    storage_format: ClassVar[ScalarFormat] = uint8  # arrays hold packed bytes
 
     def __post_init__(self) -> None:
         for field in ("block", "alignment"):
@@ -131,17 +132,11 @@ class BlockFormat(NumberFormat):
             )
         return Sections(blocks, -blocks % self.alignment, elements * self.bits // 8)
 
-    @property
-    def value_format(self) -> ScalarFormat:
-        """Return float32, the format of unpacked values."""
-        return float32
+    def require_scalar(self, caller: str) -> NoReturn:
+        """Raise a FormatError that names `caller`, which needs a scalar format."""
+        raise FormatError(f"{caller} needs a scalar format, got {self.name}; unpack its blocks first")
 
-    @property
-    def storage_format(self) -> ScalarFormat:
-        """Return uint8: arrays hold packed bytes."""
-        return uint8
-
-    def tensor_scale_for(self, values: Any) -> float:
+    def tensor_scale_for(self, values: ArrayLike) -> float:
         """Return the tensor scale that maps the largest magnitude of `values` to `max_value`, or 1.0.
 
         >>> from tilewright.formats import bfloat8_b, nvfp4
@@ -156,7 +151,12 @@ class BlockFormat(NumberFormat):
         return max(scale, 2.0**-126) if largest else 1.0
 
     def encode(
-        self, groups: Any, *, rounding: Rounding = "nearest_even", seed: int | None = None, tensor_scale: float = 1.0
+        self,
+        groups: ArrayLike,
+        *,
+        rounding: Rounding = "nearest_even",
+        seed: int | None = None,
+        tensor_scale: float = 1.0,
     ) -> tuple[Codes, Codes]:
         """Return (scales [n], codes [n, block]) of `groups`, values that make up whole blocks in their order.
 
@@ -176,7 +176,7 @@ class BlockFormat(NumberFormat):
             single.reshape(-1, self.block), rounding, seed, 0, self._validate_tensor_scale(tensor_scale)
         )
 
-    def decode(self, scales: Any, codes: Any, *, tensor_scale: float = 1.0) -> Singles:
+    def decode(self, scales: ArrayLike, codes: ArrayLike, *, tensor_scale: float = 1.0) -> Singles:
         """Return the float32 values [n, block] of `scales` [n] and `codes` [n, block], times `tensor_scale`.
 
         >>> from tilewright.formats import mxint8
@@ -272,7 +272,7 @@ class BlockFormat(NumberFormat):
 
     def pack(
         self,
-        values: Any,
+        values: ArrayLike,
         tile_elements: int = 1024,
         *,
         rounding: Rounding = "nearest_even",
@@ -308,7 +308,7 @@ class BlockFormat(NumberFormat):
         return out.reshape(-1)
 
     def unpack(
-        self, data: Any, tile_elements: int = 1024, count: int | None = None, *, tensor_scale: float = 1.0
+        self, data: PackedData, tile_elements: int = 1024, count: int | None = None, *, tensor_scale: float = 1.0
     ) -> Singles:
         """Return the first `count` values (default: all) of packed `data`, as float32 in physical order.
 
@@ -361,14 +361,14 @@ class BlockFormat(NumberFormat):
         data = rows[:, sections.data_offset :]
         return scales, data[:, part.start * self.bits // 8 : part.stop * self.bits // 8]
 
-    def _tile_sections(self, tile_elements: Any) -> Sections:
+    def _tile_sections(self, tile_elements: int) -> Sections:
         """Return the sections of a tile; raise if it is empty or not a whole number of blocks."""
         sections = self.sections(tile_elements)
         if not sections.total:
             raise FormatError(f"{self.name}: expected tiles of at least {self.block} elements, got 0")
         return sections
 
-    def _validate_tensor_scale(self, tensor_scale: Any) -> float:
+    def _validate_tensor_scale(self, tensor_scale: object) -> float:
         if isinstance(tensor_scale, bool) or not isinstance(tensor_scale, int | float | np.number):
             raise TypeError(f"{self.name}: tensor_scale must be a number, got {type(tensor_scale).__name__}")
         with np.errstate(all="ignore"):
@@ -382,7 +382,7 @@ class BlockFormat(NumberFormat):
         return factor
 
 
-def _validate_codes(codes: Any, largest: int, what: str) -> Bytes:
+def _validate_codes(codes: ArrayLike, largest: int, what: str) -> Bytes:
     """Return integers from 0 to `largest` as bytes; raise for anything else."""
     array = np.asarray(codes)
     if array.dtype.kind not in "iu":
@@ -395,7 +395,7 @@ def _validate_codes(codes: Any, largest: int, what: str) -> Bytes:
     return array.astype(np.uint8, copy=False)
 
 
-def byte_array(data: Any, name: str) -> Bytes:
+def byte_array(data: PackedData, name: str) -> Bytes:
     """Return bytes, or an array of uint8, as a flat array of uint8 without copying; raise for anything else.
 
     >>> byte_array(b"ab", "bfloat8_b").tolist()

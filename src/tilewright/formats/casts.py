@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError
-from .element_encoding import E4M3, E5M2, SmallFloat
+from .encodings import E4M3, E5M2, SmallFloat
 from .rounding import Floats
 from .scalar_format import (
+    FormatLike,
     ScalarFormat,
     bfloat16,
     float8_e4m3,
@@ -28,7 +29,7 @@ Singles: TypeAlias = NDArray[np.float32]
 _FLOAT8: dict[ScalarFormat, SmallFloat] = {float8_e4m3: E4M3, float8_e5m2: E5M2}
 
 
-def cast(array: Any, target: Any, on_overflow: OnOverflow = "saturate") -> NDArray[Any]:
+def cast(array: ArrayLike, target: FormatLike, on_overflow: OnOverflow = "saturate") -> NDArray[Any]:
     """Return a copy of `array` in the scalar format `target`.
 
     The rules:

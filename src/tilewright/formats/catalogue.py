@@ -9,9 +9,19 @@ import numpy as np
 
 from ..errors import FormatError
 from .block_format import BlockFormat
-from .element_encoding import E2M1, E2M3, E3M2, E4M3, E5M2, ElementEncoding, SignMagnitude, TwosComplement
-from .scalar_format import SCALAR_FORMATS, ScalarFormat, find_scalar_format
-from .scale_encoding import FloatScale, PowerOfTwo
+from .encodings import (
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    ElementEncoding,
+    FloatScale,
+    PowerOfTwo,
+    SignMagnitude,
+    TwosComplement,
+)
+from .scalar_format import ALIASES, SCALAR_FORMATS, FormatLike, ScalarFormat, find_scalar_format
 
 
 class HasDtype(Protocol):
@@ -22,8 +32,6 @@ class HasDtype(Protocol):
 
 
 Format: TypeAlias = ScalarFormat | BlockFormat
-# a format, its name, or a NumPy dtype or scalar type
-FormatLike: TypeAlias = "Format | str | np.dtype[Any] | type[Any]"
 
 # The exponent section is padded to 16 bytes, the L1 alignment of every chip that has these formats.
 _L1_ALIGNMENT = 16
@@ -62,7 +70,12 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
     )
 }
 
-_ALIASES = {"mxfp4_e2m1": "mxfp4"}
+_BY_NAME: dict[str, Format] = {
+    **SCALAR_FORMATS,
+    **{alias: SCALAR_FORMATS[name] for alias, name in ALIASES.items()},
+    **BLOCK_FORMATS,
+    "mxfp4_e2m1": mxfp4,
+}
 
 
 def format_of(value: FormatLike | HasDtype) -> Format:
@@ -72,11 +85,9 @@ def format_of(value: FormatLike | HasDtype) -> Format:
     >>> format_of("bfloat8_b").bytes_per_tile(1024), format_of("bf16"), format_of(np.zeros(3))
     (1088, format_of('bfloat16'), format_of('float64'))
     """
-    if isinstance(value, BlockFormat):
+    if isinstance(value, (ScalarFormat, BlockFormat)):
         return value
-    number_format: Format | None = find_scalar_format(value)
-    if number_format is None and isinstance(value, str):
-        number_format = BLOCK_FORMATS.get(_ALIASES.get(value, value))
+    number_format = _BY_NAME.get(value) if isinstance(value, str) else find_scalar_format(value)
     if number_format is None:
         if not isinstance(value, str) and not hasattr(value, "dtype") and not hasattr(value, "itemsize"):
             raise TypeError(f"expected a format name, a NumPy dtype or an array, got {type(value).__name__} {value!r}")

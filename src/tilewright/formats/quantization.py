@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quantization_error`: the errors of an array in a block format, block by block."""
+"""`quantization_error`: the errors of an array in a block format; `PackedTiles`: the scales and codes of its tiles."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError
 from ..showing import Shown
-from .block_format import BlockFormat
+from .block_format import BlockFormat, PackedData, byte_array
 from .casts import Singles, to_float32
 from .catalogue import block_format_of
+from .encodings import Codes, unpack_codes
 from .rounding import Floats, Rounding, validate_rounding
+from .scalar_format import FormatLike
 
 _CHUNK = 1 << 16  # elements examined at a time, which bounds the temporary arrays
 
@@ -90,18 +93,18 @@ class QuantizationReport(Shown):
         """
         counts = self.flattened.reshape(-1)
         order = np.argsort(-counts, kind="stable")[: max(limit, 0)]
-        found = []
+        reports = []
         for at in order[counts[order] > 0]:
             block = [int(i) for i in np.unravel_index(int(at), self.flattened.shape)]
             index = block.copy()
             index[self.axis] = int(self.dominating[tuple(block)])
             value = float(self.dominating_values[tuple(block)])
             block[self.axis] *= self.format.block
-            found.append(Flattening(tuple(block), int(counts[at]), tuple(index), value))
-        return tuple(found)
+            reports.append(Flattening(tuple(block), int(counts[at]), tuple(index), value))
+        return tuple(reports)
 
     def summary(self, limit: int = 5) -> str:
-        """Return the report as text of at most 80 columns.
+        """Return the report as text of at most 80 columns, with at most `limit` flattened blocks.
 
         >>> values = np.ones((2, 32), dtype=np.float32)
         >>> values[1, 20] = 1000.0
@@ -127,8 +130,8 @@ class QuantizationReport(Shown):
                 f"worst relative {self.max_relative_error.flat[relative]:g} in the block at {self._start(relative)}",
                 f"flattened      {int(self.flattened.sum())} of {math.prod(self.shape)} elements, in {blocks} blocks",
             ]
-        for each in self.flattening(limit):
-            lines.append(f"  {each.count} by {each.value:g} at {each.index}, in the block at {each.block}")
+        for entry in self.flattening(limit):
+            lines.append(f"  {entry.count} by {entry.value:g} at {entry.index}, in the block at {entry.block}")
         return "\n".join(line if len(line) <= 80 else line[:77] + "..." for line in lines)
 
     def __repr__(self) -> str:
@@ -141,8 +144,8 @@ class QuantizationReport(Shown):
 
 
 def quantization_error(
-    array: Any,
-    format: Any,  # noqa: A002  (the word every reader expects)
+    array: ArrayLike,
+    format: FormatLike,  # noqa: A002  (the word every reader expects)
     axis: int = -1,
     *,
     rounding: Rounding = "nearest_even",
@@ -263,3 +266,69 @@ def _absolute_error(values: Singles, stored: Singles) -> Floats:
         error = np.abs(values.astype(np.float64) - stored.astype(np.float64))
     same = (values == stored) | (np.isnan(values) & np.isnan(stored))
     return np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedTiles:
+    """The scale bytes [tiles, blocks] and the codes [tiles, elements] of packed tiles.
+
+    >>> from tilewright.formats import bfloat8_b
+    >>> tiles = split_tiles(bfloat8_b.pack(np.ones(16), tile_elements=16), "bfloat8_b", 16)
+    >>> tiles.scales.tolist(), tiles.codes[0, :2].tolist()
+    ([[127]], [64, 64])
+    """
+
+    format: BlockFormat
+    scales: Codes
+    codes: Codes
+
+    def factors(self) -> Floats:
+        """Return the factor that each scale byte stands for.
+
+        >>> from tilewright.formats import bfloat8_b
+        >>> split_tiles(bfloat8_b.pack(np.full(16, 3.0), tile_elements=16), "bfloat8_b", 16).factors()
+        array([[2.]])
+        """
+        factors: Floats = np.asarray(self.format.scale.value(self.scales), np.float64)
+        return factors
+
+    def steps(self) -> Floats:
+        """Return, for each element, the distance to the next larger value that its block can represent.
+
+        >>> from tilewright.formats import bfloat8_b
+        >>> packed = bfloat8_b.pack(np.full(16, 3.0), tile_elements=16)
+        >>> float(split_tiles(packed, "bfloat8_b", 16).steps()[0, 0])
+        0.03125
+        """
+        wide = np.repeat(self.factors(), self.format.block, axis=1)
+        steps: Floats = wide * _spacing(self.format)[self.codes]
+        return steps
+
+
+def split_tiles(data: PackedData, format: FormatLike, tile_elements: int) -> PackedTiles:  # noqa: A002  (the word every reader expects)
+    """Return the scales and codes of packed `data` in a block `format`, in tiles of `tile_elements`.
+
+    >>> split_tiles(bytes(1088), "bfloat8_b", 1024).scales.shape
+    (1, 64)
+    """
+    packed = block_format_of(format)
+    sections = packed.sections(tile_elements)
+    flat = byte_array(data, packed.name)
+    if flat.size % sections.total:
+        raise FormatError(f"{packed}: {flat.size} bytes are not a whole number of tiles of {sections.total} bytes")
+    tiles = flat.reshape(-1, sections.total)
+    codes = unpack_codes(np.ascontiguousarray(tiles[:, sections.data_offset :]), packed.bits)
+    return PackedTiles(packed, tiles[:, : sections.scales], codes.reshape(len(tiles), tile_elements))
+
+
+@lru_cache(maxsize=32)
+def _spacing(format_: BlockFormat) -> Floats:
+    """Return, for each code, the distance to the next larger magnitude; for the largest, to the next smaller."""
+    magnitude = np.abs(format_.element.decode(np.arange(1 << format_.bits, dtype=np.uint8)))
+    known = np.unique(magnitude[np.isfinite(magnitude)])
+    gaps = np.append(np.diff(known), known[-1] - known[-2])
+    with np.errstate(invalid="ignore"):
+        at = np.minimum(np.searchsorted(known, magnitude), len(known) - 1)
+    spacing: Floats = np.where(np.isfinite(magnitude), gaps[at], np.nan)
+    spacing.setflags(write=False)
+    return spacing

@@ -1,16 +1,129 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar formats: one number, one fixed number of bytes, one NumPy dtype (from ml_dtypes where NumPy has none)."""
+"""Scalar formats: one number, one fixed number of bytes, one NumPy dtype (from ml_dtypes where NumPy has none).
+
+`NumberFormat` is what scalar and block formats have in common: sizes, sections of a tile, and the range of values.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import FormatError
-from .number_format import Limits, NumberFormat, Sections
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The sizes in bytes of the sections of a tile, in storage order: scales, padding, codes.
+
+    >>> Sections(scales=2, padding=14, data=32).total
+    48
+    """
+
+    scales: int
+    padding: int
+    data: int
+
+    @property
+    def data_offset(self) -> int:
+        """Return the offset of the codes in bytes.
+
+        >>> Sections(scales=2, padding=14, data=32).data_offset
+        16
+        """
+        return self.scales + self.padding
+
+    @property
+    def total(self) -> int:
+        """Return the size of the tile in bytes.
+
+        >>> Sections(scales=64, padding=0, data=1024).total
+        1088
+        """
+        return self.scales + self.padding + self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The range of a format: its lowest, highest and smallest positive finite values.
+
+    >>> print(Limits(lowest=-128, highest=127, smallest=1))
+    -128 to 127
+    """
+
+    lowest: float
+    highest: float
+    smallest: float
+
+    def __str__(self) -> str:
+        return f"{self.lowest} to {self.highest}"
+
+
+class NumberFormat:
+    """The base of `ScalarFormat` and `BlockFormat`.
+
+    `has_blocks` says which of the two a format is: in a block format, neighbouring elements share a scale, so that a
+    single element has no bytes of its own.
+
+    >>> from tilewright.formats import bfloat8_b, bfloat16
+    >>> bfloat16.has_blocks, bfloat8_b.has_blocks
+    (False, True)
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
+
+        @property
+        def limits(self) -> Limits: ...
+
+        @property
+        def value_format(self) -> ScalarFormat: ...
+
+        @property
+        def storage_format(self) -> ScalarFormat: ...
+
+        def sections(self, elements: int) -> Sections: ...
+
+    @property
+    def max_value(self) -> float:
+        """Return the largest finite value; of a format with a tensor scale, in units of it.
+
+        >>> from tilewright.formats import bfloat4_a, float16
+        >>> float16.max_value, bfloat4_a.max_value == 1.75 * 2**16
+        (65504.0, True)
+        """
+        return self.limits.highest
+
+    @property
+    def value_dtype(self) -> np.dtype[Any]:
+        """Return the NumPy dtype of unpacked values: its own dtype, or float32 for a block format.
+
+        >>> from tilewright.formats import bfloat8_b, int8
+        >>> int8.value_dtype.name, bfloat8_b.value_dtype.name
+        ('int8', 'float32')
+        """
+        return self.value_format.dtype
+
+    def bytes_per_tile(self, elements: int) -> int:
+        """Return the size in bytes of a tile with the given number of `elements`.
+
+        >>> from tilewright.formats import bfloat8_b, bfloat4_b, bfloat16
+        >>> bfloat16.bytes_per_tile(1024), bfloat8_b.bytes_per_tile(1024), bfloat4_b.bytes_per_tile(1024)
+        (2048, 1088, 576)
+        """
+        return self.sections(elements).total
+
+    def __str__(self) -> str:
+        return self.name
+
 
 Kind: TypeAlias = Literal["float", "int", "uint", "bool"]
 
@@ -78,16 +191,22 @@ class ScalarFormat(NumberFormat):
         """Return the format itself: values are stored as they are."""
         return self
 
-    @property
-    def storage_format(self) -> ScalarFormat:
-        """Return the format itself: arrays hold its elements."""
+    storage_format = value_format
+
+    def require_scalar(self, caller: str) -> ScalarFormat:
+        """Return the format itself; a block format raises an error that names `caller`.
+
+        >>> from tilewright.formats import int8
+        >>> int8.require_scalar("a tensor view")
+        format_of('int8')
+        """
         return self
 
     def __repr__(self) -> str:
         return f"format_of({self.name!r})"
 
 
-def _scalar_format(name: str, dtype: Any, kind: Kind) -> ScalarFormat:
+def _scalar_format(name: str, dtype: DTypeLike, kind: Kind) -> ScalarFormat:
     dtype = np.dtype(dtype)
     return ScalarFormat(name, dtype, 8 * int(dtype.itemsize), kind)
 
@@ -136,10 +255,13 @@ ALIASES = {
     "fp8_e5m2": "float8_e5m2",
 }
 
+# a format, its name, or a NumPy dtype or scalar type
+FormatLike: TypeAlias = "NumberFormat | str | np.dtype[Any] | type[Any]"
+
 _BY_DTYPE = {entry.dtype: entry for entry in SCALAR_FORMATS.values()}
 
 
-def find_scalar_format(value: Any) -> ScalarFormat | None:
+def find_scalar_format(value: object) -> ScalarFormat | None:
     """Return the scalar format of a name, dtype, array or format, or None if it has none.
 
     >>> find_scalar_format("bf16"), find_scalar_format(np.dtype(">f4")), find_scalar_format("bfloat8_b")
@@ -155,7 +277,7 @@ def find_scalar_format(value: Any) -> ScalarFormat | None:
     return _BY_DTYPE.get(dtype.newbyteorder("=")) if isinstance(dtype, np.dtype) else None
 
 
-def scalar_format_of(value: Any) -> ScalarFormat:
+def scalar_format_of(value: object) -> ScalarFormat:
     """Return the scalar format of a name, dtype, array or format; raise a FormatError if it has none.
 
     >>> scalar_format_of("fp8_e4m3")

@@ -5,30 +5,30 @@ from .axes import Axis, Place, addr, bank, core, device, lane
 from .box import Box
 from .complements import complement
 from .composed_layout import ComposedLayout
-from .composition import compose
-from .construction import append, col_major, join, prepend, replicate, row_major
+from .composition import compose, pad, with_logical_shape
 from .coordinate import coordinates
-from .division import flat_divide, logical_divide, tiled_divide, zipped_divide
-from .guards import Guard
-from .inverse_layout import InverseLayout
 from .inverses import left_inverse, right_inverse
 from .layout import Layout
 from .layout_like import LayoutLike
-from .logical_shape import pad, with_logical_shape
-from .modes import coalesce, flatten, group, unflatten
-from .paged_layout import PagedLayout
+from .modes import append, coalesce, col_major, flatten, group, join, prepend, replicate, row_major, unflatten
 from .parser import parse
-from .products import (
+from .properties import functionally_equal, is_bijective, is_contiguous, is_injective
+from .strides import Guard
+from .swizzle import Swizzle
+from .table_layouts import InverseLayout, PagedLayout
+from .tiled_layouts import (
     blocked_product,
+    flat_divide,
     flat_product,
+    logical_divide,
     logical_product,
     raked_product,
     tile_to_shape,
+    tiled_divide,
     tiled_product,
+    zipped_divide,
     zipped_product,
 )
-from .properties import functionally_equal, is_bijective, is_contiguous, is_injective
-from .swizzle import Swizzle
 
 __all__ = [
     "Axis",

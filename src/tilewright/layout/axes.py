@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from ..errors import LayoutError
-from .tuples import Nested
+from .tuples import IntOrArray, Nested
 from .validation import as_integer
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z", re.ASCII)
@@ -40,7 +40,9 @@ class Axis:
         return Axis(f"{self.name}.{part}")
 
     def __rmatmul__(self, amount: int) -> Place:
-        return Place({self.name: amount})
+        return Place._of(
+            {self.name: amount if type(amount) is int else as_integer(amount, f"the step along {self.name}")}
+        )
 
     def __repr__(self) -> str:
         return f"Axis({self.name!r})"
@@ -159,8 +161,8 @@ class Place(Mapping[str, Any]):
     def __bool__(self) -> bool:
         return any(self._parts.values())
 
-    def __add__(self, other: Any) -> Place:
-        if other.__class__ is int and other == 0:
+    def __add__(self, other: IntOrArray | Place) -> Place:
+        if type(other) is int and other == 0:
             return self
         parts = _parts_of(other)
         if parts is None:
@@ -175,14 +177,14 @@ class Place(Mapping[str, Any]):
     def __neg__(self) -> Place:
         return Place._of({name: -amount for name, amount in self._parts.items()})
 
-    def __sub__(self, other: Any) -> Place:
+    def __sub__(self, other: IntOrArray | Place) -> Place:
         parts = _parts_of(other)
         return NotImplemented if parts is None else self + -Place._of(parts)
 
-    def __rsub__(self, other: Any) -> Place:
+    def __rsub__(self, other: IntOrArray) -> Place:
         return (-self).__add__(other)
 
-    def __mul__(self, factor: Any) -> Place:
+    def __mul__(self, factor: IntOrArray) -> Place:
         if not _is_integral(factor):
             return NotImplemented
         return Place._of({name: amount * factor for name, amount in self._parts.items()})
@@ -217,7 +219,7 @@ Step: TypeAlias = "int | Place"
 Stride: TypeAlias = "Nested[Step]"
 
 
-def as_step(value: object, name: str) -> Any:
+def as_step(value: object, name: str) -> Step:
     """Return a step, an integer or a `Place`; raise a TypeError that calls it `name` if it is neither.
 
     >>> as_step(5, "the offset")
@@ -226,7 +228,7 @@ def as_step(value: object, name: str) -> Any:
     return value if isinstance(value, Place) else as_integer(value, name)
 
 
-def component(step: Any, axis: str) -> Any:
+def component(step: Step, axis: str) -> Any:
     """Return the part of a step that lies along the axis with that name; for the name "", along no axis.
 
     >>> component(Place(bank=2), "bank"), component(5, "bank"), component(5, "")
@@ -249,7 +251,7 @@ def format_tree(tree: Nested[Any]) -> str:
     return terms[0] if len(terms) == 1 else f"{{{_join_terms(terms)}}}"
 
 
-def format_signed(step: Any) -> str:
+def format_signed(step: Step) -> str:
     """Return a step as signed terms: `+5`, `-3@bank`.
 
     >>> format_signed(5), format_signed(Place(bank=-3, addr=64))
@@ -273,14 +275,14 @@ def _join_terms(terms: list[str]) -> str:
     return "+".join(terms).replace("+-", "-")
 
 
-def _parts_of(value: Any) -> dict[str, Any] | None:
+def _parts_of(value: object) -> dict[str, Any] | None:
     """Return the parts of a place or of a plain number, None for anything else."""
     if isinstance(value, Place):
         return value._parts
     return {PLAIN: value} if _is_integral(value) else None
 
 
-def _is_integral(value: Any) -> bool:
+def _is_integral(value: object) -> TypeGuard[IntOrArray]:
     """Return whether value is an integer or an array of integers."""
     if isinstance(value, int):
         return not isinstance(value, bool)

@@ -22,7 +22,7 @@ class Box:
 
     @classmethod
     def between(cls, offset: tuple[int, ...], end: tuple[int, ...]) -> Box:
-        """Return the box from one coordinate up to, not including, another.
+        """Return the box from `offset` up to, not including, `end`.
 
         >>> Box.between((2, 0), (5, 5))
         Box(offset=(2, 0), shape=(3, 5))
@@ -66,7 +66,7 @@ class Box:
         return tuple([slice(start, start + n) for start, n in zip(self.offset, self.shape, strict=True)])
 
     def within(self, space: tuple[int, ...]) -> Box:
-        """Return the part of the box inside an array of that shape, which may be empty.
+        """Return the part of the box inside an array of shape `space`, which may be empty.
 
         >>> Box((-1, 4), (3, 4)).within((10, 6))
         Box(offset=(0, 4), shape=(2, 2))
@@ -76,7 +76,7 @@ class Box:
         return Box(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
 
     def relative_to(self, offset: tuple[int, ...]) -> Box:
-        """Return the same box relative to another start.
+        """Return the same box relative to the start `offset`.
 
         >>> Box((5, 4), (3, 4)).relative_to((4, 4))
         Box(offset=(1, 0), shape=(3, 4))
@@ -84,7 +84,7 @@ class Box:
         return Box(tuple([a - b for a, b in zip(self.offset, offset, strict=True)]), self.shape)
 
     def intersection(self, other: Box) -> Box:
-        """Return the common part of two boxes, which may be empty.
+        """Return the common part of this box and `other`, which may be empty.
 
         >>> Box((0, 0), (4, 4)).intersection(Box((2, 3), (4, 4)))
         Box(offset=(2, 3), shape=(2, 1))
@@ -92,7 +92,7 @@ class Box:
         return Box.between(tuple(map(max, self.offset, other.offset)), tuple(map(min, self.end, other.end)))
 
     def permute(self, order: tuple[int, ...]) -> Box:
-        """Return the box with its axes in another order, as `numpy.transpose` has it.
+        """Return the box with its axes in another `order`, as `numpy.transpose` has it.
 
         >>> Box((2, 3), (5, 9)).permute((1, 0))
         Box(offset=(3, 2), shape=(9, 5))

@@ -11,15 +11,15 @@ from typing import Any
 
 from ..errors import LayoutError
 from .axes import PLAIN, Place, component
-from .layout import Layout, ShapeArgument, add_axes, make_layout, used_axes
+from .layout import Layout, add_axes, make_layout
 from .layout_like import LayoutLike
 from .properties import find_collision
 from .strides import merge_modes
-from .tuples import Shape, as_tree, ceil_div, leaves, map_leaves, nest_like, product
+from .tuples import Shape, ShapeArgument, as_tree, ceil_div, leaves, map_leaves, nest_like, product
 from .validation import as_integer
 
 
-def complement(layout: Any, bound: ShapeArgument | None = None) -> Layout:
+def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None = None) -> Layout:
     """Return the layout C of the places that `layout` leaves free: C repeats it without collision up to `bound`.
 
     C is strictly increasing and shares only place 0 with `layout`. Joined with C, `layout` has the smallest cosize of
@@ -31,20 +31,20 @@ def complement(layout: Any, bound: ShapeArgument | None = None) -> Layout:
     >>> complement(Layout((2, 2), (1, 4)), 16)
     Layout((2, 2), (2, 8))
     """
-    layout = layout if isinstance(layout, LayoutLike) else Layout(layout)
-    if getattr(layout, "axes", ()):
-        return _apply_along_axis(layout, "complement", lambda plain: complement(plain, bound))
-    gaps = _find_gaps(layout)
+    function = layout if isinstance(layout, LayoutLike) else Layout(layout)
+    if function.axes:
+        return _apply_along_axis(function, "complement", lambda plain: complement(plain, bound))
+    gaps = _find_gaps(function)
     limit = 0 if bound is None else as_tree(bound)
     if min([as_integer(n, "the bound of a complement") for n in leaves(limit)], default=0) < 0:
-        raise LayoutError(f"complement of {layout} up to {limit}: the bound must be nonnegative")
+        raise LayoutError(f"complement of {function} up to {limit}: the bound must be nonnegative")
     copies = ceil_div(product(limit) - gaps.filled, gaps.period) + 1
     if limit.__class__ is tuple and product(limit):
         copies = max(copies, _count_blocks_by_mode(limit, gaps.period))
     return coalesced_layout([*gaps.extents, max(1, copies)], [*gaps.strides, gaps.period])
 
 
-def free_positions(layout: Layout, count: int) -> Layout:
+def free_positions(layout: LayoutLike, count: int) -> Layout:
     """Return the complement of `layout` that has at least `count` positions for copies of it.
 
     >>> free_positions(Layout(4, 2), 3)
@@ -135,7 +135,7 @@ def coalesced_layout(extents: list[int], strides: list[int]) -> Layout:
     return make_layout(extents[0], strides[0]) if len(extents) == 1 else make_layout(tuple(extents), tuple(strides))
 
 
-def _apply_along_axis(layout: Layout, caller: str, function: Callable[[Layout], Layout]) -> Layout:
+def _apply_along_axis(layout: Any, caller: str, function: Callable[[Layout], Layout]) -> Layout:
     """Return `function` of a layout over a single named axis, applied to its coordinates along that axis."""
     axes = used_axes(layout) or layout.axes
     steps = [*leaves(layout.stride), *(step for _, step in layout.replicas), layout.offset]
@@ -145,6 +145,19 @@ def _apply_along_axis(layout: Layout, caller: str, function: Callable[[Layout], 
     return add_axes(
         make_layout(result.shape, map_leaves(lambda step: Place({axes[0]: step}), result.stride)), layout.axes
     )
+
+
+def used_axes(layout: LayoutLike) -> tuple[str, ...]:
+    """Return the axes along which some place of a layout is not 0.
+
+    >>> from tilewright import addr, bank
+    >>> used_axes(Layout((4, 2), (1 @ bank, 0 @ addr)))
+    ('bank',)
+    """
+    if not isinstance(layout, Layout):
+        return tuple(layout.axes)
+    steps = [*layout.flat_modes()[1], *(step for _, step in layout.replicas), layout.offset]
+    return tuple([name for name in layout.axes if any(component(step, name) for step in steps)])
 
 
 def without_broadcast(layout: Layout) -> Layout:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import tables
+from . import evaluation
 from .axes import Axis, Step, as_step
-from .coordinate import Coordinate
 from .layout import Layout, make_layout
 from .layout_like import LayoutLike
-from .paged_layout import PagedLayout
 from .properties import is_bijective
 from .swizzle import Swizzle
+from .table_layouts import PagedLayout
+from .tuples import Coordinate
 
 _UNBOUNDED = 2**62  # the extent of a layout that only adds an offset
 
@@ -113,7 +113,7 @@ class ComposedLayout(LayoutLike):
         if covers_blocks and isinstance(inner, Layout) and is_bijective(inner._with(guards=())):
             # inner only reorders, so every page, or every block that a swizzle maps to itself, is reached
             return outer.cosize if isinstance(outer, PagedLayout) else inner.cosize
-        return tables.cosize_from_table(self)
+        return evaluation.cosize_from_table(self)
 
     def _place(self, leaf_coords: list[Any]) -> Any:
         return self._apply_outer(self._inner._place(leaf_coords))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), for all layouts.
+"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), for all layouts; padding is one.
 
 Where the result is strided it is a `Layout`; everything else is an exact `ComposedLayout`.
 """
@@ -7,21 +7,36 @@ Where the result is strided it is a `Layout`; everything else is an exact `Compo
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
 
 from ..errors import LayoutError
 from .composed_layout import ComposedLayout
-from .construction import as_function, join, scale
-from .guards import Guard, live_guards
-from .layout import Layout, add_axes, make_layout
-from .layout_like import LayoutLike
-from .strided_composition import ComposedChannels, compose_channels, compose_guards, strided_composition
+from .evaluation import chunks
+from .layout import Layout, make_layout
+from .layout_like import LayoutLike, require_layout
+from .modes import LayoutArgument, as_function, join, scale
+from .strided_composition import ComposedChannels, channels_of, compose_channels, strided_composition
+from .strides import Guard
 from .swizzle import Swizzle
-from .tables import chunks
-from .tuples import as_tree, as_tuple, ceil_div, index_strides, leaves, map_leaves
+from .tuples import (
+    Shape,
+    ShapeArgument,
+    as_tree,
+    as_tuple,
+    ceil_div,
+    index_strides,
+    leaves,
+    prefix_product,
+    product_each,
+    zeros_like,
+)
+from .validation import as_integer
+
+# A tile of a mode: an integer n (`Layout(n)`), a layout, None (leave the mode whole), or a tuple of these per mode.
+Tiler: TypeAlias = "LayoutLike | Swizzle | SupportsIndex | tuple[Tiler, ...] | list[Any] | None"
 
 
-def compose(outer: Any, inner: Any, *, strided: bool = False, exact: bool = False) -> Any:
+def compose(outer: LayoutArgument, inner: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
     """Return the layout R with R(i) == outer(inner(i)) for every i in the domain of `inner`.
 
     R is a `Layout` where a strided one exists, else a `ComposedLayout`. Its shape refines the shape of `inner`. Where
@@ -49,7 +64,7 @@ def compose(outer: Any, inner: Any, *, strided: bool = False, exact: bool = Fals
     return result
 
 
-def _as_tiler(value: Any) -> Any:
+def _as_tiler(value: Tiler) -> Any:
     """Return an inner function: integers as layouts, tuples entry by entry."""
     if value is None or isinstance(value, (LayoutLike, Swizzle)):
         return value
@@ -58,7 +73,7 @@ def _as_tiler(value: Any) -> Any:
     return Layout(value)
 
 
-def _compose(outer: Any, inner: Any) -> Any:
+def _compose(outer: LayoutLike | Swizzle, inner: LayoutLike | Swizzle | tuple[Tiler, ...] | None) -> Any:
     if inner is None:
         return outer
     if isinstance(outer, ComposedLayout):
@@ -100,7 +115,7 @@ def _compose_swizzle(swizzle: Swizzle, inner: LayoutLike) -> LayoutLike:
     return ComposedLayout(swizzle, inner)
 
 
-def _is_fully_composed(layout: Any) -> bool:
+def _is_fully_composed(layout: object) -> bool:
     """Return whether the result contains no composition of two strided layouts."""
     if not isinstance(layout, ComposedLayout):
         return True
@@ -117,7 +132,7 @@ def _maps_into(inner: LayoutLike, outer: Layout) -> bool:
     return bool(low >= 0 and high < outer.size)
 
 
-def _require_within_domain(result: Any, outer: Any, inner: Any) -> None:
+def _require_within_domain(result: LayoutLike, outer: LayoutArgument, inner: Tiler) -> None:
     if isinstance(result, Layout):
         inside = not result.guards
     else:
@@ -128,14 +143,14 @@ def _require_within_domain(result: Any, outer: Any, inner: Any) -> None:
         )
 
 
-def _format_tiler(tiler: Any) -> str:
+def _format_tiler(tiler: Tiler) -> str:
     """Return the text of a tiler, layouts in their short form."""
     if isinstance(tiler, (tuple, list)):
         return f"({', '.join(map(_format_tiler, tiler))})"
     return str(tiler)
 
 
-def compose_by_mode(outer: Any, tilers: tuple[Any, ...]) -> Any:
+def compose_by_mode(outer: LayoutLike | Swizzle, tilers: tuple[Tiler, ...]) -> Any:
     """Return `outer` with each mode composed with its own tiler; modes without a tiler stay.
 
     >>> compose_by_mode(Layout((8, 8)), (Layout(2, 4), Layout(4)))
@@ -147,21 +162,11 @@ def compose_by_mode(outer: Any, tilers: tuple[Any, ...]) -> Any:
         raise LayoutError(
             f"{outer} is not strided and cannot be composed with {_format_tiler(tilers)} mode by mode; use one layout"
         )
-    strided = _compose_modes(outer._shape, [outer._stride, *(guard.stride for guard in outer.guards)], tilers)
-    if strided is None:
-        return _compose_by_index(outer, tilers)
-    guards = [*compose_guards(outer.guards, strided), *strided.guards]
-    result = make_layout(
-        strided.shape,
-        strided.strides[0],
-        outer.offset + strided.offsets[0],
-        outer.replicas + strided.replicas,
-        live_guards(strided.shape, guards),
-    )
-    return add_axes(result, outer.axes)
+    composed = _compose_modes(outer._shape, channels_of(outer), tilers)
+    return _compose_by_index(outer, tilers) if composed is None else composed.to_layout(outer)
 
 
-def _compose_modes(shape: Any, channels: list[Any], tiler: Any) -> ComposedChannels | None:
+def _compose_modes(shape: Shape, channels: list[Any], tiler: Tiler) -> ComposedChannels | None:
     """Return every channel composed mode by mode with the tiler; None if a mode is not strided."""
     if tiler is None:
         return ComposedChannels(shape, channels, [0] * len(channels), (), ())
@@ -181,9 +186,9 @@ def _compose_modes(shape: Any, channels: list[Any], tiler: Any) -> ComposedChann
         modes.append(composed)
     guards = []
     if any(mode.guards for mode in modes):
-        zeros = [map_leaves(lambda _: 0, mode.shape) for mode in modes]
+        zeros = [zeros_like(mode.shape) for mode in modes]
         guards = [
-            Guard((*zeros[:k], guard.stride, *zeros[k + 1 :]), guard.limit, guard.offset)
+            guard.with_stride((*zeros[:k], guard.stride, *zeros[k + 1 :]))
             for k, mode in enumerate(modes)
             for guard in mode.guards
         ]
@@ -196,7 +201,7 @@ def _compose_modes(shape: Any, channels: list[Any], tiler: Any) -> ComposedChann
     )
 
 
-def _compose_by_index(outer: Layout, tilers: tuple[Any, ...]) -> Any:
+def _compose_by_index(outer: Layout, tilers: tuple[Tiler, ...]) -> Any:
     """Return the mode-by-mode composition via the index of `outer`, each mode extended as far as its tiler needs."""
     domains, tiles = [], []
     below = 1
@@ -215,3 +220,63 @@ def _compose_by_index(outer: Layout, tilers: tuple[Any, ...]) -> Any:
         tiles.append(scale(tile, below))
         below *= domains[-1].size
     return ComposedLayout(compose_by_mode(outer, tuple(domains)), join(*tiles))
+
+
+def pad(layout: LayoutLike, shape: ShapeArgument) -> Any:
+    """Return the function of `layout` on a larger `shape`, one extent per mode; the added coordinates are padding.
+
+    Strides stay as they are. To reserve memory for the padding, build the padded layout and use `with_logical_shape`.
+
+    >>> padded = pad(Layout(100), 128)
+    >>> padded.size, padded.valid(99), padded.valid(100)
+    (128, True, False)
+    >>> pad(Layout((60, 90)), (64, 96)).logical_shape
+    (60, 90)
+    """
+    padded = _validate_extents(layout, shape, "pad")
+    extents = product_each(layout.shape)
+    for n, extent in zip(padded, extents, strict=True):
+        if n < extent:
+            raise LayoutError(f"cannot pad {layout} to {shape}: {n} is less than the extent {extent}")
+    tilers = tuple([None if n == extent else Layout(n) for n, extent in zip(padded, extents, strict=True)])
+    return compose(layout, tilers if isinstance(layout.shape, tuple) else tilers[0])
+
+
+def with_logical_shape(layout: LayoutLike, shape: ShapeArgument) -> Any:
+    """Return `layout` with only the coordinates inside `shape`, one extent per mode, as data; the rest is padding.
+
+    >>> from tilewright import row_major
+    >>> stored = with_logical_shape(row_major(64, 96), (60, 90))
+    >>> stored(1, 0), stored.valid(59, 89), stored.valid(60, 0)
+    (96, True, False)
+    """
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.outer, with_logical_shape(layout.inner, shape))
+    extents = _validate_extents(layout, shape, "with_logical_shape")
+    modes = layout.shape
+    if not isinstance(layout, Layout):
+        return ComposedLayout(layout, with_logical_shape(make_layout(modes, index_strides(modes)), shape))
+    sizes = product_each(modes)
+    padded = [k for k, extent in enumerate(extents) if extent < sizes[k]] if layout.size else []
+    if not isinstance(modes, tuple):
+        guards = [Guard(1, extents[k]) for k in padded]
+    else:
+        zeros = [zeros_like(mode) for mode in modes]
+        guards = [Guard((*zeros[:k], prefix_product(modes[k]), *zeros[k + 1 :]), extents[k]) for k in padded]
+    return layout._with(guards=tuple(dict.fromkeys([*layout.guards, *guards])))
+
+
+def _validate_extents(layout: LayoutLike, shape: ShapeArgument, caller: str) -> tuple[int, ...]:
+    """Return `shape` as one extent per mode of `layout`."""
+    require_layout(layout, caller)
+    extents = as_tuple(as_tree(shape))
+    if len(extents) != layout.rank:
+        raise LayoutError(
+            f"{caller}: {layout} has {layout.rank} modes, but {shape} has {len(extents)} extents; give one per mode"
+        )
+    for n in extents:
+        if isinstance(n, tuple):
+            raise LayoutError(f"{caller}: {shape} is nested; give one extent for each top-level mode")
+        if as_integer(n, f"{caller}: an extent") < 0:
+            raise LayoutError(f"{caller}: extent {n} is negative; extents must be nonnegative")
+    return tuple([int(n) for n in extents])

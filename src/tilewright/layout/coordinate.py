@@ -8,14 +8,11 @@ broadcast.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import CoordinateError, LayoutError
-from .tuples import Nested, Shape, as_tree, leaves, nest_like, prefix_product, product
-from .validation import IntOrArray, is_array, validate_coordinate
-
-# A coordinate of any form a layout takes: an index, entries per mode or per leaf, None or `:` for a mode that stays.
-Coordinate: TypeAlias = Any
+from .tuples import Coordinate, IntOrArray, Nested, Shape, as_tree, leaves, nest_like, prefix_product, product
+from .validation import is_array, validate_coordinate
 
 
 def is_slice(coord: Coordinate) -> bool:
@@ -24,9 +21,9 @@ def is_slice(coord: Coordinate) -> bool:
     >>> is_slice((1, (None, 2))), is_slice((1, slice(None))), is_slice((1, 2))
     (True, True, False)
     """
-    if coord.__class__ is tuple:
+    if isinstance(coord, tuple):
         return any(map(is_slice, coord))
-    return coord is None or coord.__class__ is slice
+    return coord is None or isinstance(coord, slice)
 
 
 def leaf_coordinates(coord: Coordinate, shape: Shape) -> list[IntOrArray]:
@@ -35,7 +32,7 @@ def leaf_coordinates(coord: Coordinate, shape: Shape) -> list[IntOrArray]:
     >>> leaf_coordinates((1, 5), (4, (2, 4))), leaf_coordinates(21, (4, (2, 4)))
     ([1, 1, 2], [1, 1, 2])
     """
-    flat: list[Any] = []
+    flat: list[IntOrArray] = []
     try:
         _append_leaf_coordinates(coord, shape, flat)
     except ValueError as problem:
@@ -46,7 +43,7 @@ def leaf_coordinates(coord: Coordinate, shape: Shape) -> list[IntOrArray]:
 
 
 def _append_leaf_coordinates(coord: Coordinate, shape: Shape, flat: list[IntOrArray]) -> None:
-    if coord.__class__ is tuple:
+    if isinstance(coord, tuple):
         if not isinstance(shape, tuple) or len(coord) != len(shape):
             count = f"{len(shape)} entries" if isinstance(shape, tuple) else "one integer"
             raise LayoutError(f"coordinate {coord} does not fit shape {shape}, which takes {count}")
@@ -55,13 +52,13 @@ def _append_leaf_coordinates(coord: Coordinate, shape: Shape, flat: list[IntOrAr
     elif not isinstance(shape, tuple):
         flat.append(validate_coordinate(coord, shape))
     else:
-        coord = validate_coordinate(coord, product(shape))
+        index = validate_coordinate(coord, product(shape))
         extents: list[int] = leaves(shape)
         for extent in extents[:-1]:
-            flat.append(coord % extent)
-            coord = coord // extent
+            flat.append(index % extent)
+            index = index // extent
         if extents:
-            flat.append(coord)
+            flat.append(index)
 
 
 def out_of_range_error(coord: Coordinate, shape: Shape) -> CoordinateError:
@@ -134,15 +131,15 @@ def select_modes(coord: Coordinate, tree: Nested[Any]) -> Nested[Any]:
     >>> select_modes((None, (None, 1)), (4, (2, 3))), select_modes((1, (None, (0, None))), (4, (2, (3, 5))))
     ((4, 2), (2, 5))
     """
-    if coord.__class__ is not tuple:
+    if not isinstance(coord, tuple):
         return tree if _keeps_mode(coord) else ()
     branches = _selected_branches(coord, tree)
-    return branches[0] if len(branches) == 1 and branches[0].__class__ is tuple else tuple(branches)
+    return branches[0] if len(branches) == 1 and isinstance(branches[0], tuple) else tuple(branches)
 
 
 def _selected_branches(coord: Coordinate, tree: Nested[Any]) -> list[Any]:
     """Return the kept branches of `tree`; of a nested mode, a single kept branch loses its nesting."""
-    if coord.__class__ is not tuple:
+    if not isinstance(coord, tuple):
         return [tree] if _keeps_mode(coord) else []
     if not isinstance(tree, tuple) or len(coord) != len(tree):
         count = f"{len(tree)} entries" if isinstance(tree, tuple) else "one entry"
@@ -156,9 +153,9 @@ def _selected_branches(coord: Coordinate, tree: Nested[Any]) -> list[Any]:
 
 
 def _keeps_mode(coord: Coordinate) -> bool:
-    if coord.__class__ is slice and coord != slice(None):
+    if isinstance(coord, slice) and coord != slice(None):
         raise LayoutError(f"a slice keeps a whole mode, got {coord}; for a range use compose(L, tiler) + offset")
-    return coord is None or coord.__class__ is slice
+    return coord is None or isinstance(coord, slice)
 
 
 def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> Any:
@@ -169,7 +166,7 @@ def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> Any:
     """
     if _keeps_mode(coord):
         return 0
-    if coord.__class__ is tuple and is_slice(coord):
+    if isinstance(coord, tuple) and is_slice(coord):
         if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(coord) != len(shape):
             raise LayoutError(f"slice {coord} does not fit shape {shape}: the ranks differ")
         return sum((fixed_offset(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)), 0)

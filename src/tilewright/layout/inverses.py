@@ -9,19 +9,19 @@ from math import prod
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from .axes import PLAIN, Axis, axis_name, component
-from .complements import coalesced_layout, without_broadcast
+from .axes import PLAIN, Axis, Step, axis_name, component
+from .complements import coalesced_layout, used_axes, without_broadcast
 from .composed_layout import ComposedLayout
 from .composition import compose
-from .construction import as_function
 from .coordinate import index_to_coordinate
-from .guards import Guard
-from .inverse_layout import InverseLayout
-from .layout import Layout, join_parts, make_layout, used_axes
+from .evaluation import chunks
+from .layout import Layout, join_parts, make_layout
 from .layout_like import LayoutLike
+from .modes import LayoutArgument, as_function
 from .properties import find_collision, is_injective
+from .strides import Guard
 from .swizzle import Swizzle
-from .tables import chunks
+from .table_layouts import InverseLayout
 from .tuples import Nested, index_strides, leaves, map_leaves
 
 # A mode that moves: its stride, its extent, and its stride in the index.
@@ -29,7 +29,7 @@ _IndexedMode: TypeAlias = "tuple[Any, int, int]"
 _Inversion: TypeAlias = "Callable[..., Any]"  # right_inverse or left_inverse
 
 
-def right_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
+def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Any:
     """Return the largest layout R, made of modes of `layout`, with layout(R(i)) == i for every i < R.size.
 
     With `axes`, the arguments of R are places: coordinates along those axes, in that order.
@@ -39,14 +39,14 @@ def right_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
     >>> right_inverse(Layout((5, (16, 6)), (6, (1, 1))))
     Layout((6, 5), (80, 1))
     """
-    layout = as_function(layout)
-    inverse = _invert_unless_strided(layout, axes, right_inverse)
+    function = as_function(layout)
+    inverse = _invert_unless_strided(function, axes, right_inverse)
     if inverse is not None:
         return inverse
-    return _restrict_to_data(layout, _invert_right(_indexed_modes(layout), layout.offset, layout))
+    return _restrict_to_data(function, _invert_right(_indexed_modes(function), function.offset, function))
 
 
-def _invert_unless_strided(layout: Any, axes: Sequence[Axis | str] | None, invert: _Inversion) -> Any:
+def _invert_unless_strided(layout: LayoutLike | Swizzle, axes: Sequence[Axis | str] | None, invert: _Inversion) -> Any:
     """Return the inverse of anything but a strided layout of plain integers; None for such a layout."""
     if isinstance(layout, Swizzle):
         return layout
@@ -130,7 +130,7 @@ def _restrict_to_data(layout: Layout, inverse: Layout) -> Any:
     return compose(make_layout(layout.shape, index_strides(layout.shape), guards=layout.guards), inverse)
 
 
-def left_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
+def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Any:
     """Return a layout Li with Li(layout(i)) == i; over broadcast modes, with layout(Li(layout(i))) == layout(i).
 
     Places that `layout` does not use are not `valid` in Li. Where no strided inverse exists Li is an exact
@@ -141,19 +141,23 @@ def left_inverse(layout: Any, axes: Sequence[Axis | str] | None = None) -> Any:
     >>> left_inverse(Layout((2, 2), (2, 3)))
     InverseLayout(Layout((2, 2), (2, 3)))
     """
-    layout = as_function(layout)
-    inverse = _invert_unless_strided(layout, axes, left_inverse)
+    function = as_function(layout)
+    inverse = _invert_unless_strided(function, axes, left_inverse)
     if inverse is not None:
         return inverse
-    if layout.size == 0:
-        raise LayoutError(f"left_inverse of {layout}: the layout is empty")
-    modes = sorted(_indexed_modes(layout))
-    if layout.offset == 0 and _is_nested(modes):
-        return _restrict_to_data(layout, _invert_nested(modes))
-    pair = find_collision(without_broadcast(layout))
+    if function.size == 0:
+        raise LayoutError(f"left_inverse of {function}: the layout is empty")
+    modes = sorted(_indexed_modes(function))
+    if function.offset == 0 and _is_nested(modes):
+        return _restrict_to_data(function, _invert_nested(modes))
+    pair = find_collision(without_broadcast(function))
     if pair is not None:
-        raise LayoutError(f"left_inverse of {layout}: it is not injective, coordinates {pair[0]} and {pair[1]} collide")
-    return InverseLayout(layout)
+        raise _collision_error(function, pair)
+    return InverseLayout(function)
+
+
+def _collision_error(layout: LayoutLike, pair: tuple[Nested[int], Nested[int]]) -> LayoutError:
+    return LayoutError(f"left_inverse of {layout}: it is not injective, coordinates {pair[0]} and {pair[1]} collide")
 
 
 def _is_nested(modes: list[_IndexedMode]) -> bool:
@@ -196,8 +200,7 @@ def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> Any:
     if invert is right_inverse:
         return ComposedLayout(InverseLayout(layout), make_layout(_count_consecutive_places(layout), 1))
     if not is_injective(layout):
-        first, second = _find_collision_by_table(layout)
-        raise LayoutError(f"left_inverse of {layout}: it is not injective, coordinates {first} and {second} collide")
+        raise _collision_error(layout, _find_collision_by_table(layout))
     return InverseLayout(layout)
 
 
@@ -221,7 +224,7 @@ def _count_consecutive_places(layout: LayoutLike) -> int:
     return int(gaps[0]) if len(gaps) else len(places)
 
 
-def _invert_over_axes(layout: Any, axes: Sequence[Axis | str] | None, invert: _Inversion) -> Any:
+def _invert_over_axes(layout: LayoutLike, axes: Sequence[Axis | str] | None, invert: _Inversion) -> Any:
     """Return the inverse that takes the coordinates along the given axes."""
     if axes is None:
         raise LayoutError(f"{invert.__name__} of {layout}: give the axes, as in axes=({', '.join(layout.axes)},)")
@@ -240,6 +243,7 @@ def _invert_over_axes(layout: Any, axes: Sequence[Axis | str] | None, invert: _I
         inverse = _invert_axis_by_axis(layout, names, invert)
         if inverse is not None:
             return inverse
+    assert isinstance(layout, (Layout, ComposedLayout))  # the others have no axes
     reach = [cosize_along(layout, name) for name in names]
     weights = [prod([max(n, 2) for n in reach[:k]]) for k in range(len(reach))]
     return compose(
@@ -276,12 +280,12 @@ def _invert_axis_by_axis(layout: Layout, names: list[str], invert: _Inversion) -
     return inverse if isinstance(inverse, Layout) else None
 
 
-def _fold_axes(layout: Any, weights: dict[str, int]) -> Any:
+def _fold_axes(layout: Layout | ComposedLayout, weights: dict[str, int]) -> Any:
     """Return the layout with its axes folded into one: each coordinate is multiplied by the weight of its axis."""
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(_fold_axes(layout.outer, weights), layout.inner)
 
-    def as_index(step: Any) -> int:
+    def as_index(step: Step) -> int:
         return int(sum(component(step, name) * weight for name, weight in weights.items()))
 
     return make_layout(layout.shape, map_leaves(as_index, layout.stride), as_index(layout.offset), (), layout.guards)

@@ -6,33 +6,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product as combinations
 from operator import attrgetter
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import Any, overload
 
 from ..errors import CoordinateError, LayoutError
-from . import tables
+from . import evaluation
 from .axes import PLAIN, Axis, Place, Step, Stride, as_step, axis_name, component, format_signed, format_tree
-from .coordinate import Coordinate, fixed_offset, leaf_coordinates, out_of_range_error, select_modes
-from .guards import Guard, data_extents, live_guards, validate_guard
-from .layout_like import LayoutLike, require_layout
+from .coordinate import fixed_offset, leaf_coordinates, out_of_range_error, select_modes
+from .layout_like import LayoutLike
 from .strides import (
+    Guard,
     ModeProgram,
+    Replica,
+    StrideArgument,
     check_offset_range,
-    evaluate_extended,
+    data_extents,
+    live_guards,
     merge_modes,
     mode_program,
     mode_programs,
     plain_reach,
-    validate_stride,
+    validate_guard,
+    validate_replica,
+    validate_shape_and_stride,
     value_range,
 )
-from .tuples import Shape, as_tree, index_strides, leaves, map_leaves, product_each
-from .validation import as_int64, as_integer, is_array, is_tagged, validate_shape
-
-Replica: TypeAlias = "tuple[int, Step]"
-
-# What a shape and strides may be written as: lists count as tuples.
-ShapeArgument: TypeAlias = "SupportsIndex | tuple[ShapeArgument, ...] | list[Any]"
-StrideArgument: TypeAlias = "SupportsIndex | Place | tuple[StrideArgument, ...] | list[Any]"
+from .tuples import Coordinate, Shape, ShapeArgument, as_tree, leaves, map_leaves, product_each, zeros_like
+from .validation import as_integer, is_array, is_tagged
 
 
 def _read_only(slot: str, doc: str) -> Any:
@@ -99,7 +98,7 @@ class Layout(LayoutLike):
         elif more:
             raise TypeError(f"Layout takes at most 5 arguments unless all are layouts, got {5 + len(more)}")
         elif not 0 <= plain_reach(shape, stride) < 2**63:
-            shape, stride = _validate(shape, stride)
+            shape, stride = validate_shape_and_stride(shape, stride)
         self._shape = shape
         self._stride = stride
         if offset.__class__ is int and not offset and not replicas and not guards:
@@ -108,7 +107,7 @@ class Layout(LayoutLike):
         if offset.__class__ is not int or offset:
             offset = as_step(offset, "offset")
             check_offset_range(shape, stride, offset)
-        copies = tuple([_validate_replica(replica) for replica in replicas])
+        copies = tuple([validate_replica(replica) for replica in replicas])
         if offset.__class__ is Place:
             offset = _canonical_offset(offset, stride, copies)
         self._offset, self._replicas = offset, copies
@@ -174,7 +173,8 @@ class Layout(LayoutLike):
             return self._axes
         except AttributeError:
             steps = [*self.flat_modes()[1], *(step for _, step in self.replicas), self.offset]
-            self._axes = tuple(dict.fromkeys(name for step in steps if step.__class__ is Place for name in step.axes))
+            named = [name for step in steps if step.__class__ is Place for name in step._parts if name]
+            self._axes = tuple(dict.fromkeys(named))
             return self._axes
 
     @property
@@ -251,7 +251,7 @@ class Layout(LayoutLike):
             if shape.__class__ is tuple:
                 shape, stride = shape[k], stride[k]
                 guards = [(step[k], guard) for step, guard in guards]  # type: ignore[index]
-        own_guards = [Guard(step, guard.limit, guard.offset) for step, guard in guards]
+        own_guards = [guard.with_stride(step) for step, guard in guards]
         return add_axes(make_layout(shape, stride, guards=live_guards(shape, own_guards)), self.axes)
 
     @property
@@ -325,36 +325,13 @@ class Layout(LayoutLike):
             raise CoordinateError(f"slice {coord} of shape {shape}: {problem}") from None
         new_shape, new_stride = select_modes(coord, shape), select_modes(coord, stride)
         guards = [
-            Guard(
-                select_modes(coord, guard.stride), guard.limit, guard.offset + fixed_offset(coord, shape, guard.stride)
-            )
+            guard.with_stride(select_modes(coord, guard.stride), fixed_offset(coord, shape, guard.stride))
             for guard in self.guards
         ]
         return make_layout(new_shape, new_stride, offset, self.replicas, live_guards(new_shape, guards))
 
     def extended(self, *coord: Coordinate) -> Any:
-        return self._as_public_place(self.offset + self._extended_place(self._nest_coordinate(coord)))
-
-    def _extended_place(self, coord: Coordinate) -> Any:
-        """Return the place of a coordinate relative to the offset; the outermost coalesced mode has no end."""
-        if coord.__class__ is tuple:
-            modes = [self._mode((k,)) for k in range(self.rank)]
-            if len(coord) != len(modes):
-                raise LayoutError(
-                    f"coordinate {coord} does not fit shape {self._shape}, which takes {len(modes)} entries"
-                )
-            return sum((mode._extended_place(part) for part, mode in zip(coord, modes, strict=True)), 0)
-        extents, steps = self.canonical_modes()
-        if 0 in extents[:-1]:
-            raise LayoutError(f"{self} is empty and cannot be extended")
-        if is_array(coord):
-            coord = as_int64(coord)
-            tables.check_extended_range(self, coord)
-            sign = 1 if (coord >= 0).all() else 2 * (coord >= 0) - 1
-        else:
-            coord = coord if hasattr(coord, "free_symbols") else as_integer(coord, "a coordinate")
-            sign = -1 if isinstance(coord, int) and coord < 0 else 1
-        return evaluate_extended(extents, steps, coord, sign)
+        return self._as_public_place(self.offset + evaluation.extended_place(self, self._nest_coordinate(coord)))
 
     def flat_modes(self) -> tuple[list[int], list[Any]]:
         """Return the extents and the strides of all leaves; do not modify these lists.
@@ -386,8 +363,8 @@ class Layout(LayoutLike):
         try:
             leaf_coords = leaf_coordinates(self._nest_coordinate(coord), self._shape)
         except IndexError:
-            return tables.valid_coordinates(self, coord) if any(map(is_array, leaves(coord))) else False
-        valid = tables.true_like(leaf_coords)
+            return evaluation.valid_coordinates(self, coord) if any(map(is_array, leaves(as_tree(coord)))) else False
+        valid = evaluation.true_like(leaf_coords)
         for guard in self.guards:
             valid = valid & guard.is_data(leaf_coords)
         return valid
@@ -396,12 +373,12 @@ class Layout(LayoutLike):
         return bool(self.guards)
 
     def _table(self) -> Any:
-        return tables.strided_table(self._shape, self._stride, self.offset, self.replicas, self.axes)
+        return evaluation.strided_table(self._shape, self._stride, self.offset, self.replicas, self.axes)
 
     def _valid_table(self) -> Any:
         valid: Any = None
         for guard in self.guards:
-            value = tables.strided_table(self._shape, guard.stride, guard.offset, (), ())
+            value = evaluation.strided_table(self._shape, guard.stride, guard.offset, (), ())
             inside = (value >= 0) & (value < guard.limit)
             valid = inside if valid is None else valid & inside
         return valid
@@ -422,18 +399,12 @@ class Layout(LayoutLike):
         return extents
 
     def _restructure(self, change: Callable[[Any, Any], Any], caller: str) -> Layout:
-        guards = [Guard(change(guard.stride, 0), guard.limit, guard.offset) for guard in self.guards]
+        guards = [guard.with_stride(change(guard.stride, 0)) for guard in self.guards]
         return make_layout(change(self._shape, 1), change(self._stride, 0), self.offset, self.replicas, tuple(guards))
 
     def _with(self, **changes: Any) -> Layout:
         """Return the layout with some of its parts (shape, stride, offset, replicas, guards) replaced."""
-        parts = {
-            "shape": self._shape,
-            "stride": self._stride,
-            "offset": self.offset,
-            "replicas": self.replicas,
-            "guards": self.guards,
-        }
+        parts = dict(zip(("shape", "stride", "offset", "replicas", "guards"), self._parts(), strict=True))
         return make_layout(**{**parts, **changes})
 
     def __add__(self, step: Step) -> Layout:
@@ -492,7 +463,7 @@ class Layout(LayoutLike):
 
 
 def make_layout(
-    shape: Any, stride: Any, offset: Any = 0, replicas: tuple[Replica, ...] = (), guards: tuple[Guard, ...] = ()
+    shape: Shape, stride: Stride, offset: Step = 0, replicas: tuple[Replica, ...] = (), guards: tuple[Guard, ...] = ()
 ) -> Layout:
     """Return a layout of parts that are known to be consistent, without validating them.
 
@@ -513,7 +484,7 @@ def make_layout(
 def _canonical_offset(offset: Place, stride: Stride, replicas: tuple[Replica, ...]) -> Step:
     """Return an offset without zeros, except along axes that no step names."""
     steps: list[Any] = [*leaves(stride), *(step for _, step in replicas)]
-    named = {name for step in steps if step.__class__ is Place for name in step.axes}
+    named = {name for step in steps if step.__class__ is Place for name in step._parts}
     parts = {name: amount for name, amount in offset._parts.items() if amount or (name and name not in named)}
     return Place._of(parts) if parts else 0
 
@@ -529,19 +500,6 @@ def add_axes(layout: Layout, names: tuple[str, ...]) -> Layout:
     return layout + Place._of(dict.fromkeys(missing, 0)) if missing else layout
 
 
-def used_axes(layout: LayoutLike) -> tuple[str, ...]:
-    """Return the axes along which some place of a layout is not 0.
-
-    >>> from tilewright import addr, bank
-    >>> used_axes(Layout((4, 2), (1 @ bank, 0 @ addr)))
-    ('bank',)
-    """
-    if not isinstance(layout, Layout):
-        return tuple(layout.axes)
-    steps = [*layout.flat_modes()[1], *(step for _, step in layout.replicas), layout.offset]
-    return tuple([name for name in layout.axes if any(component(step, name) for step in steps)])
-
-
 def join_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:
     """Return shape, stride, offset, replicas and guards of the layout that has these layouts as modes.
 
@@ -555,8 +513,8 @@ def join_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, 
     guards = []
     for k, layout in enumerate(layouts):
         for guard in layout.guards:
-            strides = [guard.stride if j == k else map_leaves(_zero, shape) for j, shape in enumerate(shapes)]
-            guards.append(Guard(tuple(strides), guard.limit, guard.offset))
+            strides = [guard.stride if j == k else zeros_like(shape) for j, shape in enumerate(shapes)]
+            guards.append(guard.with_stride(tuple(strides)))
     return (
         shapes,
         tuple([layout._stride for layout in layouts]),
@@ -564,36 +522,3 @@ def join_parts(layouts: tuple[Any, ...]) -> tuple[Any, Any, Any, tuple[Replica, 
         sum((layout.replicas for layout in layouts), ()),
         tuple(guards),
     )
-
-
-def _zero(_: Any) -> int:
-    return 0
-
-
-def _validate(shape: Any, stride: Any) -> tuple[Shape, Stride]:
-    """Return shape and strides as nested tuples of integers and places; without strides, the compact ones."""
-    arguments = shape, stride
-    shape = validate_shape(shape)
-    stride = index_strides(shape) if stride is None else validate_stride(as_tree(stride), shape, arguments)
-    check_offset_range(shape, stride)
-    return shape, stride
-
-
-def _validate_replica(replica: Any) -> Replica:
-    if not isinstance(replica, tuple) or len(replica) != 2:
-        raise TypeError(f"replicas are (count, step) pairs, got {replica!r}")
-    count, step = as_integer(replica[0], "the number of copies"), as_step(replica[1], "the step between copies")
-    if count < 1:
-        raise LayoutError(f"the number of copies must be at least 1, got {count}")
-    return int(count), step
-
-
-def require_strided(value: Any, caller: str) -> Any:
-    """Return `value` if it is a strided layout, else raise an error that names `caller`.
-
-    >>> require_strided(Layout(4), "group")
-    Layout(4, 1)
-    """
-    if not isinstance(require_layout(value, caller), Layout):
-        raise LayoutError(f"{caller} of {value}: it has no strides; apply {caller} first, then compose")
-    return value

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LayoutError
 from ..showing import Shown
-from . import tables
-from .coordinate import Coordinate, coordinates, is_slice, leaf_coordinates
-from .tuples import Nested, Shape, as_tree, leaves, nest_like, product, tree_depth
+from . import evaluation
+from .coordinate import coordinates, is_slice, leaf_coordinates
+from .tuples import Coordinate, IntArray, Nested, Shape, as_tree, leaves, nest_like, product, tree_depth
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 Kind = TypeVar("Kind", bound="LayoutLike")
 
@@ -43,7 +47,7 @@ class LayoutLike(Shown):
         >>> Layout((4, 8)).axes
         ()
         """
-        raise NotImplementedError
+        return ()
 
     @property
     def is_replicated(self) -> bool:
@@ -102,7 +106,7 @@ class LayoutLike(Shown):
         """Return the layout of the modes that `coord` keeps, offset by the modes that it fixes."""
         raise NotImplementedError
 
-    def _places(self, index: Any) -> Any:
+    def _places(self, index: IntArray) -> Any:
         """Return the places of an array of indices; they are arbitrary where the indices are padding."""
         return self(index)
 
@@ -160,9 +164,9 @@ class LayoutLike(Shown):
         nested = self._nest_coordinate(coord)
         return self._slice(nested) if is_slice(nested) else self._place(leaf_coordinates(nested, self.shape))
 
-    def _nest_coordinate(self, coord: tuple[Coordinate, ...]) -> Coordinate:
+    def _nest_coordinate(self, coord: tuple[Coordinate, ...]) -> Any:
         """Return the arguments of a call as one coordinate, nested like the shape or less deep."""
-        nested = as_tree(coord[0]) if len(coord) == 1 else as_tree(coord)
+        nested: Any = as_tree(coord[0]) if len(coord) == 1 else as_tree(coord)
         shape = self.shape
         if nested.__class__ is tuple and shape.__class__ is tuple and len(nested) != len(shape):
             flat: list[int] = leaves(shape)
@@ -175,20 +179,18 @@ class LayoutLike(Shown):
             return nest_like(shape, iter(nested))
         return nested
 
-    def __getitem__(self, key: Coordinate) -> Any:
+    def __getitem__(self, key: int | slice | EllipsisType | tuple[Coordinate, ...]) -> Any:
         """Return mode `key` for an integer; a slice for a tuple that contains `:`, as in NumPy.
 
         >>> from tilewright import Layout
         >>> Layout((4, 8))[1], Layout((4, 8))[:, 3]
         (Layout(8, 4), Layout((4,), (1,), offset=12))
         """
-        if key.__class__ is tuple and is_slice(key):
-            return self(*key)
-        if key.__class__ is tuple:
+        if isinstance(key, tuple):
+            if is_slice(key):
+                return self(*key)
             raise LayoutError(f"[{key}] is ambiguous: write L{key} for an offset, L.mode{key} for a nested mode")
-        if key is Ellipsis or key.__class__ is slice:
-            return self(None if key is Ellipsis else key)
-        return self.mode(key)
+        return self(None if key is Ellipsis else key) if key is Ellipsis or isinstance(key, slice) else self.mode(key)
 
     def locate(self, *coord: Coordinate) -> tuple[Any, Any]:
         """Return (place, valid): the place of a coordinate `coord`, and whether it is data rather than padding.
@@ -201,7 +203,7 @@ class LayoutLike(Shown):
         valid = self.valid(*coord)
         return (self.extended(*coord) if valid is False else self(*coord)), valid
 
-    def offsets(self, fill: int | None = None, dtype: Any = None) -> Any:
+    def offsets(self, fill: int | None = None, dtype: DTypeLike | None = None) -> Any:
         """Return the place of every coordinate as a NumPy array with one dimension per mode.
 
         Padding gets the value `fill` if one is given; `dtype` is the integer type of the array, int64 by default. A
@@ -211,7 +213,7 @@ class LayoutLike(Shown):
         >>> Layout((2, 3), (3, 1)).offsets().tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return tables.offset_table(self, fill, dtype)
+        return evaluation.offset_table(self, fill, dtype)
 
     def __len__(self) -> int:
         return self.size
@@ -229,7 +231,7 @@ def _join_alternatives(counts: set[int]) -> str:
     return f"{', '.join(map(str, most))} or {last}" if most else str(last)
 
 
-def require_layout(value: Any, caller: str) -> Any:
+def require_layout(value: object, caller: str) -> LayoutLike:
     """Return `value` if it is a layout, else raise a TypeError that names `caller`.
 
     >>> from tilewright import Layout

@@ -1,22 +1,228 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modes of a layout merged, flattened and grouped; the function stays the same."""
+"""Layouts made of modes: compact ones, modes joined, split, merged, flattened and grouped; copies."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from ..errors import LayoutError
+from .axes import Step
 from .composed_layout import ComposedLayout
-from .guards import Guard
-from .layout import Layout, add_axes, make_layout
+from .layout import Layout, add_axes, join_parts, make_layout
 from .layout_like import LayoutLike, require_layout
-from .strides import merge_modes
-from .tuples import Nested, Shape, as_tree, leaves, nest_like, tree_depth
+from .strides import Guard, live_guards, merge_modes, validate_replica
+from .swizzle import Swizzle
+from .tuples import (
+    Nested,
+    Shape,
+    ShapeArgument,
+    as_tree,
+    as_tuple,
+    ceil_div,
+    index_strides,
+    leaves,
+    map_leaves,
+    nest_like,
+    prefix_product,
+    product,
+    suffix_product,
+    tree_depth,
+)
+from .validation import as_integer, validate_shape
 
 Kind = TypeVar("Kind", bound=LayoutLike)
+# What a function of layouts takes: a layout, a shape (its compact layout), or a tuple of layouts as modes.
+LayoutArgument: TypeAlias = "LayoutLike | Swizzle | ShapeArgument"
 
 
-def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
+def row_major(*shape: ShapeArgument) -> Layout:
+    """Return a compact layout in which the last mode varies fastest.
+
+    `shape` is given as extents or as one tuple.
+
+    >>> row_major(4, 8), row_major((4, 8))
+    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))
+    """
+    extents = validate_shape(_as_one_shape(shape))
+    return Layout(extents, suffix_product(extents))
+
+
+def col_major(*shape: ShapeArgument) -> Layout:
+    """Return a compact layout in which the first mode varies fastest.
+
+    `shape` is given as extents or as one tuple.
+
+    >>> col_major(4, 8)
+    Layout((4, 8), (1, 4))
+    """
+    extents = validate_shape(_as_one_shape(shape))
+    return Layout(extents, prefix_product(extents))
+
+
+def _as_one_shape(arguments: tuple[ShapeArgument, ...]) -> ShapeArgument:
+    """Return the arguments of `row_major(4, 8)` or `row_major((4, 8))` as one shape."""
+    return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)) else arguments
+
+
+def compact_layout(shape: ShapeArgument, order: Sequence[int] | None = None) -> Layout:
+    """Return a compact layout; `order` ranks the top-level modes, 0 for the one that varies fastest.
+
+    >>> compact_layout((4, 8), (1, 0)), compact_layout((2, 3, 4), (2, 0, 1))
+    (Layout((4, 8), (8, 1)), Layout((2, 3, 4), (12, 1, 3)))
+    """
+    extents = validate_shape(shape)
+    if order is None:
+        return make_layout(extents, prefix_product(extents))
+    modes, ranks = as_tuple(extents), as_tuple(order)
+    if sorted(as_integer(k, "order") for k in ranks) != list(range(len(modes))):
+        raise LayoutError(f"order {order} of shape {extents} must be a permutation of 0 to {len(modes) - 1}")
+    strides: list[Shape] = [0] * len(modes)
+    step = 1
+    for k in sorted(range(len(modes)), key=ranks.__getitem__):
+        strides[k] = prefix_product(modes[k], step)
+        step = step * product(modes[k])
+    return make_layout(extents, tuple(strides) if isinstance(extents, tuple) else strides[0])
+
+
+def as_function(value: LayoutArgument) -> Any:
+    """Return a layout or swizzle as it is, a shape as its compact layout.
+
+    >>> as_function((4, 8))
+    Layout((4, 8), (1, 4))
+    """
+    if isinstance(value, (LayoutLike, Swizzle)):
+        return value
+    if isinstance(value, (tuple, list)) and any(isinstance(part, LayoutLike) for part in value):
+        return join(*map(as_function, value))
+    return Layout(value)
+
+
+def require_strided(value: object, caller: str) -> Layout:
+    """Return `value` if it is a strided layout, else raise an error that names `caller`.
+
+    >>> require_strided(Layout(4), "group")
+    Layout(4, 1)
+    """
+    if not isinstance(require_layout(value, caller), Layout):
+        raise LayoutError(f"{caller} of {value}: it has no strides; apply {caller} first, then compose")
+    return value  # type: ignore[return-value]
+
+
+def join(*layouts: LayoutLike) -> Any:
+    """Return the layout that has `layouts` as its modes.
+
+    Composed layouts can be joined, too, if their outermost function is strided.
+
+    >>> join(Layout(4, 1), Layout(8, 4))
+    Layout((4, 8), (1, 4))
+    """
+    if all(isinstance(layout, Layout) for layout in layouts):
+        return make_layout(*join_parts(layouts))
+    # outer layouts side by side, inner indices in disjoint ranges
+    outers, inners = [], []
+    below = 1
+    for layout in layouts:
+        outer, inner = _split_composition(layout)
+        low, high = inner.bounds if inner.size else (0, 0)
+        if low < 0:
+            raise LayoutError(f"cannot join {layout}: its inner layout maps to the negative index {low}")
+        outer = extend_domain(outer, high + 1)
+        outers.append(outer)
+        inners.append(scale(inner, below))
+        below *= outer.size
+    return ComposedLayout(join(*outers), join(*inners))
+
+
+def _split_composition(layout: LayoutLike) -> tuple[Layout, Layout]:
+    """Return (outer, inner) of a composition of two strided layouts; a strided layout has the identity inside."""
+    if isinstance(layout, Layout):
+        return layout, make_layout(layout.shape, index_strides(layout.shape))
+    if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Layout) and isinstance(layout.inner, Layout):
+        return layout.outer, layout.inner
+    raise LayoutError(
+        f"cannot join {layout} with other modes: its outermost function is not strided; join first, swizzle last"
+    )
+
+
+def append(layout: Layout, *modes: LayoutLike) -> Any:
+    """Return `layout` with further `modes` at the end.
+
+    >>> append(Layout((3, 4)), Layout(5, 12))
+    Layout((3, 4, 5), (1, 3, 12))
+    """
+    return join(*split_modes(layout), *modes)
+
+
+def prepend(layout: Layout, *modes: LayoutLike) -> Any:
+    """Return `layout` with further `modes` at the front.
+
+    >>> prepend(Layout(3), Layout(4, 3))
+    Layout((4, 3), (3, 1))
+    """
+    return join(*modes, *split_modes(layout))
+
+
+def split_modes(layout: LayoutLike) -> list[Layout]:
+    """Return the modes of a layout so that joining them restores it: offset and copies go with the first.
+
+    >>> split_modes(Layout((3, 4)) + 5)
+    [Layout(3, 1, offset=5), Layout(4, 3)]
+    """
+    layout = require_strided(layout, "splitting modes")
+    if any(sum(any(leaves(part)) for part in as_tuple(guard.stride)) > 1 for guard in layout.guards):
+        raise LayoutError(f"{layout} is padded across modes and cannot be split into modes; append before padding")
+    modes = [layout._mode((k,)) for k in range(layout.rank)]
+    if modes:
+        modes[0] = modes[0]._with(offset=layout.offset, replicas=layout.replicas)
+    return modes
+
+
+def replicate(layout: Layout, count: int, step: Step) -> Layout:
+    """Return `layout` with `count` copies, each `step` further; its places are sets of places.
+
+    >>> from tilewright import device
+    >>> sorted(replicate(Layout(4, 2), 2, 100)(1))
+    [2, 102]
+    >>> print(replicate(Layout(4, 2), 2, 1 @ device))
+    4:2+R[2:1@device]
+    """
+    if not isinstance(layout, Layout):
+        raise TypeError(f"only a strided layout can be replicated, got {type(layout).__name__} {layout!r}")
+    return layout._with(replicas=(*layout.replicas, validate_replica((count, step))))
+
+
+def scale(layout: Layout, factor: int) -> Layout:
+    """Return the layout with every place multiplied by `factor`.
+
+    >>> scale(Layout((4, 8)) + 1, 3)
+    Layout((4, 8), (3, 12), offset=3)
+    """
+    replicas = tuple([(count, step * factor) for count, step in layout.replicas])
+    stride = map_leaves(lambda step: step * factor, layout.stride)
+    return make_layout(layout.shape, stride, layout.offset * factor, replicas, layout.guards)
+
+
+def extend_domain(layout: Layout, size: int) -> Layout:
+    """Return the same function on at least `size` indices; the added ones are padding.
+
+    >>> extend_domain(Layout((4, 3), (3, 1)), 14)
+    Layout((4, 4), (3, 1), guards=(Guard(stride=(1, 4), limit=12, offset=0),))
+    """
+    if layout.size >= size:
+        return layout
+    shape, stride, guards = _merge_leaves(layout, None)
+    *inner, _ = as_tuple(shape)
+    below = product(tuple(inner))
+    if below == 0:
+        raise LayoutError(f"{layout} is empty and cannot be extended to index {size - 1}")
+    last = ceil_div(size, below)
+    shape = (*inner, last) if inner else last
+    guards = [*guards, Guard(index_strides(shape), layout.size)]
+    return add_axes(make_layout(shape, stride, layout.offset, layout.replicas, live_guards(shape, guards)), layout.axes)
+
+
+def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
     """Return the flattest layout that is the same function of the index as `layout`.
 
     With a tuple as `profile`, every mode that has an entry there is coalesced by itself.
@@ -30,63 +236,48 @@ def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     require_layout(layout, "coalesce")
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, coalesce(layout.inner, profile))
-    if not isinstance(layout, Layout):  # pages and inverses are flat
+    if not isinstance(layout, Layout) or layout.shape == ():  # pages and inverses are flat
         return layout
-    if isinstance(profile, (tuple, list)):
-        check_profile(layout, profile)
-        if not isinstance(layout.shape, tuple):
-            return coalesce(layout)
-        return add_axes(_coalesce_by_mode(layout, as_tree(profile)), layout.axes)
-    if layout.shape == ():
-        return layout
-    if layout.guards:
-        return add_axes(_coalesce_padded(layout), layout.axes)
-    extents, steps = layout.canonical_modes()
-    shape, stride = (tuple(extents), tuple(steps)) if len(extents) > 1 else (extents[0], steps[0])
-    return add_axes(make_layout(shape, stride, layout.offset, layout.replicas), layout.axes)
+    shape, stride, guards = _merge_leaves(layout, as_tree(profile))
+    return add_axes(make_layout(shape, stride, layout.offset, layout.replicas, tuple(guards)), layout.axes)
 
 
-def check_profile(layout: Layout, profile: Any) -> None:
-    """Raise if `profile` has more entries than the layout has modes.
+def _merge_leaves(layout: Layout, profile: Nested[Any]) -> tuple[Any, Any, list[Guard]]:
+    """Return the shape, strides and guards of a layout with its leaves merged; by a tuple, mode by mode."""
+    if not isinstance(profile, tuple) and not layout.guards:
+        extents, steps = layout.canonical_modes()
+        return (extents[0], steps[0], []) if len(extents) == 1 else (tuple(extents), tuple(steps), [])
+    channels = [layout._stride, *(guard.stride for guard in layout.guards)]
+    shape, (stride, *bounds) = _merge_channels(layout._shape, channels, profile)
+    return shape, stride, [guard.with_stride(step) for guard, step in zip(layout.guards, bounds, strict=True)]
 
-    >>> check_profile(Layout((4, 8)), (1, 1))
+
+def _merge_channels(shape: Shape, channels: list[Any], profile: Nested[Any]) -> tuple[Any, list[Any]]:
+    """Return a shape and the strides of every channel over it, merged where the strides of all channels continue.
+
+    A guard may involve several modes, so each mode is merged under the strides of all guards at once.
     """
-    if len(profile) > layout.rank:
-        raise LayoutError(f"profile {profile} has more modes than {layout}, which has {layout.rank}")
+    if isinstance(profile, tuple):
+        check_profile(profile, shape)
+    if isinstance(profile, tuple) and isinstance(shape, tuple):
+        modes = []
+        for k, mode in enumerate(shape):
+            lines = [tree[k] for tree in channels]
+            modes.append(_merge_channels(mode, lines, profile[k]) if k < len(profile) else (mode, lines))
+        merged = [tuple([lines[c] for _, lines in modes]) for c in range(len(channels))]
+        return tuple([mode for mode, _ in modes]), merged
+    extents, lines = merge_modes(leaves(shape), [leaves(tree) for tree in channels])
+    return (extents[0], [line[0] for line in lines]) if len(extents) == 1 else (tuple(extents), list(map(tuple, lines)))
 
 
-def _coalesce_padded(layout: Layout) -> Layout:
-    channels = [leaves(layout.stride), *(leaves(guard.stride) for guard in layout.guards)]
-    extents, lines = merge_modes(leaves(layout.shape), channels)
-    shape: Any = tuple(extents) if len(extents) > 1 else extents[0]
-    steps, *bounds = [nest_like(shape, iter(line)) for line in lines]
-    guards = [Guard(step, guard.limit, guard.offset) for step, guard in zip(bounds, layout.guards, strict=True)]
-    return make_layout(shape, steps, layout.offset, layout.replicas, tuple(guards))
+def check_profile(profile: Sequence[Any], shape: Shape) -> None:
+    """Raise if `profile` has more entries than `shape` has modes.
 
-
-def _coalesce_by_mode(layout: Layout, profile: tuple[Any, ...]) -> Layout:
-    # a guard may involve several modes, so each mode is merged under the strides of all guards at once
-    shapes: list[Any] = []
-    columns: list[list[Any]] = []
-    trees = [layout.stride, *(guard.stride for guard in layout.guards)]
-    for k, part in enumerate(profile):
-        mode = make_layout(layout.shape[k], layout.stride[k])
-        if isinstance(part, tuple):
-            if layout.guards:
-                raise LayoutError("cannot coalesce a padded layout by a nested profile; coalesce its modes one by one")
-            merged = coalesce(mode, part)
-            shapes.append(merged.shape)
-            columns.append([merged.stride])
-            continue
-        extents, lines = merge_modes(leaves(mode.shape), [leaves(tree[k]) for tree in trees])
-        shape: Any = tuple(extents) if len(extents) > 1 else extents[0]
-        shapes.append(shape)
-        columns.append([nest_like(shape, iter(line)) for line in lines])
-    rest = len(profile)
-    shape = (*shapes, *layout.shape[rest:])
-    steps, *bounds = [(*(column[c] for column in columns), *tree[rest:]) for c, tree in enumerate(trees)]
-    guards = [Guard(step, guard.limit, guard.offset) for step, guard in zip(bounds, layout.guards, strict=True)]
-    return make_layout(shape, steps, layout.offset, layout.replicas, tuple(guards))
+    >>> check_profile((0,), (4, 8))
+    """
+    count = len(as_tuple(shape))
+    if len(profile) > count:
+        raise LayoutError(f"profile {profile} has more modes than the shape {shape}, which has {count}")
 
 
 def flatten(layout: Kind) -> Kind:

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 from ..errors import LayoutError
 from .axes import Place, Step, format_tree
 from .composed_layout import ComposedLayout
-from .guards import Guard
-from .inverse_layout import InverseLayout
-from .layout import Layout, Replica
+from .layout import Layout
 from .layout_like import LayoutLike
 from .properties import is_injective
+from .strides import Guard, Replica
 from .swizzle import Swizzle
+from .table_layouts import InverseLayout
 from .tuples import MAX_DEPTH
 
 _Term: TypeAlias = "LayoutLike | Swizzle"

@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from . import tables
+from . import evaluation
 from .axes import PLAIN, Place, component
 from .layout import Layout
 from .layout_like import LayoutLike, require_layout
@@ -74,7 +74,7 @@ def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
         return a.canonical_modes() == b.canonical_modes() and a.offset == b.offset and a.replicas == b.replicas
     if a.is_replicated or b.is_replicated:  # places are sets, which arrays cannot hold
         return all(a(i) == b(i) and a.valid(i) == b.valid(i) for i in range(a.size))
-    for (_, places_a, valid_a), (_, places_b, valid_b) in zip(tables.chunks(a), tables.chunks(b), strict=True):
+    for (_, places_a, valid_a), (_, places_b, valid_b) in zip(evaluation.chunks(a), evaluation.chunks(b), strict=True):
         if not (valid_a == valid_b).all():
             return False
         pairs = _places_by_axis(places_a), _places_by_axis(places_b)
@@ -220,7 +220,7 @@ def _valid_places(layout: LayoutLike) -> list[Any]:
     import numpy as np
 
     columns: dict[str, list[Any]] = {}
-    for _, places, valid in tables.chunks(layout):
+    for _, places, valid in evaluation.chunks(layout):
         for name, table in _places_by_axis(places).items():
             columns.setdefault(name, []).append(np.broadcast_to(table, valid.shape)[valid])
     return [np.concatenate(parts) for parts in columns.values()]

@@ -18,14 +18,14 @@ from operator import mul
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
+from .axes import Stride
 from .composed_layout import ComposedLayout
-from .guards import Guard, live_guards
-from .layout import Layout, Replica, add_axes, make_layout
+from .layout import Layout, add_axes, make_layout
 from .layout_like import LayoutLike
-from .paged_layout import PagedLayout
-from .strides import merge_modes, value_range
+from .strides import Guard, Replica, live_guards, merge_modes, value_range
 from .swizzle import Swizzle
-from .tuples import Nested, Shape, leaves, nest_like
+from .table_layouts import PagedLayout
+from .tuples import Nested, Shape, as_tuple, leaves, nest_like
 
 # A part of a leaf of the inner layout: its extent, its step in index space, and the digits of that step.
 _Part: TypeAlias = "tuple[int, int, list[int]]"
@@ -41,15 +41,17 @@ def strided_composition(a: Layout, b: Layout) -> Layout | None:
     Layout((4, 6), (3, 1), guards=(Guard(stride=(1, 4), limit=12, offset=0),))
     """
     canonical = None if a.guards else a.canonical_modes()
-    composed = compose_channels(a._shape, [a._stride, *(guard.stride for guard in a.guards)], b, canonical)
-    if composed is None:
-        return None
-    guards = composed.guards
-    if a.guards or guards:
-        guards = live_guards(composed.shape, [*compose_guards(a.guards, composed), *guards])
-    offset, replicas = a.offset + composed.offsets[0], a.replicas + composed.replicas
-    result = make_layout(composed.shape, composed.strides[0], offset, replicas, tuple(guards))
-    return add_axes(result, a.axes)
+    composed = compose_channels(a._shape, channels_of(a), b, canonical)
+    return None if composed is None else composed.to_layout(a)
+
+
+def channels_of(layout: Layout) -> list[Any]:
+    """Return the strides of a layout and of its guards: several strided functions (channels) of one index.
+
+    >>> channels_of(Layout((4, 8)))
+    [(1, 4)]
+    """
+    return [layout._stride, *(guard.stride for guard in layout.guards)]
 
 
 @dataclass(slots=True)
@@ -66,19 +68,23 @@ class ComposedChannels:
     replicas: tuple[Replica, ...]
     guards: Sequence[Guard]
 
+    def to_layout(self, outer: Layout) -> Layout:
+        """Return the composition of `outer`, which the channels are the strides and guards of.
 
-def compose_guards(guards: tuple[Guard, ...], composed: ComposedChannels) -> list[Guard]:
-    """Return the guards of the outer layout, given that their strides were composed as channels 1, 2, ...
-
-    >>> compose_guards((Guard((1, 4), 20),), compose_channels((4, 8), [(8, 1), (1, 4)], Layout(2, 4)))
-    [Guard(stride=4, limit=20, offset=0)]
-    """
-    channels = zip(guards, composed.strides[1:], composed.offsets[1:], strict=True)
-    return [Guard(stride, guard.limit, guard.offset + offset) for guard, stride, offset in channels]
+        >>> compose_channels((4, 8), [(8, 1)], Layout(2, 4)).to_layout(Layout((4, 8), (8, 1)) + 5)
+        Layout(2, 1, offset=5)
+        """
+        guards = self.guards
+        if outer.guards or guards:
+            channels = zip(outer.guards, self.strides[1:], self.offsets[1:], strict=True)
+            composed = [guard.with_stride(stride, offset) for guard, stride, offset in channels]
+            guards = live_guards(self.shape, [*composed, *guards])
+        offset, replicas = outer.offset + self.offsets[0], outer.replicas + self.replicas
+        return add_axes(make_layout(self.shape, self.strides[0], offset, replicas, tuple(guards)), outer.axes)
 
 
 def compose_channels(
-    shape: Any, channels: list[Any], b: Layout, canonical: tuple[list[int], list[Any]] | None = None
+    shape: Shape, channels: list[Any], b: Layout, canonical: tuple[list[int], list[Any]] | None = None
 ) -> ComposedChannels | None:
     """Return every channel, a tree of strides over `shape`, composed with b; None if the result is not strided.
 
@@ -208,10 +214,7 @@ def _nest_parts(form: Shape, values: list[list[Any]]) -> Any:
 
 def _split_guards(b: Layout, extents: list[list[int]]) -> list[Guard]:
     """Return the guards of b over leaves that are cut into parts with these extents."""
-    return [
-        Guard(_nest_parts(b._shape, _split_steps(guard.stride, extents)), guard.limit, guard.offset)
-        for guard in b.guards
-    ]
+    return [guard.with_stride(_nest_parts(b._shape, _split_steps(guard.stride, extents))) for guard in b.guards]
 
 
 def _split_steps(tree: Nested[Any], extents: list[list[int]]) -> list[list[Any]]:
@@ -329,12 +332,7 @@ def _strided_within(inner: Layout, blocks: list[int], outer: Layout | None) -> l
     for block in blocks:
         modes = [_split_at(block, mode) for mode in _leaves_by_mode(inner.shape, inner.stride)]
         low = [[step % block != 0 for _, step in mode] for mode in modes]
-        reach = sum(
-            (n - 1) * d
-            for mode, flags in zip(modes, low, strict=True)
-            for (n, d), f in zip(mode, flags, strict=True)
-            if f
-        )
+        reach = sum((n - 1) * d for mode in modes for n, d in mode if d % block)
         if inner.offset % block + reach >= block or not any(map(any, low)):
             continue
         shape = tuple([tuple([n for n, _ in mode]) for mode in modes])
@@ -377,8 +375,7 @@ def _split_at(block: int, mode: LeafSteps) -> LeafSteps:
     return split
 
 
-def _leaves_by_mode(shape: Any, stride: Any) -> list[LeafSteps]:
+def _leaves_by_mode(shape: Shape, stride: Stride) -> list[LeafSteps]:
     """Return the (extent, stride) leaves of every top-level mode."""
-    if shape.__class__ is not tuple:
-        shape, stride = (shape,), (stride,)
-    return [list(zip(leaves(s), leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
+    modes = zip(as_tuple(shape), as_tuple(stride), strict=True)
+    return [list(zip(leaves(s), leaves(d), strict=True)) for s, d in modes]

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import LayoutError
-from .validation import IntOrArray, as_int64, as_integer, is_array
+from .tuples import IntOrArray
+from .validation import as_int64, as_integer, is_array
 
 OFFSET_BITS = 63
 

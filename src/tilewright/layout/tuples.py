@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
 from ..errors import LayoutError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Leaf = TypeVar("Leaf")
 Result = TypeVar("Result")
 Nested: TypeAlias = "Leaf | tuple[Nested[Leaf], ...]"
 Shape: TypeAlias = "Nested[int]"
+# NumPy is imported only where tables are made, so these are names for the type checker.
+IntArray: TypeAlias = "NDArray[np.integer[Any]]"
+IntOrArray: TypeAlias = "int | IntArray"
+# A coordinate of any form a layout takes: an index, entries per mode or per leaf, None or `:` for a mode that stays.
+Coordinate: TypeAlias = "SupportsIndex | IntArray | slice | tuple[Coordinate, ...] | list[Any] | None"
+# What a shape may be written as: lists count as tuples.
+ShapeArgument: TypeAlias = "SupportsIndex | tuple[ShapeArgument, ...] | list[Any]"
 MAX_DEPTH = 64
 
 
@@ -68,6 +79,15 @@ def map_leaves(function: Callable[[Leaf], Result], tree: Nested[Leaf]) -> Nested
     if isinstance(tree, tuple):
         return tuple([map_leaves(function, branch) for branch in tree])
     return function(tree)
+
+
+def zeros_like(tree: Nested[Any]) -> Nested[int]:
+    """Return a tree of zeros, nested like `tree`.
+
+    >>> zeros_like((4, (2, 3)))
+    (0, (0, 0))
+    """
+    return tuple([zeros_like(branch) for branch in tree]) if isinstance(tree, tuple) else 0
 
 
 def index_strides(shape: Shape) -> Shape:

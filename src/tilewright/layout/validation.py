@@ -4,26 +4,42 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable
+from typing import Any, TypeGuard, cast
 
 from ..errors import LayoutError
-from .tuples import MAX_DEPTH, Shape
-
-# One coordinate, or a NumPy array of them: NumPy is imported only where tables are made.
-IntOrArray: TypeAlias = Any
+from .tuples import MAX_DEPTH, Coordinate, IntArray, IntOrArray, Shape
 
 
 class TaggedInt(int):
     """An integer that the algebra keeps as it is and compares with its tag, for integers with a meaning of their own.
 
-    A subclass decides what arithmetic returns. Two tagged integers are equal as numbers; two layouts are equal only if
-    the same leaves are tagged.
+    Arithmetic returns tagged integers, unless a subclass decides otherwise. Two tagged integers are equal as numbers;
+    two layouts are equal only if the same leaves are tagged.
 
-    >>> as_integer(TaggedInt(4), "an extent").__class__.__name__
+    >>> (as_integer(TaggedInt(4), "an extent") * 2).__class__.__name__
     'TaggedInt'
     """
 
     __slots__ = ()
+
+    def _keeps_tag(self, *operand: object) -> bool:
+        """Return whether the result of an operation, with another operand if it takes one, is tagged."""
+        return True
+
+
+def _tag_result(operation: Callable[..., int]) -> Callable[..., int]:
+    """Return an operation of int that returns tagged integers."""
+
+    def method(self: TaggedInt, *operand: object) -> int:
+        result = operation(self, *operand)
+        return type(self)(result) if type(result) is int and self._keeps_tag(*operand) else result
+
+    return method
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod", "neg", "abs"):
+    setattr(TaggedInt, f"__{_name}__", _tag_result(getattr(int, f"__{_name}__")))
 
 
 def is_bool(value: object) -> bool:
@@ -77,7 +93,7 @@ def validate_shape(shape: object, depth: int = 0) -> Shape:
     return extent
 
 
-def is_array(value: object) -> bool:
+def is_array(value: object) -> TypeGuard[IntArray]:
     """Return whether `value` is an array of coordinates rather than one coordinate.
 
     >>> is_array(4)
@@ -86,7 +102,7 @@ def is_array(value: object) -> bool:
     return hasattr(value, "dtype") and getattr(value, "ndim", 0) > 0
 
 
-def as_int64(array: IntOrArray) -> IntOrArray:
+def as_int64(array: IntArray) -> IntArray:
     """Return an array of integers in 64 bits, so that offsets computed from it do not wrap.
 
     >>> import numpy as np
@@ -98,23 +114,22 @@ def as_int64(array: IntOrArray) -> IntOrArray:
     return array if array.dtype == "int64" else array.astype("int64")
 
 
-def validate_coordinate(coord: IntOrArray, extent: int) -> IntOrArray:
+def validate_coordinate(coord: Coordinate, extent: int) -> IntOrArray:
     """Return one coordinate (or an array of them) with 0 <= coord < extent; raise ValueError if it is outside.
 
     >>> validate_coordinate(3, 4)
     3
     """
-    if coord.__class__ is not int:
-        if is_array(coord):
-            if coord.dtype.kind not in "iu":
-                raise TypeError(f"coordinates must be integers, got an array of {coord.dtype}")
-            if coord.size and (int(coord.min()) < 0 or int(coord.max()) >= extent):
-                raise ValueError("a coordinate of the array is outside the mode")
-            return as_int64(coord)
-        coord = int(as_integer(coord, "a coordinate"))
-    if not 0 <= coord < extent:
+    if is_array(coord):
+        if coord.dtype.kind not in "iu":
+            raise TypeError(f"coordinates must be integers, got an array of {coord.dtype}")
+        if coord.size and (int(coord.min()) < 0 or int(coord.max()) >= extent):
+            raise ValueError("a coordinate of the array is outside the mode")
+        return as_int64(coord)
+    index = coord if type(coord) is int else int(as_integer(coord, "a coordinate"))
+    if not 0 <= index < extent:
         raise ValueError("the coordinate is outside the mode")
-    return coord
+    return index
 
 
 def check_mode(number: object, count: int, owner: object) -> int:

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from .. import formats
 from ..copying.host_memory import aligned_empty
-from ..errors import CoordinateError, FormatError
-from ..formats import ScalarFormat, format_of
+from ..errors import CoordinateError
+from ..formats import FormatLike, ScalarFormat, format_of
 from ..layout.validation import as_integer
-from ..tensor.store import as_array, flat_scalars
+from ..tensor.store import Storage, as_array, flat_scalars
 
 Int = int
 
@@ -56,19 +56,16 @@ class _ScalarBrackets:
     1
     """
 
-    def __getitem__(self, dtype: Any) -> Callable[[Any], Any]:
+    def __getitem__(self, dtype: FormatLike) -> Callable[[Any], Any]:
         return _scalar_format(dtype).dtype.type
 
 
 Scalar = _ScalarBrackets()
 
 
-def _scalar_format(dtype: Any) -> ScalarFormat:
+def _scalar_format(dtype: FormatLike) -> ScalarFormat:
     """Return the format of a dtype; raise unless it is a scalar format."""
-    element = format_of(dtype)
-    if element.has_blocks:
-        raise FormatError(f"an array needs a scalar format, got {element.name}")
-    return element
+    return format_of(dtype).require_scalar("an array")
 
 
 class Span:
@@ -79,10 +76,10 @@ class Span:
     (4, 3)
     """
 
-    def __init__(self, storage: Any) -> None:
+    def __init__(self, storage: Storage) -> None:
         self.array = flat_scalars(as_array(storage))
 
-    def _check_index(self, k: Any) -> int:
+    def _check_index(self, k: SupportsIndex) -> int:
         index = as_integer(k, "an index")
         if not 0 <= index < len(self):
             raise CoordinateError(f"index {index} is outside {len(self)} scalars")
@@ -91,10 +88,10 @@ class Span:
     def __len__(self) -> int:
         return int(self.array.size)
 
-    def __getitem__(self, k: Any) -> Any:
+    def __getitem__(self, k: SupportsIndex) -> Any:
         return self.array[self._check_index(k)]
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: SupportsIndex, value: float) -> None:
         self.array[self._check_index(k)] = value
 
     def unsafe_ptr(self) -> Any:
@@ -106,14 +103,7 @@ class Span:
         return self.array
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self)} x {self.array.dtype}>"
-
-
-class _OwnedArray(Span):
-    """An array that owns its scalars."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
+        return f"<{type(self).__name__} of {len(self)} x {format_of(self.array).name}>"
 
 
 class _InlineArrayBrackets:
@@ -123,11 +113,11 @@ class _InlineArrayBrackets:
     [1.5, 1.5, 1.5, 1.5]
     """
 
-    def __getitem__(self, parameters: Any) -> Callable[..., _OwnedArray]:
+    def __getitem__(self, parameters: tuple[FormatLike, int]) -> Callable[..., Span]:
         dtype, size = parameters
         element, count = _scalar_format(dtype), as_integer(size, "the size of an array")
 
-        def create(*values: Any, fill: Any = None, uninitialized: bool = False) -> _OwnedArray:
+        def create(*values: Any, fill: Any = None, uninitialized: bool = False) -> Span:
             array = aligned_empty(count, element.dtype)
             if values:
                 if len(values) != count:
@@ -135,7 +125,7 @@ class _InlineArrayBrackets:
                 array[...] = np.array(values, dtype=element.dtype)
             elif fill is not None or not uninitialized:
                 array[...] = 0 if fill is None else fill
-            return _OwnedArray(array)
+            return Span(array)
 
         return create
 
@@ -151,13 +141,13 @@ class _ListBrackets:
     [1, 2, 3]
     """
 
-    def __getitem__(self, dtype: Any) -> Callable[..., _OwnedArray]:
+    def __getitem__(self, dtype: FormatLike) -> Callable[..., Span]:
         element = _scalar_format(dtype)
 
-        def create(*values: Any, length: int = 0, fill: Any = 0) -> _OwnedArray:
+        def create(*values: Any, length: int = 0, fill: Any = 0) -> Span:
             if values:
-                return _OwnedArray(np.array(values, dtype=element.dtype))
-            return _OwnedArray(np.full(length, fill, dtype=element.dtype))
+                return Span(np.array(values, dtype=element.dtype))
+            return Span(np.full(length, fill, dtype=element.dtype))
 
         return create
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..copying.dlpack import as_host_array, export_dlpack
-from ..errors import FormatError, LayoutError
-from ..formats import Format, format_of
+from ..errors import LayoutError
+from ..formats import Format, FormatLike, format_of
 from ..memory import (
     Allocation,
     Device,
@@ -24,10 +25,9 @@ from ..memory import (
     to_bytes,
 )
 from ..showing import Shown
-from .page_operations import padding_as_data
-from .page_storage import Bytes, DeviceStorage, HostStorage, StorageType
+from .page_storage import Bytes, DeviceStorage, HostStorage, StorageType, padding_as_data
+from .store import Array, Number, Storage
 
-Array = np.ndarray[Any, Any]
 Kind = TypeVar("Kind", bound="BaseTensor")
 
 
@@ -55,9 +55,9 @@ class BaseTensor(Shown):
     @classmethod
     def of(
         cls: type[Kind],
-        array: Any,
-        dtype: Any = None,
-        pad_value: Any = 0,
+        array: Storage,
+        dtype: FormatLike | None = None,
+        pad_value: Number = 0,
         borrow: bool | None = None,
         **spec: Any,
     ) -> Kind:
@@ -79,7 +79,7 @@ class BaseTensor(Shown):
 
     @classmethod
     def from_array(
-        cls: type[Kind], array: Any, spec: TensorSpec, pad_value: Any = 0, borrow: bool | None = None
+        cls: type[Kind], array: Storage, spec: TensorSpec, pad_value: Number = 0, borrow: bool | None = None
     ) -> Kind:
         """Return a tensor with the values of `array` and this `spec`; `pad_value` and `borrow` as in `of`.
 
@@ -104,7 +104,7 @@ class BaseTensor(Shown):
         return cls(spec, HostStorage(to_bytes(values, spec, pad_value), StorageType.OWNED_HOST))
 
     @classmethod
-    def from_pages(cls: type[Kind], data: Any, spec: TensorSpec) -> Kind:
+    def from_pages(cls: type[Kind], data: bytes | bytearray | memoryview | Array, spec: TensorSpec) -> Kind:
         """Return a tensor with the bytes `data` as its pages, which are borrowed.
 
         >>> BaseTensor.from_pages(bytes(8), TensorSpec((2, 2), "int16")).storage_type
@@ -231,16 +231,14 @@ class BaseTensor(Shown):
 
     # Values.
 
-    def numpy(self, dtype: Any = None) -> Array:
+    def numpy(self, dtype: FormatLike | None = None) -> Array:
         """Return the logical values as an array of `dtype` (block formats as float32), without a copy where possible.
 
         >>> BaseTensor.of([[1.0, 2.0]], dtype="bfloat8_b").numpy().tolist()
         [[1.0, 2.0]]
         """
         own = self.spec.dtype
-        element = format_of(("float32" if own.has_blocks else own) if dtype is None else dtype)
-        if element.has_blocks:
-            raise FormatError(f"numpy() needs a scalar format, got {element}; use raw for the bytes")
+        element = own.value_format if dtype is None else format_of(dtype).require_scalar("numpy()")
         if isinstance(self.storage, DeviceStorage):
             return self.storage.device.get(self._block(), element)
         shape, data = self.spec.shape.logical, self.storage.data
@@ -252,7 +250,7 @@ class BaseTensor(Shown):
             return data.view(element.dtype).reshape(shape)
         return from_bytes(data, self.spec, element)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         values = self.numpy()
         shared = isinstance(self.storage, HostStorage) and np.may_share_memory(values, self.storage.data)
         if copy is False and (not shared or (dtype is not None and values.dtype != dtype)):

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a tensor: fill, copy, compare, and convert to arrays, all scalars at once."""
+"""The contents of a tensor, all scalars at once: fill, copy, compare, compute, and convert to arrays."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..copying.engine import execute
 from ..copying.plan import plan_copy
 from ..errors import LayoutError
 from .element_access import require_writable
-from .scalars import SMALL, Array, Scalars, assign, mask_extents, run_plan, valid_box
+from .scalars import SMALL, Scalars, assign, mask_extents, run_plan, valid_box
+from .store import Array, Number
 from .tile_views import Kind, check_order
 from .view import View
 
+Operand: TypeAlias = "View | ArrayLike"
 
-def fill(tensor: Kind, value: Any) -> Kind:
+
+def fill(tensor: Kind, value: ArrayLike) -> Kind:
     """Set every valid scalar to `value`; return the tensor.
 
     >>> import tilewright as tw
@@ -35,7 +39,7 @@ def fill(tensor: Kind, value: Any) -> Kind:
     return tensor
 
 
-def copy_from(tensor: Kind, source: Any, order: str | None = None, fill: Any = None) -> Kind:
+def copy_from(tensor: Kind, source: View | ArrayLike, order: str | None = None, fill: Number | None = None) -> Kind:
     """Copy and convert the elements of `source`, a tensor or an array, into this tensor; return it.
 
     With equal extents, elements are copied by coordinate. Another shape with the same number of scalars needs an
@@ -49,9 +53,9 @@ def copy_from(tensor: Kind, source: Any, order: str | None = None, fill: Any = N
     """
     require_writable(tensor)
     target = Scalars.of(tensor)
-    if not tensor._store.is_on_host or (hasattr(source, "_store") and not source._store.is_on_host):
+    if not tensor._store.is_on_host or (isinstance(source, View) and not source._store.is_on_host):
         return _copy_on_device(tensor, target, source)
-    if not hasattr(source, "_pair"):
+    if not isinstance(source, View):
         values = np.asarray(source)
         return _copy_array(
             tensor, target, np.broadcast_to(values, target.extents) if values.ndim == 0 else values, order
@@ -68,9 +72,9 @@ def copy_from(tensor: Kind, source: Any, order: str | None = None, fill: Any = N
     )
 
 
-def _copy_on_device(tensor: Kind, target: Scalars, source: Any) -> Kind:
+def _copy_on_device(tensor: Kind, target: Scalars, source: View | ArrayLike) -> Kind:
     """Copy by a plan between tensors in the memory of a device: boxes of equal extents."""
-    if not hasattr(source, "_pair"):
+    if not isinstance(source, View):
         raise tensor._store.data.access_error()
     origin = Scalars.of(source)
     ours = theirs = None
@@ -94,7 +98,7 @@ def _covers(origin: Scalars, target: Scalars) -> bool:
     return bool((origin.places()[1] | ~target.places()[1]).all())
 
 
-def _copy_scalars(origin: Scalars, target: Scalars, fill: Any) -> None:
+def _copy_scalars(origin: Scalars, target: Scalars, fill: Number | None) -> None:
     """Copy scalars of equal extents: by plan, by NumPy, or through a table of places."""
     if target.valid is not None and prod(target.valid) >= SMALL and origin.valid is not None and fill is None:
         ours, theirs = origin.placement(target.valid), target.placement(target.valid)
@@ -105,12 +109,12 @@ def _copy_scalars(origin: Scalars, target: Scalars, fill: Any) -> None:
         if source is not None and view is not None and source.shape == view.shape:
             assign(source, view, target.tensor)
             return
-        target.write(origin.read())
-        return
-    if origin.is_whole and target.valid is not None:
-        target.write(origin.read())
-        return
-    target.write(origin.read(fill=0 if fill is None else fill))
+        fill = None
+    elif origin.is_whole and target.valid is not None:
+        fill = None
+    elif fill is None:
+        fill = 0
+    target.write(origin.read(fill))
 
 
 def _copy_array(tensor: Kind, target: Scalars, values: Array, order: str | None) -> Kind:
@@ -132,7 +136,7 @@ def _copy_array(tensor: Kind, target: Scalars, values: Array, order: str | None)
     return tensor
 
 
-def to_numpy(tensor: View, fill: Any = None, copy: bool | None = True) -> Array:
+def to_numpy(tensor: View, fill: Number | None = None, copy: bool | None = True) -> Array:
     """Return the elements as an array: one dimension per mode, then those of a vector element.
 
     A ragged view returns its valid part, or with `fill` its full shape. `copy=False` returns a view of the storage or
@@ -209,7 +213,7 @@ def write_elements(tensor: View, values: Array) -> None:
     Scalars.of(tensor).write(scalars)
 
 
-def mask(tensor: Any) -> Array:
+def mask(tensor: View) -> Array:
     """Return which elements of the full shape are valid, for vectors which scalars, as an array of bools.
 
     >>> import tilewright as tw
@@ -220,7 +224,7 @@ def mask(tensor: Any) -> Array:
     return _group_by_element(np.array(scalars.places()[1]), tensor)
 
 
-def valid_extents(tensor: Any) -> tuple[int, ...] | None:
+def valid_extents(tensor: View) -> tuple[int, ...] | None:
     """Return the extents of the box of elements that have a valid scalar; None if they are not a box.
 
     >>> import tilewright as tw
@@ -233,7 +237,7 @@ def valid_extents(tensor: Any) -> tuple[int, ...] | None:
     return mask_extents(np.asarray(valid.any(axis=tuple(range(tensor.rank, valid.ndim)))))
 
 
-def equals(tensor: View, other: Any) -> bool:
+def equals(tensor: View, other: View | ArrayLike) -> bool:
     """Return whether another tensor or array has the same valid elements at the same coordinates.
 
     >>> import tilewright as tw
@@ -241,10 +245,80 @@ def equals(tensor: View, other: Any) -> bool:
     >>> a.equals([[1, 2], [3, 4]]), a.equals(a.transpose())
     (True, False)
     """
-    theirs = to_numpy(other, fill=0, copy=None) if hasattr(other, "_pair") else np.asarray(other)
     ours = to_numpy(tensor, fill=0, copy=None)
-    if hasattr(other, "_pair") and not np.array_equal(mask(tensor), mask(other)):
-        return False
-    if ours.shape != theirs.shape and tensor.is_ragged and not hasattr(other, "_pair"):
+    if isinstance(other, View):
+        return np.array_equal(mask(tensor), mask(other)) and np.array_equal(ours, to_numpy(other, fill=0, copy=None))
+    theirs = np.asarray(other)
+    if ours.shape != theirs.shape and tensor.is_ragged:
         ours = to_numpy(tensor, copy=None)
-    return bool(np.array_equal(ours, theirs))
+    return np.array_equal(ours, theirs)
+
+
+def _as_operand(value: Operand) -> Any:
+    """Return a tensor as an array, anything else as it is."""
+    return to_numpy(value, copy=None) if isinstance(value, View) else value
+
+
+def _as_operand_in_place(value: Operand, target: View) -> Any:
+    """Return an operand of an in-place operation: a tensor of rank 1 is broadcast along mode 0 of one of rank 2."""
+    operand = _as_operand(value)
+    if isinstance(value, View) and value is not target:
+        shape = to_numpy(target, copy=None).shape
+        if operand.ndim == 1 and len(shape) == 2 and operand.shape[0] == shape[0]:
+            return operand[:, None]
+        if operand.shape != shape:
+            raise LayoutError(
+                f"an in-place operation needs equal shapes, or a tensor of rank 1 along mode 0: got {operand.shape} for"
+                f" {shape}; t.to_numpy() broadcasts as NumPy does"
+            )
+    return operand
+
+
+class Arithmetic(View, np.lib.mixins.NDArrayOperatorsMixin):
+    """The operators of a tensor. Results are new tensors in row-major order; comparisons return arrays of bools.
+
+    `a + b` broadcasts as NumPy does. `a += b` needs equal shapes, or a tensor of rank 1 that is broadcast along mode 0
+    of a tensor of rank 2; arrays and numbers broadcast as in NumPy.
+
+    >>> import tilewright as tw
+    >>> a = tw.TileTensor([1, 2, 3, 4], tw.row_major(2, 2))
+    >>> (a * 10 + a).to_numpy().tolist(), (a == a.transpose()).tolist()
+    ([[11, 22], [33, 44]], [[True, False], [False, True]])
+    >>> a += tw.TileTensor([10, 20], tw.row_major(2))
+    >>> a.to_numpy().tolist()
+    [[11, 12], [23, 24]]
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Operand, out: tuple[Any, ...] | None = None, **options: Any
+    ) -> Any:
+        if out is None:
+            result = getattr(ufunc, method)(*[_as_operand(value) for value in inputs], **options)
+            wrap = method == "__call__" and isinstance(result, np.ndarray) and result.ndim and result.dtype != bool
+            return self._new_tensor(result) if wrap else result
+        target = out[0]
+        if method != "__call__" or not isinstance(target, Arithmetic):
+            return NotImplemented
+        result = np.asarray(ufunc(*[_as_operand_in_place(value, target) for value in inputs], **options))
+        return target._assign(result)
+
+    def _new_tensor(self, values: Array) -> View:
+        raise NotImplementedError
+
+    def _assign(self: Kind, values: Array) -> Kind:
+        """Write an array of its shape over the tensor; return the tensor."""
+        require_writable(self)
+        dtype = self._store.format.dtype
+        if values.dtype != dtype and not np.can_cast(values.dtype, dtype, "same_kind"):
+            raise LayoutError(
+                f"cannot store a result of {values.dtype} in a tensor of {dtype} without loss; use //= for integers, or"
+                " compute out of place"
+            )
+        shape = to_numpy(self, copy=None).shape
+        if values.shape != shape:
+            raise LayoutError(f"a result of shape {values.shape} does not fit a tensor of shape {shape}")
+        write_elements(self, values)
+        return self

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout
 from ..layout.coordinate import is_slice
 from ..layout.tuples import leaves, product, product_each
 from ..layout.validation import as_integer, is_array
+from .store import Array, Number
 from .tile_views import Brackets, Kind
 from .view import View
+
+IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
 
 
 def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
@@ -102,7 +107,7 @@ def vector_places(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
     return places.reshape(block, order="F"), valid.reshape(block, order="F")
 
 
-def read_element(tensor: View, index: tuple[Any, ...], fill: Any = None) -> Any:
+def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = None) -> Any:
     """Return an element: a scalar, or the array of its scalars; scalars that are not valid read as `fill`.
 
     >>> import tilewright as tw
@@ -128,7 +133,7 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Any = None) -> Any:
     return values
 
 
-def write_element(tensor: View, index: tuple[Any, ...], value: Any, masked: bool = False) -> None:
+def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked: bool = False) -> None:
     """Write an element: one number goes to all its scalars; `masked` writes only the valid ones.
 
     >>> import tilewright as tw
@@ -158,7 +163,7 @@ def write_element(tensor: View, index: tuple[Any, ...], value: Any, masked: bool
     data[places[valid]] = block[valid]
 
 
-def _partly_valid_error(tensor: View, index: tuple[Any, ...], valid: Any, remedy: str) -> CoordinateError:
+def _partly_valid_error(tensor: View, index: tuple[Any, ...], valid: Array, remedy: str) -> CoordinateError:
     return CoordinateError(
         f"element {_format_index(index)} of a ragged view has {int(valid.sum())} valid scalars of {valid.size};"
         f" {remedy}"
@@ -175,7 +180,7 @@ def require_writable(tensor: View) -> None:
         raise LayoutError("this tensor is read-only: its storage is, or the view was made read-only")
 
 
-def scalar_run(tensor: View, index: tuple[Any, ...], width: Any, alignment: Any) -> tuple[int, int]:
+def scalar_run(tensor: View, index: tuple[Any, ...], width: int, alignment: int | None) -> tuple[int, int]:
     """Return (place, width) of `width` consecutive scalars from an element on, inside storage and aligned.
 
     >>> import tilewright as tw
@@ -194,7 +199,7 @@ def scalar_run(tensor: View, index: tuple[Any, ...], width: Any, alignment: Any)
     return place, count
 
 
-def check_alignment(tensor: View, place: int, alignment: Any) -> None:
+def check_alignment(tensor: View, place: int, alignment: int | None) -> None:
     """Raise unless the byte address of a scalar is a multiple of alignment.
 
     >>> import tilewright as tw
@@ -217,25 +222,35 @@ class LoadBrackets(Brackets[Kind]):
     """`t.load(2, 3)` is an element, `t.load[4](2, 3)` four scalars from there on; see `TileTensor.load`.
 
     >>> import tilewright as tw
-    >>> tw.TileTensor(list(range(48)), tw.row_major(6, 8)).load[4](1, 6).tolist()
-    [14, 15, 16, 17]
+    >>> t = tw.TileTensor(list(range(48)), tw.row_major(6, 8))
+    >>> int(t.load(2, 3)), t.load[4](1, 6).tolist()
+    (19, [14, 15, 16, 17])
     """
 
     __slots__ = ()
 
     def __getitem__(self, width: int | tuple[Any, ...]) -> partial[Any]:
-        return partial(load, self._tensor, **_width_and_alignment(width))
+        return partial(self, **_width_and_alignment(width))
 
     def __call__(
         self,
-        *index: Any,
+        *index: IndexEntry,
         width: int | None = None,
         alignment: int | None = None,
         invariant: bool = False,
-        fill: Any = None,
+        fill: Number | None = None,
     ) -> Any:
-        """Return the element at `index`, or `width` scalars from there on; `invariant` is a hint."""
-        return load(self._tensor, *index, width=width, alignment=alignment, invariant=invariant, fill=fill)
+        """Return the element at `index`, or `width` consecutive scalars from there on.
+
+        `alignment` in bytes is checked, `invariant` is a hint, and `fill` is read where a ragged view is not valid.
+        """
+        tensor, entries = self._tensor, _unpack_index(index)
+        if width is None:
+            if alignment is not None:
+                check_alignment(tensor, element_place(tensor, entries), alignment)
+            return read_element(tensor, entries, fill)
+        place, count = scalar_run(tensor, entries, width, alignment)
+        return tensor._store.host[place : place + count].copy()
 
 
 class StoreBrackets(Brackets[Kind]):
@@ -244,20 +259,43 @@ class StoreBrackets(Brackets[Kind]):
     >>> import tilewright as tw
     >>> t = tw.TileTensor([0] * 8, tw.row_major(2, 4))
     >>> t.store[2]((1, 0), [5, 6])
+    >>> t.store(0, 3, 7)
     >>> t.to_numpy().tolist()
-    [[0, 0, 0, 0], [5, 6, 0, 0]]
+    [[0, 0, 0, 7], [5, 6, 0, 0]]
     """
 
     __slots__ = ()
 
     def __getitem__(self, width: int | tuple[Any, ...]) -> partial[None]:
-        return partial(store, self._tensor, **_width_and_alignment(width))
+        return partial(self, **_width_and_alignment(width))
 
     def __call__(
-        self, *index_and_value: Any, width: int | None = None, alignment: int | None = None, fill: Any = None
+        self,
+        *index_and_value: Any,  # the index in one or several entries, then the value: a number or an array
+        width: int | None = None,
+        alignment: int | None = None,
+        fill: Number | None = None,
     ) -> None:
-        """Write the element at an index, or `width` scalars from there on; the value comes last."""
-        store(self._tensor, *index_and_value, width=width, alignment=alignment, fill=fill)
+        """Write the element at an index, or `width` consecutive scalars from there on; the value comes last.
+
+        `alignment` in bytes is checked; with `fill` (any value) only the valid scalars of a ragged view are written.
+        """
+        if len(index_and_value) < 2:
+            raise TypeError("store takes an index and a value: store(index, value)")
+        tensor = self._tensor
+        *entries, value = index_and_value
+        index = _unpack_index(tuple(entries))
+        require_writable(tensor)
+        if width is None:
+            if alignment is not None:
+                check_alignment(tensor, element_place(tensor, index), alignment)
+            write_element(tensor, index, value, masked=fill is not None)
+            return
+        place, count = scalar_run(tensor, index, width, alignment)
+        scalars = np.asarray(value).reshape(-1)
+        if scalars.size != count:
+            raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
+        tensor._store.host[place : place + count] = scalars
 
 
 def _width_and_alignment(parameters: int | tuple[Any, ...]) -> dict[str, Any]:
@@ -266,61 +304,6 @@ def _width_and_alignment(parameters: int | tuple[Any, ...]) -> dict[str, Any]:
     if len(values) > 3:
         raise TypeError(f"brackets take a width, an alignment and whether memory is invariant, got {values}")
     return dict(zip(("width", "alignment"), values, strict=False))
-
-
-def load(
-    tensor: View,
-    *index: Any,
-    width: int | None = None,
-    alignment: int | None = None,
-    invariant: bool = False,
-    fill: Any = None,
-) -> Any:
-    """Return the element at an index, or `width` consecutive scalars from it on; see `TileTensor.load`.
-
-    >>> import tilewright as tw
-    >>> int(load(tw.TileTensor(list(range(48)), tw.row_major(6, 8)), 2, 3))
-    19
-    """
-    index = _unpack_index(index)
-    if width is None:
-        if alignment is not None:
-            check_alignment(tensor, element_place(tensor, index), alignment)
-        return read_element(tensor, index, fill)
-    place, count = scalar_run(tensor, index, width, alignment)
-    return tensor._store.host[place : place + count].copy()
-
-
-def store(
-    tensor: View,
-    *index_and_value: Any,
-    width: int | None = None,
-    alignment: int | None = None,
-    fill: Any = None,
-) -> None:
-    """Write the element at an index, or `width` consecutive scalars from it on; see `TileTensor.store`.
-
-    >>> import tilewright as tw
-    >>> t = tw.TileTensor([0] * 4, tw.row_major(2, 2))
-    >>> store(t, 1, 0, 7)
-    >>> t.to_numpy().tolist()
-    [[0, 0], [7, 0]]
-    """
-    if len(index_and_value) < 2:
-        raise TypeError("store takes an index and a value: store(index, value)")
-    *entries, value = index_and_value
-    index = _unpack_index(tuple(entries))
-    require_writable(tensor)
-    if width is None:
-        if alignment is not None:
-            check_alignment(tensor, element_place(tensor, index), alignment)
-        write_element(tensor, index, value, masked=fill is not None)
-        return
-    place, count = scalar_run(tensor, index, width, alignment)
-    scalars = np.asarray(value).reshape(-1)
-    if scalars.size != count:
-        raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
-    tensor._store.host[place : place + count] = scalars
 
 
 def _unpack_index(index: tuple[Any, ...]) -> tuple[Any, ...]:

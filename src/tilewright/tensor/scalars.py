@@ -19,14 +19,13 @@ from ..copying.placement import Placement
 from ..copying.plan import plan_copy
 from ..errors import LayoutError
 from ..formats import cast
-from ..layout import Layout, Swizzle, compose
+from ..layout import ComposedLayout, Layout, Swizzle, compose
 from ..layout.tuples import leaves, product_each
 from .element_access import require_writable
-from .store import strided_view
+from .store import Array, Number, strided_view
 from .view import View
-from .view_layouts import scalars_layout
+from .view_layouts import PairLayout, scalars_layout
 
-Array = np.ndarray[Any, Any]
 SMALL = 1 << 14  # below this number of scalars NumPy's assignment is faster than a plan
 
 
@@ -103,7 +102,7 @@ class Scalars:
         mask = self.layout._valid_table()
         return table, np.ones(table.shape, dtype=bool) if mask is None else np.broadcast_to(mask, table.shape)
 
-    def read(self, fill: Any = None) -> Array:
+    def read(self, fill: Number | None = None) -> Array:
         """Return a copy of the scalars: the valid ones, or with `fill` all, the others as `fill`.
 
         >>> import tilewright as tw
@@ -167,7 +166,7 @@ class Scalars:
         theirs = placement_of(array), array
         return run_plan(*theirs, *ours) if writing else run_plan(*ours, *theirs)
 
-    def _gather(self, fill: Any) -> Array:
+    def _gather(self, fill: Number | None) -> Array:
         """Return all scalars through the table of places."""
         if fill is None:
             raise LayoutError(
@@ -205,7 +204,7 @@ class Scalars:
         data[table[mask]] = converted[mask] if converted.shape == mask.shape else converted.reshape(-1)
 
 
-def valid_box(layout: Any, extents: tuple[int, ...]) -> tuple[int, ...] | None:
+def valid_box(layout: PairLayout, extents: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the extents of the valid coordinates; None if they are not a box.
 
     >>> import tilewright as tw
@@ -235,7 +234,7 @@ def mask_extents(valid: Array) -> tuple[int, ...] | None:
     return corner if int(valid.sum()) == inside.size and inside.all() else None
 
 
-def _is_nonnegative(layout: Any) -> bool:
+def _is_nonnegative(layout: ComposedLayout) -> bool:
     """Return whether every place of a composition is known to be at least 0."""
     inner, outer = layout.inner, layout.outer
     if not isinstance(inner, Layout) or inner.bounds[0] < 0:

@@ -1,22 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Store`: the memory under a tensor view, as one flat array of scalars."""
+"""`Store`: the memory under a tensor view, as one flat array of scalars, and the layouts over it.
+
+Named axes of a layout become dimensions of the storage, and every valid scalar must be inside.
+"""
 
 from __future__ import annotations
 
 import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..copying.device_array import DeviceArray
 from ..copying.dlpack import from_dlpack
 from ..copying.host_memory import native_format
-from ..errors import FormatError, LayoutError
-from ..formats import ScalarFormat, format_of
+from ..errors import LayoutError
+from ..formats import FormatLike, ScalarFormat, format_of
+from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
+from ..layout.axes import Step, component
+from ..layout.evaluation import chunks
+from ..layout.layout import make_layout
+from ..layout.tuples import map_leaves, product, round_up, suffix_product
+from ..layout.validation import is_array
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Number: TypeAlias = "float | np.generic"
+
+
+class ExportsArray(Protocol):
+    """An object with an array of its scalars, such as a host buffer."""
+
+    @property
+    def array(self) -> Array: ...
+
+
+class ExportsDeviceMemory(Protocol):
+    """An object in the memory of a device."""
+
+    @property
+    def device_memory(self) -> DeviceMemory: ...
+
+
+class ExportsDLPack(Protocol):
+    """An array of any library that exports DLPack."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+
+class HasShapeAndStride(Protocol):
+    """A layout of another library: attributes, or methods, that return a shape and strides."""
+
+    @property
+    def shape(self) -> Any: ...
+
+    @property
+    def stride(self) -> Any: ...
+
+
+# Memory that a view can have: arrays, buffers and exporters share theirs; a list of numbers is copied.
+Storage: TypeAlias = "ArrayLike | bytearray | memoryview | ExportsArray | ExportsDeviceMemory | ExportsDLPack"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +78,7 @@ class Store:
     readonly: bool
 
     @classmethod
-    def of(cls, storage: Any, dtype: Any = None) -> Store:
+    def of(cls, storage: Storage, dtype: FormatLike | None = None) -> Store:
         """Return the store of an array, a buffer, a list of numbers, or anything that exports its memory.
 
         >>> Store.of(bytearray(8), "float32").data.size, Store.of(bytes(8)).readonly
@@ -139,19 +184,20 @@ class DeviceMemory:
         """
         return LayoutError("device memory cannot be reached from the host; copy it to a host buffer first")
 
-    def __getitem__(self, _: Any) -> Any:
+    def __getitem__(self, _: object) -> Any:
         raise self.access_error()
 
-    def __setitem__(self, _: Any, value: Any) -> None:
+    def __setitem__(self, _: object, value: object) -> None:
         raise self.access_error()
 
 
-def as_array(storage: Any, dtype: Any = None) -> Array:
+def as_array(storage: Storage, dtype: FormatLike | None = None) -> Array:
     """Return storage as a NumPy array that shares its memory; only a list of numbers is copied.
 
     >>> as_array(bytearray(4), "int16").tolist()
     [0, 0]
     """
+    element = None if dtype is None else format_of(dtype).require_scalar("a tensor view")
     shared = _share_memory(storage)
     if shared is None:
         if not isinstance(storage, (list, tuple)):
@@ -159,18 +205,10 @@ def as_array(storage: Any, dtype: Any = None) -> Array:
                 f"storage must be an array, a buffer such as bytearray, an object with DLPack or a list of numbers,"
                 f" got {type(storage).__name__} {storage!r}"
             )
-        return np.array(storage, dtype=None if dtype is None else _scalar_format(dtype).dtype)
-    if dtype is None or _scalar_format(dtype).dtype == shared.dtype:
+        return np.array(storage, dtype=None if element is None else element.dtype)
+    if element is None or element.dtype == shared.dtype:
         return shared
-    return _reinterpret(shared, _scalar_format(dtype))
-
-
-def _scalar_format(dtype: Any) -> ScalarFormat:
-    """Return the format of a dtype; raise unless it is a scalar format."""
-    element = format_of(dtype)
-    if element.has_blocks:
-        raise FormatError(f"a tensor view needs a scalar format, got {element.name}; unpack its blocks first")
-    return element
+    return _reinterpret(shared, element)
 
 
 def _share_memory(storage: Any) -> Array | None:
@@ -247,3 +285,117 @@ def strided_view(first: Array, shape: Sequence[int], steps: Sequence[int], write
     plain = first.view(f"u{size}")  # NumPy cannot stride over some formats of other libraries
     view = np.lib.stride_tricks.as_strided(plain, shape, [step * size for step in steps], writeable=writeable)
     return view.view(first.dtype)
+
+
+ADDRESS = "addr"
+
+
+def bind_layout(
+    storage: Storage, layout: LayoutLike | HasShapeAndStride | None, dtype: FormatLike | None
+) -> tuple[Store, Any, int]:
+    """Return (store, layout, offset) of storage under a layout; without one, under its own shape and strides.
+
+    The layout that is returned has plain integer places and no offset.
+
+    >>> bind_layout(bytearray(12), Layout((3, 4)) + 0, None)[1:]
+    (Layout((3, 4), (1, 3)), 0)
+    """
+    if layout is None:
+        data = as_array(storage, dtype)
+        scalars, start, steps = spanned_scalars(data)
+        store = Store.of(scalars)
+        shape = tuple(map(int, data.shape))
+        natural: Any = suffix_product(shape)
+        # the strides of extents 1 are arbitrary in NumPy; row-major ones keep is_row_major true
+        strides = tuple([d if n > 1 else m for n, d, m in zip(shape, steps, natural, strict=True)])
+        return store.with_fields(origin=storage), make_layout(shape, strides), start
+    if not isinstance(layout, LayoutLike):
+        layout = _convert_layout(layout)
+    if layout.axes:
+        return _bind_named_axes(storage, layout, dtype)
+    if getattr(layout, "replicas", ()):
+        raise LayoutError(f"a tensor view needs a layout without replicas, got {layout}")
+    store = Store.of(storage, dtype)
+    if isinstance(layout, Layout) and layout.offset:
+        return store, layout - layout.offset, int(layout.offset)
+    return store, layout, 0
+
+
+def _convert_layout(value: HasShapeAndStride) -> Layout:
+    """Return the layout of an object with the attributes `shape` and `stride`, or methods that return them."""
+    try:
+        shape, stride = value.shape, value.stride
+        return Layout(shape() if callable(shape) else shape, stride() if callable(stride) else stride)
+    except AttributeError:
+        raise TypeError(
+            f"a tensor view needs a layout, got {type(value).__name__} {value!r}; create one with row_major(4, 8)"
+        ) from None
+
+
+def _bind_named_axes(storage: Storage, layout: LayoutLike, dtype: FormatLike | None) -> tuple[Store, Any, int]:
+    """Return (store, layout, offset) of storage with the axes of a layout as dimensions.
+
+    The axis `addr` is the last dimension; the others come before it in the order of `layout.axes`.
+    """
+    names = [*[name for name in layout.axes if name != ADDRESS], *[name for name in layout.axes if name == ADDRESS]]
+    data = as_array(storage, dtype)
+    if data.ndim != len(names):
+        raise LayoutError(
+            f"{layout} maps to the axes {', '.join(names)}, so storage needs {len(names)} dimensions in that order, got"
+            f" shape {data.shape}"
+        )
+    _check_axis_extents(layout, names, data.shape)
+    steps = dict(zip(names, [step // data.itemsize for step in data.strides], strict=True))
+    store = Store.of(flat_scalars(data)).with_fields(origin=storage)
+    flat = _flatten_axes(layout, steps)
+    if isinstance(flat, Layout) and flat.offset:
+        return store, flat - flat.offset, int(flat.offset)
+    return store, flat, 0
+
+
+def _check_axis_extents(layout: LayoutLike, names: list[str], shape: tuple[int, ...]) -> None:
+    if layout.size == 0:
+        return
+    needed = layout.cosize
+    for name, extent in zip(names, shape, strict=True):
+        if needed[name] > extent:
+            raise LayoutError(f"{layout} needs {needed[name]} places along axis {name}, but the storage has {extent}")
+
+
+def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
+    """Return a layout over named axes as one over scalars, given the stride in scalars of each axis."""
+
+    def flat(step: Step) -> int:
+        return sum(component(step, name) * size for name, size in steps.items()) if isinstance(step, Place) else step
+
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(_flatten_axes(layout.outer, steps), layout.inner)
+    return make_layout(layout.shape, map_leaves(flat, layout.stride), flat(layout.offset), (), layout.guards)
+
+
+def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tuple[int, int]:
+    """Return the lowest and the highest valid place; wider bounds if those are inside storage of that size, too.
+
+    >>> scalar_bounds(Layout((4, 8), (8, 1)), 2, 100)
+    (2, 33)
+    """
+    if product(layout.shape) == 0:
+        return 0, -1
+    if isinstance(layout, Layout):
+        low, high = layout.bounds
+        if not layout.guards or (offset + low >= 0 and offset + high < size):
+            return int(offset + low), int(offset + high)
+    elif isinstance(layout.outer, Swizzle) and isinstance(layout.inner, Layout):
+        low, high = layout.inner.bounds
+        high = round_up(int(high) + 1, layout.outer.size) - 1
+        if low >= 0 and offset + high < size:
+            return offset, offset + high
+    low, high = 0, -1
+    first = True
+    for _, places, valid in chunks(layout):
+        inside = places[valid] if is_array(valid) else places
+        if inside.size:
+            low = int(inside.min()) if first else min(low, int(inside.min()))
+            high = int(inside.max()) if first else max(high, int(inside.max()))
+            first = False
+    return (0, -1) if first else (offset + low, offset + high)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,34 @@ import numpy as np
 from ..copying import copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
-from ..formats import format_of
-from ..memory import ChangeKind, Device, PageLayout, SpecChange, TensorSpec, from_bytes, spec_changes, to_bytes
+from ..formats import FormatLike, format_of
+from ..memory import (
+    ChangeKind,
+    Device,
+    MemoryConfig,
+    PageLayout,
+    SpecChange,
+    TensorSpec,
+    Tile,
+    from_bytes,
+    spec_changes,
+    to_bytes,
+)
 from .base_tensor import BaseTensor
-from .page_operations import Ranges, convert_pages, pad_spec, padding_as_data, page_grid, page_ranges, upload_pages
-from .page_storage import Bytes, HostStorage, StorageType
+from .page_storage import (
+    Bytes,
+    HostStorage,
+    RangeEntry,
+    StorageType,
+    convert_pages,
+    index_ranges,
+    pad_spec,
+    padding_as_data,
+    page_grid,
+    page_slices,
+    upload_pages,
+)
+from .store import Number
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +62,9 @@ class Tensor(BaseTensor):
 
     __slots__ = ()
 
-    def to_layout(self, layout: Any, tile: Any = None, pad_value: Any = 0) -> Tensor:
+    def to_layout(
+        self, layout: PageLayout | str, tile: Tile | Sequence[int] | None = None, pad_value: Number = 0
+    ) -> Tensor:
         """Return the tensor in rows or tiles of shape `tile`; padding is filled with `pad_value`.
 
         >>> Tensor.of(np.ones((5, 7))).to_layout("tile").to_layout("row_major").made_by.kind
@@ -52,7 +78,7 @@ class Tensor(BaseTensor):
         new_tile = here.tile if tile is None and here.layout is page_layout else tile
         return here._repage(spec_changes.retile_spec(here.spec, page_layout, new_tile), pad_value)
 
-    def to_dtype(self, dtype: Any) -> Tensor:
+    def to_dtype(self, dtype: FormatLike) -> Tensor:
         """Return the tensor in the number format `dtype`; padding is converted, too, and block formats get tiles.
 
         >>> Tensor.of([[1.5, 2.5]]).to_dtype("int32").numpy().tolist()
@@ -69,7 +95,7 @@ class Tensor(BaseTensor):
             change, convert_pages(here.pages, padding_as_data(here.spec), padding_as_data(change.spec))
         )
 
-    def to_memory_config(self, memory: Any) -> Tensor:
+    def to_memory_config(self, memory: MemoryConfig | str) -> Tensor:
         """Return the tensor with the memory config `memory`; on a device its pages are copied there.
 
         >>> Tensor.of([[1, 2]]).to_memory_config("l1").memory
@@ -78,7 +104,7 @@ class Tensor(BaseTensor):
         here = self.without_extra_padding()
         return here._repage(spec_changes.reshard_spec(here.spec, memory), 0)
 
-    def to_device(self, device: Device, memory: Any = None) -> Tensor:
+    def to_device(self, device: Device, memory: MemoryConfig | str | None = None) -> Tensor:
         """Return the tensor on `device`, with its memory config or with `memory`.
 
         >>> on_chip = Tensor.of([[1, 2]]).to_device(Device("wormhole_n150"), "l1")
@@ -106,27 +132,26 @@ class Tensor(BaseTensor):
         )
         return Tensor(self.spec, HostStorage(self.pages, StorageType.OWNED_HOST), change)
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: int | Iterable[int]) -> Tensor:
         """Return the same elements in another `shape`, extents or one tuple; one extent may be -1.
 
         >>> Tensor.of([[1, 2], [3, 4]]).reshape(4).numpy().tolist()
         [1, 2, 3, 4]
         """
         here = self.without_extra_padding()
-        extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        change = spec_changes.reshape_spec(here.spec, extents)
+        change = spec_changes.reshape_spec(here.spec, _unpack(shape))
         if here._kind(change) is ChangeKind.VIEW:
             return here._as_view(change)
         return here._from_pages(change, to_bytes(here.numpy().reshape(change.spec.shape.logical), change.spec))
 
-    def permute(self, *order: Any) -> Tensor:
+    def permute(self, *order: int | Iterable[int]) -> Tensor:
         """Return the tensor with its dimensions in another `order`, numbers or one tuple.
 
         >>> Tensor.of([[1, 2], [3, 4]]).permute(1, 0).numpy().tolist()
         [[1, 3], [2, 4]]
         """
         here, rank = self.without_extra_padding(), self.shape.rank
-        entries = order[0] if len(order) == 1 and not isinstance(order[0], int) else order
+        entries = _unpack(order)
         dims = [d % rank if -rank <= d < rank else d for d in entries]
         if sorted(dims) != list(range(rank)):
             raise LayoutError(f"expected each of the {rank} dimensions of {self.shape!r} once, got {list(entries)}")
@@ -153,33 +178,33 @@ class Tensor(BaseTensor):
             raise LayoutError(f"{self.shape!r} has no dimensions {first} and {second}") from None
         return self.permute(order)
 
-    def slice(self, *ranges: Any) -> Tensor:
+    def slice(self, *ranges: RangeEntry) -> Tensor:
         """Return a part: `ranges` are slices and indices, one per dimension; all dimensions stay.
 
         >>> Tensor.of([[1, 2], [3, 4]]).slice(slice(0, 2), 1).numpy().tolist()
         [[2], [4]]
         """
         here = self.without_extra_padding()
-        selected = Ranges.of(ranges, here.shape.logical)
-        if selected.shape == here.shape.logical:
+        selected = index_ranges(ranges, here.shape.logical)
+        slices = tuple([slice(part.start, part.stop, part.step) for part in selected])
+        shape = tuple(map(len, selected))
+        if shape == here.shape.logical:
             return here._as_view(_unchanged(here.spec))
-        if any(step != 1 for step in selected.steps):
-            change = _slice_with_steps(here.spec, selected)
+        if any(part.step != 1 for part in selected):
+            change = _slice_with_steps(here.spec, shape)
         else:
-            change = spec_changes.slice_spec(
-                here.spec, *[slice(a, b) for a, b in zip(selected.starts, selected.stops, strict=True)]
-            )
+            change = spec_changes.slice_spec(here.spec, *slices)
         if here._kind(change) is ChangeKind.VIEW:
-            return here._as_view(change, here.spec.host(*selected.starts))
-        tiles = page_ranges(here.spec, selected)
+            return here._as_view(change, here.spec.host(*[part.start for part in selected]))
+        tiles = page_slices(here.spec, selected)
         if tiles is not None:
-            return here._from_page_grid(change, page_grid(here.pages, here.spec)[tiles.slices])
-        return here._from_pages(change, to_bytes(here.numpy()[selected.slices], change.spec))
+            return here._from_page_grid(change, page_grid(here.pages, here.spec)[tiles])
+        return here._from_pages(change, to_bytes(here.numpy()[slices], change.spec))
 
-    def __getitem__(self, ranges: Any) -> Tensor:
+    def __getitem__(self, ranges: RangeEntry | tuple[RangeEntry, ...]) -> Tensor:
         return self.slice(*(ranges if isinstance(ranges, tuple) else (ranges,)))
 
-    def pad(self, padded_shape: Any, start: Any = None, value: Any = 0) -> Tensor:
+    def pad(self, padded_shape: Sequence[int], start: Sequence[int] | None = None, value: Number = 0) -> Tensor:
         """Return a row-major tensor with more padding, filled with `value`; the data begin at `start`.
 
         >>> padded = Tensor.of(np.array([[1, 2]], np.uint8)).pad((2, 4), (0, 1), 9)
@@ -196,7 +221,7 @@ class Tensor(BaseTensor):
         result._start = begin if any(begin) else None
         return result
 
-    def unpad(self, start: Any, end: Any) -> Tensor:
+    def unpad(self, start: Sequence[int], end: Sequence[int]) -> Tensor:
         """Return the box of a row-major tensor from `start` up to but not including `end`; it may include padding.
 
         >>> Tensor.of([[1, 2, 3], [4, 5, 6]]).unpad((0, 1), (2, 3)).numpy().tolist()
@@ -246,7 +271,7 @@ class Tensor(BaseTensor):
         data = self.storage.data[start : start + change.spec.nbytes]
         return Tensor(change.spec, HostStorage(data, self.storage.type), change)
 
-    def _repage(self, change: SpecChange, fill: Any) -> Tensor:
+    def _repage(self, change: SpecChange, fill: Number) -> Tensor:
         """Return the same elements in other pages, by one plan."""
         if self._kind(change) is ChangeKind.VIEW:
             return self._as_view(change)
@@ -265,11 +290,16 @@ class Tensor(BaseTensor):
         return Tensor(change.spec, HostStorage(pages, StorageType.OWNED_HOST), change)
 
 
-def _slice_with_steps(spec: TensorSpec, selected: Ranges) -> SpecChange:
+def _slice_with_steps(spec: TensorSpec, shape: tuple[int, ...]) -> SpecChange:
     """Return the change of a slice with steps other than 1."""
     kind = ChangeKind.UNTILIZE if spec.page_layout is PageLayout.TILE else ChangeKind.COPY
-    result = TensorSpec(selected.shape, spec.dtype, spec.page_layout, spec.tile, spec.memory, spec.chip)
+    result = TensorSpec(shape, spec.dtype, spec.page_layout, spec.tile, spec.memory, spec.chip)
     return SpecChange(result, kind, kind, "elements between the steps are dropped")
+
+
+def _unpack(arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the arguments of `reshape(2, 3)` or `reshape((2, 3))` as one tuple."""
+    return tuple(arguments[0]) if len(arguments) == 1 and not isinstance(arguments[0], int) else arguments
 
 
 def _unchanged(spec: TensorSpec) -> SpecChange:

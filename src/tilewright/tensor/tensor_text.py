@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .contents import mask, to_numpy
 from .element_access import vector_places
+from .store import Number
 from .view import View
 
 MAX_PRINTED = 1000  # with more elements `str` omits the middle
 EDGE = 3  # rows and columns printed at each end then
 
 
-def format_number(value: Any) -> str:
+def format_number(value: Number) -> str:
     """Return the shortest text that identifies a number, in fixed notation from 1e-4 up to 1e16.
 
     >>> (
@@ -47,7 +49,7 @@ def element_texts(tensor: View) -> Any:
     >>> element_texts(tw.TileTensor([1, 2, 3], tw.row_major(3)).tile[2](1)).tolist()
     ['3', '_']
     """
-    values = to_numpy(tensor, fill=0)
+    values: Any = to_numpy(tensor, fill=0)
     valid = mask(tensor)
     texts = np.empty(values.shape, dtype=object)
     for at in np.ndindex(*values.shape):
@@ -61,7 +63,7 @@ def element_texts(tensor: View) -> Any:
     return joined
 
 
-def join_texts(texts: Any) -> str:
+def join_texts(texts: Iterable[str]) -> str:
     """Return texts as one list: "[a, b]".
 
     >>> join_texts(["1", "2"])

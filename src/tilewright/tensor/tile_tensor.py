@@ -5,28 +5,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any, TypeVar
+from types import EllipsisType
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import LayoutError
+from ..formats import FormatLike
 from ..layout import LayoutLike
-from . import contents, element_access, shape_views, slice_views, tensor_text
-from .arithmetic import Arithmetic
+from . import contents, element_access, shape_views, tensor_text
+from . import shape_views as slice_views
+from .contents import Arithmetic
 from .element_access import LoadBrackets, StoreBrackets
-from .scalars import Array, Scalars
-from .shape_views import BitcastBrackets, ReshapeBrackets, VectorizeBrackets
-from .slice_views import SliceBrackets, SplitBrackets
-from .storage_layout import bind_layout
-from .thread_views import DistributeBrackets, LocatedDistributeBrackets
-from .tile_views import LocatedTileBrackets, TileBrackets, TilesBrackets, check_order
+from .scalars import Scalars
+from .shape_views import BitcastBrackets, ReshapeBrackets, SliceBrackets, SplitBrackets, VectorizeBrackets
+from .store import Array, HasShapeAndStride, Number, Storage, bind_layout
+from .tile_views import (
+    DistributeBrackets,
+    LocatedDistributeBrackets,
+    LocatedTileBrackets,
+    TileBrackets,
+    TilesBrackets,
+    check_order,
+)
 from .view import View
 from .view_layouts import pair_layout, rebase
 
 Kind = TypeVar("Kind", bound="TileTensor")
+OtherTarget = TypeVar("OtherTarget")
+SubscriptEntry: TypeAlias = "SupportsIndex | slice | EllipsisType | Array | tuple[SupportsIndex, ...]"
+Subscript: TypeAlias = "SubscriptEntry | tuple[SubscriptEntry, ...]"
 
 
-class TileTensor(View, Arithmetic):
+class TileTensor(Arithmetic):
     """A view of storage through a layout; tiles, slices, vectors and the elements of threads are further views.
 
     `storage` is a NumPy array, a buffer such as `bytearray`, an object with DLPack, a device buffer, or a list of
@@ -44,7 +56,13 @@ class TileTensor(View, Arithmetic):
 
     __slots__ = ()
 
-    def __init__(self, storage: Any, layout: LayoutLike | None = None, *, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        storage: Storage | TileTensor,
+        layout: LayoutLike | HasShapeAndStride | None = None,
+        *,
+        dtype: FormatLike | None = None,
+    ) -> None:
         if isinstance(storage, TileTensor):
             if layout is not None:
                 raise LayoutError("a tensor already has a layout; use t.reshape(layout) for another one")
@@ -59,7 +77,7 @@ class TileTensor(View, Arithmetic):
         self._check_bounds()
 
     @classmethod
-    def from_numpy(cls: type[Kind], array: Any, layout: LayoutLike | None = None) -> Kind:
+    def from_numpy(cls: type[Kind], array: ArrayLike, layout: LayoutLike | None = None) -> Kind:
         """Return a tensor over the memory of `array`, without a copy; a `layout` replaces its shape and strides.
 
         >>> TileTensor.from_numpy(np.zeros((3, 4))).layout
@@ -69,7 +87,7 @@ class TileTensor(View, Arithmetic):
 
     # Elements.
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Subscript) -> Any:
         place = self._quick_place(key)
         if place is not None:
             vector = self._quick[2]
@@ -79,7 +97,7 @@ class TileTensor(View, Arithmetic):
             return slice_views.subscript(self, index)
         return element_access.read_element(self, index)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Subscript, value: View | ArrayLike) -> None:
         if not self._store.readonly:
             place = self._quick_place(key)
             if place is not None and self._quick[2] is None:
@@ -88,20 +106,20 @@ class TileTensor(View, Arithmetic):
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
             part = slice_views.subscript(self, index)
-            if isinstance(value, TileTensor) or np.ndim(value):
+            if isinstance(value, View) or np.ndim(value):
                 contents.copy_from(part, value)
             else:
                 contents.fill(part, value)
             return
-        element_access.write_element(self, index, value)
+        element_access.write_element(self, index, np.asarray(value) if isinstance(value, View) else value)
 
-    def _quick_place(self, key: Any) -> int | None:
+    def _quick_place(self, key: object) -> int | None:
         """Return the place of an index of plain integers, one per mode, in a strided view; else None."""
         try:
             shape, stride, _ = self._quick
         except AttributeError:
             shape, stride, _ = self._quick = element_access.quick_access(self)
-        if key.__class__ is not tuple or len(key) != len(shape):
+        if type(key) is not tuple or len(key) != len(shape):
             return None
         place = self._offset
         for c, n, step in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
@@ -329,7 +347,7 @@ class TileTensor(View, Arithmetic):
     to_numpy = contents.to_numpy
     equals = contents.equals
 
-    def copy_to(self, target: Any, order: str | None = None, fill: Any = None) -> Any:
+    def copy_to(self, target: OtherTarget, order: str | None = None, fill: Number | None = None) -> OtherTarget:
         """Copy and convert the elements into `target`, a tensor or a writeable array; return it.
 
         `order` and `fill` are those of `copy_from`.
@@ -338,7 +356,8 @@ class TileTensor(View, Arithmetic):
         >>> TileTensor([1, 2, 3, 4], tw.col_major(2, 2)).copy_to(np.zeros((2, 2))).tolist()
         [[1.0, 3.0], [2.0, 4.0]]
         """
-        contents.copy_from(target if isinstance(target, TileTensor) else type(self)(target), self, order, fill)
+        memory: Any = target  # an array, of any library
+        contents.copy_from(target if isinstance(target, View) else type(self)(memory), self, order, fill)
         return target
 
     def flat(self, order: str = "colex") -> Array:
@@ -369,7 +388,7 @@ class TileTensor(View, Arithmetic):
             raise LayoutError(f"{self.layout} is not strided, or ragged within a nested mode; use to_numpy()")
         return view
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         values = contents.to_numpy(self, copy=copy)
         return values if dtype is None or values.dtype == dtype else values.astype(dtype)
 
@@ -379,7 +398,7 @@ class TileTensor(View, Arithmetic):
     def __dlpack_device__(self) -> Any:
         return contents.to_numpy(self, copy=False).__dlpack_device__()
 
-    def _new_tensor(self, values: Any) -> TileTensor:
+    def _new_tensor(self, values: Array) -> TileTensor:
         return type(self)(np.ascontiguousarray(values))
 
     # Text.

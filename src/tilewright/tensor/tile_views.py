@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles of a tensor, one or all of them, as views: `t.tile[2, 2](1, 0)`, `t.tiles[2, 2]()`."""
+"""Tiles and the elements of threads as views: `t.tile[2, 2](1, 0)`, `t.tiles[2, 2]()`, `t.distribute[threads](5)`."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product as combinations
 from math import prod
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeAlias, TypeVar
 
 from ..errors import CoordinateError, LayoutError
-from ..layout import Layout
+from ..layout import Layout, Swizzle
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div, product_each
 from ..layout.validation import as_integer
 from .view import View
-from .view_layouts import Cut, cut_modes
+from .view_layouts import Cut, PairLayout, cut_modes
 
 Kind = TypeVar("Kind", bound="View")
 Extents: TypeAlias = "int | tuple[int, ...]"
+TileCoordinate: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
 # A tile, the index of its first element, and the distance of that element from the first one of the tensor.
 LocatedView: TypeAlias = "tuple[Kind, tuple[int, ...], int]"
 
@@ -94,7 +96,7 @@ class TilesBrackets(Brackets[Kind]):
         return tiles(self._tensor, tuple(shape), order)
 
 
-def tile(tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout | None = None) -> Kind:
+def tile(tensor: Kind, shape: Sequence[int], *coords: TileCoordinate, stride_layout: Layout | None = None) -> Kind:
     """Return the tile at a coordinate of the grid of tiles.
 
     `coords` are integers, or one tuple of them. `stride_layout` has the strides of the tile as its shape; they must
@@ -111,11 +113,9 @@ def tile(tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout
     return tensor._view(pair, tensor._offset + shift)
 
 
-def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[Any, ...]) -> Sequence[Any]:
+def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[TileCoordinate, ...]) -> Sequence[Any]:
     """Return the coordinates of a tile, one per mode."""
-    position: Sequence[Any] = coords
-    if len(coords) == 1 and isinstance(coords[0], (tuple, list)):
-        position = coords[0]
+    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
     rank = len(tensor._extents)
     if len(shape) != rank or len(position) != rank:
         raise LayoutError(
@@ -125,7 +125,7 @@ def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[Any, ...]) 
     return position
 
 
-def _runtime_shape(tensor: View, shape: Any) -> tuple[int, ...]:
+def _runtime_shape(tensor: View, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the shape of a tile that was passed at run time."""
     if not isinstance(shape, (tuple, list)):
         raise LayoutError("tile needs a shape: t.tile[2, 2](1, 0), or t.tile(shape, coords) at run time")
@@ -153,7 +153,7 @@ def _tile_cuts(tensor: View, shape: Sequence[int], coords: Sequence[Any]) -> lis
     return cuts
 
 
-def _replace_strides(pair: Any, stride_layout: Layout) -> Any:
+def _replace_strides(pair: PairLayout, stride_layout: Layout) -> Layout:
     """Return the pair with the strides that are the shape of another layout, after comparing them."""
     strides = tuple([int(step) for step in product_each(stride_layout.shape)])
     if not isinstance(pair, Layout) or tuple(pair.stride[0]) != strides:
@@ -163,7 +163,7 @@ def _replace_strides(pair: Any, stride_layout: Layout) -> Any:
 
 
 def tile_with_offset(
-    tensor: Kind, shape: Sequence[int], *coords: Any, stride_layout: Layout | None = None
+    tensor: Kind, shape: Sequence[int], *coords: TileCoordinate, stride_layout: Layout | None = None
 ) -> LocatedView[Kind]:
     """Return (tile, corner, offset): the tile, the index of its first element, and how far that is from the first.
 
@@ -264,3 +264,145 @@ def check_order(order: str) -> None:
     """
     if order not in ("row", "colex"):
         raise LayoutError(f"expected order 'row' (last mode fastest) or 'colex' (first mode fastest), got {order!r}")
+
+
+Threads: TypeAlias = "Layout | tuple[Layout, Swizzle | None]"
+
+
+class DistributeBrackets(Brackets[Kind]):
+    """`t.distribute[threads](thread_id)` are the elements of one thread; see `TileTensor.distribute`.
+
+    >>> import tilewright as tw
+    >>> tw.TileTensor(list(range(48)), tw.row_major(6, 8)).distribute[tw.col_major(2, 2)](1).layout
+    Layout((3, 4), (16, 2))
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Threads) -> partial[Kind]:
+        return partial(self, threads)
+
+    def __call__(
+        self,
+        threads: Threads,
+        thread_id: int,
+        *,
+        swizzle: Swizzle | None = None,
+        wrap: bool = False,
+        ragged: str = "warn",
+    ) -> Kind:
+        """Return the elements of one thread: thread k of a mode has every n-th element from k on.
+
+        `threads` is a layout from coordinates to thread ids. A `swizzle`, here or after the layout in brackets, moves
+        the start of the view. Elements that do not divide among the threads are dropped with a warning;
+        `ragged="floor"` drops them silently, `"cover"` rounds up and guards, `"error"` raises. `wrap=True` takes
+        thread ids modulo the number of threads.
+        """
+        return _locate_elements(self._tensor, threads, thread_id, swizzle, wrap, ragged)[0]
+
+
+class LocatedDistributeBrackets(Brackets[Kind]):
+    """`t.distribute_with_offset[threads](thread_id)` is (view, thread coordinates, offset).
+
+    >>> import tilewright as tw
+    >>> t = tw.TileTensor(list(range(32)), tw.row_major(2, 16))
+    >>> t.distribute_with_offset[tw.row_major(2, 8), tw.Swizzle(2, 0, 3)](10)[1:]
+    ((1, 2), 16)
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Threads) -> partial[LocatedView[Kind]]:
+        return partial(self, threads)
+
+    def __call__(
+        self,
+        threads: Threads,
+        thread_id: int,
+        *,
+        swizzle: Swizzle | None = None,
+        wrap: bool = False,
+        ragged: str = "warn",
+    ) -> LocatedView[Kind]:
+        """Return (view, thread coordinates, offset): as `distribute`, with the thread's position and its start."""
+        return _locate_elements(self._tensor, threads, thread_id, swizzle, wrap, ragged)
+
+
+def _locate_elements(
+    tensor: Kind, threads: Threads, thread_id: int, swizzle: Swizzle | None, wrap: bool, ragged: str
+) -> LocatedView[Kind]:
+    """Return (view, thread coordinates, offset) of the elements of one thread."""
+    layout, swizzle = _validate_threads(tensor, threads, swizzle)
+    coords = _thread_coordinates(layout, thread_id, wrap)
+    cuts: list[Cut] = []
+    divides = True
+    for n, count, start in zip(tensor._extents, layout._shape, coords):  # noqa: B905  (equal lengths, on a hot path)
+        share = n // count
+        if n % count:
+            divides = False
+            share = ceil_div(n, count) if ragged == "cover" else share
+        cuts.append((start, share, count))
+    if ragged not in ("warn", "floor", "cover", "error"):
+        raise LayoutError(f"expected ragged='warn', 'floor', 'cover' or 'error', got {ragged!r}")
+    if not divides and ragged not in ("cover", "floor"):
+        _report_dropped_elements(tensor, layout, ragged)
+    pair, shift = cut_modes(tensor._pair, cuts)
+    if swizzle is None:
+        view = tensor._view(pair, tensor._offset + shift)
+        return view, tuple(coords), view.offset - tensor.offset
+    if not isinstance(pair, Layout):
+        raise LayoutError(f"the elements of a thread of {tensor.layout} have no single start for a swizzle to move")
+    size = tensor.element_size
+    swizzled = int(swizzle(shift // size)) * size
+    view = tensor._view(pair, tensor._offset + swizzled)
+    view._check_bounds()
+    return view, tuple(coords), swizzled
+
+
+def _validate_threads(tensor: Kind, threads: Threads, swizzle: Swizzle | None) -> tuple[Layout, Swizzle | None]:
+    """Return the thread layout and the swizzle, which may come together in brackets."""
+    if isinstance(threads, tuple):
+        if not 1 <= len(threads) <= 2:
+            raise LayoutError("distribute takes a thread layout in brackets: t.distribute[row_major(4, 8)](thread_id)")
+        threads, swizzle = (*threads, swizzle)[:2]
+    if not isinstance(threads, Layout):
+        raise TypeError(f"the thread layout must be a Layout, got {type(threads).__name__} {threads!r}")
+    if swizzle is not None and not isinstance(swizzle, Swizzle):
+        raise TypeError(f"the swizzle must be a Swizzle, got {type(swizzle).__name__} {swizzle!r}")
+    shape = threads._shape
+    fits = shape.__class__ is tuple and len(shape) == len(tensor._extents)
+    for n in shape if fits else ():
+        fits = fits and n.__class__ is not tuple
+    if not fits:
+        raise LayoutError(
+            f"thread layout {threads} does not fit a tensor of shape {tensor.layout.shape}: it must be flat, with"
+            f" {len(tensor._extents)} modes"
+        )
+    return threads, swizzle
+
+
+def _thread_coordinates(threads: Layout, thread_id: SupportsIndex, wrap: bool) -> list[int]:
+    """Return the coordinates of a thread id."""
+    thread = thread_id if type(thread_id) is int else int(as_integer(thread_id, "a thread id"))
+    count = prod(threads._shape)
+    if not 0 <= thread < count:
+        if not wrap:
+            raise CoordinateError(
+                f"thread {thread} is outside the {count} threads of {threads}; wrap=True takes it modulo {count}"
+            )
+        thread %= count
+    pairs = zip(threads._shape, threads._stride)  # noqa: B905  (equal lengths, on a hot path)
+    return [int(thread // step % n) if step else 0 for n, step in pairs]
+
+
+def _report_dropped_elements(tensor: Kind, threads: Layout, ragged: str) -> None:
+    """Warn, or raise, that some elements belong to no thread."""
+    modes = zip(tensor._extents, threads._shape, strict=True)
+    dropped = [f"the last {n % m} of mode {k}" for k, (n, m) in enumerate(modes) if n % m]
+    text = (
+        f"a tensor of shape {tensor.layout.shape} does not divide among threads of shape {threads.shape}:"
+        f" {' and '.join(dropped)} belong to no thread; ragged='cover' assigns them, 'floor' drops them silently"
+    )
+    if ragged == "error":
+        raise LayoutError(text)
+    warnings.warn(text, RuntimeWarning, stacklevel=4)  # the line that calls distribute

@@ -11,9 +11,8 @@ from ..layout import Layout
 from ..layout.tuples import leaves, product, product_each, suffix_product
 from ..layout.validation import as_integer
 from ..showing import Shown
-from .storage_layout import scalar_bounds
-from .store import Store
-from .view_layouts import elements_layout, rebase, vector_layout
+from .store import Store, scalar_bounds
+from .view_layouts import PairLayout, elements_layout, rebase, vector_layout
 
 Kind = TypeVar("Kind", bound="View")
 
@@ -36,7 +35,7 @@ class View(Shown):
     _quick: tuple[tuple[int, ...], tuple[Any, ...], Any]
     _ragged: bool
 
-    def _view(self: Kind, pair: Any, offset: int, store: Store | None = None) -> Kind:
+    def _view(self: Kind, pair: PairLayout, offset: int, store: Store | None = None) -> Kind:
         """Return another view of the same storage, of the same class; `offset` is added to the places of `pair`."""
         view = object.__new__(self.__class__)
         view._store = store or self._store

@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ..layout import ComposedLayout, Layout, coalesce, compose
-from ..layout.guards import Guard, live_guards
+from ..layout import ComposedLayout, Layout, LayoutLike, coalesce, compose
 from ..layout.layout import make_layout
-from ..layout.tuples import ceil_div, leaves, map_leaves, product, product_each
+from ..layout.strides import Guard, live_guards
+from ..layout.tuples import Shape, ceil_div, leaves, product, product_each, zeros_like
 
 # A cut of one mode, (start, extent, step): index i of the view is index start + step * i of the mode, for i < extent.
 Cut: TypeAlias = "tuple[int, int, int]"
+PairLayout: TypeAlias = "Layout | ComposedLayout"
 
 
-def pair_layout(layout: Any) -> Any:
+def pair_layout(layout: LayoutLike) -> Any:
     """Return a layout of scalars as a pair (elements, vector), with an empty vector.
 
     >>> print(pair_layout(Layout((4, 8))))
@@ -30,7 +31,7 @@ def pair_layout(layout: Any) -> Any:
     return layout._restructure(lambda tree, _: (tree if isinstance(tree, tuple) else (tree,), ()), "a tensor view")
 
 
-def elements_layout(pair: Any) -> Any:
+def elements_layout(pair: PairLayout) -> Any:
     """Return the layout of the first scalar of every element.
 
     >>> print(elements_layout(pair_layout(Layout((4, 8)))))
@@ -38,12 +39,12 @@ def elements_layout(pair: Any) -> Any:
     """
     if not isinstance(pair, Layout):
         return ComposedLayout(pair.outer, elements_layout(pair.inner))
-    guards = [Guard(guard.stride[0], guard.limit, guard.offset) for guard in pair.guards]  # type: ignore[index]
+    guards = [guard.with_stride(_split_stride(guard)[0]) for guard in pair.guards]
     shape = pair.shape[0]
     return make_layout(shape, pair.stride[0], pair.offset, (), live_guards(shape, guards))
 
 
-def vector_layout(pair: Any) -> Any:
+def vector_layout(pair: PairLayout) -> Any:
     """Return the layout of the scalars of the first element.
 
     >>> print(vector_layout(vectorize_pair(pair_layout(Layout((4, 8))), (1, 4))))
@@ -54,7 +55,7 @@ def vector_layout(pair: Any) -> Any:
     return make_layout(pair.shape[1], pair.stride[1], pair.offset)
 
 
-def cut_modes(pair: Any, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> tuple[Any, int]:
+def cut_modes(pair: PairLayout, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> tuple[Any, int]:
     """Return (pair, shift): every mode cut, and how far the first element of the result is from that of `pair`.
 
     `keep` says which modes stay; the others are cut to one index and dropped.
@@ -91,7 +92,7 @@ def cut_modes(pair: Any, cuts: Sequence[Cut], keep: Sequence[bool] | None = None
     return (result if keep is None else _drop_modes(result, keep)), int(shift)
 
 
-def _cut_first_leaf(shape: Any, stride: Any, part: Cut) -> tuple[Any, Any] | None:
+def _cut_first_leaf(shape: Shape, stride: Shape, part: Cut) -> tuple[Any, Any] | None:
     """Return (stride, shift) of a tile of a nested mode that is a pair part of its first leaf; None for others."""
     start, extent, step = part
     counts = leaves(shape)
@@ -106,22 +107,28 @@ def _cut_first_leaf(shape: Any, stride: Any, part: Cut) -> tuple[Any, Any] | Non
 
 def _cut_guard(guard: Guard, cuts: Sequence[Cut]) -> Guard:
     """Return a guard over cut modes."""
-    outer, vector = guard.stride  # type: ignore[misc]
-    shift = sum(start * step for (start, _, _), step in zip(cuts, outer, strict=True))  # type: ignore[arg-type]
-    scaled = tuple([c[2] * step for c, step in zip(cuts, outer, strict=True)])  # type: ignore[arg-type]
-    return Guard((scaled, vector), guard.limit, int(guard.offset + shift))
+    outer, vector = _split_stride(guard)
+    shift = sum(start * step for (start, _, _), step in zip(cuts, outer, strict=True))
+    scaled = tuple([cut[2] * step for cut, step in zip(cuts, outer, strict=True)])
+    return guard.with_stride((scaled, vector), int(shift))
 
 
-def _bound_mode(k: int, rank: int, cut: Cut, extent: int, vector: Any) -> Guard:
+def _split_stride(guard: Guard) -> tuple[Any, Any]:
+    """Return (elements, vector): the strides of a guard over a pair."""
+    elements, vector = guard.stride  # type: ignore[misc]
+    return elements, vector
+
+
+def _bound_mode(k: int, rank: int, cut: Cut, extent: int, vector: Shape) -> Guard:
     """Return the guard that keeps the index of mode k, after a cut, inside its extent."""
     steps = tuple([cut[2] if j == k else 0 for j in range(rank)])
-    return Guard((steps, map_leaves(lambda _: 0, vector)), int(extent), cut[0])
+    return Guard((steps, zeros_like(vector)), int(extent), cut[0])
 
 
-def _drop_modes(pair: Any, keep: Sequence[bool]) -> Any:
+def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
     """Return the pair without the modes of its elements that are not kept."""
 
-    def select(tree: Any, _: int) -> Any:
+    def select(tree: tuple[Any, Any], _: int) -> Any:
         return (tuple([part for part, is_selected in zip(tree[0], keep, strict=True) if is_selected]), tree[1])
 
     return pair._restructure(select, "a tensor view")
@@ -134,7 +141,7 @@ def _cut_nested(pair: Layout, cuts: Sequence[Cut], keep: Sequence[bool] | None) 
     return (result if keep is None else _drop_modes(result, keep)), 0
 
 
-def rebase(pair: Any) -> tuple[Any, int]:
+def rebase(pair: PairLayout) -> tuple[Any, int]:
     """Return (pair, first): the place of the first element, and the pair relative to it.
 
     >>> print(*rebase(pair_layout(Layout((4, 8)) + 5)))
@@ -146,7 +153,7 @@ def rebase(pair: Any) -> tuple[Any, int]:
     return (pair - first, int(first)) if first else (pair, 0)
 
 
-def vectorize_pair(pair: Any, widths: Sequence[int]) -> Any:
+def vectorize_pair(pair: PairLayout, widths: Sequence[int]) -> Any:
     """Return the pair with blocks of elements as single elements; existing vectors become part of the new ones.
 
     >>> print(vectorize_pair(pair_layout(Layout((10, 12), (12, 1))), (1, 4)))
@@ -159,11 +166,11 @@ def vectorize_pair(pair: Any, widths: Sequence[int]) -> Any:
         return _vectorize_nested(pair, widths)
     blocks = tuple([ceil_div(n, width) for n, width in zip(shape, widths, strict=True)])
     new_shape = (blocks, _join_vectors(pair.shape[1], tuple(widths)))
-    guards = [_widen_guard(guard.stride, widths, guard.limit, guard.offset) for guard in pair.guards]
+    guards = [_widen_guard(guard, widths) for guard in pair.guards]
     for k, (n, width) in enumerate(zip(shape, widths, strict=True)):
         if n % width and not any(_bounds_mode(guard, k, n) for guard in pair.guards):
             unit = tuple([int(j == k) for j in range(len(shape))])
-            guards.append(_widen_guard((unit, map_leaves(lambda _: 0, pair.shape[1])), widths, int(n), 0))
+            guards.append(_widen_guard(Guard((unit, zeros_like(pair.shape[1])), int(n)), widths))
     scaled = tuple([d * width for d, width in zip(stride, widths, strict=True)])
     strides = (scaled, _join_vectors(pair.stride[1], stride))
     return make_layout(new_shape, strides, pair.offset, (), live_guards(new_shape, guards))
@@ -171,21 +178,20 @@ def vectorize_pair(pair: Any, widths: Sequence[int]) -> Any:
 
 def _bounds_mode(guard: Guard, k: int, extent: int) -> bool:
     """Return whether a guard already keeps the index of mode k below its extent."""
-    steps: Any = guard.stride
-    outer = steps[0]
+    outer, _ = _split_stride(guard)
     alone = all(step == 0 for j, step in enumerate(outer) if j != k)
     step = outer[k]
     return bool(alone and step > 0 and guard.offset >= 0 and guard.limit - guard.offset <= extent * step)
 
 
-def _widen_guard(stride: Any, widths: Sequence[int], limit: int, offset: int) -> Guard:
+def _widen_guard(guard: Guard, widths: Sequence[int]) -> Guard:
     """Return a guard over elements as one over blocks of elements."""
-    outer, vector = stride
+    outer, vector = _split_stride(guard)
     scaled = tuple([step * width for step, width in zip(outer, widths, strict=True)])
-    return Guard((scaled, _join_vectors(vector, outer)), limit, offset)
+    return guard.with_stride((scaled, _join_vectors(vector, outer)))
 
 
-def _join_vectors(vector: Any, blocks: Any) -> Any:
+def _join_vectors(vector: tuple[Any, ...], blocks: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the modes of vectors of blocks: joined mode by mode, or appended where a slice dropped modes."""
     if vector and len(vector) == len(blocks):
         return tuple(zip(vector, blocks, strict=True))
@@ -197,21 +203,21 @@ def _vectorize_nested(pair: Layout, widths: Sequence[int]) -> Any:
     counts = product_each(pair.shape[0])
     tilers = [make_layout((ceil_div(n, width), width), (width, 1)) for n, width in zip(counts, widths, strict=True)]
 
-    def arrange(tree: Any, _: int) -> Any:
+    def arrange(tree: tuple[Any, Any], _: int) -> Any:
         outer, blocks = (tuple([mode[part] for mode in tree[0]]) for part in (0, 1))
         return outer, _join_vectors(tree[1], blocks)
 
     return compose(pair, (tuple(tilers), None))._restructure(arrange, "vectorize")
 
 
-def scalars_layout(pair: Any) -> Any:
+def scalars_layout(pair: PairLayout) -> Any:
     """Return the layout of all scalars: in each mode the scalars of an element, then the next element.
 
     >>> print(scalars_layout(vectorize_pair(pair_layout(Layout((10, 12), (12, 1))), (1, 4))))
     (10,12):(12,1)
     """
 
-    def arrange(tree: Any, _: int) -> Any:
+    def arrange(tree: tuple[Any, Any], _: int) -> Any:
         outer, vector = tree
         if len(outer) != len(vector):  # empty, or a slice dropped modes of the elements
             return (*outer, *vector)
@@ -221,7 +227,7 @@ def scalars_layout(pair: Any) -> Any:
     return coalesce(joined, (0,) * joined.rank)
 
 
-def transpose_pair(pair: Any) -> Any:
+def transpose_pair(pair: PairLayout) -> Any:
     """Return the pair with the modes of elements and of vectors in reverse.
 
     >>> print(transpose_pair(pair_layout(Layout((4, 8)))))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
-from ..layout.box import Box
+from ..layout import Box
 from .array_stream import TileSuggestion, stream, suggest_tile
 from .operands import Input, Output
 from .pipeline import Pipeline

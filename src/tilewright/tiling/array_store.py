@@ -23,8 +23,7 @@ import numpy as np
 
 from ..copying.host_memory import Footprint, dense_footprint
 from ..errors import TransferError
-from ..layout import Layout
-from ..layout.box import Box
+from ..layout import Box, Layout
 from .tile_copies import Work, import_copies, repeated_boxes, source_box_of, validate_fill
 from .transfer_tensors import ExternalTensor, TileBuffer
 

@@ -28,7 +28,7 @@ from ..copying.device_array import DeviceArray, packed_strides
 from ..copying.engine import Runner
 from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import TransferError
-from ..layout.box import Box
+from ..layout import Box
 from .array_store import StorageRegion
 from .tile_copies import (
     LARGE_TARGET,

@@ -30,7 +30,7 @@ import numpy as np
 from ..atomic import write_file
 from ..errors import TransferError
 from ..files.source_file import SourceFile
-from ..layout.box import Box
+from ..layout import Box
 from .endpoints import Endpoint
 from .tile_compute import CancelledError, Step, WriteGate, run_compute
 from .transfer_tensors import TileBuffer

@@ -24,8 +24,7 @@ from ..copying.engine import Runner, make_runner
 from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import LayoutError, TransferError
 from ..formats import Format, format_of
-from ..layout import Layout, compose
-from ..layout.box import Box
+from ..layout import Box, Layout, compose
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
 
 Work = Callable[[], None]

@@ -13,7 +13,7 @@ from ..copying.device_array import DeviceArray
 from ..copying.engine import DEVICE_ENGINES, load_engine
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import format_of
-from ..layout.box import Box
+from ..layout import Box
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
 from .kernel_operand import MAX_LISTED_TILES, KernelOperand
 from .kernel_program import COMPUTE_UNITS, KernelProgram, compute_statements

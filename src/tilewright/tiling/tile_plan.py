@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the examples)
 
 from ..errors import LayoutError, TransferError
-from ..layout.box import Box
+from ..layout import Box
 from ..showing import Shown
 from .array_store import chunk_shape, share_bytes, validate_separate_targets
 from .endpoints import Endpoint

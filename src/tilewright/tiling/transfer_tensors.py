@@ -15,8 +15,7 @@ import numpy as np
 
 from ..copying.host_memory import Buffer, aligned_empty, strided_range
 from ..errors import CoordinateError, LayoutError, TransferError
-from ..layout import Layout, LayoutLike
-from ..layout.box import Box
+from ..layout import Box, Layout, LayoutLike
 from ..layout.tuples import product_each
 from .tiler import Extents, as_extents
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..errors import LayoutError, MemoryConfigError
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
-from ..tensor.page_operations import convert_pages, pad_spec
+from ..tensor.page_storage import convert_pages, pad_spec
 from .devices import Device, resolve_device
 from .enums import DataType, DataTypeLike
 from .memory import MemoryConfig
@@ -120,8 +121,10 @@ def to_numpy(tensor: Tensor, dtype: DataTypeLike | None = None) -> np.ndarray[An
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
     [[1.0, 1.0]]
+    >>> to_numpy(from_torch(np.ones((1, 2), np.float32)), DataType.INT32).tolist()
+    [[1, 1]]
     """
-    return tensor.plain.numpy(dtype)
+    return tensor.plain.numpy(DataType.of(dtype).format if isinstance(dtype, Enum) else dtype)
 
 
 def squeeze_to_rank(tensor: Tensor, rank: int) -> Tensor:

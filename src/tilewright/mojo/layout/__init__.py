@@ -2,8 +2,8 @@
 """Mojo's package `layout`."""
 
 from .coord import ComptimeInt, Coord, Idx, RuntimeInt, coord
-from .pointer import AddressSpace
 from .swizzle import ComposedLayout, Swizzle
+from .tensor_memory import AddressSpace
 from .tile_layout import Layout, PageLayout, col_major, row_major
 from .tile_tensor import All, LayoutTensor, TileTensor, TileTensorIter, stack_allocation
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...errors import CoordinateError
 from ...layout.tuples import as_tree, check_congruent, leaves, product
 from ...layout.validation import TaggedInt, as_integer
 
@@ -61,44 +62,6 @@ class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
     def __format__(self, spec: str) -> str:
         return format(int(self), spec)
 
-    def __add__(self, other: Any) -> Any:
-        return _as_runtime(int.__add__(self, other))
-
-    def __sub__(self, other: Any) -> Any:
-        return _as_runtime(int.__sub__(self, other))
-
-    def __rsub__(self, other: Any) -> Any:
-        return _as_runtime(int.__rsub__(self, other))
-
-    def __mul__(self, other: Any) -> Any:
-        return _as_runtime(int.__mul__(self, other))
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _as_runtime(int.__floordiv__(self, other))
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _as_runtime(int.__rfloordiv__(self, other))
-
-    def __mod__(self, other: Any) -> Any:
-        return _as_runtime(int.__mod__(self, other))
-
-    def __rmod__(self, other: Any) -> Any:
-        return _as_runtime(int.__rmod__(self, other))
-
-    def __neg__(self) -> Any:
-        return RuntimeInt(int.__neg__(self))
-
-    def __abs__(self) -> Any:
-        return RuntimeInt(int.__abs__(self))
-
-    __radd__ = __add__
-    __rmul__ = __mul__
-
-
-def _as_runtime(value: Any) -> Any:
-    """Return the result of arithmetic as a run-time integer."""
-    return value if value is NotImplemented else RuntimeInt(value)
-
 
 def is_dynamic(value: object) -> bool:
     """Return whether `value` is an integer known only at run time.
@@ -134,7 +97,7 @@ Idx = _IdxBrackets()
 class Coord(tuple[Any, ...]):
     """A coordinate or shape: nested, with entries known at compile time (`Idx[4]`) or at run time (plain integers).
 
-        >>> c = Coord(5, (3, Idx[2]()), 7)
+    >>> c = Coord(5, (3, Idx[2]()), 7)
     >>> print(c, c.rank, c.flat_rank, c.product(), c.flatten())
     (5, (3, 2), 7) 3 4 210 (5, 3, 2, 7)
     """
@@ -276,3 +239,92 @@ def as_coord(tree: Any) -> Coord:
     Coord(Idx[4](), Coord(Idx[2](), Idx[3]()))
     """
     return coord[tree if isinstance(tree, tuple) else (tree,)]
+
+
+class StaticExtents:
+    """What is known at compile time of a layout or a tensor; a leaf that is known only at run time counts as -1.
+
+    >>> from tilewright.mojo.layout import Layout
+    >>> layout = Layout((4, Idx(8)))
+    >>> layout.flat_rank, layout.static_shape, layout.static_stride, layout.shape_known, layout.stride_known
+    (2, (4, -1), (1, 4), False, True)
+    """
+
+    __slots__ = ()
+
+    def _leaf_extents(self) -> list[int]:
+        raise NotImplementedError
+
+    def _leaf_strides(self) -> list[Any]:
+        raise NotImplementedError
+
+    @property
+    def flat_rank(self) -> int:
+        """Return the number of leaves.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> Layout((4, (2, 3))).flat_rank
+        3
+        """
+        return len(self._leaf_extents())
+
+    @property
+    def shape_known(self) -> bool:
+        """Return whether every extent is known at compile time.
+
+        >>> from tilewright.mojo.layout import Layout, row_major
+        >>> Layout((4, 8)).shape_known, row_major(4, 8).shape_known
+        (True, False)
+        """
+        return not any(map(is_dynamic, self._leaf_extents()))
+
+    @property
+    def stride_known(self) -> bool:
+        """Return whether every stride is known at compile time.
+
+        >>> from tilewright.mojo.layout import Layout, row_major
+        >>> row_major(4, Idx[6]()).stride_known, Layout((Idx(4), 8)).stride_known
+        (True, False)
+        """
+        return not any(map(is_dynamic, self._leaf_strides()))
+
+    @property
+    def all_dims_known(self) -> bool:
+        """Return whether every extent and stride is known at compile time.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> Layout((4, 8)).all_dims_known
+        True
+        """
+        return self.shape_known and self.stride_known
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """Return the extent of each leaf, -1 where it is known only at run time.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> Layout((4, Idx(8))).static_shape
+        (4, -1)
+        """
+        return _Leaves([-1 if is_dynamic(leaf) else leaf for leaf in self._leaf_extents()])
+
+    @property
+    def static_stride(self) -> tuple[Any, ...]:
+        """Return the stride of each leaf, -1 where it is known only at run time.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> Layout((4, 8)).static_stride
+        (1, 4)
+        """
+        return _Leaves([-1 if is_dynamic(leaf) else leaf for leaf in self._leaf_strides()])
+
+
+class _Leaves(tuple[int, ...]):
+    """Numbers per leaf; an index out of range is a coordinate error."""
+
+    __slots__ = ()
+
+    def __getitem__(self, k: Any) -> Any:
+        if not isinstance(k, slice) and not 0 <= as_integer(k, "a leaf") < len(self):
+            raise CoordinateError(f"the layout has leaves 0 to {len(self) - 1}, got {k}")
+        return super().__getitem__(k)

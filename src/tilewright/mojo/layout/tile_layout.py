@@ -14,7 +14,7 @@ from ...layout.layout import make_layout
 from ...layout.tuples import as_tree, as_tuple, leaves, map_leaves, nest_like, prefix_product, product, suffix_product
 from ...layout.validation import validate_shape
 from ..brackets import Bracketed, brackets
-from .coord import Coord, RuntimeInt, as_coord, is_dynamic
+from .coord import Coord, RuntimeInt, StaticExtents, as_coord
 
 __all__ = [
     "Layout",
@@ -78,7 +78,7 @@ class Count(int):
         return int(self)
 
 
-class Layout(CoreLayout):
+class Layout(StaticExtents, CoreLayout):
     """A layout with Mojo's methods: `size()`, `shape_coord()`, `static_product`, ...
 
     >>> layout = row_major[4, 6]()
@@ -97,62 +97,11 @@ class Layout(CoreLayout):
         size = super().cosize
         return Count(size) if isinstance(size, int) else size
 
-    @property
-    def flat_rank(self) -> int:
-        """Return the number of leaves.
+    def _leaf_extents(self) -> list[int]:
+        return self.flat_modes()[0]
 
-        >>> Layout((4, (2, 3))).flat_rank
-        3
-        """
-        return len(self.flat_modes()[0])
-
-    @property
-    def shape_known(self) -> bool:
-        """Return whether every extent is known at compile time.
-
-        >>> from tilewright.mojo.layout import Idx
-        >>> Layout((4, 8)).shape_known, Layout((4, Idx(8))).shape_known
-        (True, False)
-        """
-        return not any(map(is_dynamic, leaves(self.shape)))
-
-    @property
-    def stride_known(self) -> bool:
-        """Return whether every stride is known at compile time.
-
-        >>> from tilewright.mojo.layout import Idx
-        >>> Layout((Idx(4), 8)).stride_known
-        False
-        """
-        return not any(map(is_dynamic, leaves(self.stride)))
-
-    @property
-    def all_dims_known(self) -> bool:
-        """Return whether every extent and stride is known at compile time.
-
-        >>> Layout((4, 8)).all_dims_known
-        True
-        """
-        return self.shape_known and self.stride_known
-
-    @property
-    def static_shape(self) -> tuple[int, ...]:
-        """Return the extent of each leaf, -1 where it is known only at run time.
-
-        >>> from tilewright.mojo.layout import Idx
-        >>> Layout((4, Idx(8))).static_shape[1]
-        -1
-        """
-        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self.shape)])
-
-    @property
-    def static_stride(self) -> tuple[Any, ...]:
-        """Return the stride of each leaf, -1 where it is known only at run time.
-
-        >>> Layout((4, 8)).static_stride
-        (1, 4)
-        """
-        return tuple([-1 if is_dynamic(leaf) else leaf for leaf in leaves(self.stride)])
+    def _leaf_strides(self) -> list[Any]:
+        return self.flat_modes()[1]
 
     def shape_coord(self) -> Coord:
         """Return the shape.

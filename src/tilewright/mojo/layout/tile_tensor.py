@@ -10,43 +10,26 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ...copying.host_memory import aligned_empty
-from ...errors import CoordinateError, FormatError, LayoutError
-from ...formats import ScalarFormat, format_of, int32, int64
-from ...layout import ComposedLayout, LayoutLike, compose
+from ...errors import CoordinateError, LayoutError
+from ...formats import format_of
 from ...layout import Layout as CoreLayout
+from ...layout import compose
 from ...layout.layout import make_layout
-from ...layout.tuples import leaves
-from ...layout.validation import as_integer
-from ...tensor import TileTensor as CoreTileTensor
-from ...tensor.element_access import element_place, require_writable
-from ...tensor.shape_views import VectorizeBrackets, require_row_major
-from ...tensor.slice_views import SplitBrackets
-from ...tensor.store import Store
+from ...tensor.shape_views import SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
 from ...tensor.tile_views import Extents, TileBrackets
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
-from ..std.gpu.host import DeviceBuffer, DeviceContext
-from .coord import RuntimeInt, is_dynamic
-from .pointer import AddressSpace, LabelledStore, Pointer
-from .tile_layout import Layout, from_core, make_dynamic_layout
+from .coord import RuntimeInt
+from .elementwise import ElementwiseTensor
+from .tensor_memory import AddressSpace, label_store
+from .tile_layout import make_dynamic_layout
 
 __all__ = ["All", "LayoutTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
 All = slice(None)
-
-
-class _Leaves(tuple[int, ...]):
-    """Numbers per leaf; an index out of range is a coordinate error."""
-
-    __slots__ = ()
-
-    def __getitem__(self, k: Any) -> Any:
-        if not isinstance(k, slice) and not 0 <= as_integer(k, "a leaf") < len(self):
-            raise CoordinateError(f"the layout has leaves 0 to {len(self) - 1}, got {k}")
-        return super().__getitem__(k)
 
 
 class _TypeName:
@@ -126,7 +109,7 @@ def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments:
     return result
 
 
-class TileTensor(CoreTileTensor):
+class TileTensor(ElementwiseTensor):
     """A `tilewright.TileTensor` with all members of Mojo's, and extents known at compile time or at run time.
 
     `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
@@ -137,120 +120,16 @@ class TileTensor(CoreTileTensor):
     ((6, 8), 6, False)
     """
 
-    __slots__ = ("_index_type",)
-    _index_type: ScalarFormat | None
+    __slots__ = ()
 
-    def __init__(
-        self,
-        storage: Any,
-        layout: Any = None,
-        *,
-        dtype: Any = None,
-        address_space: AddressSpace = AddressSpace.GENERIC,
-        linear_idx_type: Any = None,
-    ) -> None:
-        self._index_type = None if linear_idx_type is None else _index_format(linear_idx_type)
-        if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
-            layout = Layout(layout.shape_coord(), layout.stride_coord())
-        super().__init__(storage, layout, dtype=dtype)
-        if address_space is not AddressSpace.GENERIC:
-            self._store = _label_store(self._store, address_space)
-
-    def _view(self: Kind, pair: Any, offset: int, store: Store | None = None) -> Kind:
-        view = super()._view(pair, offset, store)
-        view._index_type = None
-        return view
-
-    def _runtime_extent(self, extent: int) -> int:
-        return RuntimeInt(extent)
-
-    @property
-    def layout(self) -> Any:
-        """Return the layout of the elements, with Mojo's methods.
+    def to_layout_tensor(self) -> LayoutTensor:
+        """Return the same view as a `LayoutTensor`.
 
         >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).layout.static_product
-        48
+        >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
+        'LayoutTensor'
         """
-        return from_core(super().layout)
-
-    @property
-    def element_layout(self) -> Any:
-        """Return the layout of the scalars within an element, with Mojo's methods.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().element_layout.size()
-        4
-        """
-        return from_core(super().element_layout)
-
-    # What is known at compile time.
-
-    @property
-    def flat_rank(self) -> int:
-        """Return the number of leaves.
-
-        >>> from tilewright.mojo.layout import Layout
-        >>> TileTensor(bytearray(24), Layout((4, (2, 3)))).flat_rank
-        3
-        """
-        return self._leaf_count
-
-    @property
-    def shape_known(self) -> bool:
-        """Return whether every extent is known at compile time.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(24), row_major(4, 6)).shape_known
-        False
-        """
-        return not any(map(is_dynamic, leaves(self._pair.shape[0])))
-
-    @property
-    def stride_known(self) -> bool:
-        """Return whether every stride is known at compile time.
-
-        >>> from tilewright.mojo.layout import Idx, row_major
-        >>> TileTensor(bytearray(24), row_major(4, Idx[6]())).stride_known
-        True
-        """
-        return not any(map(is_dynamic, self._leaf_strides()))
-
-    @property
-    def all_dims_known(self) -> bool:
-        """Return whether every extent and stride is known at compile time.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(24), row_major[4, 6]()).all_dims_known
-        True
-        """
-        return self.shape_known and self.stride_known
-
-    def _leaf_strides(self) -> list[Any]:
-        layout = self._pair
-        while isinstance(layout, ComposedLayout):
-            layout = layout.inner
-        return leaves(layout.stride[0])
-
-    @property
-    def static_shape(self) -> tuple[int, ...]:
-        """Return the extent of each leaf, -1 where it is known only at run time.
-
-        >>> from tilewright.mojo.layout import Idx, row_major
-        >>> TileTensor(bytearray(24), row_major(Idx[4](), 6)).static_shape
-        (4, -1)
-        """
-        return _Leaves([-1 if is_dynamic(n) else int(n) for n in leaves(self._pair.shape[0])])
-
-    @property
-    def static_stride(self) -> tuple[int, ...]:
-        """Return the stride of each leaf, -1 where it is known only at run time.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(24), row_major[4, 6]()).static_stride
-        (6, 1)
-        """
-        return _Leaves([-1 if is_dynamic(step) else int(step) for step in self._leaf_strides()])
+        return as_kind(self, LayoutTensor)
 
     @brackets
     def make_dynamic(self, _: tuple[Any, ...]) -> TileTensor:
@@ -263,104 +142,6 @@ class TileTensor(CoreTileTensor):
         return self._view(make_dynamic_layout(self._pair), self._offset)
 
     @brackets
-    def dim(self, parameters: tuple[Any, ...], *index: Any) -> int:
-        """Return the extent of a mode: `t.dim[0]()` or `t.dim(0)`; of a nested mode, its size.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).dim[0]()
-        6
-        """
-        (k,) = parameters or index
-        return int(self._extents[self._check_mode(k)])
-
-    def dynamic_stride(self, k: int) -> int:
-        """Return the stride of mode `k`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(24), row_major[4, 6]()).dynamic_stride(0)
-        6
-        """
-        step = self.strides[self._check_mode(k)]
-        if isinstance(step, tuple):
-            raise LayoutError(f"mode {k} of {self.layout} has no single stride, but {step}")
-        return int(step)
-
-    def numel(self) -> int:
-        """Return the number of elements.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().numel()
-        12
-        """
-        return self.size
-
-    num_elements = numel
-
-    # Memory.
-
-    @property
-    def mut(self) -> bool:
-        """Return whether the view can be written.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytes(2), row_major[2]()).mut
-        False
-        """
-        return not self._store.readonly
-
-    @property
-    def address_space(self) -> AddressSpace:
-        """Return the address space of the memory: a label.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(2), row_major[2]()).address_space
-        <AddressSpace.GENERIC: 0>
-        """
-        return self._store.address_space if isinstance(self._store, LabelledStore) else AddressSpace.GENERIC
-
-    @property
-    def linear_idx_type(self) -> ScalarFormat:
-        """Return the integer format that a kernel uses for offsets: a label, ours are exact.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(2), row_major[2]()).linear_idx_type.name
-        'int32'
-        """
-        if self._index_type is not None:
-            return self._index_type
-        if self.all_dims_known and self._store.size < 2**31:
-            return int32
-        return int32 if self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT) else int64
-
-    @property
-    def ptr(self) -> Pointer:
-        """Return a pointer to the first scalar.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).ptr.offset
-        0
-        """
-        return Pointer(self._store, self._offset)
-
-    def ptr_at_offset(self, *index: Any) -> Pointer:
-        """Return a pointer to the first scalar of the element at `index`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).ptr_at_offset(1, 3).offset
-        11
-        """
-        entries = tuple(index[0]) if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
-        return Pointer(self._store, element_place(self, entries))
-
-    def prefetch(self, *index: Any) -> None:
-        """Check `index`; a host needs no hint.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(48), row_major[6, 8]()).prefetch(5, 7)
-        """
-        self.ptr_at_offset(*index)
-
-    @brackets
     def address_space_cast(self, parameters: tuple[Any, ...]) -> TileTensor:
         """Return the same view labelled with another address space.
 
@@ -369,125 +150,9 @@ class TileTensor(CoreTileTensor):
         <AddressSpace.SHARED: 3>
         """
         (space,) = parameters
-        view = self._view(self._pair, self._offset, _label_store(self._store, AddressSpace(space)))
+        view = self._view(self._pair, self._offset, label_store(self._store, AddressSpace(space)))
         view._index_type = self.linear_idx_type
         return view
-
-    def as_immut(self: Kind) -> Kind:
-        """Return the same view, read-only.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(4), row_major[2, 2]()).as_immut().mut
-        False
-        """
-        view = self.as_readonly()
-        view._index_type = self._index_type
-        return view
-
-    as_imm = as_immut
-
-    def as_any_origin(self: Kind) -> Kind:
-        """Return the same view; in Python every view keeps its storage alive.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(4), row_major[2, 2]()).as_any_origin().layout
-        Layout((2, 2), (2, 1))
-        """
-        view = self._view(self._pair, self._offset)
-        view._index_type = self._index_type
-        return view
-
-    as_unsafe_any_origin = as_any_origin
-    __copy__ = as_any_origin
-
-    def to_layout_tensor(self) -> LayoutTensor:
-        """Return the same view as a `LayoutTensor`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
-        'LayoutTensor'
-        """
-        return as_kind(self, LayoutTensor)
-
-    def to_device_buffer(self, context: DeviceContext) -> DeviceBuffer:
-        """Return a device buffer of `context` with all scalars of the view, which must be in order without gaps.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> len(TileTensor(bytearray(4), row_major[2, 2]()).to_device_buffer(DeviceContext()))
-        4
-        """
-        require_row_major(self, "to_device_buffer")
-        count = self.size * self.element_size
-        if isinstance(self._store.origin, DeviceBuffer) and self._offset == 0 and count == self._store.size:
-            return self._store.origin
-        buffer: DeviceBuffer = context.enqueue_create_buffer[self.dtype](count)
-        context.enqueue_copy(buffer, self._store.section(self._offset, count))
-        return buffer
-
-    def as_span(self) -> Any:
-        """Return the scalars of a view in row-major order as a flat array that shares its memory.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(list(range(6)), row_major[2, 3]()).as_span().tolist()
-        [0, 1, 2, 3, 4, 5]
-        """
-        require_row_major(self, "as_span")
-        return self.to_numpy(copy=None).reshape(-1)
-
-    # Elements.
-
-    def load_linear(self, *index: Any) -> Any:
-        """Return the element at `index` of a flat layout: the same as `load`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> int(TileTensor([0, 1, 2, 3], row_major[2, 2]()).load_linear(1, 0))
-        2
-        """
-        return self.load(*index)
-
-    def store_linear(self, *index_and_value: Any) -> None:
-        """Write the element at an index of a flat layout: the same as `store`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([0, 1, 2, 3], row_major[2, 2]()).store_linear((1, 0), 9)
-        """
-        self.store(*index_and_value)
-
-    @brackets
-    def raw_load(self, parameters: tuple[Any, ...], offset: int) -> Any:
-        """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
-
-        >>> from tilewright.mojo.layout import col_major
-        >>> TileTensor(list(range(8)), col_major[2, 4]()).raw_load[2](5).tolist()
-        [5, 6]
-        """
-        place, count = self._raw_range(parameters[0] if parameters else 1, offset)
-        values = self._store.host[place : place + count].copy()
-        return values if parameters else values[0]
-
-    @brackets
-    def raw_store(self, parameters: tuple[Any, ...], offset: int, value: Any) -> None:
-        """Write scalars from `offset` after the first one of the view on, whatever the layout.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> t = TileTensor([0] * 4, row_major[2, 2]())
-        >>> t.raw_store[2](1, [5, 6])
-        >>> t.to_numpy().tolist()
-        [[0, 5], [6, 0]]
-        """
-        require_writable(self)
-        scalars = np.asarray(value).reshape(-1)
-        place, count = self._raw_range(parameters[0] if parameters else scalars.size, offset)
-        if scalars.size != count:
-            raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
-        self._store.host[place : place + count] = scalars
-
-    def _raw_range(self, width: Any, offset: Any) -> tuple[int, int]:
-        """Return (place, width) of scalars in storage, after checking them."""
-        place, count = self.offset + as_integer(offset, "an offset"), as_integer(width, "a width")
-        if count < 1 or place < 0 or place + count > self._store.size:
-            raise CoordinateError(f"scalars {place} to {place + count - 1} exceed the storage of {self._store.size}")
-        return place, count
 
     # Views.
 
@@ -520,66 +185,6 @@ class TileTensor(CoreTileTensor):
         [(3, 8), (3, 8)]
         """
         return _SplitBrackets(self)
-
-    # Arithmetic in place.
-
-    def fill(self: Kind, value: Any, use_runtime_layout: bool | None = None) -> Kind:
-        """Set every valid scalar to `value`; return the tensor. `use_runtime_layout` has no effect.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([0] * 4, row_major[2, 2]()).fill(7).to_numpy().tolist()
-        [[7, 7], [7, 7]]
-        """
-        return super().fill(value)
-
-    @brackets
-    def exp(self, parameters: tuple[Any, ...]) -> Any:
-        """Replace every element x by exp(scale * x): `t.exp[scale]()`, scale 1 without brackets; return the tensor.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([0.0, 0.0], row_major[2]()).exp[2.0]().to_numpy().tolist()
-        [1.0, 1.0]
-        """
-        values = self.to_numpy(copy=None)
-        scale = parameters[0] if parameters else 1
-        return self._assign(np.exp(values * values.dtype.type(scale)))
-
-    def min(self, other: Any) -> Any:
-        """Replace every element by the smaller of itself and `other`; return the tensor.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([1, 5], row_major[2]()).min(3).to_numpy().tolist()
-        [1, 3]
-        """
-        return _apply_in_place(np.minimum, self, other)
-
-    def max(self, other: Any) -> Any:
-        """Replace every element by the larger of itself and `other`; return the tensor.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([1, 5], row_major[2]()).max(3).to_numpy().tolist()
-        [3, 5]
-        """
-        return _apply_in_place(np.maximum, self, other)
-
-    def abs(self) -> Any:
-        """Replace every element by its absolute value; return the tensor.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([-1, 5], row_major[2]()).abs().to_numpy().tolist()
-        [1, 5]
-        """
-        return _apply_in_place(np.absolute, self)
-
-    def recip(self) -> Any:
-        """Replace every element by its reciprocal; return the tensor.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([2.0, 4.0], row_major[2]()).recip().to_numpy().tolist()
-        [0.5, 0.25]
-        """
-        values = self.to_numpy(copy=None)
-        return self._assign(values.dtype.type(1) / values)
 
     # Text and types.
 
@@ -711,24 +316,6 @@ def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
     return view
 
 
-def _apply_in_place(ufunc: Any, tensor: TileTensor, *operands: Any) -> Any:
-    """Return the tensor after a NumPy function of it was written over it."""
-    return ufunc(tensor, *operands, out=(tensor,))
-
-
-def _label_store(store: Store, space: AddressSpace) -> LabelledStore:
-    """Return a store of the same memory with an address space."""
-    return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space))
-
-
-def _index_format(dtype: Any) -> ScalarFormat:
-    """Return the format of a dtype; raise unless it is an integer format."""
-    element = format_of(dtype)
-    if element.has_blocks or element.kind not in ("int", "uint"):
-        raise LayoutError(f"linear_idx_type must be an integer format, got {element.name}")
-    return element
-
-
 def format_rows(tensor: TileTensor) -> str:
     """Return what Mojo 26.7 prints: two plain modes as rows, everything else flat with the first index fastest.
 
@@ -765,9 +352,7 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 
 
 def _stack_allocation(_: Any, parameters: tuple[Any, ...], layout: Any) -> TileTensor:
-    element = format_of(parameters[0])
-    if element.has_blocks:
-        raise FormatError(f"stack_allocation needs a scalar format, got {element.name}")
+    element = format_of(parameters[0]).require_scalar("stack_allocation")
     space = parameters[1] if len(parameters) > 1 else AddressSpace.GENERIC
     return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)
 

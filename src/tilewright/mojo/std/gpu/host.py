@@ -13,11 +13,12 @@ from ....copying import copy as copy_elements
 from ....copying.device_array import DeviceArray
 from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....copying.host_memory import aligned_empty
-from ....errors import CoordinateError, LayoutError, TransferError
+from ....errors import LayoutError, TransferError
 from ....formats import ScalarFormat, format_of
 from ....layout.validation import as_integer
 from ....tensor.store import DeviceMemory
 from ...brackets import brackets
+from ...builtins import Span
 
 
 class DeviceBuffer:
@@ -36,17 +37,17 @@ class DeviceBuffer:
     def __len__(self) -> int:
         return self.device_memory.size
 
-    def __getitem__(self, k: Any) -> Any:
+    def __getitem__(self, k: object) -> Any:
         raise self.device_memory.access_error()
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         raise self.device_memory.access_error()
 
     def __repr__(self) -> str:
         return f"<DeviceBuffer of {len(self)} x {self.device_memory.format.name}>"
 
 
-class HostBuffer:
+class HostBuffer(Span):
     """Memory of the host, made by `DeviceContext.enqueue_create_host_buffer`; indexed like a list.
 
     >>> buffer = DeviceContext().enqueue_create_host_buffer["int32"](4)
@@ -57,26 +58,8 @@ class HostBuffer:
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self.context = context
-        self.array = aligned_empty(size, element.dtype)
+        super().__init__(aligned_empty(size, element.dtype))
         self.array[...] = 0
-
-    def __len__(self) -> int:
-        return int(self.array.size)
-
-    def _check_index(self, k: Any) -> int:
-        index = as_integer(k, "an index")
-        if not 0 <= index < len(self):
-            raise CoordinateError(f"index {index} is outside a buffer of {len(self)} scalars")
-        return index
-
-    def __getitem__(self, k: Any) -> Any:
-        return self.array[self._check_index(k)]
-
-    def __setitem__(self, k: Any, value: Any) -> None:
-        self.array[self._check_index(k)] = value
-
-    def __repr__(self) -> str:
-        return f"<HostBuffer of {len(self)} x {format_of(self.array.dtype).name}>"
 
 
 def _buffer_constructor(kind: Any) -> Any:

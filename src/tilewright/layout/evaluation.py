@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of all places of a layout, as NumPy arrays. NumPy is imported only when one of these functions runs."""
+"""Evaluation of layouts past their edge, and of all coordinates at once, as tables.
+
+NumPy is imported only when a table is made.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LayoutError
-from .axes import PLAIN, Place, component
-from .tuples import Nested, Shape, as_tree, leaves, product, product_each
-from .validation import is_array
+from .axes import PLAIN, Place, Step, Stride, component
+from .strides import Replica
+from .tuples import Coordinate, IntArray, Shape, as_tree, as_tuple, leaves, product, product_each
+from .validation import as_int64, as_integer, is_array
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from .layout import Layout
     from .layout_like import LayoutLike
 
 
-def offset_table(layout: LayoutLike, fill: int | None, dtype: Any) -> Any:
+def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) -> Any:
     """Return the place of every coordinate, one dimension per mode; see `LayoutLike.offsets`.
 
     >>> from tilewright import Layout
@@ -31,7 +37,7 @@ def offset_table(layout: LayoutLike, fill: int | None, dtype: Any) -> Any:
     return _apply_fill_and_dtype(layout, places, fill, dtype)
 
 
-def _apply_fill_and_dtype(layout: LayoutLike, table: Any, fill: int | None, dtype: Any) -> Any:
+def _apply_fill_and_dtype(layout: LayoutLike, table: IntArray, fill: int | None, dtype: DTypeLike | None) -> IntArray:
     import numpy as np
 
     if fill is not None:
@@ -48,7 +54,7 @@ def _apply_fill_and_dtype(layout: LayoutLike, table: Any, fill: int | None, dtyp
 
 
 def strided_table(
-    shape: Shape, steps: Nested[Any], offset: Any, replicas: tuple[Any, ...], axes: tuple[str, ...]
+    shape: Shape, steps: Stride, offset: Step, replicas: tuple[Replica, ...], axes: tuple[str, ...]
 ) -> Any:
     """Return offset + sum(coordinate * step) for every coordinate: the sum of one vector per mode.
 
@@ -56,18 +62,19 @@ def strided_table(
     [[0, 1, 2], [3, 4, 5]]
     """
     if axes:
-        names = (*axes, PLAIN) if any(component(step, PLAIN) for step in [*leaves(steps), offset]) else axes
+        flat: list[Step] = leaves(steps)
+        names = (*axes, PLAIN) if any(component(step, PLAIN) for step in [*flat, offset]) else axes
         return Place._of({name: _table_along_axis(shape, steps, offset, replicas, name) for name in names})
     return _table_along_axis(shape, steps, offset, replicas, PLAIN)
 
 
-def _table_along_axis(shape: Shape, steps: Nested[Any], offset: Any, replicas: tuple[Any, ...], axis: str) -> Any:
+def _table_along_axis(shape: Shape, steps: Stride, offset: Step, replicas: tuple[Replica, ...], axis: str) -> IntArray:
     import numpy as np
 
-    modes: list[Any] = list(zip(shape, steps, strict=True)) if isinstance(shape, tuple) else [(shape, steps)]
-    modes += [(count, step) for count, step in replicas]
-    vectors = []
-    reach = abs(int(component(offset, axis)))
+    start = int(component(offset, axis))
+    total = np.array(start, dtype=np.int64)
+    reach = abs(start)
+    modes: list[tuple[Any, Any]] = [*zip(as_tuple(shape), as_tuple(steps), strict=True), *replicas]
     for extents, strides in modes:
         vector = np.zeros(1, dtype=np.int64)
         for extent, step in zip(leaves(extents), leaves(strides), strict=True):
@@ -78,11 +85,6 @@ def _table_along_axis(shape: Shape, steps: Nested[Any], offset: Any, replicas: t
                     f"places reach {reach}, beyond 2^63 - 1, and do not fit into a 64-bit table; use L(i) instead"
                 )
             vector = (np.arange(extent, dtype=np.int64)[:, None] * step + vector).reshape(-1)
-        vectors.append(vector)
-    if not vectors:
-        return np.array(int(component(offset, axis)), dtype=np.int64)
-    total = vectors[0] + int(component(offset, axis))
-    for vector in vectors[1:]:
         total = total[..., None] + vector
     return total
 
@@ -125,13 +127,41 @@ def true_like(leaf_coords: list[Any]) -> Any:
     return np.ones(np.broadcast_shapes(*[np.shape(part) for part in leaf_coords]), dtype=bool)
 
 
-def check_extended_range(layout: Layout, index: Any) -> None:
-    """Raise if the extended layout maps an index of the array beyond 64 bits.
+def extended_place(layout: Layout, coord: Coordinate) -> Any:
+    """Return the place of a coordinate relative to the offset; the outermost coalesced mode has no end.
 
-    >>> import numpy as np
+    At negative indices f(-i) is -f(i).
+
     >>> from tilewright import Layout
-    >>> check_extended_range(Layout(4, 2), np.arange(4))
+    >>> extended_place(Layout((4, 3), (3, 1)), 13), extended_place(Layout((4, 8), (1, 10)), -35)
+    (6, -83)
     """
+    if isinstance(coord, tuple):
+        modes = [layout._mode((k,)) for k in range(layout.rank)]
+        if len(coord) != len(modes):
+            raise LayoutError(f"coordinate {coord} does not fit shape {layout.shape}, which takes {len(modes)} entries")
+        return sum((extended_place(mode, part) for part, mode in zip(coord, modes, strict=True)), 0)
+    extents, steps = layout.canonical_modes()
+    if 0 in extents[:-1]:
+        raise LayoutError(f"{layout} is empty and cannot be extended")
+    index: Any
+    if is_array(coord):
+        index = as_int64(coord)
+        _check_extended_range(layout, index)
+        sign = 1 if (index >= 0).all() else 2 * (index >= 0) - 1
+    else:
+        index = coord if hasattr(coord, "free_symbols") else as_integer(coord, "a coordinate")
+        sign = -1 if isinstance(index, int) and index < 0 else 1
+    index = index * sign
+    total: Any = 0
+    for extent, step in zip(extents[:-1], steps[:-1], strict=True):
+        total = total + index % extent * step
+        index = index // extent
+    return (total + index * steps[-1]) * sign
+
+
+def _check_extended_range(layout: Layout, index: IntArray) -> None:
+    """Raise if the extended layout maps an index of the array beyond 64 bits."""
     if not index.size:
         return
     furthest = max(abs(int(index.min())), abs(int(index.max())))

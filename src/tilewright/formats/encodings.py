@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element encodings: how a value, divided by the scale of its block (the ratio), becomes a code of at most eight bits.
+"""Encodings of the elements and scales of a block: a value is `ratio x scale`, both of at most eight bits.
 
-All encodings have the same methods: `encode` turns float64 ratios into codes, `decode` turns codes into ratios,
-`largest` and `smallest` are the extreme positive ratios, and `top_exponent` is the exponent of the largest power of
-two. `nan` and `infinity` are codes, or None if the encoding has none; then `encode` does not accept such values. A
-finite ratio that is too large becomes `largest` with its sign.
+An element encoding turns float64 ratios into codes (`encode`) and back (`decode`); `largest` and `smallest` are the
+extreme positive ratios, `top_exponent` is the exponent of the largest power of two. `nan` and `infinity` are codes, or
+None if the encoding has none; then `encode` does not accept such values. A finite ratio that is too large becomes
+`largest` with its sign. A scale encoding turns the largest magnitude of each block into a scale byte (`choose`), and
+scale bytes into factors (`value`); `nan` is the byte of NaN, or None.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,37 @@ def _validate_bits(encoding: object, bits: int, least: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SignMagnitude:
+class _EqualSteps:
+    """Codes in equal steps of `smallest`, with as many steps of either sign; no code is NaN or infinite."""
+
+    bits: int
+    nan: ClassVar[int | None] = None
+    infinity: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        _validate_bits(self, self.bits, 2)
+
+    @property
+    def smallest(self) -> float:
+        """Return one step."""
+        raise NotImplementedError
+
+    @property
+    def largest(self) -> float:
+        """Return the largest ratio.
+
+        >>> SignMagnitude(4).largest, TwosComplement(8, 6).largest
+        (1.75, 1.984375)
+        """
+        return ((1 << (self.bits - 1)) - 1) * self.smallest
+
+    def _count_steps(self, ratios: Floats, round_off: Rounder) -> Floats:
+        """Return the magnitudes of ratios as whole numbers of steps."""
+        return np.minimum(round_off(np.abs(ratios) / self.smallest), (1 << (self.bits - 1)) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SignMagnitude(_EqualSteps):
     """Sign and magnitude in equal steps, with a largest ratio just below 2: the elements of bfloat8_b.
 
     Ratios that round to zero get code 0, never negative zero. (Code 2^(bits-1) decodes as -0.)
@@ -65,15 +96,7 @@ class SignMagnitude:
     [1.0, -1.5]
     """
 
-    bits: int
-
-    def __post_init__(self) -> None:
-        _validate_bits(self, self.bits, 2)
-
-    @property
-    def top_exponent(self) -> int:
-        """Return 0: the largest power of two is 1."""
-        return 0
+    top_exponent: ClassVar[int] = 0  # the largest power of two is 1
 
     @property
     def smallest(self) -> float:
@@ -84,37 +107,18 @@ class SignMagnitude:
         """
         return 2.0 ** (2 - self.bits)
 
-    @property
-    def largest(self) -> float:
-        """Return the largest ratio.
-
-        >>> SignMagnitude(4).largest
-        1.75
-        """
-        return ((1 << (self.bits - 1)) - 1) * self.smallest
-
-    @property
-    def nan(self) -> int | None:
-        """Return None: no code is NaN."""
-        return None
-
-    @property
-    def infinity(self) -> int | None:
-        """Return None: no code is infinite."""
-        return None
-
     def encode(self, ratios: Floats, round_off: Rounder = np.rint) -> Codes:
-        """Return the codes of the ratios.
+        """Return the codes of the `ratios`; `round_off` rounds to whole steps.
 
         >>> SignMagnitude(2).encode(np.array([1.0, -1.9, 0.2])).tolist()
         [1, 3, 0]
         """
-        steps = np.minimum(round_off(np.abs(ratios) / self.smallest), (1 << (self.bits - 1)) - 1)
+        steps = self._count_steps(ratios, round_off)
         sign = np.where(np.signbit(ratios) & (steps != 0), 1 << (self.bits - 1), 0)
         return (steps + sign).astype(np.uint8)
 
     def decode(self, codes: Codes) -> Floats:
-        """Return the ratios of the codes.
+        """Return the ratios of the `codes`.
 
         >>> SignMagnitude(4).decode(np.array([1, 15, 8], dtype=np.uint8)).tolist()
         [0.25, -1.75, -0.0]
@@ -124,7 +128,7 @@ class SignMagnitude:
 
 
 @dataclass(frozen=True, slots=True)
-class TwosComplement:
+class TwosComplement(_EqualSteps):
     """A two's complement integer of `bits` bits in steps of 2^-fraction_bits: the elements of mxint8.
 
     `encode` never produces the lowest code (-128 for 8 bits), so that both signs have the same range.
@@ -133,11 +137,7 @@ class TwosComplement:
     [64, -16, 127, -127]
     """
 
-    bits: int
     fraction_bits: int
-
-    def __post_init__(self) -> None:
-        _validate_bits(self, self.bits, 2)
 
     @property
     def top_exponent(self) -> int:
@@ -157,37 +157,18 @@ class TwosComplement:
         """
         return 2.0**-self.fraction_bits
 
-    @property
-    def largest(self) -> float:
-        """Return the largest ratio.
-
-        >>> TwosComplement(8, 6).largest
-        1.984375
-        """
-        return ((1 << (self.bits - 1)) - 1) * self.smallest
-
-    @property
-    def nan(self) -> int | None:
-        """Return None: no code is NaN."""
-        return None
-
-    @property
-    def infinity(self) -> int | None:
-        """Return None: no code is infinite."""
-        return None
-
     def encode(self, ratios: Floats, round_off: Rounder = np.rint) -> Codes:
-        """Return the codes of the ratios.
+        """Return the codes of the `ratios`; `round_off` rounds to whole steps.
 
         >>> TwosComplement(8, 6).encode(np.array([-1.0])).tolist()
         [192]
         """
-        steps = np.minimum(round_off(np.abs(ratios) / self.smallest), (1 << (self.bits - 1)) - 1)
+        steps = self._count_steps(ratios, round_off)
         signed = np.where(np.signbit(ratios), -steps, steps).astype(np.int64)
         return (signed & np.int64((1 << self.bits) - 1)).astype(np.uint8)
 
     def decode(self, codes: Codes) -> Floats:
-        """Return the ratios of the codes.
+        """Return the ratios of the `codes`.
 
         >>> TwosComplement(8, 6).decode(np.array([192, 128], dtype=np.uint8)).tolist()
         [-1.0, -2.0]
@@ -298,7 +279,7 @@ class SmallFloat:
         return int(np.frexp(self.largest)[1]) - 1
 
     def encode(self, ratios: Floats, round_off: Rounder = np.rint) -> Codes:
-        """Return the codes of the ratios; infinity needs "ieee" and NaN a format that has one.
+        """Return the codes of the `ratios`, by `round_off`; infinity needs "ieee" and NaN a format that has one.
 
         >>> SmallFloat(5, 2, "ieee").encode(np.array([1.0, -1e9, np.inf, np.nan])).tolist()
         [60, 251, 124, 126]
@@ -315,7 +296,7 @@ class SmallFloat:
         return codes.astype(np.uint8)
 
     def overflows(self, ratios: Floats) -> NDArray[np.bool_]:
-        """Return for each finite ratio whether it rounds (to nearest) beyond the largest number.
+        """Return for each of the finite `ratios` whether it rounds (to nearest) beyond the largest number.
 
         >>> SmallFloat(4, 3, "nan").overflows(np.array([448.0, 464.0, 465.0])).tolist()
         [False, False, True]
@@ -323,7 +304,7 @@ class SmallFloat:
         return self._magnitude_codes(ratios, np.rint) > self.largest_code
 
     def decode(self, codes: Codes) -> Floats:
-        """Return the ratios of the codes.
+        """Return the ratios of the `codes`.
 
         >>> SmallFloat(4, 3, "nan").decode(np.array([0x38, 0xFE, 0x80], dtype=np.uint8)).tolist()
         [1.0, -448.0, -0.0]
@@ -365,3 +346,142 @@ def _decoding_table(encoding: SmallFloat) -> Floats:
     table = np.concatenate([positive, -positive])
     table.flags.writeable = False
     return table
+
+
+_TOP_FLOAT32 = 127  # the exponent of the largest finite float32
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOfTwo:
+    """A scale 2^(byte - bias) with `bits` significant bits: the exponents of block floats, and E8M0 of OCP MX.
+
+    The scale is chosen so that the largest magnitude of a block gets the top exponent of its elements, if it fits.
+
+    >>> e8m0 = PowerOfTwo(8, 127, nan=255)
+    >>> e8m0.choose(np.array([1.0, 6.0, 0.0]), E2M1).tolist()
+    [125, 127, 0]
+    """
+
+    bits: int
+    bias: int
+    nan: int | None = None
+
+    @property
+    def last(self) -> int:
+        """Return the largest valid byte.
+
+        >>> PowerOfTwo(5, 15).last, PowerOfTwo(8, 127, nan=255).last
+        (31, 255)
+        """
+        return (1 << self.bits) - 1
+
+    @property
+    def top(self) -> int:
+        """Return the largest byte that stands for a number.
+
+        >>> PowerOfTwo(5, 15).top, PowerOfTwo(8, 127, nan=255).top
+        (31, 254)
+        """
+        return self.last - 1 if self.nan == self.last else self.last
+
+    @property
+    def smallest(self) -> float:
+        """Return the smallest scale.
+
+        >>> PowerOfTwo(5, 15).smallest == 2**-15
+        True
+        """
+        return 2.0**-self.bias
+
+    def choose(self, largest: Floats, element: ElementEncoding) -> Codes:
+        """Return the scale bytes of blocks with the given `largest` magnitudes and `element` encoding.
+
+        >>> PowerOfTwo(5, 15).choose(np.array([1e9, 1.0, 1e-9]), E4M3).tolist()
+        [31, 7, 0]
+        """
+        exponent = np.frexp(largest)[1].astype(np.int64) - 1
+        byte = np.clip(exponent - element.top_exponent + self.bias, 0, self.top)
+        return np.where(largest == 0.0, 0, byte).astype(np.uint8)
+
+    def value(self, scales: Codes) -> Floats:
+        """Return the factors of the scale bytes `scales`.
+
+        >>> PowerOfTwo(8, 127, nan=255).value(np.array([127, 120, 255], dtype=np.uint8)).tolist()
+        [1.0, 0.0078125, nan]
+        """
+        factors = np.ldexp(1.0, scales.astype(np.int64) - self.bias)
+        return factors if self.nan is None else np.where(scales == self.nan, np.nan, factors)
+
+    def highest(self, element: ElementEncoding) -> float:
+        """Return the largest value that an `element` encoding with these scales can represent.
+
+        >>> PowerOfTwo(5, 15).highest(E4M3) == 448 * 2**16
+        True
+        """
+        return element.largest * 2.0 ** min(self.top - self.bias, _TOP_FLOAT32 - element.top_exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatScale:
+    """A scale that is a small float without sign: the E4M3 scales of nvfp4.
+
+    The scale is chosen (to nearest even) so that the largest magnitude of a block becomes the largest element. Only a
+    block of zeros has scale 0; any other scale that would round to 0 becomes the smallest scale.
+
+    >>> scale = FloatScale(E4M3)
+    >>> scale.value(scale.choose(np.array([6.0, 10.0, 1e-9, 0.0, 1e9]), E2M1)).tolist()
+    [1.0, 1.625, 0.001953125, 0.0, 448.0]
+    """
+
+    encoding: SmallFloat
+
+    @property
+    def nan(self) -> int | None:
+        """Return the byte of NaN.
+
+        >>> FloatScale(E4M3).nan
+        127
+        """
+        return self.encoding.nan
+
+    @property
+    def last(self) -> int:
+        """Return 255: every byte is valid."""
+        return 255
+
+    @property
+    def smallest(self) -> float:
+        """Return the smallest positive scale.
+
+        >>> FloatScale(E4M3).smallest == 2**-9
+        True
+        """
+        return self.encoding.smallest
+
+    def choose(self, largest: Floats, element: ElementEncoding) -> Codes:
+        """Return the scale bytes of blocks with the given `largest` magnitudes and `element` encoding.
+
+        >>> FloatScale(E4M3).choose(np.array([448.0, 0.0]), E4M3).tolist()
+        [56, 0]
+        """
+        scale_bytes = self.encoding.encode(largest / element.largest)
+        return np.maximum(scale_bytes, (largest > 0.0).astype(np.uint8))
+
+    def value(self, scales: Codes) -> Floats:
+        """Return the factors of the scale bytes `scales`.
+
+        >>> FloatScale(E4M3).value(np.array([0x38, 0x7F], dtype=np.uint8)).tolist()
+        [1.0, nan]
+        """
+        return self.encoding.decode(scales)
+
+    def highest(self, element: ElementEncoding) -> float:
+        """Return the largest value that an `element` encoding with these scales can represent, without a tensor scale.
+
+        >>> FloatScale(E4M3).highest(E2M1)
+        2688.0
+        """
+        return self.encoding.largest * element.largest
+
+
+ScaleEncoding: TypeAlias = PowerOfTwo | FloatScale

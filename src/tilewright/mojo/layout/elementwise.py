@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Access to single scalars and arithmetic in place, as Mojo's tensors have it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...errors import CoordinateError, LayoutError
+from ...layout.validation import as_integer
+from ...tensor.element_access import require_writable
+from ..brackets import brackets
+from .tensor_memory import MemoryTensor
+
+Kind = TypeVar("Kind", bound="ElementwiseTensor")
+
+
+class ElementwiseTensor(MemoryTensor):
+    """A view of memory with loads and stores of scalars, and arithmetic in place.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> ElementwiseTensor([-1, 5], row_major[2]()).abs().to_numpy().tolist()
+    [1, 5]
+    """
+
+    __slots__ = ()
+
+    # Elements.
+
+    def load_linear(self, *index: Any) -> Any:
+        """Return the element at `index` of a flat layout: the same as `load`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> int(ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]()).load_linear(1, 0))
+        2
+        """
+        return self.load(*index)
+
+    def store_linear(self, *index_and_value: Any) -> None:
+        """Write the element at an index of a flat layout: the same as `store`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]()).store_linear((1, 0), 9)
+        """
+        self.store(*index_and_value)
+
+    @brackets
+    def raw_load(self, parameters: tuple[Any, ...], offset: int) -> Any:
+        """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
+
+        >>> from tilewright.mojo.layout import col_major
+        >>> ElementwiseTensor(list(range(8)), col_major[2, 4]()).raw_load[2](5).tolist()
+        [5, 6]
+        """
+        place, count = self._raw_range(parameters[0] if parameters else 1, offset)
+        values = self._store.host[place : place + count].copy()
+        return values if parameters else values[0]
+
+    @brackets
+    def raw_store(self, parameters: tuple[Any, ...], offset: int, value: Any) -> None:
+        """Write scalars from `offset` after the first one of the view on, whatever the layout.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> t = ElementwiseTensor([0] * 4, row_major[2, 2]())
+        >>> t.raw_store[2](1, [5, 6])
+        >>> t.to_numpy().tolist()
+        [[0, 5], [6, 0]]
+        """
+        require_writable(self)
+        scalars = np.asarray(value).reshape(-1)
+        place, count = self._raw_range(parameters[0] if parameters else scalars.size, offset)
+        if scalars.size != count:
+            raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
+        self._store.host[place : place + count] = scalars
+
+    def _raw_range(self, width: Any, offset: Any) -> tuple[int, int]:
+        """Return (place, width) of scalars in storage, after checking them."""
+        place, count = self.offset + as_integer(offset, "an offset"), as_integer(width, "a width")
+        if count < 1 or place < 0 or place + count > self._store.size:
+            raise CoordinateError(f"scalars {place} to {place + count - 1} exceed the storage of {self._store.size}")
+        return place, count
+
+    # Arithmetic in place.
+
+    def fill(self: Kind, value: Any, use_runtime_layout: bool | None = None) -> Kind:
+        """Set every valid scalar to `value`; return the tensor. `use_runtime_layout` has no effect.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([0] * 4, row_major[2, 2]()).fill(7).to_numpy().tolist()
+        [[7, 7], [7, 7]]
+        """
+        return super().fill(value)
+
+    @brackets
+    def exp(self, parameters: tuple[Any, ...]) -> Any:
+        """Replace every element x by exp(scale * x): `t.exp[scale]()`, scale 1 without brackets; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([0.0, 0.0], row_major[2]()).exp[2.0]().to_numpy().tolist()
+        [1.0, 1.0]
+        """
+        values = self.to_numpy(copy=None)
+        scale = parameters[0] if parameters else 1
+        return self._assign(np.exp(values * values.dtype.type(scale)))
+
+    def min(self, other: Any) -> Any:
+        """Replace every element by the smaller of itself and `other`; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([1, 5], row_major[2]()).min(3).to_numpy().tolist()
+        [1, 3]
+        """
+        return _apply_in_place(np.minimum, self, other)
+
+    def max(self, other: Any) -> Any:
+        """Replace every element by the larger of itself and `other`; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([1, 5], row_major[2]()).max(3).to_numpy().tolist()
+        [3, 5]
+        """
+        return _apply_in_place(np.maximum, self, other)
+
+    def abs(self) -> Any:
+        """Replace every element by its absolute value; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([-1, 5], row_major[2]()).abs().to_numpy().tolist()
+        [1, 5]
+        """
+        return _apply_in_place(np.absolute, self)
+
+    def recip(self) -> Any:
+        """Replace every element by its reciprocal; return the tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([2.0, 4.0], row_major[2]()).recip().to_numpy().tolist()
+        [0.5, 0.25]
+        """
+        values = self.to_numpy(copy=None)
+        return self._assign(values.dtype.type(1) / values)
+
+
+def _apply_in_place(ufunc: Any, tensor: ElementwiseTensor, *operands: Any) -> Any:
+    """Return the tensor after a NumPy function of it was written over it."""
+    return ufunc(tensor, *operands, out=(tensor,))
