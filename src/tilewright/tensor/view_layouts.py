@@ -39,9 +39,11 @@ def elements_layout(pair: PairLayout) -> Any:
     """
     if not isinstance(pair, Layout):
         return ComposedLayout(pair.outer, elements_layout(pair.inner))
-    guards = [guard.with_stride(_split_stride(guard)[0]) for guard in pair.guards]
     shape = pair.shape[0]
-    return make_layout(shape, pair.stride[0], pair.offset, (), live_guards(shape, guards))
+    guards: tuple[Guard, ...] = ()
+    if pair.guards:
+        guards = live_guards(shape, [guard.with_stride(_split_stride(guard)[0]) for guard in pair.guards])
+    return make_layout(shape, pair.stride[0], pair.offset, (), guards)
 
 
 def vector_layout(pair: PairLayout) -> Any:
