@@ -149,7 +149,7 @@ def depth(value: Any, *modes: int) -> int:
 
 
 def select(layout: CoreLayout, *modes: int) -> Layout:
-    """Return the layout of some modes, in that order: CuTe's `select<0, 2>`.
+    """Return the layout of some `modes` of `layout`, in that order: CuTe's `select<0, 2>`.
 
     >>> print(select(Layout((2, 3, 4)), 2, 0))
     (4,2):(6,1)
@@ -158,7 +158,7 @@ def select(layout: CoreLayout, *modes: int) -> Layout:
 
 
 def congruent(a: Any, b: Any) -> bool:
-    """Return whether two shapes or layouts have the same nesting.
+    """Return whether `a` and `b`, shapes or layouts, have the same nesting.
 
     >>> congruent(((2, 3), 4), ((5, 6), 7)), congruent((2, 3), 6)
     (True, False)

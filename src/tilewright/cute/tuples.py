@@ -110,7 +110,7 @@ def signum(value: int) -> int:
 
 
 def inner_product(a: Any, b: Any) -> Any:
-    """Return the sum of the products of matching leaves.
+    """Return the sum of the products of matching leaves of `a` and `b`.
 
     >>> inner_product(((2, 3), 4), ((2, 1), 2))
     15
@@ -133,7 +133,7 @@ def elem_scale(a: Any, b: Any) -> Any:
 
 
 def tuple_max(tree: Any) -> Any:
-    """Return the largest leaf.
+    """Return the largest leaf of `tree`.
 
     >>> tuple_max(((1, 9), (4, 2)))
     9
@@ -142,7 +142,7 @@ def tuple_max(tree: Any) -> Any:
 
 
 def has_none(tree: Any) -> bool:
-    """Return whether any leaf is None.
+    """Return whether any leaf of `tree` is None.
 
     >>> has_none((1, (2, None))), has_none(3)
     (True, False)
@@ -193,7 +193,7 @@ def shape_mod(shape: Any, modulus: Any) -> Any:
 
 
 def safe_div(a: int, b: int) -> int:
-    """Return a / b; raise if it is not exact.
+    """Return `a` / `b`; raise if it is not exact.
 
     >>> safe_div(12, 4)
     3

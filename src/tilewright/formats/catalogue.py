@@ -97,7 +97,7 @@ def format_of(value: FormatLike | HasDtype) -> Format:
 
 
 def block_format_of(value: FormatLike) -> BlockFormat:
-    """Return the block format of a name or format; raise a FormatError if it is a scalar format.
+    """Return the block format of `value`, a name or format; raise a FormatError if it is a scalar format.
 
     >>> block_format_of("bfloat8_b").block
     16

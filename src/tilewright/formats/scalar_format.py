@@ -278,7 +278,7 @@ def find_scalar_format(value: object) -> ScalarFormat | None:
 
 
 def scalar_format_of(value: object) -> ScalarFormat:
-    """Return the scalar format of a name, dtype, array or format; raise a FormatError if it has none.
+    """Return the scalar format of `value`, a name, dtype, array or format; raise a FormatError if it has none.
 
     >>> scalar_format_of("fp8_e4m3")
     format_of('float8_e4m3')

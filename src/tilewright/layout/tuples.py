@@ -48,7 +48,7 @@ def leaves(tree: Nested[Leaf]) -> list[Leaf]:
 
 
 def product(tree: Shape) -> int:
-    """Return the product of all leaves; the empty tuple has product 1.
+    """Return the product of all leaves of `tree`; the empty tuple has product 1.
 
     >>> product(((2, 3), 4)), product(())
     (24, 1)
@@ -138,7 +138,7 @@ def as_tree(value: Any, depth: int = 0) -> Any:
 
 
 def product_each(shape: Shape) -> tuple[int, ...]:
-    """Return the product of each top-level mode.
+    """Return the product of each top-level mode of `shape`.
 
     >>> product_each(((2, 2), 8)), product_each(16)
     ((4, 8), (16,))
@@ -147,7 +147,7 @@ def product_each(shape: Shape) -> tuple[int, ...]:
 
 
 def prefix_product(tree: Shape, init: int = 1) -> Shape:
-    """Return, for each leaf, the product of the leaves before it: the strides of a compact column-major array.
+    """Return, for each leaf of `tree`, `init` times the leaves before it: the strides of a compact column-major array.
 
     >>> prefix_product(((2, 3), 4))
     ((1, 2), 6)
@@ -162,7 +162,7 @@ def prefix_product(tree: Shape, init: int = 1) -> Shape:
 
 
 def suffix_product(tree: Shape, init: int = 1) -> Shape:
-    """Return, for each leaf, the product of the leaves after it: the strides of a compact row-major array.
+    """Return, for each leaf of `tree`, `init` times the leaves after it: the strides of a compact row-major array.
 
     >>> suffix_product((3, (2, 4)))
     (8, (4, 1))
@@ -219,7 +219,7 @@ def check_congruent(a: Nested[Any], b: Nested[Any], caller: str) -> None:
 
 
 def ceil_div(a: int, b: int) -> int:
-    """Return a / b rounded up.
+    """Return `a` / `b` rounded up.
 
     >>> ceil_div(100, 32)
     4
@@ -228,7 +228,7 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def round_up(a: int, b: int) -> int:
-    """Return the smallest multiple of b that is not below a.
+    """Return the smallest multiple of `b` that is not below `a`.
 
     >>> round_up(100, 32)
     128

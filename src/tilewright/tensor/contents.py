@@ -238,7 +238,7 @@ def valid_extents(tensor: View) -> tuple[int, ...] | None:
 
 
 def equals(tensor: View, other: View | ArrayLike) -> bool:
-    """Return whether another tensor or array has the same valid elements at the same coordinates.
+    """Return whether `other`, a tensor or array, has the same valid elements at the same coordinates.
 
     >>> import tilewright as tw
     >>> a = tw.TileTensor([1, 2, 3, 4], tw.row_major(2, 2))

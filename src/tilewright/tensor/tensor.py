@@ -65,7 +65,7 @@ class Tensor(BaseTensor):
     def to_layout(
         self, layout: PageLayout | str, tile: Tile | Sequence[int] | None = None, pad_value: Number = 0
     ) -> Tensor:
-        """Return the tensor in rows or tiles of shape `tile`; padding is filled with `pad_value`.
+        """Return the tensor in the `layout` "row_major" or "tile", with tiles of shape `tile`; padding is `pad_value`.
 
         >>> Tensor.of(np.ones((5, 7))).to_layout("tile").to_layout("row_major").made_by.kind
         ChangeKind.UNTILIZE
@@ -205,7 +205,7 @@ class Tensor(BaseTensor):
         return self.slice(*(ranges if isinstance(ranges, tuple) else (ranges,)))
 
     def pad(self, padded_shape: Sequence[int], start: Sequence[int] | None = None, value: Number = 0) -> Tensor:
-        """Return a row-major tensor with more padding, filled with `value`; the data begin at `start`.
+        """Return a row-major tensor padded to `padded_shape` with `value`; the data begin at `start`.
 
         >>> padded = Tensor.of(np.array([[1, 2]], np.uint8)).pad((2, 4), (0, 1), 9)
         >>> padded.pages.tolist(), padded.numpy().tolist()
