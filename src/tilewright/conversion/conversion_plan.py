@@ -101,7 +101,7 @@ class ConversionPlan:
         return sorted(mine, key=lambda item: position[item.name])
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
-        """Return the manifest of the finished conversion, from the records of all items by key."""
+        """Return the manifest of the finished conversion, from `done`, the records of all items by key."""
         records = [(item, done[item.key]) for item in self.items]
         entries = {
             item.name: item.entry(record.source_hash, record.output_hash, self.data_start) for item, record in records
@@ -109,7 +109,7 @@ class ConversionPlan:
         return ConversionManifest(self.to, __version__, entries)
 
     def head(self, manifest: ConversionManifest) -> bytes:
-        """Return the bytes before the data of a single file."""
+        """Return the bytes before the data of a single file, which end with its `manifest`."""
         return encode_safetensors_head(list(manifest.entries.values()), __version__)
 
     def seconds(self, jobs: int | None = None) -> float:

@@ -174,7 +174,7 @@ def logical_product(block: Any, tiler: Any) -> Any:
 
 
 def zipped_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated by `tiler` as (all block modes, all copy modes).
+    """Return `block` repeated over `tiler` as (all block modes, all copy modes).
 
     >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
     ((2,2),(3,4)):((1,2),(4,12))
@@ -183,7 +183,7 @@ def zipped_product(block: Any, tiler: Any) -> Any:
 
 
 def tiled_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated by `tiler` as (all block modes, copies, copies, ...).
+    """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
 
     >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
     ((2,2),3,4):((1,2),4,12)
@@ -192,7 +192,7 @@ def tiled_product(block: Any, tiler: Any) -> Any:
 
 
 def flat_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated by `tiler` as (block, block, ..., copies, copies, ...).
+    """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
 
     >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
     (2,2,3,4):(1,2,4,12)
@@ -201,7 +201,7 @@ def flat_product(block: Any, tiler: Any) -> Any:
 
 
 def blocked_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated by `tiler` as a grid of whole blocks: ((block, copies), ...).
+    """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
 
     >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
     ((2,2),(2,2)):((1,4),(2,8))
@@ -210,7 +210,7 @@ def blocked_product(block: Any, tiler: Any) -> Any:
 
 
 def raked_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated by `tiler` with its elements spread out: ((copies, block), ...).
+    """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
 
     >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
     ((2,2),(2,2)):((4,1),(8,2))
@@ -228,7 +228,7 @@ def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
 
 
 def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
-    """Return `splitter` applied to `layout` down the `tiler`, its pairs gathered into (first modes, second modes).
+    """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
 
     >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
     ((2,4),(2,2)):((1,4),(2,16))
@@ -300,7 +300,7 @@ def flatten(value: Any) -> Any:
 
 
 def unflatten(value: Any, profile: Any) -> Any:
-    """Return `value`, a flat layout or a flat tuple, nested like `profile`: the inverse of `flatten`.
+    """Return `value`, a flat layout or tuple, nested like `profile`: the inverse of `flatten`.
 
     >>> print(unflatten(Layout((2, 3, 5)), (0, (0, 0))), unflatten((1, 2, 3), (0, (0, 0))))
     (2,(3,5)):(1,(2,6)) (1, (2, 3))
@@ -333,7 +333,7 @@ def _stride_rank(step: Any) -> tuple[int, str]:
 
 
 def slice_(coord: Any, target: Any) -> Any:
-    """Return the modes of a layout, or the branches of a tuple, where `coord` has None; a layout may come first.
+    """Return the modes or branches of `target` where `coord` has None; a layout may also come first.
 
     >>> print(slice_((None, 3), Layout((4, 8))), slice_((None, 3), (4, 8)), slice_(Layout((4, 8)), (None, 3)))
     (4):(1) (4,) (4):(1)
@@ -346,7 +346,7 @@ def slice_(coord: Any, target: Any) -> Any:
 
 
 def dice_modes(coord: Any, target: Any) -> Any:
-    """Return the modes of a layout, or the branches of a tuple, where `coord` has an integer: CuTe's `dice`.
+    """Return the modes of a layout, or the branches of a tuple, `target`, where `coord` has an integer: CuTe's `dice`.
 
     >>> print(dice_modes((0, None), Layout((3, 4))), dice_modes((None, 1), (3, 4)))
     (3):(1) (4,)
@@ -368,7 +368,7 @@ def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
 
 
 def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
-    """Return (sublayout, offset): the modes where `coord` has None, and the offset of the integers in it.
+    """Return (sublayout, offset): the modes of `layout` where `coord` has None, and the offset of its integers.
 
     >>> sublayout, offset = slice_and_offset((None, 3), Layout((4, 8)))
     >>> print(sublayout, offset)
@@ -440,7 +440,7 @@ def _common_run_length(layout: LayoutLike) -> int:
 
 
 def max_common_vector(a: Any, b: Any) -> int:
-    """Return how many elements the layouts `a` and `b` keep contiguous and in the same order, from the first on.
+    """Return how many elements both `a` and `b` keep contiguous and in the same order, from the first on.
 
     >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 5)))
     4

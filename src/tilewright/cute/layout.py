@@ -62,7 +62,7 @@ def is_static(value: Any) -> bool:
 
 
 def E(*modes: int) -> Place:  # noqa: N802  (CuTe's name)
-    """Return the unit stride of a coordinate mode, CuTe's `E<0>`; of a nested mode, `E<0, 1>`.
+    """Return the unit stride along `modes`, the path of a coordinate mode: CuTe's `E<0>`, or nested, `E<0, 1>`.
 
     >>> print(Layout((4, 8), (E(0), E(1))), Layout((4, 8), (E(0), E(1)))(2, 5))
     (4,8):(1@0,1@1) (2, 5)
@@ -176,7 +176,7 @@ class Layout(CoreLayout):
 
 
 def slice_modes(coord: Any, tree: Any) -> tuple[Any, ...]:
-    """Return the branches of a shape or stride where `coord` has None, without the nesting of sliced modes.
+    """Return the branches of a shape or stride `tree` where `coord` has None, without the nesting of sliced modes.
 
     >>> slice_modes((None, (None, 1)), (4, (2, 3))), slice_modes((0, None), (4, (2, 3)))
     ((4, 2), ((2, 3),))

@@ -25,7 +25,7 @@ from .layout import Layout, from_core
 
 
 def shape(value: Any, *modes: int) -> Any:
-    """Return the shape of a layout or tensor, or a shape itself; with `modes`, of that mode of a mode.
+    """Return the shape of `value`, a layout, tensor or shape; with `modes`, of that mode of a mode.
 
     >>> shape(Layout((4, (2, 3)))), shape(Layout((4, (2, 3))), 1), shape(Layout((4, (2, 3))), 1, 0), shape([4, 8])
     ((4, (2, 3)), (2, 3), 2, (4, 8))
@@ -44,7 +44,7 @@ def stride(layout: Any, *modes: int) -> Any:
 
 
 def get(value: Any, *modes: int) -> Any:
-    """Return a mode of a layout, a tensor's layout or a tuple, CuTe's `get<1>`; `get(x, 1, 0)` is mode 0 of mode 1.
+    """Return a mode of `value`, a layout or a tuple: CuTe's `get<1>`; with several `modes`, a mode of that mode.
 
     >>> print(get(Layout((4, (2, 3))), 1), get((4, (2, 3)), 1, 0))
     (2,3):(4,8) 2
@@ -69,7 +69,7 @@ def mode(value: Any, k: int) -> Any:
 
 
 def take(value: Any, begin: int, end: int) -> Any:
-    """Return the modes of a layout or tuple from `begin` up to but not including `end`, CuTe's `take<0, 2>`.
+    """Return the modes of `value`, a layout or tuple, from `begin` up to but not including `end`: CuTe's `take<0, 2>`.
 
     >>> print(take(Layout((2, 3, 4)), 1, 3), take((2, 3, 4), 0, 2))
     (3,4):(2,6) (2, 3)
@@ -80,7 +80,7 @@ def take(value: Any, begin: int, end: int) -> Any:
 
 
 def front(value: Any) -> Any:
-    """Return the first leaf of a nested tuple, or the first mode of a layout down to its first leaf.
+    """Return the first leaf of `value`, a nested tuple, or the first mode of a layout down to its first leaf.
 
     >>> front(((4, 2), 3)), front(4), str(front(Layout(((4, 2), 3))))
     (4, 4, '4:1')
@@ -91,7 +91,7 @@ def front(value: Any) -> Any:
 
 
 def size(value: Any, *modes: int) -> int:
-    """Return the number of coordinates of a layout or shape, or of one of its modes: `size<0>(layout)` as `modes`.
+    """Return the number of coordinates of `value`, a layout or shape, or of the mode that `modes` name.
 
     >>> size(Layout((4, (2, 3)))), size((4, 8)), size(()), size(Layout((4, (2, 3))), 1)
     (24, 32, 1, 6)
@@ -158,7 +158,7 @@ def select(layout: CoreLayout, *modes: int) -> Layout:
 
 
 def congruent(a: Any, b: Any) -> bool:
-    """Return whether `a` and `b`, shapes or layouts, have the same nesting.
+    """Return whether two shapes or layouts, `a` and `b`, have the same nesting.
 
     >>> congruent(((2, 3), 4), ((5, 6), 7)), congruent((2, 3), 6)
     (True, False)
@@ -203,7 +203,7 @@ def is_major(mode: int, stride: Any) -> bool:
 
 
 def leading_dim(shape: Any, stride: Any) -> Any:
-    """Return the mode of stride 1, preferring one with more than one element; None if no mode has stride 1.
+    """Return the mode of `stride` 1, preferring one whose `shape` has more than one element; None if there is none.
 
     A nested mode is named by its path.
 

@@ -42,7 +42,7 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
 
 def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: Any = None) -> TileTensor:
-    """Return the elements of thread `index`: every n-th element of each mode, n being the extents of `threads`.
+    """Return what thread `index` has of `tensor`: every n-th element of each mode, n being the extents of `threads`.
 
     With `proj`, only the modes of `threads` where it is not None are used.
 
@@ -66,7 +66,7 @@ def make_identity_tensor(shape: Any) -> Any:
 
 
 def inner_partition(tensor: Any, tiler: Any, coord: Any) -> Any:
-    """Return the tile at `coord` of a tensor or layout, as `local_tile` does.
+    """Return the tile of extents `tiler` at `coord` of a `tensor` or layout, as `local_tile` does.
 
     >>> from tilewright import cute
     >>> print(inner_partition(cute.Layout((4, 8), (8, 1)), (2, 4), (1, 1)))
@@ -76,7 +76,7 @@ def inner_partition(tensor: Any, tiler: Any, coord: Any) -> Any:
 
 
 def outer_partition(layout: CoreLayout, tiler: Any, coord: Any) -> Any:
-    """Return the grid of tiles of a layout, at one `coord` inside the tile: the elements of one thread.
+    """Return the grid of tiles of extents `tiler` of a layout, at one `coord` inside the tile: what one thread has.
 
     >>> from tilewright import cute
     >>> print(outer_partition(cute.Layout((4, 8), (8, 1)), (2, 4), (1, 1)))

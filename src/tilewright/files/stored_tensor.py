@@ -207,6 +207,9 @@ class StoredTensor:
     ) -> StoredTensor:
         """Return a tensor of contiguous elements, row-major, or column-major if `fortran`.
 
+        `name` and `kind` are what the file calls the tensor and its type, `element` is its number format, byte by byte
+        `swapped` if it is big-endian. It has this `shape` and takes `nbytes` of `file` from `start` on.
+
         >>> from tilewright import format_of
         >>> StoredTensor.dense("x", "F32", (2, 3), format_of("float32"), SourceFile(__file__), 64, 24).byte_range
         (64, 88)
@@ -223,7 +226,9 @@ class StoredTensor:
     def paged(
         cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, image: BankImage | None = None
     ) -> StoredTensor:
-        """Return a tensor that is stored as the pages of a spec, contiguous or scattered by an `image`.
+        """Return a tensor that is stored as the pages of `spec`, contiguous or scattered by an `image`.
+
+        `name` and `kind` are what the file calls the tensor and its type; the pages are in `file` from `start` on.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "bfloat8_b"), SourceFile(__file__), 64).nbytes
         1088
@@ -344,7 +349,7 @@ class StoredTensor:
         return values[inside.relative_to(around.offset).slices]
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
-        """Return the runs (offset, size) of the file that hold a box of entire pages, in the order of the pages.
+        """Return the runs (offset, size) of the file that hold `part`, a box of entire pages, in page order.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
         >>> x.runs(Box((32, 0), (32, 32)))
@@ -356,7 +361,7 @@ class StoredTensor:
         return [(part.offset + at, size) for at, size in runs]
 
     def read_pages(self, box: Box, part: StoredPart | None = None, out: ByteArray | None = None) -> ByteArray:
-        """Return the bytes of a box of entire pages, read into the start of `out` if given.
+        """Return the bytes of `part`, a box of entire pages, read into the start of `out` if given.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.read_pages(Box((0, 0), (1, 3))).tobytes()
@@ -369,7 +374,7 @@ class StoredTensor:
         return data
 
     def decode(self, data: ByteArray, spec: TensorSpec) -> Array:
-        """Return the values of pages of this tensor, with dimensions as stored.
+        """Return the values in `data`, pages of this tensor that `spec` describes, with dimensions as stored.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0)
         >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()

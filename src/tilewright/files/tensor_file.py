@@ -25,7 +25,7 @@ _MAX_INDEX_BYTES = 100_000_000
 
 
 class TensorFile(Mapping[str, StoredTensor]):
-    """The tensors of a file, of a sharded checkpoint or of a directory: a mapping from names to `StoredTensor`.
+    """The tensors at `path`, a file, sharded checkpoint or directory: a mapping from names to `StoredTensor`.
 
     `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "bank image", "converted" (a directory
     with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata` is the free text that

@@ -28,7 +28,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat(NumberFormat):
-    """A format in which `block` consecutive elements, in physical order, share one scale byte.
+    """The format `name`, in which `block` consecutive elements, in physical order, share one scale byte.
 
     A value is `element x scale`. A tile is stored as its scale bytes, zero padding to a multiple of `alignment`
     bytes, and then its codes without gaps, the first in the lowest bits of the first byte.

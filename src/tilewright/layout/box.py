@@ -11,7 +11,7 @@ from math import prod
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of coordinates: its start, which may be negative, and its extent along each axis.
+    """A box of coordinates: its start `offset`, which may be negative, and its `shape`, the extent along each axis.
 
     >>> Box((-1, 4), (3, 4)).end
     (2, 8)

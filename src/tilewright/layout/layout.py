@@ -44,7 +44,8 @@ class Layout(LayoutLike):
 
     Without `stride` the layout is compact and column-major. A stride is an integer or a step along named axes, such as
     `2048 @ addr`. `offset` is added to every place; `replicas` are (count, step) pairs of copies that exist at the same
-    time; `guards` separate data from padding. `Layout(a, b, ...)` of layouts joins them as modes.
+    time; `guards` separate data from padding. `Layout(a, b, ...)` of layouts, `more` of them if need be, joins them as
+    modes.
 
     `==` and `hash` compare everything that `repr` shows: padding, copies and the axes that places lie on.
     `functionally_equal` compares the functions instead, however they are written.

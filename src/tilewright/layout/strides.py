@@ -216,7 +216,7 @@ class Guard:
     offset: int = 0
 
     def is_data(self, coordinates: list[Any]) -> Any:
-        """Return whether a coordinate is data, from its `coordinates` leaf by leaf; arrays give arrays.
+        """Return whether `coordinates`, one per leaf, are those of data; arrays give arrays.
 
         >>> Guard((1, 32), 100).is_data([3, 3]), Guard((1, 32), 100).is_data([4, 3])
         (True, False)

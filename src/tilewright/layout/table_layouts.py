@@ -208,7 +208,9 @@ class InverseLayout(LayoutLike):
             raise CoordinateError(f"place {place} is unused in {self._layout}; check valid({place}) first")
         return index
 
-    extended = __call__
+    def extended(self, *coord: Coordinate) -> Any:
+        """Return the same as a call with `coord`: outside its domain an inverse has no values."""
+        return self(*coord)
 
     def valid(self, *coord: Coordinate) -> Any:
         return self._find(coord[0])[1]

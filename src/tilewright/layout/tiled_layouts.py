@@ -66,7 +66,7 @@ def _complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
 
 
 def zipped_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
-    """Return `layout` cut by `tiler` into (all tile modes, all rest modes); `strided`, `exact` as in `logical_divide`.
+    """Return `layout` cut into (all tile modes, all rest modes); `tiler`, `strided`, `exact` as in `logical_divide`.
 
     >>> zipped_divide(Layout((8, 8)), (2, 4))
     Layout(((2, 4), (4, 2)), ((1, 8), (2, 32)))
@@ -75,7 +75,7 @@ def zipped_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False
 
 
 def tiled_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
-    """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...); `strided`, `exact` as in `logical_divide`.
+    """Return `layout` cut into (all tile modes, rest, rest, ...); `tiler`, `strided`, `exact` as in `logical_divide`.
 
     >>> tiled_divide(Layout((8, 8)), (2, 4))
     Layout(((2, 4), 4, 2), ((1, 8), 2, 32))
@@ -84,7 +84,7 @@ def tiled_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False,
 
 
 def flat_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
-    """Return `layout` cut by `tiler` into (tile, tile, ..., rest, ...); `strided`, `exact` as in `logical_divide`.
+    """Return `layout` cut into (tile, tile, ..., rest, rest, ...); `tiler`, `strided`, `exact` as in `logical_divide`.
 
     >>> flat_divide(Layout((8, 8)), (2, 4))
     Layout((2, 4, 4, 2), (1, 8, 2, 32))
@@ -191,7 +191,7 @@ def _composed_product(block: ComposedLayout, copies: LayoutLike, strided: bool) 
 
 
 def zipped_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
-    """Return `block` repeated by `tiler` as (all block modes, all copy modes); `strided` as in `logical_product`.
+    """Return (all block modes, all copy modes); `block`, `tiler` and `strided` as in `logical_product`.
 
     >>> zipped_product(Layout((2, 2)), Layout((3, 4)))
     Layout(((2, 2), (3, 4)), ((1, 2), (4, 12)))
@@ -200,7 +200,7 @@ def zipped_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False
 
 
 def tiled_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
-    """Return `block` repeated by `tiler` as (all block modes, copies, ...); `strided` as in `logical_product`.
+    """Return (all block modes, copies, copies, ...); `block`, `tiler` and `strided` as in `logical_product`.
 
     >>> tiled_product(Layout((2, 2)), Layout((3, 4)))
     Layout(((2, 2), 3, 4), ((1, 2), 4, 12))
@@ -209,7 +209,7 @@ def tiled_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False)
 
 
 def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Any:
-    """Return `block` repeated by `tiler` as (block, ..., copies, ...); `strided` as in `logical_product`.
+    """Return (block, block, ..., copies, copies, ...); `block`, `tiler` and `strided` as in `logical_product`.
 
     >>> flat_product(Layout((2, 2)), Layout((3, 4)))
     Layout((2, 2, 3, 4), (1, 2, 4, 12))

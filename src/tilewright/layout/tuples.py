@@ -147,7 +147,7 @@ def product_each(shape: Shape) -> tuple[int, ...]:
 
 
 def prefix_product(tree: Shape, init: int = 1) -> Shape:
-    """Return, for each leaf of `tree`, `init` times the leaves before it: the strides of a compact column-major array.
+    """Return `init` times the product of the leaves before each leaf of `tree`: compact column-major strides.
 
     >>> prefix_product(((2, 3), 4))
     ((1, 2), 6)
@@ -162,7 +162,7 @@ def prefix_product(tree: Shape, init: int = 1) -> Shape:
 
 
 def suffix_product(tree: Shape, init: int = 1) -> Shape:
-    """Return, for each leaf of `tree`, `init` times the leaves after it: the strides of a compact row-major array.
+    """Return `init` times the product of the leaves after each leaf of `tree`: compact row-major strides.
 
     >>> suffix_product((3, (2, 4)))
     (8, (4, 1))

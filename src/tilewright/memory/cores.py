@@ -45,7 +45,7 @@ class CoreCoord(NamedTuple):
 
 @dataclass(frozen=True, init=False, repr=False)
 class CoreRange:
-    """A rectangle of cores, both corners included.
+    """A rectangle of cores from `start` to `end`, both included.
 
     >>> CoreRange((0, 0), (3, 1)).size
     8
@@ -129,7 +129,7 @@ def _as_core_range(value: Any) -> CoreRange:  # any nested sequence; checked her
 
 @dataclass(frozen=True, init=False, repr=False)
 class CoreRangeSet:
-    """Ranges of cores that do not overlap. The order of a list is kept and decides placement; a set is sorted.
+    """Core `ranges` that do not overlap. The order of a list is kept and decides placement; a set is sorted.
 
     >>> CoreRangeSet([((2, 0), (3, 1)), ((0, 0), (1, 0))]).num_cores
     6

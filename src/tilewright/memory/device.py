@@ -171,7 +171,8 @@ class BankMemory:
 class Device(Shown):
     """A chip with memory: tensors are allocated, written, read and freed, with every byte where the real chip has it.
 
-    Bytes outside of pages keep their values, as on a real chip. The parameters are those of `Allocator`.
+    Bytes outside of pages keep their values, as on a real chip. `l1_small_size`,
+    `trace_region_size` and `worker_l1_size` reserve memory, as in `Allocator`.
 
     >>> device = Device("wormhole_n150")
     >>> tensor = device.put(np.arange(12).reshape(3, 4), TensorSpec((3, 4), "int32", "tile"))

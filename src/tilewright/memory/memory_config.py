@@ -174,7 +174,7 @@ BufferTypeLike: TypeAlias = BufferType | str
 
 @dataclass(frozen=True, init=False, repr=False)
 class ShardSpec:
-    """Shards of (height, width) elements of the tensor folded to a matrix, over the cores `grid`.
+    """Shards of `shape` (height, width) of the tensor folded to a matrix, over the cores `grid` in their `orientation`.
 
     >>> ShardSpec((2, 2), [64, 32])
     ShardSpec(CoreRangeSet([CoreRange((0, 0), (1, 1))]), (64, 32), 'row_major')
@@ -202,7 +202,7 @@ class ShardSpec:
 
 @dataclass(frozen=True, init=False, repr=False)
 class NdShardSpec:
-    """Shards of any rank over the cores `grid`, and how they are distributed.
+    """Shards of any `shape` over the cores `grid`, in their `orientation`, and how they are distributed.
 
     >>> NdShardSpec([1, 64, 32], (2, 2)).distribution
     ShardDistribution.ROUND_ROBIN_1D
@@ -243,7 +243,7 @@ def _validate_shard_shape(shape: Iterable[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class MemoryConfig:
-    """The memory of a tensor (`buffer_type`), and how its pages are distributed over banks or cores.
+    """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
     there). The config of a `TensorSpec` has the equivalent other form, too, which equality ignores.

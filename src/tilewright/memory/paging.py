@@ -352,7 +352,7 @@ class PageMap:
         return max(1, self.paging.shards_per_core) * self.paging.shard_pages
 
     def page_at(self, position: int, offset: int) -> tuple[int | None, int]:
-        """Return (page, byte in it) at an offset of a bank or core; the page is None in the gap of a partial shard.
+        """Return (page, byte in it) at `offset` in bank or core `position`; None in the gap of a partial shard.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").page_map.page_at(1, 8)
@@ -385,7 +385,7 @@ class PageMap:
         return PageTable(banks[position][shard], cores[position, 0][shard], cores[position, 1][shard], page_in_shard)
 
     def place_elements(self, host: Layout, page_elements: int, page_bytes: Layout) -> LayoutLike:
-        """Return the layout from coordinates to bank or core, and byte in the buffer.
+        """Return the layout from coordinates to bank or core and byte, of pages laid out by `page_elements`.
 
         `host` maps coordinates to elements in physical order, `page_bytes` an element of a page to its byte. The
         layouts of pages get the elements of a page as one more mode in front.

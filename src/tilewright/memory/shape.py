@@ -203,7 +203,7 @@ def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Tile:
-    """A tile of height x width elements, stored face by face, in row-major order, or column-major with `transpose`.
+    """A tile of `shape` (height, width), stored face by face, in row-major order, or column-major with `transpose`.
 
     >>> Tile((16, 32)).face_shape, Tile((16, 32)).num_faces
     ((16, 16), 2)

@@ -92,7 +92,7 @@ class TensorSpec(PageGeometry, Shown):
         return config.config_for(padded, tile, self.dtype.storage_format.itemsize)
 
     def replace(self, **changes: Any) -> TensorSpec:  # arguments of any type; the constructor validates them
-        """Return the spec with other constructor arguments.
+        """Return the spec with `changes` to its constructor arguments.
 
         >>> TensorSpec((64, 64)).replace(shape=(32, 64), dtype="int8").page_bytes
         64
@@ -147,7 +147,7 @@ class TensorSpec(PageGeometry, Shown):
         return ElementLocator(self)
 
     def where(self, *coord: int, base: int | None = None) -> Where:
-        """Return where an element is, in a buffer at address `base` or on an empty chip.
+        """Return where the element at `coord` is, in a buffer at address `base` or on an empty chip.
 
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").where(0, 2, 33, 17).address
         1053828

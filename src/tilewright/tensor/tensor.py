@@ -65,7 +65,7 @@ class Tensor(BaseTensor):
     def to_layout(
         self, layout: PageLayout | str, tile: Tile | Sequence[int] | None = None, pad_value: Number = 0
     ) -> Tensor:
-        """Return the tensor in the `layout` "row_major" or "tile", with tiles of shape `tile`; padding is `pad_value`.
+        """Return the tensor in `layout`, rows or tiles of shape `tile`; padding is filled with `pad_value`.
 
         >>> Tensor.of(np.ones((5, 7))).to_layout("tile").to_layout("row_major").made_by.kind
         ChangeKind.UNTILIZE

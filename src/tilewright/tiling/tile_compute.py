@@ -48,7 +48,7 @@ class CancelledError(TransferError):
 
 
 class Step(NamedTuple):
-    """The compute of one tile: its number, and the arrays to read and to write.
+    """The compute of one tile: its number, the `inputs` to read and the `outputs` to write.
 
     >>> Step(0, (), ()).tile
     0

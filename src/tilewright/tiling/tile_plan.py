@@ -73,6 +73,9 @@ class PlanReport:
 class TilePlan(Shown, Sequence[Task]):
     """A sequence of independent tasks, generated on demand, over sources and targets.
 
+    `reading` and `writing` are their tilers, `sizes` the bytes of a tile of each; elements outside a source are `pad`.
+    The plan has the tasks from `first` up to but not including `last`.
+
     >>> a, b = np.arange(10.0), np.zeros(10)
     >>> plan = plan_tiles(a, b, tile=(4,), overlap=1, pad="edge")
     >>> len(plan), plan[1].inputs

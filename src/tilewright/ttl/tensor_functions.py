@@ -7,6 +7,7 @@ each, in place of a thousand definitions.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from functools import partial
@@ -33,9 +34,10 @@ def _make_public_function(
 ) -> Callable[..., Any]:
     """Return a function under a public name, with an example that runs."""
 
-    def public(*arguments: Any) -> Any:
-        return function(*arguments)
+    def public(*arguments: Any, **options: Any) -> Any:
+        return function(*arguments, **options)
 
+    public.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # what help() shows
     public.__name__ = public.__qualname__ = name
     public.__doc__ = f"{summary}\n\n>>> from tilewright import ttl\n>>> {example}\n{result}\n"
     public.__module__ = __name__
@@ -51,7 +53,7 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., An
     place = "internal" if kind.internal else "external"
     one = f"a const {place} tensor" if kind.const else f"an {place} tensor"
     part = one.replace("tensor", "sub tensor")
-    forms = "(base, shape or tile), then elem_size, layout, (layout, elem_size) or (layout, offset, elem_size)"
+    forms = "elem_size, layout, (layout, elem_size) or (layout, offset, elem_size)"
     sub_forms = "(origin), (base, origin), (base, shape, layout, origin, sub_offset) or TTL's seven values"
     whole = f"ttl.create_{prefix}_tensor(bytearray(12), ttl.create_shape(4, 3), 1)"
     empty = f"ttl.create_empty_{prefix}_sub_tensor()"
@@ -59,42 +61,42 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., An
         _make_public_function(
             f"create_{prefix}_tensor",
             partial(build_tensor, kind),
-            f"Return {one}, from {forms}.",
+            f"Return {one} at `base` with `shape`, or that of a tile. `arguments`: {forms}; `dtype` for typed reads.",
             f"{whole}.layout",
             "layout_t(row_spacing=4, plane_spacing=12)",
         ),
         _make_public_function(
             f"create_{prefix}_sub_tensor",
             partial(build_sub_tensor, kind),
-            f"Return {part}, from {sub_forms}.",
+            f"Return {part}. `arguments`: {sub_forms}.",
             f"ttl.create_{prefix}_sub_tensor({whole}).origin.sub_offset",
             "offset_t(x=0, y=0, z=0)",
         ),
         _make_public_function(
             f"create_empty_{prefix}_tensor",
             partial(build_empty_tensor, kind),
-            f"Return {one} that holds nothing.",
+            f"Return {one} that holds nothing; `dtype` is the type of its elements.",
             f"ttl.create_empty_{prefix}_tensor().elem_size",
             "0",
         ),
         _make_public_function(
             f"create_empty_{prefix}_sub_tensor",
             partial(build_empty_sub_tensor, kind),
-            f"Return {part} that holds nothing.",
+            f"Return {part} that holds nothing; `dtype` is the type of its elements.",
             f"{empty}.elem_size",
             "0",
         ),
         _make_public_function(
             f"{prefix}_tensor_empty",
             is_empty,
-            f"Return whether {one} holds nothing.",
+            f"Return whether {one}, `tensor`, holds nothing.",
             f"ttl.{prefix}_tensor_empty({whole})",
             "False",
         ),
         _make_public_function(
             f"{prefix}_sub_tensor_empty",
             is_empty,
-            f"Return whether {part} holds nothing.",
+            f"Return whether {part}, `tensor`, holds nothing.",
             f"ttl.{prefix}_sub_tensor_empty({empty})",
             "True",
         ),

@@ -211,7 +211,7 @@ def _offset_tuple(offset: offset_t) -> tuple[int, int, int]:
 
 
 def _element_dtype(dtype: Any, size: int) -> np.dtype[Any]:
-    """Return the type of elements of a size: the arguments one if it has that size, else plain bytes."""
+    """Return the type of elements of a size: the preferred one if it has that size, else plain bytes."""
     known = None if dtype is None else np.dtype(dtype)
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
 

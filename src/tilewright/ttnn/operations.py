@@ -296,7 +296,7 @@ def pad(
     memory_config: MemoryConfig | None = None,
     sub_core_grids: object = None,
 ) -> Tensor:
-    """Return a larger tensor, filled with `value`.
+    """Return a larger tensor, filled with `value`; `start_and_value` may give the start and the value by position.
 
     `padding` is a pair (before, after) per dimension, optionally followed by the value; or the new shape, followed by
     the start of the data in it and optionally by the value. `memory_config` says where the result goes;

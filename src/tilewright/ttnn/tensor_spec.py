@@ -45,7 +45,7 @@ class Shape(memory.Shape):
 
 
 class Tile(Wrapper[memory.Tile]):
-    """A tile of one of the twelve supported shapes; `transpose_tile` stores it transposed.
+    """A tile of `tile_shape`, one of the twelve supported; `transpose_tile` stores it transposed.
 
     >>> Tile((16, 32)).num_faces, Tile((16, 32)).face_shape, Tile((16, 32)).get_tile_size(DataType.BFLOAT8_B)
     (2, [16, 16], 544)
@@ -193,7 +193,7 @@ _PLACEMENT_TYPES = {
 
 
 class TensorSpec(TensorProperties[memory.TensorSpec]):
-    """Shape, data type, layout and memory of a tensor.
+    """The `shape`, data type `dtype`, layout and memory of a tensor.
 
     `placement` holds positional arguments in any order, bound by type: a `buffer_type`, a `memory_layout` with its
     `shard_spec`, or an `nd_shard_spec`, or a `memory_config` instead of these; and a `tile`. All can be keywords.
