@@ -137,7 +137,7 @@ def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
     def select(tree: tuple[Any, Any], _: int) -> Any:
         flags = iter(keep)
         vector = tuple([mode if _is_dropped(mode) or next(flags) else (mode,) for mode in tree[1]])
-        return tuple([mode for mode, is_kept in zip(tree[0], keep, strict=True) if is_kept]), vector
+        return tuple([mode for mode, stays in zip(tree[0], keep, strict=True) if stays]), vector
 
     return pair._restructure(select, "a tensor view")
 
