@@ -426,6 +426,10 @@ class Layout(LayoutLike):
     def _parts(self) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:
         return self._shape, self._stride, self._offset, self._replicas, self._guards
 
+    def _channels(self) -> list[Any]:
+        """Return the strides of the layout and of its guards: several strided functions (channels) of one index."""
+        return [self._stride, *[guard.stride for guard in self._guards]]
+
     def _tagged_leaves(self) -> tuple[int, ...]:
         """Return the positions of tagged integers among the leaves of the shape, then of the strides."""
         try:
