@@ -101,6 +101,16 @@ def test_dimensions_of_one_do_not_matter_and_transposes_must_be_asked_for():
     assert tw.diff(np.arange(3), np.arange(3), transpose=True).same
 
 
+def test_a_tensor_in_memory_with_blocks_can_be_transposed_or_have_dimensions_of_one():
+    values = np.random.default_rng(0).standard_normal((40, 70)).astype(np.float32)
+    packed = tw.Tensor.from_array(values, tw.TensorSpec((40, 70), "bfloat8_b"))
+    straight = tw.diff(values, packed).tensors[0]
+    assert straight.unequal
+    for other, transpose in ((values.T, True), (values[None], False)):
+        found = tw.diff(other, packed, transpose=transpose).tensors[0]
+        assert (found.unequal, found.max_abs) == (straight.unequal, straight.max_abs)
+
+
 def test_tensors_are_matched_by_name():
     found = tw.diff(
         {"a": np.ones(3), "b": np.ones(2), "x": np.ones(1)}, {"a": np.ones(3), "c": np.ones(2), "x": np.ones(1)}

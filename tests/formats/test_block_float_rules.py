@@ -75,7 +75,7 @@ def test_encode(group):
 
 @pytest.mark.parametrize("each", BLOCK_FLOATS, ids=str)
 def test_decode_every_scale_and_code(each):
-    scales = np.arange(each.scale.last + 1)
+    scales = np.arange(each.scale.last_byte + 1)
     codes = np.resize(np.arange(2**each.bits), (max(2**each.bits // 16, 1), 16))
     for row in codes:
         values = each.decode(scales, np.tile(row, (scales.size, 1))).view(np.uint32)

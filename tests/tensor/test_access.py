@@ -427,3 +427,22 @@ def test_type_names_serve_as_annotations():
         assert getattr(TileTensor, name)[1, 2] is TileTensor
     for name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial"):
         assert getattr(TileTensor, name) is True
+
+
+def test_vectors_of_a_slice_join_the_vectors_of_the_modes_that_are_left():
+    storage = np.arange(48)
+    rows = TileTensor(storage, row_major(6, 8)).vectorize[1, 4]()[:, 1]
+    pairs = rows.vectorize[2]()
+    assert (rows.element_layout.shape, pairs.shape) == ((1, 4), (3,))
+    for k in range(3):
+        assert pairs[k].tolist() == storage.reshape(6, 8)[2 * k : 2 * k + 2, 4:].tolist()
+    columns = TileTensor(storage, row_major(6, 8)).vectorize[3, 1]()[1, :].vectorize[2]()
+    assert columns[1].tolist() == storage.reshape(6, 8)[3:, 2:4].tolist()
+
+
+def test_a_bitcast_to_a_smaller_format_scales_the_strides_of_nested_modes():
+    values = np.arange(24, dtype=np.float32)
+    nested = TileTensor(values, Layout((4, (2, 3)), (6, (3, 1))))
+    halves = nested.bitcast["uint16"](rescale=True)
+    assert halves.layout == Layout((4, (2, 3)), (12, (6, 2)))
+    assert halves.to_numpy().tolist() == values.view(np.uint16)[halves.layout.offsets()].tolist()

@@ -90,6 +90,7 @@ def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benc
     size, half = len(single), bfloat16.dtype
     whole = size - size % 32  # NumPy's way with reshape needs whole tiles
     tiles = (whole // 32, 2, 16, whole // 32, 2, 16)
+    grid_shape = tuple(tiles[k] for k in (0, 3, 1, 4, 2, 5))
     cut = single[:whole, :whole]
     torch_tiles: dict[str, Task] = {}
     if with_torch:
@@ -100,49 +101,34 @@ def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benc
         torch_tiles["torch"] = lambda: shared.reshape(tiles).permute(0, 3, 1, 4, 2, 5).contiguous()
 
     def numpy_tiles(kind: Any) -> Task:
-        made = np.empty(tuple(tiles[k] for k in (0, 3, 1, 4, 2, 5)), kind)
+        made = np.empty(grid_shape, kind)
         return lambda: np.copyto(made, cut.reshape(tiles).transpose(0, 3, 1, 4, 2, 5), casting="unsafe")
 
-    def to_tiles(name: str, kind: Any, peers: dict[str, Task]) -> tuple[Benchmark, Any]:
-        made = tilize(single, dtype=kind)
-        return Benchmark(
-            name, "copy", single.nbytes, lambda: tilize(single, dtype=kind, out=made, threads=threads), peers
-        ), made
+    tiled = {kind: tilize(single, dtype=kind) for kind in (None, "bfloat16", "bfloat8_b", "bfloat4_b")}
 
-    def from_tiles(name: str, made: Any, kind: Any, peers: dict[str, Task]) -> Benchmark:
+    def to_tiles(kind: str | None) -> Task:
+        return lambda: tilize(single, dtype=kind, out=tiled[kind], threads=threads)
+
+    def from_tiles(kind: str | None) -> Task:
         out = aligned_empty(single.shape, single.dtype)
-        return Benchmark(
-            name,
-            "copy",
-            single.nbytes,
-            lambda: untilize(made, single.shape, dtype=kind, out=out, threads=threads),
-            peers,
-        )
+        return lambda: untilize(tiled[kind], single.shape, dtype=kind, out=out, threads=threads)
 
-    plain, in_tiles = to_tiles("float32 to tiles", None, {"NumPy": numpy_tiles(np.float32), **torch_tiles})
-    halves, _ = to_tiles("float32 to bfloat16 tiles", "bfloat16", {"NumPy": numpy_tiles(half)})
-    eights, packed = to_tiles("float32 to bfloat8_b", "bfloat8_b", {})
-    fours, _ = to_tiles("float32 to bfloat4_b", "bfloat4_b", {})
-    back = np.empty((whole, whole), np.float32)
-    grid = in_tiles.reshape(-1)[: whole * whole].reshape(tuple(tiles[k] for k in (0, 3, 1, 4, 2, 5)))
+    back, turned = np.empty((whole, whole), np.float32), np.empty_like(single)
+    grid, across = tiled[None].reshape(-1)[: whole * whole].reshape(grid_shape), aligned_empty(single.shape, np.float32)
     numpy_back: Task = lambda: np.copyto(back.reshape(tiles), grid.transpose(0, 2, 4, 1, 3, 5))  # noqa: E731
-    across, turned = aligned_empty(single.shape, single.dtype), np.empty_like(single)
-    transpose = Benchmark(
-        "float32 transpose",
-        "copy",
-        single.nbytes,
-        lambda: copy(single.T, across, threads=threads),
-        {"NumPy": lambda: np.copyto(turned, single.T)},
-    )
-    return [
-        plain,
-        from_tiles("tiles to float32", in_tiles, None, {"NumPy": numpy_back}),
-        halves,
-        eights,
-        fours,
-        from_tiles("bfloat8_b to float32", packed, "bfloat8_b", {}),
-        transpose,
-    ]
+    tasks: dict[str, tuple[Task, dict[str, Task]]] = {
+        "float32 to tiles": (to_tiles(None), {"NumPy": numpy_tiles(np.float32), **torch_tiles}),
+        "tiles to float32": (from_tiles(None), {"NumPy": numpy_back}),
+        "float32 to bfloat16 tiles": (to_tiles("bfloat16"), {"NumPy": numpy_tiles(half)}),
+        "float32 to bfloat8_b": (to_tiles("bfloat8_b"), {}),
+        "float32 to bfloat4_b": (to_tiles("bfloat4_b"), {}),
+        "bfloat8_b to float32": (from_tiles("bfloat8_b"), {}),
+        "float32 transpose": (
+            lambda: copy(single.T, across, threads=threads),
+            {"NumPy": lambda: np.copyto(turned, single.T)},
+        ),
+    }
+    return [Benchmark(name, "copy", single.nbytes, task, peers) for name, (task, peers) in tasks.items()]
 
 
 def _offset_benchmark(size: int) -> Benchmark:

@@ -93,7 +93,8 @@ def describe_error(problem: BaseException) -> ErrorReport:
     >>> describe_error(MemoryConfigError("shards of 25 rows; use 32")).exit_code
     <ExitCode.USAGE: 2>
     """
-    return ErrorReport(type(problem).__name__, _join_lines(_message(problem)), _exit_code(problem))
+    lines = [part.strip() for part in _message(problem).splitlines() if part.strip()]
+    return ErrorReport(type(problem).__name__, " ".join(lines) or "no reason was given", _exit_code(problem))
 
 
 def _message(problem: BaseException) -> str:
@@ -114,11 +115,6 @@ def _message(problem: BaseException) -> str:
     if _is_expected(problem):
         return str(problem)
     return f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report what --debug prints"
-
-
-def _join_lines(text: str) -> str:
-    """Return a message as one line."""
-    return " ".join(part.strip() for part in text.splitlines() if part.strip()) or "no reason was given"
 
 
 def _is_expected(problem: BaseException) -> bool:

@@ -90,17 +90,13 @@ def _examine_environment() -> HealthReport:
     missing = list(missing_requirements())
     engines: list[EngineCheck] = []
     if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
-        engines = [_check_engine(name) for name in _engine_names()]
+        from ..copying.engine import ENGINES
+
+        engines = [_check_engine(name) for name in ENGINES if name != "auto"]
         missing += [missing_engine(each.name) for each in engines if each.problem is not None and not each.is_broken]
         missing += missing_optional_packages()
     environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEWRIGHT_")}
     return HealthReport(engines, describe_machine(), package_versions(), missing, environment)
-
-
-def _engine_names() -> list[str]:
-    from ..copying import engine
-
-    return [name for name in engine.ENGINES if name != "auto"]
 
 
 def _check_engine(name: str) -> EngineCheck:

@@ -59,7 +59,12 @@ def command(
     stored = _open_stored(ctx, what, tensor, follow_links)
     spec = _choose_spec(stored, what, options)
     if at is not None:
-        found = explain(spec, at, base) if stored is None else _read_stored_element(stored, at, options, base)
+        if stored is None:
+            found: Any = explain(spec, at, base)
+        else:
+            from ..files.tensor_values import read_element
+
+            found = read_element(stored, at, options.build_chip(), base)
         return _build_answer(spec, [], found, shape=None if stored is None else stored.shape)
     assert address is not None  # checked above
     place = bank if core is None else core
@@ -124,12 +129,6 @@ def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -
     from ..files.tensor_values import spec_on_chip
 
     return spec_on_chip(stored, options.build_chip())
-
-
-def _read_stored_element(stored: StoredTensor, at: tuple[int, ...], options: SpecOptions, base: int | None) -> Any:
-    from ..files.tensor_values import read_element
-
-    return read_element(stored, at, options.build_chip(), base)
 
 
 def _check_options(at: Any, address: Any, core: Any, bank: Any) -> None:

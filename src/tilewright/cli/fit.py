@@ -53,7 +53,7 @@ def command(
 
 
 def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[Any]:
-    """Return the tensors that an argument names: all of an existing file, or one typed by its shape."""
+    """Return the tensors that an argument names: all of an existing file, or one given by its shape."""
     from pathlib import Path
 
     if not Path(text).exists():

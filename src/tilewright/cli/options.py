@@ -219,7 +219,9 @@ class SpecOptions:
         from .. import memory
 
         if self.shard is None:
-            self._check_unsharded()
+            for name in ("grid", "shard_shape", "shard_dims"):
+                if getattr(self, name) is not None:
+                    raise click.UsageError(f"--{name.replace('_', '-')} needs --shard, one of {', '.join(SHARDS)}")
             return memory.interleaved(self.buffer or "dram")
         buffer = self.buffer or "l1"
         cores = tuple(self.build_chip().shard_grid(buffer)) if self.grid is None else self.grid
@@ -237,11 +239,6 @@ class SpecOptions:
             "block": memory.block_sharded,
         }
         return strategies[self.shard](cores, self.shard_shape, self.orientation, buffer)
-
-    def _check_unsharded(self) -> None:
-        for name in ("grid", "shard_shape", "shard_dims"):
-            if getattr(self, name) is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} needs --shard, one of {', '.join(SHARDS)}")
 
     def with_settings(self, settings: str) -> SpecOptions:
         """Return the placement with settings as they follow a shape: `dtype=float32:shard=block:grid=8x8`.

@@ -37,7 +37,7 @@ _tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
 
 @dataclass(frozen=True, slots=True)
 class ShowOptions:
-    """What to draw of the subjects, as typed on the command line."""
+    """What to draw of the subjects, as given on the command line."""
 
     at: tuple[int, ...] | None = None
     page: int | None = None
@@ -97,9 +97,9 @@ def command(
     report: str | None,
     follow_links: bool,
     options: SpecOptions,
-    **asked: Any,
+    **drawing_options: Any,
 ) -> Answer:
-    """Draw a layout, a tensor typed by its shape, or a tensor in a file.
+    """Draw a layout, a tensor given by its shape, or a tensor in a file.
 
     \b
     tilewright show '(4,8):(8,1)'
@@ -114,7 +114,7 @@ def command(
     _check_picture_path(output)
     typed = typed_options(click.get_current_context())
     subjects = [Drawable.parse(text, tensor, follow_links) for text in things]
-    show_options = ShowOptions(**asked)
+    show_options = ShowOptions(**drawing_options)
     if report is not None:
         return _write_report(subjects, show_options, options, typed, report)
     scene = _build_scene(subjects, show_options, options, typed)

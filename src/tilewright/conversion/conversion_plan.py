@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
+from ..files.source_file import FilePath
 from ..memory import TensorSpec
 from ..version import __version__
 from .conversion_item import (
@@ -29,6 +30,7 @@ from .conversion_item import (
 from .rules import OUTPUT_KINDS, ConversionTarget, Rules, choose_target
 from .tensor_job import SlabCutter, pack_pages
 
+Sources: TypeAlias = "FilePath | TensorFile | Iterable[FilePath | TensorFile]"
 _SAMPLE_BYTES = 8 << 20
 _SECONDS_PER_FILE = 0.005  # to flush a small file to disk
 _MAX_LISTED_PROBLEMS = 5  # per message
@@ -170,7 +172,12 @@ class ConversionPlan:
 
 
 def plan_conversion(
-    sources: Any, out: Any, to: str | None = None, rules: Any = None, follow_symlinks: bool = False, **for_all: Any
+    sources: Sources,
+    out: FilePath,
+    to: str | None = None,
+    rules: Any = None,
+    follow_symlinks: bool = False,
+    **for_all: Any,
 ) -> ConversionPlan:
     """Return the plan that converts the tensors of files, or of an opened `TensorFile`, to files at `out`.
 
@@ -210,13 +217,13 @@ def plan_conversion(
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
 
 
-def open_sources(sources: Any, follow_symlinks: bool = False) -> dict[str, StoredTensor]:
+def open_sources(sources: Sources, follow_symlinks: bool = False) -> dict[str, StoredTensor]:
     """Return all tensors of one or several sources by name; raise if a name exists twice.
 
     >>> open_sources([])
     {}
     """
-    given = [sources] if isinstance(sources, (str, Path, TensorFile)) else list(sources)
+    given = [sources] if isinstance(sources, (str, os.PathLike, TensorFile)) else list(sources)
     files = [each if isinstance(each, TensorFile) else open_tensors(each, follow_symlinks) for each in given]
     whole = TensorFile(Path(", ".join(map(str, given))), "sources", [each for file in files for each in file.values()])
     return dict(whole)

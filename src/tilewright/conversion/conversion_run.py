@@ -16,9 +16,10 @@ from typing import Any
 from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError, TransferError
 from ..files.conversion_manifest import MANIFEST_NAME
+from ..files.source_file import FilePath
 from ..tiling.plan_runner import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
-from .conversion_plan import ConversionPlan, plan_conversion
+from .conversion_plan import ConversionPlan, Sources, plan_conversion
 from .output_file import OutputFile
 from .tensor_job import WorkerPool
 from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
@@ -85,8 +86,8 @@ class ConversionReport:
 
 
 def convert(
-    sources: Any,
-    out: Any,
+    sources: Sources,
+    out: FilePath,
     to: str | None = None,
     rules: Any = None,
     *,

@@ -23,9 +23,10 @@ from ..files.conversion_manifest import (
 )
 from ..files.file_names import resolve_inside
 from ..files.safetensors import METADATA_KEY, read_safetensors
+from ..files.source_file import FilePath
 from ..files.stored_tensor import PagedBoxes, as_box
 from ..memory.placement_rules import placement_violations
-from .conversion_plan import open_sources
+from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .output_file import hash_range
 from .rules import ConversionTarget
@@ -96,8 +97,8 @@ class VerifyReport:
 
 
 def verify(
-    out: Any,
-    source: Any = None,
+    out: FilePath,
+    source: Sources | None = None,
     *,
     memory: int = DEFAULT_MEMORY,
     jobs: int | None = None,

@@ -218,10 +218,6 @@ def _acquire_lock_on_windows(handle: int, shared: bool, wait: bool, out: Path) -
         raise BlockingIOError(problem.errno, _BUSY_MESSAGE, str(out)) from None
 
 
-def _has_other_files(folder: Path) -> bool:
-    return folder.is_dir() and any(path.name != NAME for path in folder.iterdir())
-
-
 class ExistingOutput:
     """The files at the output of a plan before it runs, and which of them can be reused."""
 
@@ -258,7 +254,7 @@ class ExistingOutput:
             if not allow_unfinished:
                 problem = "unfinished; continue with resume, or start over with force"
                 raise FileExistsError(errno.EEXIST, problem, str(out))
-        elif not self.plan.is_single_file and not self.folder.path.exists() and _has_other_files(out):
+        elif not self.plan.is_single_file and not self.folder.path.exists() and out.is_dir() and any(out.iterdir()):
             # with a work folder, they may be files of the first tensor, not yet in a journal
             problem = "contains other files; choose another output, or write beside them with force"
             raise FileExistsError(errno.EEXIST, problem, str(out))

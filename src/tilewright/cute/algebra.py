@@ -49,7 +49,7 @@ def _is_static_operand(operand: Any) -> bool:
 
 
 def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
-    """Return the flattest layout that is the same function of the index; with a tuple as `profile`, mode by mode.
+    """Return the flattest layout that is the same function as `layout`; with a tuple as `profile`, mode by mode.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
     12:1
@@ -58,7 +58,7 @@ def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
 
 
 def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe's name)
-    """Return the layout without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
+    """Return `layout` without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
 
     >>> print(filter(Layout((4, 2, 8), (1, 0, 4))))
     32:1
@@ -92,7 +92,7 @@ def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
 
 
 def composition(a: Any, b: Any) -> Any:
-    """Return the layout R with R(i) == a(b(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
+    """Return the layout R with R(i) == `a`(`b`(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
     ((2,2),3):((24,2),8) 3:44
@@ -111,7 +111,7 @@ def complement(layout: Any, bound: Any = None) -> Layout:
 
 
 def left_inverse(layout: Any) -> Any:
-    """Return a layout L with L(layout(i)) == i.
+    """Return the left inverse of `layout`: a layout L with L(layout(i)) == i.
 
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4)
@@ -120,7 +120,7 @@ def left_inverse(layout: Any) -> Any:
 
 
 def right_inverse(layout: Any) -> Any:
-    """Return the largest layout R with layout(R(i)) == i.
+    """Return the right inverse of `layout`: the largest layout R with layout(R(i)) == i.
 
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
     (4,8):(8,1)
@@ -384,7 +384,7 @@ def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
 
 
 def nullspace(layout: CoreLayout) -> Any:
-    """Return the layout of all indices that broadcast modes map to offset 0: layout(N(i)) == layout(0).
+    """Return the layout N of all indices that broadcast modes of `layout` map to offset 0: layout(N(i)) == layout(0).
 
     >>> print(nullspace(Layout((2, 4, 3), (0, 1, 0))))
     (2,3):(1,8)
@@ -400,7 +400,7 @@ def nullspace(layout: CoreLayout) -> Any:
 
 
 def max_common_layout(a: Any, b: Any) -> Any:
-    """Return the longest layout R with a(R(i)) == i and b(R(i)) == i, which holds for every such run of elements.
+    """Return the longest layout R with `a`(R(i)) == i and `b`(R(i)) == i, which holds for every such run of elements.
 
     These are the elements that both layouts keep contiguous and in the same order. A swizzle ends a run where it first
     could move an element.

@@ -328,7 +328,7 @@ def make_identity_layout(shape: Any) -> Layout:
 
 
 def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
-    """Return a compact layout; a mode with a smaller number in `order` varies faster, whatever the numbers are.
+    """Return a compact layout of `shape`; a mode with a smaller number in `order` varies faster.
 
     `order` is nested like the shape, or less deep. Without it the layout is column-major.
 
@@ -424,7 +424,7 @@ def _lowest_bit(mask: int) -> int:
 
 
 def print_layout(layout: LayoutLike) -> None:
-    """Print a layout of rank 2, and a table of its offsets.
+    """Print `layout`, of rank 2, and a table of its offsets.
 
     >>> print_layout(Layout((2, 3), (3, 1)))
     (2,3):(3,1)

@@ -149,7 +149,7 @@ def depth(value: Any, *modes: int) -> int:
 
 
 def select(layout: CoreLayout, *modes: int) -> Layout:
-    """Return the layout of some modes, in that order: CuTe's `select<0, 2>`.
+    """Return the layout of some `modes` of `layout`, in that order: CuTe's `select<0, 2>`.
 
     >>> print(select(Layout((2, 3, 4)), 2, 0))
     (4,2):(6,1)

@@ -15,7 +15,7 @@ from .layout import Layout, replace_leaves
 
 
 def upcast(layout: CoreLayout, factor: int) -> Layout:
-    """Return the layout over elements that are `factor` times wider: contiguous extents and all strides shrink.
+    """Return `layout` over elements that are `factor` times wider: contiguous extents and all strides shrink.
 
     >>> print(upcast(Layout((32, 32), (32, 1)), 16))
     (32,2):(2,1)
@@ -52,7 +52,7 @@ def upcast(layout: CoreLayout, factor: int) -> Layout:
 
 
 def downcast(layout: CoreLayout, factor: int) -> Layout:
-    """Return the layout over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
+    """Return `layout` over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
 
     >>> print(downcast(Layout((32, 2), (2, 1)), 16))
     (32,32):(32,1)
@@ -68,7 +68,7 @@ def downcast(layout: CoreLayout, factor: int) -> Layout:
 
 
 def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
-    """Return the layout of the same memory for elements of `new_bits` instead of `old_bits`.
+    """Return `layout` of the same memory for elements of `new_bits` instead of `old_bits`.
 
     >>> print(recast(Layout((4, 8), (8, 1)), 16, 32), recast(Layout((4, 8), (8, 1)), 16, 8))
     (4,4):(4,1) (4,16):(16,1)

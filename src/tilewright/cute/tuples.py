@@ -193,7 +193,7 @@ def shape_mod(shape: Any, modulus: Any) -> Any:
 
 
 def safe_div(a: int, b: int) -> int:
-    """Return a / b; raise if it is not exact.
+    """Return `a` / `b`; raise if it is not exact.
 
     >>> safe_div(12, 4)
     3

@@ -5,26 +5,27 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..atomic import replace_file, replace_folder
 from ..errors import FileFormatError
-from ..formats import format_of
+from ..formats import FormatLike, format_of
 from .npy import read_npy_layout
-from .source_file import SourceFile
+from .source_file import FilePath, SourceFile
 
+DtypeLike: TypeAlias = "FormatLike | np.dtype[Any]"
 RAW_SUFFIXES = (".raw", ".bin", ".dat")
 SUFFIXES = (".npy", ".zarr", *RAW_SUFFIXES)
 
 
-def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = None) -> Any:
+def open_array(path: FilePath, shape: Sequence[int] | None = None, dtype: DtypeLike | None = None) -> Any:
     """Return the array of a file, to be sliced.
 
     Raw files need a `shape` and a `dtype`. A `dtype` for an `.npy` file reinterprets its elements: NumPy does not store
@@ -54,8 +55,12 @@ def open_array(path: str | os.PathLike[str], shape: Any = None, dtype: Any = Non
 
 
 @contextmanager
-def create_array(path: str | os.PathLike[str], shape: Any, dtype: Any, chunks: Any = None) -> Iterator[Any]:
-    """Yield an array to write into; the file appears when the context ends without an error, and not otherwise.
+def create_array(
+    path: FilePath, shape: Sequence[int], dtype: DtypeLike, chunks: Sequence[int] | None = None
+) -> Iterator[Any]:
+    """Yield an array of `shape` and `dtype` to write into; `chunks` are those of a zarr array.
+
+    The file at `path` appears when the context ends without an error, and not otherwise.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +90,7 @@ def _validate_suffix(file: Path) -> None:
         raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
 
 
-def as_scalar_dtype(dtype: Any) -> np.dtype[Any]:
+def as_scalar_dtype(dtype: DtypeLike) -> np.dtype[Any]:
     """Return the NumPy type of a scalar format or NumPy type; block formats have none.
 
     >>> as_scalar_dtype("bf16").itemsize
@@ -121,7 +126,9 @@ def _open_npy(file: Path, kind: np.dtype[Any] | None) -> Any:
     return _map_array(file, dtype, layout.shape, layout.offset, layout.fortran_order)
 
 
-def _map_array(file: Path, dtype: np.dtype[Any], shape: Any, offset: int = 0, fortran_order: bool = False) -> Any:
+def _map_array(
+    file: Path, dtype: np.dtype[Any], shape: Sequence[int], offset: int = 0, fortran_order: bool = False
+) -> Any:
     array, handle = map_file(str(file), dtype, tuple(shape), offset, fortran_order, writing=False)
     if handle >= 0:
         os.close(handle)

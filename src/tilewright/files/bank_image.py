@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
 from ..memory.paging import Integers
-from .source_file import ByteArray, SourceFile
+from .source_file import ByteArray, FilePath, SourceFile
 from .stored_tensor import Runs, StoredTensor
 from .strict_json import read_json, spec_from_json, spec_to_json
 
@@ -124,7 +123,7 @@ class BankImage:
         return (json.dumps(result, indent=1) + "\n").encode()
 
 
-def read_bank_image(path: Any, name: str) -> StoredTensor:
+def read_bank_image(path: FilePath, name: str) -> StoredTensor:
     """Return the tensor of a bank image; `path` is that of its index.
 
     >>> import tempfile

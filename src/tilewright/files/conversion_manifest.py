@@ -19,6 +19,7 @@ from ..memory import TensorSpec
 from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
 from .npy import read_npy
+from .source_file import FilePath
 from .stored_tensor import StoredTensor
 from .strict_json import (
     expect_integer,
@@ -204,7 +205,7 @@ class ConversionManifest:
 _MAX_BYTES = 100_000_000  # of a manifest
 
 
-def read_manifest(path: Any) -> ConversionManifest:
+def read_manifest(path: FilePath) -> ConversionManifest:
     """Return the manifest at a path.
 
     >>> import tempfile

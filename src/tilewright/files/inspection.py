@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Any
 
 from ..errors import LayoutError
 from ..memory import MemoryConfig, TensorSpec
+from ..memory.chip import ChipLike
 from ..memory.explanation import format_steps
 from ..showing import Shown
 from .mesh import Mesh
@@ -137,7 +139,7 @@ class Inspection(Shown):
         """
         return read_tile(self._find(name), row, column)
 
-    def element(self, name: str, coordinate: Any, chip: Any = "wormhole_n150") -> StoredElement:
+    def element(self, name: str, coordinate: Iterable[int], chip: ChipLike = "wormhole_n150") -> StoredElement:
         """Return the element of tensor `name` at `coordinate`: its value, its file offset, and its location on `chip`.
 
         >>> import tempfile, numpy as np

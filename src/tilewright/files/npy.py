@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, format_of
-from .source_file import SourceFile
+from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_integer
 
@@ -134,7 +134,7 @@ def _parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
     return result
 
 
-def read_npy_layout(path: Any) -> NpyLayout:
+def read_npy_layout(path: FilePath) -> NpyLayout:
     """Return the layout of the `.npy` file at `path`; only the header is read.
 
     >>> import tempfile
@@ -151,7 +151,7 @@ def read_npy_layout(path: Any) -> NpyLayout:
         raise FileFormatError(f"{path}: {problem}") from None
 
 
-def read_npy(path: Any, name: str) -> StoredTensor:
+def read_npy(path: FilePath, name: str) -> StoredTensor:
     """Return the tensor of an `.npy` file.
 
     >>> import tempfile
@@ -165,7 +165,7 @@ def read_npy(path: Any, name: str) -> StoredTensor:
     return make_npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
 
 
-def read_npz(path: Any) -> list[StoredTensor]:
+def read_npz(path: FilePath) -> list[StoredTensor]:
     """Return the tensors of an `.npz` file; compressed ones are unpacked to a temporary file when they are read.
 
     >>> import tempfile
@@ -237,7 +237,7 @@ class _UnpackedMember(SourceFile):
 
     __slots__ = ("__weakref__", "_handle", "_info", "_once")
 
-    def __init__(self, path: Any, info: zipfile.ZipInfo) -> None:
+    def __init__(self, path: FilePath, info: zipfile.ZipInfo) -> None:
         super().__init__(path)
         self._info, self._once = info, Lock()
         self._handle: Any = None

@@ -20,7 +20,7 @@ from ..atomic import replace_file
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .file_names import validate_tensor_name
-from .source_file import SourceFile
+from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_integer, expect_integers, expect_string, parse_json, spec_from_json
 
@@ -131,7 +131,7 @@ def _parse_offsets(value: Any, name: str) -> tuple[int, int]:
     return start, end
 
 
-def read_safetensors(path: Any) -> tuple[list[StoredTensor], dict[str, str]]:
+def read_safetensors(path: FilePath) -> tuple[list[StoredTensor], dict[str, str]]:
     """Return the tensors of a safetensors file, and its metadata; tensors that `convert` wrote have their spec.
 
     >>> import tempfile
@@ -203,7 +203,7 @@ def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> 
 _TYPE_OF_FORMAT = {format_.name: kind for kind, (_, format_) in KINDS.items() if format_ is not None}
 
 
-def write_safetensors(path: Any, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
+def write_safetensors(path: FilePath, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
     """Write arrays by name to a safetensors file at `path`, atomically; `metadata` is free text.
 
     >>> import tempfile

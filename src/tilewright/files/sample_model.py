@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from .safetensors import write_safetensors
+from .source_file import FilePath
 
 Array = np.ndarray[Any, Any]
 WORDS, WIDTH, HIDDEN = 1000, 192, 768  # 1000 is not a multiple of a tile, so there is padding
@@ -56,7 +57,7 @@ def _normal_values(count: int, seed: int) -> Array:
     return result
 
 
-def write_sample_model(path: Any, layers: int = 2) -> None:
+def write_sample_model(path: FilePath, layers: int = 2) -> None:
     """Write the sample model of `layers` to a .safetensors file at `path`; its bytes are the same wherever it is made.
 
     >>> import tempfile

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import FileFormatError
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+FilePath: TypeAlias = "str | os.PathLike[str]"
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -35,7 +36,7 @@ class SourceFile:
 
     __slots__ = ("_map", "path", "size", "time")
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: FilePath) -> None:
         self.path = Path(path)
         self._map: ByteArray | None = None
         handle, result = self._open_checked()

@@ -19,7 +19,7 @@ from ..memory import (
     Tile,
     chip_names,
 )
-from .source_file import SourceFile
+from .source_file import FilePath, SourceFile
 
 
 def parse_json(data: bytes | memoryview | str, name: str) -> Any:
@@ -62,7 +62,7 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
         raise FileFormatError(f"{name} is not JSON: {problem}") from None
 
 
-def read_json(path: Any, name: str, max_bytes: int) -> Any:
+def read_json(path: FilePath, name: str, max_bytes: int) -> Any:
     """Return the parsed JSON of the file at `path`, which must not be larger than `max_bytes`; `name` is for messages.
 
     >>> import tempfile

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from ..errors import FileFormatError
 from .bank_image import INDEX_SUFFIX, read_bank_image
@@ -15,6 +14,7 @@ from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_man
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .npy import read_npy, read_npz
 from .safetensors import read_safetensors
+from .source_file import FilePath
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
 from .tensorbin import read_tensorbin_tensor
@@ -93,7 +93,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
 
 
-def open_tensors(path: Any, follow_symlinks: bool = False) -> TensorFile:
+def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank

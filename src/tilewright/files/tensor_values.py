@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Any
@@ -15,6 +15,7 @@ from ..errors import FormatError, LayoutError
 from ..formats.quantization import PackedTiles, split_tiles
 from ..layout.box import Box
 from ..memory import Explanation, TensorSpec, explain, from_bytes
+from ..memory.chip import ChipLike
 from ..memory.explanation import format_steps, scale_name
 from ..memory.where import validate_coordinate
 from ..showing import Shown
@@ -107,10 +108,8 @@ class DecodedTile(Shown):
         rows = zip(self.values.tolist(), self.valid.tolist(), strict=True)
         values = [[v if ok else None for v, ok in zip(*row, strict=True)] for row in rows]
         result = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**result, "values": values, "valid": None, "exponents": self._exponents()}
-
-    def _exponents(self) -> list[list[int]] | None:
-        return None if self.exponents is None else self.exponents.tolist()
+        exponents = None if self.exponents is None else self.exponents.tolist()
+        return {**result, "values": values, "valid": None, "exponents": exponents}
 
     def text(self, width: int = 80) -> str:
         """Return the tile as text of at most `width` columns, face by face: row number, shared exponent, values.
@@ -279,7 +278,9 @@ class StoredElement(Shown):
         return format_steps(self.steps())
 
 
-def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | None = None) -> StoredElement:
+def read_element(
+    tensor: StoredTensor, coordinate: Iterable[int], chip: ChipLike, base: int | None = None
+) -> StoredElement:
     """Return the element of a stored tensor at `coordinate`; `chip` is used if the tensor names none.
 
     >>> import tempfile, numpy
@@ -300,7 +301,7 @@ def read_element(tensor: StoredTensor, coordinate: Any, chip: Any, base: int | N
     return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, result, devices, tensor.mesh)
 
 
-def spec_on_chip(tensor: StoredTensor, chip: Any) -> TensorSpec:
+def spec_on_chip(tensor: StoredTensor, chip: ChipLike) -> TensorSpec:
     """Return the spec of a stored tensor, on `chip` if it names none; row-major if the file has no spec.
 
     >>> import tempfile, numpy

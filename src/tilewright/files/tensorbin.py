@@ -9,7 +9,7 @@ data       the pages of each device's part as they lie on the host, each part at
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -19,13 +19,14 @@ import numpy as np
 from ..atomic import replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
+from ..formats import FormatLike
 from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, Mesh, Topology
-from .source_file import ByteArray, SourceFile
+from .source_file import ByteArray, FilePath, SourceFile
 from .stored_tensor import StoredPart, StoredTensor
 from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
 
@@ -50,7 +51,7 @@ class Tensorbin:
     """
 
     def __init__(
-        self, spec: TensorSpec, shards: Any, mesh_shape: Any = (1, 1), topology: Topology | None = None
+        self, spec: TensorSpec, shards: Any, mesh_shape: Iterable[int] = (1, 1), topology: Topology | None = None
     ) -> None:
         self.spec = spec
         self.mesh_shape = tuple([int(n) for n in mesh_shape])
@@ -71,7 +72,7 @@ class Tensorbin:
                 )
         return Topology.replicated(self.shards)
 
-    def _validate_part(self, at: Any, part: Any) -> ByteArray:
+    def _validate_part(self, at: Sequence[int], part: Any) -> ByteArray:
         if len(at) != len(self.mesh_shape) or not all(0 <= c < n for c, n in zip(at, self.mesh_shape, strict=True)):
             raise LayoutError(f"device {tuple(at)} is outside the mesh {list(self.mesh_shape)}")
         data: ByteArray = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
@@ -82,7 +83,7 @@ class Tensorbin:
             )
         return data.reshape(-1).view(np.uint8)
 
-    def pages(self, device: Any = None) -> ByteArray:
+    def pages(self, device: Sequence[int] | None = None) -> ByteArray:
         """Return the bytes of a device's pages, without a copy; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").pages((0, 0)).tolist()
@@ -102,7 +103,7 @@ class Tensorbin:
         whole = all(cut is None for cut in self.topology.placements)
         return len(self.shards) == 1 or (bool(self.shards) and whole)
 
-    def tensor(self, device: Any = None) -> Tensor:
+    def tensor(self, device: Sequence[int] | None = None) -> Tensor:
         """Return a device's part as a tensor that borrows its bytes; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").tensor().storage_type.name
@@ -110,7 +111,7 @@ class Tensorbin:
         """
         return Tensor.from_pages(self.pages(device), self.spec)
 
-    def array(self, device: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
+    def array(self, device: Sequence[int] | None = None, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
         """Return the values of the part of `device`, or of the entire tensor, as `dtype`; block formats become float32.
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
@@ -135,7 +136,7 @@ class Tensorbin:
         return f"<Tensorbin {self.spec}{mesh}>"
 
 
-def read_tensorbin(path: Any) -> Tensorbin:
+def read_tensorbin(path: FilePath) -> Tensorbin:
     """Return what the tensorbin file at `path` holds; its data are mapped, not read, while anyone refers to them.
 
     >>> import tempfile
@@ -209,7 +210,7 @@ def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHead
     return header, start
 
 
-def write_tensorbin(path: Any, tensorbin: Tensorbin) -> None:
+def write_tensorbin(path: FilePath, tensorbin: Tensorbin) -> None:
     """Write a tensorbin file at `path`, atomically: an existing file is replaced only on success.
 
     >>> import tempfile
@@ -299,7 +300,7 @@ def _encode_header_block(header: TensorbinHeader) -> bytes:
 _MAX_HEADER_READ = 1 << 26  # for the header of one tensor
 
 
-def read_tensorbin_tensor(path: Any, name: str) -> StoredTensor:
+def read_tensorbin_tensor(path: FilePath, name: str) -> StoredTensor:
     """Return the tensor of a tensorbin file; the parts of a mesh of devices make one tensor.
 
     >>> import tempfile

@@ -183,7 +183,7 @@ class BlockFormat(NumberFormat):
         >>> mxint8.decode([127], [[64, 192] * 16])[0, :2].tolist()
         [1.0, -1.0]
         """
-        scale_bytes = _validate_codes(scales, self.scale.last, f"{self.name}: scale").reshape(-1)
+        scale_bytes = _validate_codes(scales, self.scale.last_byte, f"{self.name}: scale").reshape(-1)
         element_codes = _validate_codes(codes, 2**self.bits - 1, f"{self.name}: code")
         if element_codes.size != scale_bytes.size * self.block:
             raise FormatError(
@@ -252,7 +252,7 @@ class BlockFormat(NumberFormat):
         exponent = ((bits >> np.uint32(_FRACTION_BITS)) & np.uint32(0xFF)).astype(np.int64)
         fraction = (bits & np.uint32(0x7FFFFF)).astype(np.float64)
         magnitude = np.ldexp(fraction + 2.0**_FRACTION_BITS, exponent - 127 - _FRACTION_BITS)
-        top = (2.0 - 2.0**-_FRACTION_BITS) * 2.0 ** (self.scale.top - self.scale.bias)
+        top = (2.0 - 2.0**-_FRACTION_BITS) * 2.0 ** (self.scale.top_byte - self.scale.bias)
         magnitude = np.clip(magnitude, self.scale.smallest if raised else 0.0, top)
         magnitude[exponent == 0] = 0.0
         return np.copysign(magnitude, single)
@@ -337,7 +337,7 @@ class BlockFormat(NumberFormat):
         out = np.empty(total, dtype=np.float32)
         for chunk, part, first in self._chunks(tiles, tile_elements):
             own_scales, own_codes = self._section_views(rows[chunk], part, sections)
-            scales = _validate_codes(own_scales, self.scale.last, f"{self.name}: scale").reshape(-1)
+            scales = _validate_codes(own_scales, self.scale.last_byte, f"{self.name}: scale").reshape(-1)
             codes = unpack_codes(own_codes, self.bits).reshape(-1, self.block)
             out[first : first + codes.size] = self._decode(scales, codes, factor).reshape(-1)
         return out[:wanted]

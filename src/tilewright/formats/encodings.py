@@ -367,22 +367,22 @@ class PowerOfTwo:
     nan: int | None = None
 
     @property
-    def last(self) -> int:
+    def last_byte(self) -> int:
         """Return the largest valid byte.
 
-        >>> PowerOfTwo(5, 15).last, PowerOfTwo(8, 127, nan=255).last
+        >>> PowerOfTwo(5, 15).last_byte, PowerOfTwo(8, 127, nan=255).last_byte
         (31, 255)
         """
         return (1 << self.bits) - 1
 
     @property
-    def top(self) -> int:
+    def top_byte(self) -> int:
         """Return the largest byte that stands for a number.
 
-        >>> PowerOfTwo(5, 15).top, PowerOfTwo(8, 127, nan=255).top
+        >>> PowerOfTwo(5, 15).top_byte, PowerOfTwo(8, 127, nan=255).top_byte
         (31, 254)
         """
-        return self.last - 1 if self.nan == self.last else self.last
+        return self.last_byte - 1 if self.nan == self.last_byte else self.last_byte
 
     @property
     def smallest(self) -> float:
@@ -400,7 +400,7 @@ class PowerOfTwo:
         [31, 7, 0]
         """
         exponent = np.frexp(largest)[1].astype(np.int64) - 1
-        byte = np.clip(exponent - element.top_exponent + self.bias, 0, self.top)
+        byte = np.clip(exponent - element.top_exponent + self.bias, 0, self.top_byte)
         return np.where(largest == 0.0, 0, byte).astype(np.uint8)
 
     def value(self, scales: Codes) -> Floats:
@@ -418,7 +418,7 @@ class PowerOfTwo:
         >>> PowerOfTwo(5, 15).highest(E4M3) == 448 * 2**16
         True
         """
-        return element.largest * 2.0 ** min(self.top - self.bias, _TOP_FLOAT32 - element.top_exponent)
+        return element.largest * 2.0 ** min(self.top_byte - self.bias, _TOP_FLOAT32 - element.top_exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,7 +445,7 @@ class FloatScale:
         return self.encoding.nan
 
     @property
-    def last(self) -> int:
+    def last_byte(self) -> int:
         """Return 255: every byte is valid."""
         return 255
 

@@ -15,7 +15,7 @@ from .evaluation import chunks
 from .layout import Layout, make_layout
 from .layout_like import LayoutLike, require_layout
 from .modes import LayoutArgument, as_function, join, scale
-from .strided_composition import ComposedChannels, channels_of, compose_channels, strided_composition
+from .strided_composition import ComposedChannels, compose_channels, strided_composition
 from .strides import Guard
 from .swizzle import Swizzle
 from .tuples import (
@@ -162,7 +162,7 @@ def compose_by_mode(outer: LayoutLike | Swizzle, tilers: tuple[Tiler, ...]) -> A
         raise LayoutError(
             f"{outer} is not strided and cannot be composed with {_format_tiler(tilers)} mode by mode; use one layout"
         )
-    composed = _compose_modes(outer._shape, channels_of(outer), tilers)
+    composed = _compose_modes(outer._shape, outer._channels(), tilers)
     return _compose_by_index(outer, tilers) if composed is None else composed.to_layout(outer)
 
 

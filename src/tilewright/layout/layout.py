@@ -164,12 +164,6 @@ class Layout(LayoutLike):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Return the names of the axes that the strides lie on, in order of first use.
-
-        >>> from tilewright import addr, bank
-        >>> Layout((12, 100), (1 @ bank, 2048 @ addr)).axes
-        ('bank', 'addr')
-        """
         try:
             return self._axes
         except AttributeError:
@@ -201,11 +195,6 @@ class Layout(LayoutLike):
 
     @property
     def cosize(self) -> Any:
-        """Return the size of the smallest buffer that holds every place and place 0; over named axes, per axis.
-
-        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize, (Layout(2) - 5).cosize
-        (39, 4, 6)
-        """
         if self.size == 0:
             return 0
         low, high = self.bounds
@@ -231,11 +220,6 @@ class Layout(LayoutLike):
         )
 
     def mode(self, *path: int) -> Layout:
-        """Return mode `path[0]` as a layout, without the offset; further numbers select nested modes.
-
-        >>> Layout((4, (2, 3)), (6, (3, 1))).mode(1), Layout((4, (2, 3)), (6, (3, 1))).mode(1, 0)
-        (Layout((2, 3), (3, 1)), Layout(2, 3))
-        """
         if self.replicas:
             raise LayoutError(f"mode of {self}: its copies belong to all modes; take the mode first, then replicate")
         return self._mode(path)
@@ -441,6 +425,10 @@ class Layout(LayoutLike):
 
     def _parts(self) -> tuple[Any, Any, Any, tuple[Replica, ...], tuple[Guard, ...]]:
         return self._shape, self._stride, self._offset, self._replicas, self._guards
+
+    def _channels(self) -> list[Any]:
+        """Return the strides of the layout and of its guards: several strided functions (channels) of one index."""
+        return [self._stride, *[guard.stride for guard in self._guards]]
 
     def _tagged_leaves(self) -> tuple[int, ...]:
         """Return the positions of tagged integers among the leaves of the shape, then of the strides."""

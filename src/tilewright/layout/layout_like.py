@@ -43,9 +43,9 @@ class LayoutLike(Shown):
     def axes(self) -> tuple[str, ...]:
         """Return the names of the axes that places lie on; empty when places are plain integers.
 
-        >>> from tilewright import Layout
-        >>> Layout((4, 8)).axes
-        ()
+        >>> from tilewright import Layout, addr, bank
+        >>> Layout((4, 8)).axes, Layout((12, 100), (1 @ bank, 2048 @ addr)).axes
+        ((), ('bank', 'addr'))
         """
         return ()
 
@@ -64,8 +64,8 @@ class LayoutLike(Shown):
         """Return the size of the smallest buffer that holds every place and place 0; over named axes, per axis.
 
         >>> from tilewright import Layout
-        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize
-        (39, 4)
+        >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize, (Layout(2) - 5).cosize
+        (39, 4, 6)
         """
         raise NotImplementedError
 

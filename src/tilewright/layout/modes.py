@@ -247,8 +247,7 @@ def _merge_leaves(layout: Layout, profile: Nested[Any]) -> tuple[Any, Any, list[
     if not isinstance(profile, tuple) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return (extents[0], steps[0], []) if len(extents) == 1 else (tuple(extents), tuple(steps), [])
-    channels = [layout._stride, *(guard.stride for guard in layout.guards)]
-    shape, (stride, *bounds) = _merge_channels(layout._shape, channels, profile)
+    shape, (stride, *bounds) = _merge_channels(layout._shape, layout._channels(), profile)
     return shape, stride, [guard.with_stride(step) for guard, step in zip(layout.guards, bounds, strict=True)]
 
 

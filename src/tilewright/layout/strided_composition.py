@@ -41,17 +41,8 @@ def strided_composition(a: Layout, b: Layout) -> Layout | None:
     Layout((4, 6), (3, 1), guards=(Guard(stride=(1, 4), limit=12, offset=0),))
     """
     canonical = None if a.guards else a.canonical_modes()
-    composed = compose_channels(a._shape, channels_of(a), b, canonical)
+    composed = compose_channels(a._shape, a._channels(), b, canonical)
     return None if composed is None else composed.to_layout(a)
-
-
-def channels_of(layout: Layout) -> list[Any]:
-    """Return the strides of a layout and of its guards: several strided functions (channels) of one index.
-
-    >>> channels_of(Layout((4, 8)))
-    [(1, 4)]
-    """
-    return [layout._stride, *(guard.stride for guard in layout.guards)]
 
 
 @dataclass(slots=True)

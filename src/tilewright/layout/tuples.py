@@ -219,7 +219,7 @@ def check_congruent(a: Nested[Any], b: Nested[Any], caller: str) -> None:
 
 
 def ceil_div(a: int, b: int) -> int:
-    """Return a / b rounded up.
+    """Return `a` / `b` rounded up.
 
     >>> ceil_div(100, 32)
     4
@@ -228,7 +228,7 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def round_up(a: int, b: int) -> int:
-    """Return the smallest multiple of b that is not below a.
+    """Return the smallest multiple of `b` that is not below `a`.
 
     >>> round_up(100, 32)
     128

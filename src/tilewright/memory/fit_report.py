@@ -286,7 +286,7 @@ def alternatives(request: FitRequest, spec_type: type[TensorSpec], chip: ChipLik
     height sharded (32, 64) on 4 cores: 4096 bytes in each of 4 banks
     """
     chip = Chip.of(chip)
-    arguments = dict(request) if isinstance(request, Mapping) else _spec_arguments(request)
+    arguments = dict(request) if isinstance(request, Mapping) else request.arguments()
     arguments["chip"] = chip
     seen = set() if isinstance(request, Mapping) else {_alternative_key(request.with_chip(chip))}
     for changes, description in _candidate_changes(arguments, chip):
@@ -305,12 +305,6 @@ def _alternative_key(spec: TensorSpec) -> tuple[Any, ...]:
     usable = None if spec.violations() else spec.memory.buffer_type
     shards = spec.memory.sharding.shape if spec.memory.sharding else None
     return (spec.dtype, spec.memory.memory_layout, shards, usable)
-
-
-def _spec_arguments(spec: TensorSpec) -> dict[str, Any]:
-    """Return the constructor arguments of a spec."""
-    names = ("dtype", "page_layout", "tile", "memory", "alignment")
-    return {"shape": spec.shape.logical, **{name: getattr(spec, name) for name in names}}
 
 
 def _candidate_changes(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[dict[str, Any], str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import Any, TypeAlias, TypeVar
@@ -38,18 +38,14 @@ class NamedEnum(Enum):
         if isinstance(name, str) and name.upper() in cls.__members__:
             return cls[name.upper()]
         names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
-        raise MemoryConfigError(f"unknown {_enum_label(cls)} {value!r}; use one of {names}")
+        label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
+        raise MemoryConfigError(f"unknown {label} {value!r}; use one of {names}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
 
     def __str__(self) -> str:
         return self.name
-
-
-def _enum_label(kind: type[Enum]) -> str:
-    """Return the name of an enumeration in words, such as "buffer type"."""
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
 
 
 class PageLayout(NamedEnum):
@@ -320,7 +316,7 @@ class MemoryConfig:
             label = None if shape is None else ShardSpec(sharding.grid, shape, sharding.orientation)
             return MemoryConfig(layout, self.buffer_type, label, sharding, True)
         if len(padded) == 1:
-            sharding = _replace_shape(sharding, sharding.shape[-1:])
+            sharding = replace(sharding, shape=sharding.shape[-1:])
         return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)
 
     def _key(self) -> tuple[Any, ...]:
@@ -351,11 +347,6 @@ class MemoryConfig:
         shape = " x ".join(map(str, sharding.shape))
         count, what = sharding.grid.num_cores, "core" if self.buffer_type.is_l1 else "bank"
         return f"{where}, shards of {shape} on {count} {what}{'' if count == 1 else 's'}"
-
-
-def _replace_shape(sharding: NdShardSpec, shape: tuple[int, ...]) -> NdShardSpec:
-    """Return the same sharding with shards of another shape."""
-    return NdShardSpec(shape, sharding.grid, sharding.orientation, sharding.distribution)
 
 
 def matrix_shards(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -97,9 +97,15 @@ class TensorSpec(PageGeometry, Shown):
         >>> TensorSpec((64, 64)).replace(shape=(32, 64), dtype="int8").page_bytes
         64
         """
-        names = ("dtype", "page_layout", "tile", "memory", "chip", "alignment")
-        arguments = {name: getattr(self, name) for name in names}
-        return TensorSpec(**{"shape": self.shape.logical, **arguments, **changes})
+        return TensorSpec(**{**self.arguments(), **changes})
+
+    def arguments(self) -> dict[str, Any]:  # of any type
+        """Return the constructor arguments by name.
+
+        >>> TensorSpec((64, 64), "int8").arguments()["dtype"]
+        format_of('int8')
+        """
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"shape": self.shape.logical}
 
     def with_memory(self, memory: MemoryLike) -> TensorSpec:
         """Return the spec of the same tensor in another `memory`.

@@ -52,8 +52,10 @@ class Scalars:
         >>> Scalars.of(tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]()).extents
         (6, 8)
         """
-        layout = scalars_layout(tensor._pair) if tensor._pair.shape[1] else tensor._mode_layout
-        extents = tuple([int(n) for n in product_each(layout.shape)])
+        layout, extents = tensor._mode_layout, tensor.shape
+        if tensor._pair.shape[1]:
+            layout = scalars_layout(tensor._pair)
+            extents = tuple([int(n) for n in product_each(layout.shape)])
         return cls(tensor, layout, extents, valid_box(layout, extents))
 
     @property

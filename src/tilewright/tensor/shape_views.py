@@ -229,8 +229,8 @@ def bitcast(tensor: Kind, dtype: FormatLike, rescale: bool = False) -> Kind:
             " multiplies them if the new size divides the old one"
         )
     factor = old.itemsize // new.itemsize
-    steps = [tuple([step * factor for step in part]) for part in tensor._pair.stride]
-    scaled = make_layout(tensor._pair.shape, tuple(steps), 0, (), tensor._pair.guards)
+    steps = map_leaves(lambda step: step * factor, tensor._pair.stride)
+    scaled = make_layout(tensor._pair.shape, steps, 0, (), tensor._pair.guards)
     return tensor._view(scaled, tensor._offset * factor, store)
 
 

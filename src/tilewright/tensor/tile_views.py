@@ -106,23 +106,15 @@ def tile(tensor: Kind, shape: Sequence[int], *coords: TileCoordinate, stride_lay
     >>> tile(tw.TileTensor(list(range(72)), tw.row_major(9, 8)), (3, 4), 2, 1).offset
     52
     """
-    position = _validate_tile(tensor, shape, coords)
-    pair, shift = cut_modes(tensor._pair, _tile_cuts(tensor, shape, position))
+    pair, shift = cut_modes(tensor._pair, _tile_cuts(tensor, shape, _unpack_coordinates(coords)))
     if stride_layout is not None:
         pair = _replace_strides(pair, stride_layout)
     return tensor._view(pair, tensor._offset + shift)
 
 
-def _validate_tile(tensor: View, shape: Sequence[int], coords: tuple[TileCoordinate, ...]) -> Sequence[Any]:
-    """Return the coordinates of a tile, one per mode."""
-    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
-    rank = len(tensor._extents)
-    if len(shape) != rank or len(position) != rank:
-        raise LayoutError(
-            f"a tile of shape {tuple(shape)} at {tuple(position)} does not fit a tensor of shape"
-            f" {tensor.layout.shape}: expected {rank} extents and {rank} coordinates"
-        )
-    return position
+def _unpack_coordinates(coords: tuple[TileCoordinate, ...]) -> Sequence[Any]:
+    """Return the coordinates of a tile, from separate integers or one tuple."""
+    return coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
 
 
 def _runtime_shape(tensor: View, shape: Sequence[int]) -> tuple[int, ...]:
@@ -134,8 +126,15 @@ def _runtime_shape(tensor: View, shape: Sequence[int]) -> tuple[int, ...]:
 
 def _tile_cuts(tensor: View, shape: Sequence[int], coords: Sequence[Any]) -> list[Cut]:
     """Return the cut of every mode for the tile at `coords`."""
+    extents = tensor._extents
+    rank = len(extents)
+    if len(shape) != rank or len(coords) != rank:
+        raise LayoutError(
+            f"a tile of shape {tuple(shape)} at {tuple(coords)} does not fit a tensor of shape"
+            f" {tensor.layout.shape}: expected {rank} extents and {rank} coordinates"
+        )
     cuts: list[Cut] = []
-    for k, extent in enumerate(tensor._extents):
+    for k, extent in enumerate(extents):
         n, c = shape[k], coords[k]
         if n.__class__ is not int:
             n = as_integer(n, "a tile extent")
@@ -171,9 +170,8 @@ def tile_with_offset(
     >>> tile_with_offset(tw.TileTensor(list(range(72)), tw.row_major(9, 8)), (3, 4), 2, 1)[1:]
     ((6, 4), 52)
     """
-    position = _validate_tile(tensor, shape, coords)
-    corner = tuple([int(c) * int(n) for n, c in zip(shape, position, strict=True)])
-    view = tile(tensor, shape, *position, stride_layout=stride_layout)
+    view = tile(tensor, shape, *coords, stride_layout=stride_layout)
+    corner = tuple([int(c) * int(n) for n, c in zip(shape, _unpack_coordinates(coords), strict=True)])
     return view, corner, view.offset - tensor.offset
 
 

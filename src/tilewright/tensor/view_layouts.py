@@ -2,9 +2,10 @@
 """The layouts of views: every view of a tensor is a substitution of indices in its layout.
 
 The layout of a tensor is a pair of modes: its elements, and the scalars of one element (its vector; empty for plain
-scalars). A view replaces the index of each mode of the elements by `start + step * i`; tiles, slices and the elements
-of a thread differ only in these numbers. Indices that leave a mode stay in the layout and are guarded, so that a view
-at a ragged edge has its full shape and knows which part of it is valid.
+scalars, else with one mode per mode of the elements, and a tuple of one for each mode that a slice dropped). A view
+replaces the index of each mode of the elements by `start + step * i`; tiles, slices and the elements of a thread differ
+only in these numbers. Indices that leave a mode stay in the layout and are guarded, so that a view at a ragged edge has
+its full shape and knows which part of it is valid.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 from ..layout import ComposedLayout, Layout, LayoutLike, coalesce, compose
 from ..layout.layout import make_layout
 from ..layout.strides import Guard, live_guards
-from ..layout.tuples import Shape, ceil_div, leaves, product, product_each, zeros_like
+from ..layout.tuples import Nested, Shape, ceil_div, leaves, product, product_each, zeros_like
 
 # A cut of one mode, (start, extent, step): index i of the view is index start + step * i of the mode, for i < extent.
 Cut: TypeAlias = "tuple[int, int, int]"
@@ -39,9 +40,11 @@ def elements_layout(pair: PairLayout) -> Any:
     """
     if not isinstance(pair, Layout):
         return ComposedLayout(pair.outer, elements_layout(pair.inner))
-    guards = [guard.with_stride(_split_stride(guard)[0]) for guard in pair.guards]
     shape = pair.shape[0]
-    return make_layout(shape, pair.stride[0], pair.offset, (), live_guards(shape, guards))
+    guards: tuple[Guard, ...] = ()
+    if pair.guards:
+        guards = live_guards(shape, [guard.with_stride(_split_stride(guard)[0]) for guard in pair.guards])
+    return make_layout(shape, pair.stride[0], pair.offset, (), guards)
 
 
 def vector_layout(pair: PairLayout) -> Any:
@@ -52,7 +55,10 @@ def vector_layout(pair: PairLayout) -> Any:
     """
     if not isinstance(pair, Layout):
         return ComposedLayout(pair.outer, vector_layout(pair.inner))
-    return make_layout(pair.shape[1], pair.stride[1], pair.offset)
+    shape, stride = (
+        tuple([mode[0] if _is_dropped(mode) else mode for mode in tree[1]]) for tree in (pair.shape, pair.stride)
+    )
+    return make_layout(shape, stride, pair.offset)
 
 
 def cut_modes(pair: PairLayout, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> tuple[Any, int]:
@@ -126,10 +132,12 @@ def _bound_mode(k: int, rank: int, cut: Cut, extent: int, vector: Shape) -> Guar
 
 
 def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
-    """Return the pair without the modes of its elements that are not kept."""
+    """Return the pair without the modes of its elements that are not kept; their vectors are marked as dropped."""
 
     def select(tree: tuple[Any, Any], _: int) -> Any:
-        return (tuple([part for part, is_selected in zip(tree[0], keep, strict=True) if is_selected]), tree[1])
+        flags = iter(keep)
+        vector = tuple([mode if _is_dropped(mode) or next(flags) else (mode,) for mode in tree[1]])
+        return tuple([mode for mode, stays in zip(tree[0], keep, strict=True) if stays]), vector
 
     return pair._restructure(select, "a tensor view")
 
@@ -192,10 +200,16 @@ def _widen_guard(guard: Guard, widths: Sequence[int]) -> Guard:
 
 
 def _join_vectors(vector: tuple[Any, ...], blocks: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the modes of vectors of blocks: joined mode by mode, or appended where a slice dropped modes."""
-    if vector and len(vector) == len(blocks):
-        return tuple(zip(vector, blocks, strict=True))
-    return (*vector, *blocks)
+    """Return the modes of vectors of blocks: joined mode by mode; the vectors of dropped modes stay as they are."""
+    if not vector:
+        return blocks
+    widths = iter(blocks)
+    return tuple([mode if _is_dropped(mode) else (mode, next(widths)) for mode in vector])
+
+
+def _is_dropped(mode: Nested[Any]) -> bool:
+    """Return whether a mode of a vector is marked as one of a mode of the elements that a slice dropped."""
+    return isinstance(mode, tuple) and len(mode) == 1
 
 
 def _vectorize_nested(pair: Layout, widths: Sequence[int]) -> Any:

@@ -142,7 +142,7 @@ class Coord(tuple[Any, ...]):
         return Coord(*self[::-1])
 
     def concat(self, other: Any) -> Coord:
-        """Return the entries of both.
+        """Return the entries of this coordinate and of `other`.
 
         >>> print(Coord(1).concat(Coord(2, 3)))
         (1, 2, 3)
@@ -166,7 +166,7 @@ class Coord(tuple[Any, ...]):
         return int(sum(leaves(as_tree(self))))
 
     def inner_product(self, other: Any) -> int:
-        """Return the sum of products with another coordinate of the same nesting.
+        """Return the sum of products with `other`, a coordinate of the same nesting.
 
         >>> Coord(2, (3, 4)).inner_product(Coord(1, (10, 100)))
         432

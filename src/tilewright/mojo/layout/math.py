@@ -18,7 +18,7 @@ def _as_tensor(values: Any) -> Any:
 
 
 def sum(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
-    """Return the sum of all elements, or along a mode.
+    """Return the sum of all elements of `tensor`, or along the mode `axis`.
 
     >>> from tilewright.mojo.layout.tile_tensor import stack_allocation
     >>> from tilewright.mojo.layout.tile_layout import row_major
@@ -30,7 +30,7 @@ def sum(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
 
 
 def max(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
-    """Return the largest element, of all or along a mode.
+    """Return the largest element of `tensor`, or along the mode `axis`.
 
     >>> from tilewright.mojo.layout.tile_tensor import stack_allocation
     >>> from tilewright.mojo.layout.tile_layout import row_major
@@ -41,7 +41,7 @@ def max(tensor: TileTensor, axis: int | None = None) -> Any:  # noqa: A001
 
 
 def mean(tensor: TileTensor, axis: int | None = None) -> Any:
-    """Return the mean of all elements, or along a mode.
+    """Return the mean of all elements of `tensor`, or along the mode `axis`.
 
     >>> from tilewright.mojo.layout.tile_tensor import stack_allocation
     >>> from tilewright.mojo.layout.tile_layout import row_major
@@ -52,7 +52,7 @@ def mean(tensor: TileTensor, axis: int | None = None) -> Any:
 
 
 def variance(tensor: TileTensor, axis: int | None = None, correction: int = 1) -> Any:
-    """Return the variance of all elements, or along a mode.
+    """Return the variance of all elements of `tensor`, or along the mode `axis`; `correction` is 1 for a sample.
 
     >>> from tilewright.mojo.layout.tile_tensor import stack_allocation
     >>> from tilewright.mojo.layout.tile_layout import row_major

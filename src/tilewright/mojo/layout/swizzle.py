@@ -37,7 +37,7 @@ class Swizzle(CoreSwizzle):
 
 
 def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
-    """Return the layout followed by the swizzle, in Mojo's order of arguments.
+    """Return `layout` followed by `swizzle`, in Mojo's order of arguments.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]

@@ -285,7 +285,7 @@ col_major = _Major("col_major", prefix_product)
 
 
 def row_major_nested(shape: Any) -> Layout:
-    """Return the layout of a nested shape whose last leaf varies fastest.
+    """Return the layout of a nested `shape` in which the last leaf varies fastest.
 
     >>> from tilewright.mojo.layout import coord
     >>> print(row_major_nested(coord[(2, 3), (4, 5)]))
@@ -295,7 +295,7 @@ def row_major_nested(shape: Any) -> Layout:
 
 
 def col_major_nested(shape: Any) -> Layout:
-    """Return the layout of a nested shape whose first leaf varies fastest.
+    """Return the layout of a nested `shape` in which the first leaf varies fastest.
 
     >>> from tilewright.mojo.layout import coord
     >>> print(col_major_nested(coord[(2, 3), (4, 5)]))
@@ -305,7 +305,7 @@ def col_major_nested(shape: Any) -> Layout:
 
 
 def blocked_product(block: Layout, tiler: Layout, order: str = "zipped", coalesce_output: bool = False) -> Any:
-    """Return block repeated as a grid of whole blocks, mode by mode; `order="grouped"` is the form of Mojo 26.2.
+    """Return `block` repeated by `tiler` as a grid of blocks, mode by mode; `order="grouped"` is the form of Mojo 26.2.
 
     `coalesce_output` merges a mode whose copies continue its block.
 
@@ -376,7 +376,7 @@ zipped_divide = _ZippedDivide(_zipped_divide)
 
 
 def coalesce(layout: Layout) -> Layout:
-    """Return the layout with neighbouring modes merged, left to right; always with at least one mode.
+    """Return `layout` with neighbouring modes merged, left to right; always with at least one mode.
 
     >>> format(coalesce(row_major[2, 4]()), "mojo"), format(coalesce(col_major[2, 4]()), "mojo")
     ('((2, 4):(4, 1))', '((8):(1))')
@@ -416,7 +416,7 @@ upcast = _Upcast(_upcast)
 
 
 def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:
-    """Return `(offset // stride) % shape` leaf by leaf, 0 where the stride is 0; without strides, of the colex index.
+    """Return `(offset // stride) % shape` leaf by leaf, 0 where `stride` is 0; without it, of the index in `shape`.
 
     >>> idx2crd(13, (4, 6), (6, 1))
     (2, 1)
@@ -426,7 +426,7 @@ def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:
 
 
 def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
-    """Return the offset of a coordinate: a tuple mode by mode, an integer as a colex index.
+    """Return the offset of `coord` in `shape` under `stride`: a tuple mode by mode, an integer as a colex index.
 
     >>> crd2idx((2, 1), (4, 6), (6, 1)), crd2idx(6, (4, 6), (6, 1))
     (13, 13)
@@ -436,7 +436,7 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
 
 
 def is_compatible_with(coord: Any, shape: Any) -> bool:
-    """Return whether a coordinate fits a shape: an integer fits any mode, a tuple one of equal length.
+    """Return whether `coord` fits `shape`: an integer fits any mode, a tuple one of equal length.
 
     >>> is_compatible_with((1, 2), (4, (2, 3))), is_compatible_with((1, (2,)), (4, (2, 3)))
     (True, False)

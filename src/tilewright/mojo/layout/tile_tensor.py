@@ -189,7 +189,7 @@ class TileTensor(ElementwiseTensor):
     # Text and types.
 
     def write_to(self, writer: Any) -> None:
-        """Write the text of the tensor to anything with a `write` method.
+        """Write the text of the tensor to `writer`, anything with a `write` method.
 
         >>> import sys
         >>> from tilewright.mojo.layout import row_major
@@ -439,7 +439,7 @@ class TileTensorIter:
         return self.next(0)
 
     def next(self, k: int = 1) -> TileTensor:
-        """Return the view k steps ahead.
+        """Return the view `k` steps ahead.
 
         >>> from tilewright.mojo.layout.tile_layout import row_major
         >>> TileTensorIter(stack_allocation["int8"](row_major[8]()), row_major[2](), 8).next(3).offset
