@@ -8,6 +8,24 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+MOST: int | None = None
+"""How many cases of a test are run, when not all are (`pytest --quick`)."""
+
+
+def examples(count: int, **options: Any) -> settings:
+    """Return Hypothesis' settings for a law that needs `count` examples where most take a hundred, in every profile."""
+    return settings(max_examples=max(1, count * settings().max_examples // 100), **options)
+
+
+def some(cases: list[Any], most: int | None) -> list[Any]:
+    """Return at most this many of the cases, evenly spread, or all.
+
+    >>> some([0, 1, 2, 3, 4, 5, 6], 3)
+    [0, 3, 6]
+    """
+    return cases if most is None else cases[:: max(1, -(-len(cases) // most))]
 
 
 def all_cases(
@@ -38,7 +56,7 @@ def all_cases(
         @functools.wraps(test)
         def run(*args: Any, cases: list[dict[str, Any]], **fixtures: Any) -> None:
             failed, skipped, first = [], [], None
-            chosen = cases[:: step(fixtures)] if step else cases
+            chosen = some(cases[:: step(fixtures)] if step else cases, MOST)
             for case in chosen:
                 try:
                     test(*args, **case, **fixtures)

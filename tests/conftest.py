@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 import tilewright
 
+from . import cases
+
 # Almost every test brings a plan of its own, and compiling it takes longer than running it: workers share kernels.
 os.environ.setdefault("TILEWRIGHT_CACHE", str(Path(__file__).parents[1] / "build" / "test-kernels"))
 
@@ -18,7 +20,7 @@ PROFILES = {
     "ci": 100,
     "thorough": 5000,
     "matrix": 10,  # every environment of `make test-matrix` runs all tests, some without the native library
-    "quick": 20,
+    "quick": 10,
 }
 for name, examples in PROFILES.items():
     settings.register_profile(
@@ -38,13 +40,15 @@ if INSTALLED_IN and not Path(tilewright.__file__).resolve().is_relative_to(Path(
 
 # What `make check` leaves to `make test`: builds, browsers, clusters, kills, notebooks and scripts.
 SLOW = (
-    "cli/test_process.py", "conversion/test_executors.py", "conversion/test_real_weights.py",
-    "conversion/test_resume.py",
-    "docs/test_cluster_guide.py", "docs/test_notebooks.py", "native/test_transposes.py", "test_distribution.py",
-    "test_example_scripts.py", "test_packaging.py", "tiling/test_plan_on_dask.py", "views/test_browser.py",
-    "views/test_explorer_page.py",
+    "cli/test_doctor.py", "cli/test_process.py", "conversion/test_executors.py", "conversion/test_faults.py",
+    "conversion/test_real_weights.py", "conversion/test_resume.py", "copying/test_device_errors.py",
+    "copying/test_fuzz_plans.py", "docs/test_cluster_guide.py", "docs/test_notebooks.py", "layout/test_fuzz_script.py",
+    "matrix/test_cells.py", "mojo/test_bracket_typing.py", "native/test_shifted_lines.py", "native/test_transposes.py",
+    "test_distribution.py", "test_example_scripts.py", "test_packaging.py", "tiling/test_interrupts.py",
+    "tiling/test_plan_on_dask.py", "tiling/test_plans.py", "tiling/test_soak_script.py",
+    "tiling/test_store_location.py", "views/test_browser.py", "views/test_explorer_page.py",
 )  # fmt: skip
-CASES = 3  # of each parametrised test
+CASES = 2  # of each parametrised test
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,19 +63,18 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         settings.load_profile("quick")
+        cases.MOST = CASES
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, keep the first, middle and last case of each test."""
+    """With --quick, keep a few cases of each test."""
     if not config.getoption("--quick"):
         return
     root = Path(__file__).parent
     wanted = [item for item in items if item.path.relative_to(root).as_posix() not in SLOW]
     chosen = []
     for _, group in groupby(wanted, key=lambda item: item.nodeid.partition("[")[0]):
-        cases = list(group)
-        step = max(1, -(-len(cases) // CASES))
-        chosen += cases[::step]
+        chosen += cases.some(list(group), CASES)
     deselected = set(items) - set(chosen)
     config.hook.pytest_deselected(items=list(deselected))
     items[:] = chosen

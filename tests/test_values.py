@@ -30,6 +30,7 @@ NOT_VALUES = {
     *["Device", "DeviceBuffer", "DeviceContext"],  # the memory of a whole chip
     "TransferEvent",  # a transfer that is going on
     "InlineQueue",
+    "Integer",  # only answers isinstance
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
     "SimulatedQueue",

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import analysis
+
+from ..cases import examples
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "access"
 offsets = st.lists(st.integers(0, 300), min_size=1, max_size=32)
@@ -85,7 +87,7 @@ def test_recorded_sectors():
 # Layouts and tensors are where elements lie.
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(layouts(), st.sampled_from([1, 2, 4, 8]))
 def test_a_layout_is_its_offsets(layout, itemsize):
     lanes = layout.mode(0).size

@@ -5,13 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.cli.console import ExitCode
 from tilewright.files import write_sample_model
 
+from ..cases import examples
 from .runner import invoke
 from .test_program import COMMANDS
 
@@ -48,7 +49,7 @@ def asked(*arguments):
     return found
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@examples(150)
 @given(shapes, placements, st.lists(numbers, max_size=4).map(",".join))
 def test_explain(shape, placement, at):
     options = [word for pair in placement for word in pair]
@@ -56,7 +57,7 @@ def test_explain(shape, placement, at):
     asked("explain", *options, "--bank", "0", "--address", "1048640", "--", shape)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@examples(80)
 @given(st.lists(shapes, min_size=1, max_size=2), placements, st.sampled_from(["0", "100KiB", "9GiB", "-1"]))
 def test_fit(tensors, placement, circular):
     options = [word for pair in placement for word in pair]

@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
 from tilewright.views import output as png
 
+from ..cases import examples
 from .test_any_request import asked, numbers, placements, shapes
 
 BLOCK = ("4x60x90", "--dtype", "bfloat8_b", "--shard", "block", "--grid", "8x8")
@@ -148,7 +149,7 @@ def test_names_of_files_are_only_words(run, tmp_path):
     )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(40)
 @given(shapes, placements, st.lists(numbers, max_size=4).map(",".join), shapes)
 def test_whatever_is_asked_is_shown_or_refused_in_one_line(shape, placement, at, tile):
     options = [word for pair in placement for word in pair]
@@ -160,7 +161,7 @@ def test_whatever_is_asked_is_shown_or_refused_in_one_line(shape, placement, at,
     asked("show", f"--tiles={tile}", "--pipeline", "simplex", "--", shape)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(100)
 @given(st.text("(),:@o 0123456789abankSw<>", max_size=24))
 def test_whatever_is_written_as_a_layout_is_drawn_or_refused(text):
     if not Path(text).exists() and not text.startswith("-"):

@@ -5,12 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.cli.console import to_json
 from tilewright.files import Tensorbin, write_tensorbin
+
+from ..cases import examples
 
 RNG = np.random.default_rng(7)
 WEIGHTS = RNG.standard_normal((3, 100, 150)).astype(np.float32)
@@ -29,7 +31,7 @@ def only(found):
     return tensor
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     shape=st.lists(st.integers(1, 40), min_size=1, max_size=3).map(tuple),
     seed=st.integers(0, 10**6),

@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -20,6 +20,7 @@ from tilewright.files.bank_image import BankImage
 from tilewright.files.conversion_manifest import read_manifest
 from tilewright.memory import TensorSpec, to_bytes
 
+from ..cases import examples
 from ..files.samples import write_safetensors
 
 LITTLE = 2 << 17  # bytes of memory: the fewest that are accepted, so that most tensors are cut
@@ -88,7 +89,7 @@ def wishes(draw):
     return found
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.data(), wishes())
 def test_pages_are_those_of_the_whole_tensor(data, wish):
     with tempfile.TemporaryDirectory() as name:

@@ -4,10 +4,12 @@
 import hashlib
 import threading
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.conversion.output_file import PieceHashes
+
+from ..cases import examples
 
 
 def in_threads(rolling, pieces, order):
@@ -29,7 +31,7 @@ def in_threads(rolling, pieces, order):
         assert not each.is_alive()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.lists(st.tuples(st.binary(max_size=300), st.binary(max_size=300)), min_size=1, max_size=8),
     st.randoms(use_true_random=False),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -14,6 +14,8 @@ from tilewright.conversion.rules import ConversionTarget
 from tilewright.conversion.tensor_job import SlabCutter
 from tilewright.files.stored_tensor import PagedBoxes
 from tilewright.memory import TensorSpec
+
+from ..cases import examples
 
 
 @st.composite
@@ -28,7 +30,7 @@ def cuts(draw):
     return shape, ConversionTarget(spec, order), draw(st.integers(3000, 200_000)), draw(st.booleans())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cuts())
 def test_slabs_cover_a_tensor_once(cut):
     shape, target, most, fortran = cut

@@ -6,12 +6,13 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files.conversion_manifest import ConversionManifest
 
+from ..cases import examples
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint
 
@@ -106,7 +107,7 @@ def test_what_was_not_converted(tmp_path):
         tw.verify(checkpoint(tmp_path / "m.safetensors", tensors=1))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_a_damaged_manifest_never_surprises(tmp_path_factory, data):
     """Whatever a manifest says, the answer is a report or a FileFormatError, and no file outside is read."""

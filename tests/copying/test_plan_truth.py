@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError
@@ -18,6 +18,7 @@ from tilewright.errors import FormatError
 from tilewright.formats import BLOCK_FORMATS, cast
 from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, with_logical_shape
 
+from ..cases import examples
 from .models import SCALARS, numbers, ragged_plan
 from .test_random_plans import block_sides, scalar_sides, seeds
 
@@ -110,7 +111,7 @@ ALL = [*SCALARS, *BLOCK_FORMATS]
 
 
 @given(case=cases(ALL, ALL), fill=st.integers(-5, 5), seed=seeds)
-@settings(max_examples=max(1, settings().max_examples // 2))
+@examples(50)
 def test_a_plan_says_what_it_does(case, fill, seed):
     (first, source, tile), (second, target, other) = case
     before, after = place_of(source, first, tile), place_of(target, second, other, fill)
@@ -121,7 +122,7 @@ def test_a_plan_says_what_it_does(case, fill, seed):
 
 @pytest.mark.skipif(opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason()))
 @given(case=cases(DEVICE_BLOCKS, DEVICE_BLOCKS), fill=st.integers(-5, 5), seed=seeds)
-@settings(max_examples=max(1, settings().max_examples // 50))
+@examples(2)
 def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
     (first, source, tile), (second, target, other) = case
     before, after = place_of(source, first, tile), place_of(target, second, other, fill)

@@ -13,6 +13,7 @@ from tilewright.copying import Placement, execute
 from tilewright.formats import BLOCK_FORMATS, cast, format_of
 from tilewright.layout import Layout, row_major, with_logical_shape
 
+from ..cases import examples
 from .models import POISON, SCALARS, any_bits, as_bytes, numbers, padding, ragged_plan, require
 from .strategies import Side, pairs, strided
 
@@ -123,7 +124,7 @@ def physical(side, values):
 
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
 @given(data=st.data(), source_format=st.sampled_from(SCALARS), fill=fills, seed=seeds)
-@settings(max_examples=max(1, settings().max_examples // 8))
+@examples(12)
 def test_a_plan_packs_blocks_from_any_strides(engine, name, data, source_format, fill, seed):
     require(engine, name)
     element = BLOCK_FORMATS[name]
@@ -145,7 +146,7 @@ def test_a_plan_packs_blocks_from_any_strides(engine, name, data, source_format,
 
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
 @given(data=st.data(), target_format=st.sampled_from(SCALARS), fill=st.integers(-100, 100), seed=seeds)
-@settings(max_examples=max(1, settings().max_examples // 8))
+@examples(12)
 def test_a_plan_unpacks_blocks_to_any_strides(engine, name, data, target_format, fill, seed):
     require(engine, name)
     element = BLOCK_FORMATS[name]

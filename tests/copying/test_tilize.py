@@ -13,7 +13,7 @@ from tilewright.copying import tiled_layout, tilize, untilize
 from tilewright.errors import FormatError, LayoutError, TransferError
 from tilewright.formats import BLOCK_FORMATS, SCALAR_FORMATS, bfloat8_b, cast, format_of
 
-from ..cases import all_cases
+from ..cases import all_cases, examples
 from .models import (
     SCALARS,
     any_bits,
@@ -268,7 +268,7 @@ def block_tilings(draw, block):
 
 @pytest.mark.parametrize("name", ["bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "mxfp6_e3m2", "mxint8"])
 @given(data=st.data(), shape=shapes(), source=st.sampled_from(SCALARS), pad=PADS)
-@settings(max_examples=max(1, settings().max_examples // 5))
+@examples(20)
 def test_random_arrays_of_any_format_are_packed_like_the_model(engine, name, data, shape, source, pad):
     require(engine, name)
     element = BLOCK_FORMATS[name]

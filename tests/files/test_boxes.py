@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -11,6 +11,7 @@ from tilewright.files.stored_tensor import PagedBoxes, as_box
 from tilewright.layout.box import Box
 from tilewright.memory import TensorSpec, alignment_of, from_bytes, to_bytes
 
+from ..cases import examples
 from ..memory.strategies import specs
 
 
@@ -39,14 +40,14 @@ def check_box(spec, box):
     np.testing.assert_array_equal(from_bytes(part, own)[box.relative_to(around.offset).slices], expected)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data())
 def test_a_box_is_a_tensor_of_its_own(data):
     spec = data.draw(specs(empty=True))
     check_box(spec, data.draw(boxes_of(spec.shape.logical)))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data())
 def test_a_box_of_a_tensor_with_more_padding(data):
     shape = tuple(data.draw(st.lists(st.integers(1, 40), min_size=2, max_size=3)))
@@ -59,7 +60,7 @@ def test_a_box_of_a_tensor_with_more_padding(data):
     check_box(spec, data.draw(boxes_of(shape)))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(specs())
 def test_the_whole_is_one_run(spec):
     boxes = PagedBoxes(spec)

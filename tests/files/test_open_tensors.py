@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -17,6 +17,7 @@ from tilewright.files.safetensors import SafetensorsEntry, encode_header
 from tilewright.files.strict_json import spec_to_json
 from tilewright.memory import TensorSpec, from_bytes, to_bytes
 
+from ..cases import examples
 from ..memory.strategies import specs
 from .samples import KINDS, arrays, safetensors_bytes, same_bits, write_safetensors
 from .test_boxes import boxes_of
@@ -32,7 +33,7 @@ def check_tensor(found, array, data):
     same_bits(found.read(box), array[box.slices])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.text("abcé ", max_size=5), arrays(), max_size=4), st.data())
 def test_safetensors(held, data):
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +58,7 @@ def test_kinds_without_a_format_still_have_bytes(tmp_path):
         found.read()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(arrays(NUMPY_KINDS), st.booleans(), st.booleans(), st.data())
 def test_npy(array, fortran, big_endian, data):
     stored = array.astype(array.dtype.newbyteorder(">")) if big_endian else array
@@ -69,7 +70,7 @@ def test_npy(array, fortran, big_endian, data):
         check_tensor(found["a/b"], array, data)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.dictionaries(st.text("abc", min_size=1, max_size=3), arrays(NUMPY_KINDS), min_size=1), st.booleans(), st.data()
 )
@@ -82,7 +83,7 @@ def test_npz(held, compressed, data):
             check_tensor(found[name], array, data)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(specs(), st.data())
 def test_tensorbin_and_tiled_safetensors(spec, data):
     values = (np.arange(int(np.prod(spec.shape.logical))) % 200).astype(np.float32).reshape(spec.shape.logical)
@@ -101,7 +102,7 @@ def test_tensorbin_and_tiled_safetensors(spec, data):
         assert found.spec == spec
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 3), st.integers(1, 3), st.data())
 def test_a_tensorbin_of_a_mesh_is_the_whole_tensor(down, across, data):
     spec = TensorSpec((5, 40), "uint16", "tile")

@@ -5,11 +5,12 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import tilewright as tw
 from tilewright.files import open_tensors, sample_model, write_safetensors, write_sample_model
 
+from ..cases import examples
 from .samples import ALL_KINDS, arrays, same_bits
 
 DIGEST = "a5a4c06f50d58015dc627f912f918fa90be84ed416bf806b5ad76c1a9762fea2"
@@ -28,7 +29,7 @@ def test_its_numbers_look_like_weights():
     assert np.abs(weights).max() > 20 * usual.std()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arrays(ALL_KINDS))
 def test_what_is_written_is_read(tmp_path, array):
     write_safetensors(tmp_path / "x.safetensors", {"a": array, "b": np.int8(3)}, {"note": "hello"})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -16,6 +16,7 @@ from tilewright.files import Tensorbin, Topology, parse_tensorbin, read_tensorbi
 from tilewright.files.tensorbin import write_tensorbin_to
 from tilewright.memory import TensorSpec, to_bytes
 
+from ..cases import examples
 from ..memory.strategies import specs
 
 FOLDER = Path(__file__).parent.parent / "golden" / "ttnn"
@@ -129,7 +130,7 @@ def test_replicas_hold_the_same_bytes():
         written(lying)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from([None, 0, 1])), min_size=1, max_size=2), st.data())
 def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     """inspect, explain and diff speak of the whole tensor, and of the part of a device as such."""

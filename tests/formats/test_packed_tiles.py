@@ -3,12 +3,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import FormatError
 from tilewright.formats import BLOCK_FORMATS
 from tilewright.formats.quantization import split_tiles
+
+from ..cases import examples
 
 FORMATS = sorted(BLOCK_FORMATS)
 
@@ -24,7 +26,7 @@ def test_parts_decode_to_what_unpacking_gives(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 10**6))
 def test_rounding_stays_within_one_step(name, seed):
     format_ = BLOCK_FORMATS[name]

@@ -8,12 +8,13 @@ data. Every operation states what becomes of the model, or refuses.
 from collections import Counter
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import Axis, ComposedLayout, Layout, LayoutError, Place, Swizzle, cute
 
+from ..cases import examples
 from .strategies import layouts, named_layouts
 
 LARGEST = 96
@@ -276,7 +277,7 @@ STEPS = [same_function, shifted, copied, composed, divided, divided_by_mode, reo
 STEPS += [multiplied, free_places, undone, cleaned, swizzled, recast]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(any_layouts(), st.data())
 def test_chains_of_operations_keep_padding_copies_and_axes_or_refuse(layout, data):
     for _ in range(data.draw(st.integers(1, 4))):

@@ -5,12 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, cute
 
+from ..cases import examples
 from .reference import continued, is_strided_over, layouts_into, table, valid_flags, values, without_padding
 from .strategies import layouts, leaves, named_layouts, shapes, tilers
 
@@ -433,7 +434,7 @@ def points(relation):
     return found
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(layouts(max_size=30), layouts(max_size=30))
 def test_composition_agrees_with_the_integer_set_library(outer, inner):
     relation = as_relation(inner).apply_range(as_relation(outer))

@@ -5,7 +5,7 @@ import inspect
 from contextlib import suppress
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -14,6 +14,7 @@ from tilewright.layout import Guard, InverseLayout, PagedLayout
 from tilewright.mojo.layout import Idx
 from tilewright.mojo.layout.tile_layout import make_dynamic_layout
 
+from ..cases import examples
 from .strategies import layouts, named_layouts
 
 NAMES = {
@@ -93,7 +94,7 @@ def _plain(answer):
     return repr(answer)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(layouts(max_size=24) | named_layouts(max_size=24), st.booleans())
 def test_no_public_function_tells_equal_layouts_apart(layout, padded):
     if padded and layout.size and layout.rank:

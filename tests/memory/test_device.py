@@ -3,13 +3,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, MemoryConfigError, TensorSpec
 from tilewright.formats import BlockFormat
 from tilewright.memory import Device, from_bytes, height_sharded, nd_sharded, to_bytes
 
+from ..cases import examples
 from .strategies import SMALL, specs
 
 
@@ -19,7 +20,7 @@ def some_values(spec):
     return (np.arange(count) % 97).reshape(spec.shape.logical).astype(np.float32)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(specs(empty=True))
 def test_the_bytes_are_where_the_page_table_says(spec):
     device = Device(spec.known_chip)
@@ -36,7 +37,7 @@ def test_the_bytes_are_where_the_page_table_says(spec):
     assert np.array_equal(device.read(tensor), host)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(specs(empty=True))
 def test_what_is_put_can_be_got(spec):
     device = Device(spec.known_chip)
@@ -50,7 +51,7 @@ def test_what_is_put_can_be_got(spec):
         assert np.array_equal(found, values)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(specs(rank=3), st.data())
 def test_single_elements_are_where_they_should(spec, data):
     if isinstance(spec.dtype, BlockFormat) or spec.allocated_bytes > 10**6:

@@ -4,16 +4,17 @@
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.memory import explain, explain_address
 
+from ..cases import examples
 from .strategies import specs
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_the_way_leads_back(data):
     spec = data.draw(specs())

@@ -2,7 +2,7 @@
 """fit: the truth of the allocator, said beforehand, with alternatives that really do fit."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tilewright import MemoryConfigError, OutOfMemory
 from tilewright.memory import (
@@ -16,12 +16,13 @@ from tilewright.memory import (
     width_sharded,
 )
 
+from ..cases import examples
 from .strategies import specs
 
 LARGE = TensorSpec((4096, 4096), "float32", "tile", memory="l1", chip="wormhole_n150")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(specs(empty=True))
 def test_fit_agrees_with_the_allocator(spec):
     answer = fit(spec)
@@ -100,7 +101,7 @@ def test_narrow_rows_are_noted():
     assert not fit(TensorSpec((4, 4), "bfloat16"), "n150").tensors[0].warnings
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(specs(empty=True))
 def test_banks_are_those_that_hold_pages(spec):
     held = set(spec.pages().bank.tolist()) if spec.num_pages else set()

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -30,6 +30,8 @@ from tilewright.memory import (
     width_sharded,
 )
 from tilewright.ttnn import num_cores_to_corerangeset, split_work_to_cores
+
+from ..cases import examples
 
 TWO = [((0, 0), (1, 0)), ((3, 0), (3, 0))]
 
@@ -264,7 +266,7 @@ def is_done(action, *arguments, **more):
         return False
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(placements())
 def test_everyone_agrees_about_what_is_legal(tmp_path_factory, spec):
     folder, legal = tmp_path_factory.mktemp("legal"), not spec.violations()

@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ..cases import all_cases
+from ..cases import all_cases, examples
 from . import models
 from .abi import COPY, LIBRARY, SCALARS, memory, nest
 from .levels import LEVELS, at_level, run_at
@@ -53,7 +53,7 @@ def test_large_targets_on_several_threads(tw_run, size, run):
     check(tw_run, size, run, outer, order, 0, 0, 3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from([1, 2, 4, 8]),
     st.integers(1, 20),

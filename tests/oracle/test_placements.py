@@ -6,12 +6,13 @@ from math import prod
 
 import pytest
 import ttnn as theirs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.memory import Chip, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec, TensorSpec
 
+from ..cases import examples
 from .questions import KINDS, TILES, cores
 
 DTYPES = ("bfloat16", "float32", "uint8")
@@ -145,7 +146,7 @@ def test_placements(device):
     assert chip.compute_grid == (size.x, size.y)
     seen = Counter()
 
-    @settings(max_examples=1500, deadline=None, database=None)
+    @examples(1500, database=None)
     @given(placements(chip))
     def agree(asked):
         real = ask_theirs(device, asked)

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import Layout, LayoutError, Swizzle, blocked_product, compose, row_major
@@ -13,6 +13,7 @@ from tilewright.errors import CoordinateError
 from tilewright.mojo.layout import Coord, Idx, TileTensor, coord
 from tilewright.mojo.layout import Layout as MojoLayout
 
+from ..cases import examples
 from .strategies import iota, roots
 
 NESTED = blocked_product(row_major(2, 2), row_major(2, 3))  # ((2,2),(2,3)):((2,12),(1,4))
@@ -78,7 +79,7 @@ def test_every_way_takes_every_form(way, form):
 
 @pytest.mark.parametrize("way", sorted(REACH))
 @given(data=st.data())
-@settings(max_examples=max(1, settings().max_examples // 10))
+@examples(10)
 def test_one_index_counts_with_the_first_mode_fastest(way, data):
     origin = data.draw(roots(kinds=("compact", "gaps", "swizzled"), ragged=False, most=24))
     model = origin.walk.model

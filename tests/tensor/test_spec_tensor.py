@@ -6,7 +6,7 @@ import gc
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -14,6 +14,7 @@ from tilewright.copying.dlpack import from_dlpack
 from tilewright.memory import ChangeKind, Device, TensorSpec, to_bytes
 from tilewright.tensor import StorageType, Tensor
 
+from ..cases import examples
 from ..memory.strategies import specs
 
 BLOCKS = ("bfloat8_b", "bfloat4_b")
@@ -49,7 +50,7 @@ def test_values_survive(spec, seed):
     same(tensor_for(spec, seed), values_for(spec, seed))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(plain, st.data())
 def test_reshape(spec, data):
     x = tensor_for(spec)
@@ -62,7 +63,7 @@ def test_reshape(spec, data):
     check_kind(x, y)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(plain, st.data())
 def test_reshape_keeps_matrices(spec, data):
     assume(spec.shape.rank >= 2)
@@ -72,7 +73,7 @@ def test_reshape_keeps_matrices(spec, data):
     same(y, values_for(spec).reshape(-1, *spec.shape.logical[-2:]))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(plain, st.data())
 def test_permute(spec, data):
     x = tensor_for(spec)
@@ -82,7 +83,7 @@ def test_permute(spec, data):
     check_kind(x, y)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(plain, st.data())
 def test_slice(spec, data):
     x = tensor_for(spec)
@@ -95,7 +96,7 @@ def test_slice(spec, data):
     check_kind(x, y)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(plain, st.sampled_from([None, (32, 32), (16, 32), (8, 16)]))
 def test_to_layout(spec, tile):
     x = tensor_for(spec)
@@ -108,7 +109,7 @@ def test_to_layout(spec, tile):
     check_kind(x, y)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(specs(), st.sampled_from(["float32", "bfloat16", "int32", "uint8"]))
 def test_to_dtype(spec, dtype):
     assume(not spec.memory.is_sharded or spec.dtype.name not in BLOCKS)
@@ -118,7 +119,7 @@ def test_to_dtype(spec, dtype):
     check_kind(x, y)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(specs())
 def test_devices_hold_the_same_values(spec):
     x = tensor_for(spec)
@@ -134,7 +135,7 @@ def test_devices_hold_the_same_values(spec):
     assert not device.allocator.memory_view(spec.memory.buffer_type).allocated
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(specs(), specs())
 def test_memory_configs_change_places_only(one, other):
     x = tensor_for(one)
@@ -232,7 +233,7 @@ def test_numpy_may_ask_for_no_copy():
         x.to_layout("tile").__array__(copy=False)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_pad_and_unpad(data):
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))

@@ -5,12 +5,13 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from tilewright import Layout, LayoutError, row_major
 from tilewright.mojo.layout import TileTensor
 
+from ..cases import examples
 from .model import listed
 from .strategies import VIEWS, chains, roots
 
@@ -74,7 +75,7 @@ def assert_elements_like_model(tensor, model, storage):
 
 
 @given(st.data())
-@settings(max_examples=2 * settings().max_examples)
+@examples(200)
 def test_a_chain_of_views_equals_its_model(data):
     origin = data.draw(roots())
     for walk in data.draw(chains(origin)):
@@ -92,7 +93,7 @@ def test_every_element_of_a_chain_equals_its_model(data):
 
 @pytest.mark.parametrize("view", sorted(VIEWS))
 @given(data=st.data())
-@settings(max_examples=max(1, settings().max_examples // 4))
+@examples(25)
 def test_every_kind_of_view_equals_its_model_on_every_kind_of_tensor(view, data):
     origin = data.draw(roots())
     before = data.draw(chains(origin, longest=1))[-1]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tilewright import Layout, LayoutError, Swizzle, cast, col_major, compose, row_major
 from tilewright.mojo.layout import Coord, TileTensor
 
+from ..cases import examples
 from .strategies import APART, chains, iota, roots
 
 NEW = 1000
@@ -286,7 +287,7 @@ IN_PLACE = {"+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "//="
 
 @pytest.mark.parametrize("name", sorted(IN_PLACE))
 @given(data=st.data())
-@settings(max_examples=max(1, settings().max_examples // 4))
+@examples(25)
 def test_arithmetic_in_place_changes_the_places_of_a_view_only(name, data):
     storage, tensor, model = drawn_view(data)
     if not model.readable or model.size == 0 or not model.valid.all():

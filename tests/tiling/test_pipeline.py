@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
@@ -13,6 +13,7 @@ from tilewright.tiling import Input, Output, Pipeline, SimulatedQueue, ThreadQue
 from tilewright.tiling.schedule import Import
 from tilewright.tiling.transfers import COMPLETIONS
 
+from ..cases import examples
 from .pipelines import SCHEMES, Stencil, stencils
 
 
@@ -58,7 +59,7 @@ class Unordered:
         return iter(self.listed)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(stencils(3), st.sampled_from(SCHEMES), st.integers(0, 3))
 def test_threads_give_the_same(stencil, scheme, workers):
     target = np.full(stencil.space, -1, np.int64)

@@ -10,12 +10,13 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import CancelledError, plan_tiles
 from tilewright.tiling.plan_task import run_task
 
+from ..cases import examples
 from .pipelines import stencils
 
 
@@ -23,7 +24,7 @@ def negated(x, y):
     np.negative(x, out=y)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(stencils(4))
 def test_a_plan_computes_what_numpy_says_in_any_order(stencil):
     target = np.zeros(stencil.space, np.int64)
@@ -35,7 +36,7 @@ def test_a_plan_computes_what_numpy_says_in_any_order(stencil):
     assert (target == stencil.expected()).all()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(stencils(3))
 def test_tasks_say_what_they_read_and_write(stencil):
     target = np.zeros(stencil.space, np.int64)

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, TransferError
@@ -15,6 +15,7 @@ from tilewright.tiling import CancelledError, Input, Output, Pipeline, Simulated
 from tilewright.tiling.endpoints import MappedEndpoint
 from tilewright.tiling.transfers import COMPLETIONS
 
+from ..cases import examples
 from .pipelines import stencils
 
 
@@ -41,7 +42,7 @@ class Sliced:
         self.array[box] = value
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(stencils(3), st.sampled_from(COMPLETIONS), st.booleans())
 def test_a_stencil_is_what_numpy_says(stencil, completion, sliced):
     source, target = stencil.source(), np.zeros(stencil.space, np.int64)

@@ -7,13 +7,14 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import TransferError
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, TransferEvent, export, import_
 from tilewright.tiling.transfer_tensors import ExternalTensor, InternalTensor
 
+from ..cases import examples
 from .pipelines import SCHEMES, stencils
 
 FAULTS = ["none", "none", "drop", "late", "twice", "start", "wait", "work", "cancel"]
@@ -89,7 +90,7 @@ class Unruly:
             thread.join()
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(
     stencils(3),
     st.sampled_from([*SCHEMES, "steps"]),
@@ -132,7 +133,7 @@ def test_any_engine_gives_the_right_result_or_an_error(stencil, scheme, depth, f
         assert (target[part] == expected[part]).all() or (target[part] == -1).all(), "a tile is half written"
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(1, 30), st.integers(2, 7), st.integers(1, 3), st.sampled_from(SCHEMES), st.integers(0, 2**32))
 def test_outputs_that_overlap_are_written_in_the_order_of_the_tiles(size, tile, overlap, scheme, seed):
     overlap = min(overlap, tile - 1, max(0, size - 1))

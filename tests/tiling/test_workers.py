@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.copying import native_library
@@ -15,6 +15,7 @@ from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Tr
 from tilewright.tiling import workers as transfer_table
 from tilewright.tiling.workers import choose_worker_count
 
+from ..cases import examples
 from .pipelines import SCHEMES, stencils
 
 pytestmark = pytest.mark.skipif(not native_library.is_available(), reason="workers are carried by the native library")
@@ -44,7 +45,7 @@ def pipeline(source, target, **options):
     return Pipeline([Input(source, tiler)], [Output(target, tiler)], **options)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(stencils(4), st.sampled_from(SCHEMES), st.integers(0, 3), st.integers(1, 4), st.booleans())
 def test_every_scheme_is_right_in_any_number_of_workers(stencil, scheme, workers, depth, concurrent):
     target = np.full(stencil.space, -1, np.int64)
@@ -55,7 +56,7 @@ def test_every_scheme_is_right_in_any_number_of_workers(stencil, scheme, workers
     assert (target == stencil.expected()).all()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(stencils(3), st.integers(1, 5))
 def test_batches_meet(stencil, batch):
     before, transfer_table.BATCH_TILES = transfer_table.BATCH_TILES, batch
@@ -67,7 +68,7 @@ def test_batches_meet(stencil, batch):
     assert (target == stencil.expected()).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.integers(0, 9),
     st.sampled_from([0, 3, 200, "edge", "reflect"]),

@@ -3,12 +3,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tiling.pipelines import SCHEMES
 from tilewright import TransferError
 from tilewright.tiling import Input, Output, Pipeline, SimulatedQueue, Tiler, plan_tiles, stream
+
+from ..cases import examples
 
 RUNS = {
     **{scheme: lambda a, b, f, scheme=scheme: stream(a, b, f, tile=(4, 4), scheme=scheme) for scheme in SCHEMES},
@@ -69,7 +71,7 @@ def test_outputs_that_are_written_in_part_are_noticed():
         stream(source, np.zeros((64, 64)), lambda x, y: np.add(x, 1, out=y, where=x > 1), tile=(64, 64))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.sampled_from(["f8", "f4", "u2", "u1", "?"]), st.integers(1, 300), st.integers(0, 255))
 def test_what_is_written_is_never_taken_for_unwritten(dtype, size, value):
     target = np.zeros(size, dtype)

@@ -3,13 +3,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import ttl
 from tilewright.tiling import SimulatedQueue
 from tilewright.tiling.transfers import COMPLETIONS
 
+from ..cases import examples
 from .kernels import SCHEMES
 
 
@@ -23,7 +24,7 @@ def stencils(draw):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@settings(max_examples=50)
+@examples(50)
 @given(stencil=stencils(), columns=st.booleans(), seed=st.integers(0, 99))
 def test_a_stencil_in_three_dimensions(scheme, stencil, columns, seed):
     space, tile, halo = stencil

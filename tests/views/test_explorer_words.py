@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
@@ -14,6 +14,8 @@ from tilewright.views.explorer import answers
 from tilewright.views.explorer import answers as pictures
 from tilewright.views.explorer import form as questions
 from tilewright.views.explorer.form import FieldError, parse_spec, spell_spec
+
+from ..cases import examples
 
 CHIPS = ("wormhole_n150", "blackhole_p150", "grayskull")
 small = st.integers(1, 130)
@@ -47,7 +49,7 @@ def specs(draw) -> tw.TensorSpec:
 
 
 @given(specs())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_words_spell_the_spec_they_came_from(spec):
     again = parse_spec(spell_spec(spec))
     assert (again.memory.buffer_type, again.memory.sharding) == (spec.memory.buffer_type, spec.memory.sharding)
@@ -58,7 +60,7 @@ def test_words_spell_the_spec_they_came_from(spec):
 
 
 @given(specs(), st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_an_element_is_found_from_every_side(spec, data):
     """By its coordinate, and by the bank and address that this leads to."""
     if spec.violations():
@@ -75,7 +77,7 @@ def test_an_element_is_found_from_every_side(spec, data):
 
 
 @given(specs())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_cores_hold_all_pages_and_no_page_twice(spec):
     if spec.violations():
         return
@@ -93,7 +95,7 @@ def test_cores_hold_all_pages_and_no_page_twice(spec):
 
 
 @given(st.dictionaries(st.sampled_from([*questions.FIELDS, "at", "page", "core"]), st.text(max_size=12), max_size=6))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_anything_typed_gives_an_answer_or_a_field_to_correct(words):
     asked = (
         answers.describe_placement,

@@ -5,13 +5,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
 from tilewright.tiling import Input, Output, Schedule
 
+from ..cases import examples
 from ..memory.strategies import specs
 from .things import allocator, spec
 
@@ -194,7 +195,7 @@ def test_shards_are_labelled_alike_however_many_digits():
     assert seen == {False, True}
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(specs())
 def test_pictures_of_pages_say_what_the_table_of_pages_says(placed):
     """Though they look only at what they draw, and count the rest."""

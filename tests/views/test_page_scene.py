@@ -4,13 +4,15 @@
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
 from tilewright.errors import LayoutError
 from tilewright.views.scenes.pages import page_grid
+
+from ..cases import examples
 
 TILES = [(32, 32), (16, 32), (32, 16), (8, 32), (1, 16)]
 
@@ -32,7 +34,7 @@ def specs(draw) -> tw.TensorSpec:
 
 
 @given(specs(), st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_cell_is_the_element_it_says(spec, data):
     total = 0
     chosen = data.draw(st.integers(0, spec.num_pages - 1))

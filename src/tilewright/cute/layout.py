@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import tilewright.layout as core
@@ -79,12 +80,24 @@ def ScaledBasis(value: Any, *modes: int) -> Any:  # noqa: N802  (CuTe's name)
     return value * E(*modes)
 
 
+@dataclass(frozen=True)
 class LayoutLeft:
-    """Asks `make_layout` for column-major strides; CuTe also calls it `GenColMajor`."""
+    """Asks `make_layout` for column-major strides; CuTe also calls it `GenColMajor`.
+
+    >>> strides = LayoutLeft()
+    >>> print(make_layout((4, 8), strides))
+    (4,8):(1,4)
+    """
 
 
+@dataclass(frozen=True)
 class LayoutRight:
-    """Asks `make_layout` for row-major strides; CuTe also calls it `GenRowMajor`."""
+    """Asks `make_layout` for row-major strides; CuTe also calls it `GenRowMajor`.
+
+    >>> strides = LayoutRight()
+    >>> print(make_layout((4, 8), strides))
+    (4,8):(8,1)
+    """
 
 
 class Layout(CoreLayout):
