@@ -215,7 +215,7 @@ def _compose_by_index(outer: Layout, tilers: tuple[Tiler, ...]) -> Any:
             )
         extents = [n for n in leaves(shape) if n != 1] or [1]
         block = prod(extents[:-1]) or 1
-        needed = max(tile.bounds[1] + 1 if tile.size else 1, prod(extents))
+        needed = max(tile.bounds[1] + 1 if tile.size else 0, prod(extents))
         domains.append(Layout(ceil_div(needed, block) * block))
         tiles.append(scale(tile, below))
         below *= domains[-1].size

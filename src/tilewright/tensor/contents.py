@@ -173,8 +173,8 @@ def _has_whole_vectors(scalars: Scalars, tensor: View) -> bool:
     vector = tensor._vector_extents
     if scalars.valid is None:
         return False
-    if len(vector) != tensor.rank:  # a slice dropped modes of the elements, but not of the vectors
-        return scalars.is_whole
+    if len(vector) != tensor.rank:  # a slice dropped modes of the elements: those of the vectors follow the rest
+        return scalars.valid[-len(vector) :] == scalars.extents[-len(vector) :]
     return all(n % width == 0 for n, width in zip(scalars.valid, vector, strict=True))
 
 
