@@ -210,12 +210,12 @@ def test_invalid_scalars_print_as_underscores(data):
 
 
 def test_whole_vectors_beside_dropped_modes_are_readable():
-    vectors = tw.TileTensor(np.arange(64), tw.Layout((4, 4, 4))).vectorize[1, 1, 2]()[0:1, 0, 0]
+    vectors = TileTensor(np.arange(64), Layout((4, 4, 4))).vectorize[1, 1, 2]()[0:1, 0, 0]
     assert vectors.tile[2](0).to_numpy().tolist() == [[0, 16]]
 
 
 def test_empty_views_of_nested_modes_have_vectors_that_do_not_divide():
-    nested = tw.TileTensor(np.arange(96), tw.Layout(((2, 2), 4, 4), ((1, 3), 6, 24)))
+    nested = TileTensor(np.arange(96), Layout(((2, 2), 4, 4), ((1, 3), 6, 24)))
     empty = nested[:, 0:0, :].vectorize[3, 1, 2]()
     assert empty.shape == (2, 0, 2)
     assert empty.to_numpy().shape == (2, 0, 2, 3, 2)
