@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hypothesis profiles, chosen with HYPOTHESIS_PROFILE: "ci" (the default), "thorough" or "matrix"; and `--quick`."""
 
+import gc
 import os
 from itertools import groupby
 from pathlib import Path
@@ -64,6 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         settings.load_profile("quick")
         cases.MOST = CASES
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

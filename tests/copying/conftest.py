@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave most tests on OpenCL to `make test-opencl`: all golden vectors run here, and one in twenty others."""
+    """Leave most tests on OpenCL to `make test-opencl`: one in four golden vectors and one in twenty others run here."""
     if os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all":
         return
     dropped = [item for item in items if _is_extra(item)]

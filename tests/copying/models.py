@@ -100,7 +100,12 @@ def require(engine, element):
             pytest.skip(f"the {name} engine does not know {element}")
 
 
-def opencl_step(fixtures):
+def opencl_step(fixtures, of=20):
     """Return of how many cases one is run: on OpenCL every case compiles a kernel, and `make test-opencl` runs all."""
     sampled = fixtures["engine"]["engine"] == "opencl" and os.environ.get("TILEWRIGHT_TEST_OPENCL") != "all"
-    return 20 if sampled else 1
+    return of if sampled else 1
+
+
+def golden_step(fixtures):
+    """Return the same for recorded vectors."""
+    return opencl_step(fixtures, of=4)

@@ -13,7 +13,7 @@ from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of
 from tilewright.layout import Layout
 
 from ..cases import all_cases
-from .models import poisoned
+from .models import golden_step, poisoned
 
 
 def grouped(cases, key):
@@ -40,7 +40,7 @@ def moved(data, source, target, engine):
 PAIRS = grouped(casts.NAMED, lambda case: (case["src"], case["dst"]))
 
 
-@all_cases(("pair", PAIRS), groups=2, name=named)
+@all_cases(("pair", PAIRS), groups=2, name=named, step=golden_step)
 def test_casts_are_those_of_ttnn(pair, engine):
     source, target = map(format_of, pair)
     inputs = [casts.ARRAYS[f"{case['id']}_in"].astype(source.dtype).reshape(-1) for case in PAIRS[pair]]
@@ -68,7 +68,7 @@ KINDS = grouped(blocks.CASES, block_key)
 PACKED = grouped(blocks.CASES, lambda case: block_key(case)[:2])
 
 
-@all_cases(("kind", KINDS), groups=2, name=named)
+@all_cases(("kind", KINDS), groups=2, name=named, step=golden_step)
 def test_blocks_are_packed_as_in_ttnn(kind, engine):
     name, elements, source = kind
     values = np.concatenate([blocks.physical(case).reshape(-1) for case in KINDS[kind]])
@@ -80,7 +80,7 @@ def test_blocks_are_packed_as_in_ttnn(kind, engine):
     np.testing.assert_array_equal(made, wanted)
 
 
-@all_cases(("kind", PACKED), groups=2, name=named)
+@all_cases(("kind", PACKED), groups=2, name=named, step=golden_step)
 def test_blocks_are_unpacked_as_in_ttnn(kind, engine):
     name, elements = kind
     packed = [blocks.ARRAYS[f"{case['id']}_packed"] for case in PACKED[kind]]

@@ -13,7 +13,7 @@ from tilewright.formats import BlockFormat, cast, format_of
 from tilewright.layout import Layout
 
 from ..cases import all_cases
-from .models import as_bytes, assert_same_bits, poisoned
+from .models import as_bytes, assert_same_bits, golden_step, poisoned
 
 FOLDER = Path(__file__).parent.parent / "golden" / "ttnn"
 
@@ -38,7 +38,7 @@ def case_name(case):
 
 
 def for_each(cases):
-    return all_cases(("case", cases), groups=8, name=case_name)
+    return all_cases(("case", cases), groups=4, name=case_name, step=golden_step)
 
 
 # Tensors made from arrays.

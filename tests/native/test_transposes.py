@@ -55,12 +55,12 @@ def check(size, modes, past=(0, 0), threads=(1, 2), tables=None):
 
 
 def random_bytes(count):
-    return many_random_bytes()[:count]
+    return np.resize(many_random_bytes(), count)
 
 
 @lru_cache(maxsize=1)
 def many_random_bytes():
-    return np.frombuffer(np.random.default_rng(0).bytes(4 * LARGE), np.uint8)
+    return np.frombuffer(np.random.default_rng(0).bytes(LARGE + 4099), np.uint8)
 
 
 @lru_cache(maxsize=len(LEVELS))
