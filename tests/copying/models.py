@@ -108,4 +108,4 @@ def opencl_step(fixtures, of=20):
 
 def golden_step(fixtures):
     """Return the same for recorded vectors."""
-    return opencl_step(fixtures, of=4)
+    return opencl_step(fixtures, of=10)
