@@ -21,9 +21,14 @@ needs_native = pytest.mark.skipif(not native_library.is_available(), reason=f"{n
 @pytest.fixture
 def fresh_loader():
     """Forget what was loaded, before and after, so that a test can change what the loader sees."""
-    native_library._load.cache_clear()
+    forget()
     yield
-    native_library._load.cache_clear()
+    forget()
+
+
+def forget():
+    for function in (native_library._load, native_library.load_library, native_library.is_available):
+        function.cache_clear()
 
 
 def fallback(data: bytes) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import LayoutError, TransferError
 from ..formats import ScalarFormat, uint8
 from .codegen import WIDEST
-from .host_memory import Buffer, aligned_empty, strided_range
+from .host_memory import Buffer, strided_range
 
 Array = np.ndarray[Any, Any]
 
@@ -147,25 +147,3 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     (96, 32, 8)
     """
     return tuple([itemsize * prod(shape[k + 1 :]) for k in range(len(shape))])
-
-
-def empty_like(array: Any, shape: Any, element: ScalarFormat) -> Any:
-    """Return an uninitialised array in the same memory, host or device, as `array`.
-
-    >>> from tilewright.formats import int8
-    >>> empty_like(np.zeros(2), (3,), int8).nbytes
-    3
-    """
-    shape = shape if isinstance(shape, tuple) else (shape,)
-    if isinstance(array, DeviceArray):
-        return array.backend.empty(shape, element)
-    return aligned_empty(shape, element.dtype)
-
-
-def unwrap_array(array: Any) -> Any:
-    """Return a `DeviceArray` as an object of its library, and a NumPy array as it is.
-
-    >>> unwrap_array(np.zeros(2)).tolist()
-    [0.0, 0.0]
-    """
-    return array.backend.unwrap(array) if isinstance(array, DeviceArray) else array

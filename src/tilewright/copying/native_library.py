@@ -59,6 +59,7 @@ class _LoadResult:
     problem: str | None
 
 
+@cache
 def is_available() -> bool:
     """Return whether the native library is loaded and has the expected ABI.
 
@@ -78,6 +79,7 @@ def unavailable_reason() -> str | None:
     return _load().problem
 
 
+@cache
 def load_library() -> Any:
     """Return the native library, ready to call, or None if it is not available.
 

@@ -14,9 +14,9 @@ from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_f
 from ..layout import Layout, LayoutLike, with_logical_shape
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
-from .device_array import empty_like, unwrap_array
+from .device_array import DeviceArray
 from .engine import as_operand, execute
-from .host_memory import native_format, placement_of
+from .host_memory import aligned_empty, native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy
 
@@ -133,7 +133,7 @@ def tilize(
     data = _output_array(out, target, count, array)
     if array.size:
         execute(plan_copy(source, target), array, data, threads, engine)
-    return unwrap_array(data)
+    return _unwrap_array(data)
 
 
 def untilize(
@@ -176,7 +176,7 @@ def untilize(
             f"shape {shape} of {element.name} in tiles of {tile} needs {need} bytes, but the data has {have}"
         )
     result_format = element.value_format if out_dtype is None else scalar_format_of(out_dtype)
-    result = empty_like(data, shape, result_format) if out is None else as_operand(out)
+    result = _empty_like(data, shape, result_format) if out is None else as_operand(out)
     if tuple(result.shape) != shape:
         raise LayoutError(f"out has shape {result.shape}, but the result has shape {shape}")
     if out_dtype is not None and result.dtype != result_format.dtype:
@@ -184,7 +184,7 @@ def untilize(
     if prod(shape):
         view = _as_matrix(result)
         execute(plan_copy(source, placement_of(view)), data.reshape(-1), view, threads, engine)
-    return unwrap_array(result)
+    return _unwrap_array(result)
 
 
 def relayout(
@@ -220,7 +220,7 @@ def relayout(
     )
     data = _output_array(out, after, int(target.cosize), flat)
     execute(plan_copy(before, after, crop=crop, pad=pad_value is not None), flat, data, threads, engine)
-    return unwrap_array(data)
+    return _unwrap_array(data)
 
 
 def copy(source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> Any:
@@ -268,7 +268,7 @@ def pack(
     data = _output_array(out, target, flat.size, flat)
     if flat.size:
         execute(plan_copy(Placement(layout, native_format(flat.dtype)), target), flat, data, threads, engine)
-    return unwrap_array(data)
+    return _unwrap_array(data)
 
 
 def unpack(
@@ -303,7 +303,7 @@ def unpack(
     if layout.size:
         source = Placement(layout, element, tile_elements=tile_elements)
         execute(plan_copy(source, target), data.reshape(-1), values, threads, engine)
-    return unwrap_array(values)
+    return _unwrap_array(values)
 
 
 def _contiguous_operand(array: Any, function: str) -> Any:
@@ -329,8 +329,21 @@ def _output_array(out: Any, target: Placement, count: int, like: Any) -> Any:
     element: ScalarFormat = target.format.storage_format
     size = target.nbytes if target.format.has_blocks and count else count
     if out is None:
-        return empty_like(like, size, element)
+        return _empty_like(like, size, element)
     out, dtype = as_operand(out), element.dtype
     if out.dtype != dtype or out.size != size or not out.flags.c_contiguous:
         raise LayoutError(f"out must be a contiguous array of {size} x {dtype}, got {out.size} x {out.dtype}")
     return out.reshape(-1)
+
+
+def _empty_like(array: Any, shape: int | tuple[int, ...], element: ScalarFormat) -> Any:
+    """Return an uninitialised array in the same memory, host or device, as `array`."""
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    if isinstance(array, DeviceArray):
+        return array.backend.empty(shape, element)
+    return aligned_empty(shape, element.dtype)
+
+
+def _unwrap_array(array: Any) -> Any:
+    """Return a `DeviceArray` as an object of its library, and a NumPy array as it is."""
+    return array.backend.unwrap(array) if isinstance(array, DeviceArray) else array
