@@ -119,14 +119,14 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="python3.12 ..." MATRIX_CELLS="3.12 pure")
 	@$(PYTHON) -m tests.matrix --pythons "$(MATRIX_PYTHONS)" --cells "$(MATRIX_CELLS)"
 
-test-opencl: $(INSTALLED) ## run every test of a move on OpenCL, not only a sample of them
+test-opencl: $(INSTALLED) ## run every test of a copy on OpenCL, not only a sample of them
 	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \
 		tests/copying tests/tiling/test_kernels.py tests/tensor/test_devices.py
 
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)
 CUDA_PATH_OF_TESTS := PYTHONPATH=src:.$(if $(CUDA_DEPS),:$(CUDA_DEPS))
-test-cuda: ## run the moves on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=... CUDA_DEPS=folder)
+test-cuda: ## run the copies on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=... CUDA_DEPS=folder)
 	$(CUDA_PATH_OF_TESTS) $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider $(CUDA_TEST_OPTIONS) tests/cuda tests/tensor/test_devices.py
 
 sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA device, with compute-sanitizer
