@@ -19,8 +19,8 @@ import tilewright as tw
 from tilewright import views
 from tilewright.copying import tiled_layout
 from tilewright.tiling import Schedule, Tiler
-from tilewright.views.explorer import words_of
-from tilewright.views.explorer.answers import PICTURES, QUESTIONS, drawn
+from tilewright.views.explorer import spell_spec
+from tilewright.views.explorer.answers import ANSWERS, PICTURES, render_for_page
 
 TURNS = 7
 CHIP = "blackhole_p150"
@@ -67,15 +67,15 @@ def subjects() -> dict[str, tuple[Callable[[], str], float]]:
         "schedule of 12 tiles, SVG": (svg(Schedule("double", 12)), 0),
         "elements of a page, SVG": (lambda: views.to_svg(views.page_scene(spec, 77)), 0),
         "explorer, all about a block-sharded tensor, JSON": (lambda: everything(WORDS), 0),
-        "explorer, all about 57344 pages over DRAM, JSON": (lambda: everything(words_of(spec)), 0),
+        "explorer, all about 57344 pages over DRAM, JSON": (lambda: everything(spell_spec(spec)), 0),
         "32 x 32 layout, text": (lambda: views.to_text(views.scene_of(tw.row_major(32, 32))), 0),
     }
 
 
 def everything(words: dict[str, str]) -> str:
     """Return all that the page of the explorer asks for when a spec changes."""
-    found: list[object] = [QUESTIONS[name](words) for name in ("placement", "element")]
-    found += [drawn(PICTURES[name](words)) for name in ("placement", "memory", "schedule", "tiles")]
+    found: list[object] = [ANSWERS[name](words) for name in ("placement", "element")]
+    found += [render_for_page(PICTURES[name](words)) for name in ("placement", "memory", "schedule", "tiles")]
     return json.dumps(found)
 
 
