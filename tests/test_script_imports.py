@@ -14,9 +14,9 @@ def missing_names(path: Path) -> list[str]:
     missing = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "tilewright":
-            for alias in node.names:
-                if alias.name != "*" and not has_name(node.module, alias.name):
-                    missing.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.module}.{alias.name}")
+            names = [alias.name for alias in node.names if alias.name != "*"]
+            place = f"{path.relative_to(ROOT)}:{node.lineno}"
+            missing += [f"{place}: {node.module}.{name}" for name in names if not has_name(node.module, name)]
     return missing
 
 

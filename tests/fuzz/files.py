@@ -72,7 +72,7 @@ def seeds(parser: str) -> list[bytes]:
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":
-            return [BankImage(tw.TensorSpec((2, 3), "uint8", chip="wormhole_n150")).index()]
+            return [BankImage(tw.TensorSpec((2, 3), "uint8", chip="wormhole_n150")).index_json()]
         return [b'"*" = {dtype = "bfloat8_b", tile = [16, 32]}\n["a*"]\nskip = true\ngrid = [8, 8]\n']
 
 
