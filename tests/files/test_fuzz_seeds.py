@@ -2,17 +2,14 @@
 """The files that the fuzzer of parsers starts from are sound, and it can give them to every parser."""
 
 from ..cases import all_cases
-from ..fuzz.files import PARSERS, converted_in, seeds, tried
+from ..fuzz.files import PARSERS, prepare_folder, seeds, tried
 from ..fuzz.frames import dictionary
 
 
 @all_cases(("parser", list(PARSERS)))
 def test_every_parser_takes_its_seeds(parser, tmp_path):
-    folder = tmp_path / parser
-    if parser == "manifest":
-        converted_in(folder)
-    else:
-        folder.mkdir()
+    (tmp_path / parser).mkdir()
+    folder = prepare_folder(parser, tmp_path / parser)
     files = seeds(parser)
     assert files
     assert dictionary(files)

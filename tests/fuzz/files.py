@@ -86,6 +86,16 @@ def converted_in(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
+def prepare_folder(parser: str, folder: Path) -> Path:
+    """Return the folder for the inputs of a parser, with the files that they may name."""
+    (folder / "m.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    (folder / "x.banks.bin").write_bytes(bytes(384))
+    if parser == "manifest":
+        folder /= "converted"
+        converted_in(folder)  # so that what the manifest says is compared with files that are there
+    return folder
+
+
 def tried(parser: str, folder: Path, data: bytes) -> None:
     """Give bytes to a parser, and read every tensor it finds; only a FileFormatError is an answer besides."""
     import tilewright as tw
@@ -138,12 +148,7 @@ def fuzz(parser: str, corpus: Path, seconds: int) -> None:
     (corpus / "words").write_text(dictionary(seeds(parser)))
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a busy disk must not look like a slow parser
     with tempfile.TemporaryDirectory(dir=memory) as name:
-        folder = Path(name)
-        (folder / "m.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
-        (folder / "x.banks.bin").write_bytes(bytes(384))
-        if parser == "manifest":
-            folder /= "converted"
-            converted_in(folder)  # so that what the manifest says is held against files that are there
+        folder = prepare_folder(parser, Path(name))
         arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
         arguments += ["-timeout=3000", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
         arguments += [f"-dict={corpus}/words", str(corpus / "seeds")]
