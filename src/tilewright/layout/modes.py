@@ -238,8 +238,9 @@ def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
         return ComposedLayout(layout.outer, coalesce(layout.inner, profile))
     if not isinstance(layout, Layout) or layout.shape == ():  # pages and inverses are flat
         return layout
-    shape, stride, guards = _merge_leaves(layout, as_tree(profile))
-    return add_axes(make_layout(shape, stride, layout.offset, layout.replicas, tuple(guards)), layout.axes)
+    shape, stride, guards = _merge_leaves(layout, None if profile is None else as_tree(profile))
+    merged = make_layout(shape, stride, layout.offset, layout.replicas, tuple(guards))
+    return add_axes(merged, layout.axes) if layout.axes else merged
 
 
 def _merge_leaves(layout: Layout, profile: Nested[Any]) -> tuple[Any, Any, list[Guard]]:

@@ -115,7 +115,7 @@ class Explanation(Shown):
             size = spec.dtype.itemsize
             yield "value", f"byte {where.byte} = {where.element} x {size}" if size > 1 else f"byte {where.byte}"
             return
-        bits, start = spec.dtype.bits, spec.dtype.sections(spec.page_elements).data_offset
+        bits, start = spec.dtype.bits, spec.data_offset
         if bits == 8:
             yield "value", f"byte {where.byte} = {start} + {where.element}, after the {scale_name(spec)}s"
         else:

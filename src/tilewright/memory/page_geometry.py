@@ -210,6 +210,16 @@ class PageGeometry:
         inside = all(c < n for c, n in zip(coordinate[lead:], self.shape.logical, strict=True))
         return coordinate, inside and not any(coordinate[:lead])
 
+    @cached_property
+    def data_offset(self) -> int:
+        """Return where the values of a page begin: after its scales.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((32, 32), "bfloat4_b").data_offset
+        64
+        """
+        return self.dtype.sections(self.page_elements).data_offset
+
     def element_in_page(self, byte: int, bit: int = 0) -> int | None:
         """Return the element of a page with a value at a `byte` and `bit`; None for scales and gaps.
 
@@ -218,7 +228,7 @@ class PageGeometry:
         >>> spec.element_in_page(72, 4), spec.element_in_page(1)
         (17, None)
         """
-        start = self.dtype.sections(self.page_elements).data_offset
+        start = self.data_offset
         return ((byte - start) * 8 + bit) // self.dtype.bits if start <= byte < self.page_bytes else None
 
     @property

@@ -56,7 +56,7 @@ class Paging:
         """
         return prod(self.grid)
 
-    @property
+    @cached_property
     def shard_pages(self) -> int:
         """Return the number of pages of a complete shard.
 
@@ -74,7 +74,7 @@ class Paging:
         """
         return tuple([ceil_div(n, s) for n, s in zip(self.grid, self.shard, strict=True)])
 
-    @property
+    @cached_property
     def num_shards(self) -> int:
         """Return the number of shards.
 
@@ -83,7 +83,7 @@ class Paging:
         """
         return prod(self.shards)
 
-    @property
+    @cached_property
     def shards_per_core(self) -> int:
         """Return the largest number of shards of a core.
 
@@ -347,7 +347,7 @@ class PageMap:
         inverse: LayoutLike = left_inverse(Layout(self.places.shape, tuple(strides)))
         return inverse
 
-    @property
+    @cached_property
     def _pages_per_bank(self) -> int:
         return max(1, self.paging.shards_per_core) * self.paging.shard_pages
 

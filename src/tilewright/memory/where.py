@@ -113,7 +113,7 @@ class ElementLocator:
         number_format = spec.dtype
         self._block = number_format.block if number_format.has_blocks else 0
         self._bits = number_format.bits
-        self._data_offset = number_format.sections(self._page_elements).data_offset
+        self._data_offset = spec.data_offset
 
     def locate(self, coordinate: Coordinate, base: int) -> Where:
         """Return where an element is, in a buffer at address `base`.
