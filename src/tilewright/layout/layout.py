@@ -91,7 +91,7 @@ class Layout(LayoutLike):
     def __init__(
         self, shape: Any = (), stride: Any = None, offset: Any = 0, replicas: Any = (), guards: Any = (), *more: Any
     ) -> None:
-        if isinstance(shape, Layout):
+        if shape.__class__ is not tuple and isinstance(shape, Layout):  # in this order, since the first is faster
             arguments = (shape, stride, offset, replicas, guards)
             modes = [part for k, part in enumerate(arguments) if part is not (None, None, 0, (), ())[k]]
             shape, stride, offset, replicas, guards = join_parts((*modes, *more))

@@ -41,10 +41,8 @@ def plain_reach(shape: object, stride: object, depth: int = 0) -> int:
     >>> plain_reach((4, (2, 3)), (6, (3, 1))), plain_reach((4, 8), (1, "x")), plain_reach((4, 8), 1)
     (23, -1, -1)
     """
-    if type(shape) is int and type(stride) is int and shape > 0:
-        return (shape - 1) * abs(stride)
     if type(shape) is not tuple or type(stride) is not tuple:
-        return -1
+        return (shape - 1) * abs(stride) if type(shape) is int and type(stride) is int and shape > 0 else -1
     if len(shape) != len(stride) or depth >= MAX_DEPTH:
         return -1
     reach = 0
