@@ -14,7 +14,11 @@ import tilewright
 from . import cases
 
 # Almost every test brings a plan of its own, and compiling it takes longer than running it: workers share kernels.
-os.environ.setdefault("TILEWRIGHT_CACHE", str(Path(__file__).parents[1] / "build" / "test-kernels"))
+BUILD = Path(__file__).parents[1] / "build"
+os.environ.setdefault("TILEWRIGHT_CACHE", str(BUILD / "test-kernels"))
+# Many tests start processes: they share compiled modules also where none may be written beside the sources.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BUILD / "pycache"))
 
 # Examples per law. No deadlines and no slowness check: a busy machine is not a bug.
 PROFILES = {
