@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave most tests on OpenCL to `make test-opencl`: one in ten golden vectors and one in twenty others run."""
+    """Leave most tests on OpenCL to `make test-opencl`: one in twenty golden vectors and a few others run."""
     if os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all":
         return
     dropped = [item for item in items if _is_extra(item)]

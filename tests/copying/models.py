@@ -100,7 +100,7 @@ def require(engine, element):
             pytest.skip(f"the {name} engine does not know {element}")
 
 
-def opencl_step(fixtures, of=20):
+def opencl_step(fixtures, of=40):
     """Return of how many cases one is run: on OpenCL every case compiles a kernel, and `make test-opencl` runs all."""
     sampled = fixtures["engine"]["engine"] == "opencl" and os.environ.get("TILEWRIGHT_TEST_OPENCL") != "all"
     return of if sampled else 1
@@ -108,4 +108,4 @@ def opencl_step(fixtures, of=20):
 
 def golden_step(fixtures):
     """Return the same for recorded vectors."""
-    return opencl_step(fixtures, of=10)
+    return opencl_step(fixtures, of=20)
