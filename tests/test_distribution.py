@@ -50,7 +50,7 @@ def test_the_sdist_has_all_that_builds_and_tests(sdist):
         "tests/surface.txt",
     }
     needed |= files_under("native", "*.cpp", "*.h", "CMakeLists.txt")
-    needed |= files_under("src", "*.py", "*.css", "*.js", "*.html", "py.typed")
+    needed |= files_under("src", "*.py", "*.css", "*.h", "*.js", "*.html", "py.typed")
     needed |= files_under("tests", "*.py", "*.json", "*.tensorbin", "*.npz") | files_under("docs", "*.md", "*.svg")
     assert len(needed) > 600
     assert not needed - names

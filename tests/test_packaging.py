@@ -95,6 +95,9 @@ def test_wheel_with_the_native_library(tmp_path):
         page = {path.name for path in (ROOT / "src/tilewright/views/explorer/page").iterdir()}
         assert {"index.html", "main.js", "style.css"} <= page
         data = {"py.typed", "views/page.css", "views/marks.js", *(f"views/explorer/page/{name}" for name in page)}
+        headers = {path.name for path in (ROOT / "src/tilewright/copying/codegen/headers").iterdir()}
+        assert {"cuda.h", "opencl.h"} <= headers
+        data |= {f"copying/codegen/headers/{name}" for name in headers}
         assert {f"tilewright/{name}" for name in data} <= set(contents)
         assert any(entry.endswith("/LICENSE") for entry in contents)
         assert Path(wheel.filename).stat().st_size < 2_000_000

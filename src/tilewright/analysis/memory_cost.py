@@ -67,7 +67,7 @@ def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
         raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
-    return tuple(np.broadcast_to(table, shape).reshape(flat) for table in (places, touched))  # type: ignore[return-value]
+    return np.broadcast_to(places, shape).reshape(flat), np.broadcast_to(touched, shape).reshape(flat)
 
 
 def _warp_instructions(places: Array, touched: Array, itemsize: int) -> Iterator[tuple[Array, Array, int]]:
