@@ -15,6 +15,15 @@ from typing import TypeVar
 
 Test = TypeVar("Test", bound=Callable[..., object])
 PAGE = Path(__file__).parents[2] / "docs" / "founding.md"
+_INTRODUCTION = """\
+tilewright was founded on five documents: two pages and the `ttnn.Tensor` reference of Tenstorrent, the reference of
+Mojo's `TileTensor`, and the page on physical tensors of Khronos' OpenCL Tensor and Tile Library. This page lists their
+{total} statements, the test in `tests/founding/` that shows each, and what differs: {literal} hold as the document writes
+them, after the rule that each dictionary states in its first paragraph. Where a document is wrong or dated, the last
+column says what is right, and so does the dictionary.
+
+The figures are in [the founding figures](founding-figures.md). This page is written from the marks of the tests by
+`python -m tests.founding.statements`, and a test fails if it is stale."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +106,7 @@ def write_page() -> str:
     lines = [
         "# The founding documents",
         "",
-        "tilewright was founded on five documents: two pages and the `ttnn.Tensor` reference of Tenstorrent, the "
-        "reference of Mojo's `TileTensor`, and the page of Khronos' OpenCL Tensor and Tile Library on physical tensors. "
-        f"This page lists their {total} statements, the test in `tests/founding/` that shows each, and what differs: "
-        f"{literal} hold as the document writes them, after the rule that each dictionary states in its first sentence. "
-        "Where a document is wrong, dated or not Python, the last column says what is right, and so does the dictionary.",
-        "",
-        "The figures are in [the founding figures](founding-figures.md). This page is written by "
-        "`python -m tests.founding.statements` from the marks of the tests, and a test fails if it is stale.",
+        _INTRODUCTION.format(total=total, literal=literal),
         "",
         "| document | statements | as written | differ | dictionary |",
         "|---|---|---|---|---|",
