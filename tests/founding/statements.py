@@ -18,8 +18,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "founding.md"
 _INTRODUCTION = """\
 tilewright was founded on five documents: two pages and the `ttnn.Tensor` reference of Tenstorrent, the reference of
 Mojo's `TileTensor`, and the page on physical tensors of Khronos' OpenCL Tensor and Tile Library. This page lists their
-{total} statements, the test in `tests/founding/` that shows each, and what differs: {literal} hold as the document writes
-them, after the rule that each dictionary states in its first paragraph. Where a document is wrong or dated, the last
+{total} statements, the test in `tests/founding/` that shows each, and what differs: {literal} hold as written,
+after the rule that each dictionary states in its first paragraph. Where a document is wrong or dated, the last
 column says what is right, and so does the dictionary.
 
 The figures are in [the founding figures](founding-figures.md). This page is written from the marks of the tests by
