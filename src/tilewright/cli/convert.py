@@ -180,7 +180,7 @@ def _output_errors(plan: ConversionPlan) -> Iterator[None]:
         said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
         raise CommandError(f"{problem.filename or out}: {said}", ExitCode.OUTPUT) from None
     except OSError as problem:
-        if problem.filename in {str(item.source.path) for item in plan.items}:
+        if problem.filename in {str(tensor.path) for item in plan.items for tensor in item.source.tensors.values()}:
             raise
         reason = (problem.strerror or str(problem)).lower()
         hint = "" if isinstance(problem, BlockingIOError) else "; finished tensors are saved, continue with --resume"
@@ -198,7 +198,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     rows = [
         (
             item.name,
-            f"{item.source.kind} {_format_shape(item.source.shape)}",
+            f"{item.source.kind} {_format_shape(item.source.value.shape)}",
             _describe_target(item),
             format_bytes(item.bytes_out),
         )
@@ -232,7 +232,7 @@ def _shorten_name(name: str, width: int) -> str:
 
 
 def _describe_target(item: Any) -> str:
-    spec, turned = item.target.spec, item.target.order != tuple(range(len(item.target.order)))
+    spec, turned = item.target.spec, item.target.order is not None
     tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "in rows"
     shards = "" if spec.memory.sharding is None else f", {spec.memory.memory_layout.name.lower()}"
     return f"{spec.dtype} {_format_shape(spec.shape.logical) + ' ' if turned else ''}{tiles}{shards}"

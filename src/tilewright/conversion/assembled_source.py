@@ -8,25 +8,28 @@ converted and packed on the way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..copying import Placement, execute, plan_copy
 from ..copying.assembly import Assembly, Part
-from ..errors import FormatError
+from ..copying.host_memory import aligned_empty
 from ..files import StoredTensor
 from ..files.source_file import ByteArray
-from ..files.stored_tensor import Runs
+from ..files.stored_tensor import inverse_order
 from ..formats import Format, format_of
 from ..layout import Box, Layout, compose, row_major
-from ..layout.tuples import round_up
+from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
 from ..memory.device import host_placement
+from .output_file import Piece
 
-_MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them
+_MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,
+_MAX_GAPS = 4  # if that is not more than this many times as much
 
 Allocate = Callable[[int], ByteArray]
 
@@ -49,7 +52,7 @@ class PartReading:
         leaves = sorted({pair for mode in part.modes for pair in mode if pair[0] > 1 and pair[1]}, key=lambda p: p[1])
         dense, inner = 1, 0
         for extent, step in leaves:
-            if step > dense and dense * itemsize >= _MIN_RUN_BYTES:
+            if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
                 break
             dense = (extent - 1) * step + dense
             inner += 1
@@ -68,17 +71,29 @@ class PartReading:
         layout = Part(part.box, part.source, 0, modes).layout(0)
         return cls([(int(at), dense) for at in starts.reshape(-1)], layout)
 
-    @property
-    def elements(self) -> int:
-        return sum([count for _, count in self.runs])
+
+class PartValues(NamedTuple):
+    """A part of a box, how it was read, and the elements of its runs, one after the other."""
+
+    part: Part
+    reading: PartReading
+    values: Any
 
 
 @dataclass(frozen=True)
 class AssembledSource:
     """A tensor that is put together from stored tensors: `value` over `tensors`, by name.
 
-    Values are rounded to the formats of `through`, one after the other, before they are packed; what is added to them
-    is added in the first of those.
+    The elements of a source count in the order in which they are stored. Values are rounded to the formats of `through`,
+    one after the other, before they are packed; a constant is added in the first of those.
+
+    >>> import tempfile
+    >>> from tilewright import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.arange(6, dtype=np.uint8).reshape(2, 3))
+    ...     source = AssembledSource.of(open_tensors(folder)["x"])
+    ...     source.transpose((1, 0)).read(Box((1, 0), (2, 2))).tolist()
+    [[1, 4], [2, 5]]
     """
 
     value: Assembly
@@ -90,62 +105,155 @@ class AssembledSource:
         """Return a stored tensor as it is."""
         return cls(stored_assembly(tensor), {tensor.name: tensor})
 
-    def element(self, name: str) -> Format:
+    def transpose(self, order: Sequence[int]) -> AssembledSource:
+        """Return the tensor with its dimensions in another order."""
+        return replace(self, value=self.value.transpose(order)) if self.value.shape else self
+
+    @property
+    def kind(self) -> str:
+        """Return the types of the sources, as their files name them."""
+        return ", ".join(dict.fromkeys([tensor.kind for tensor in self.tensors.values()]))
+
+    def _element(self, name: str) -> Format:
         """Return the number format of the values of a source."""
         return format_of(self.tensors[name].dtype)
 
-    def readings(self, box: Box) -> Iterator[tuple[Part, PartReading]]:
+    @cached_property
+    def _largest_part(self) -> Part | None:
+        return max(self.value.parts, key=lambda part: part.box.size, default=None)
+
+    def axes_from_outermost(self) -> list[int]:
+        """Return the axes, that along which the source is stored in the largest steps first."""
+        part = self._largest_part
+        if part is None:
+            return list(range(len(self.value.shape)))
+        steps = [max(step for _, step in mode) for mode in part.modes]
+        return sorted(range(len(steps)), key=lambda d: (-steps[d], d))
+
+    def units(self) -> tuple[int, ...]:
+        """Return the extents that boxes should be multiples of, so that tiled sources are read page by page."""
+        units = [1] * len(self.value.shape)
+        if len(self.value.parts) == 1 and len(self.tensors) == 1:
+            (tensor,) = self.tensors.values()
+            part = self.value.parts[0]
+            stored = stored_shape(tensor)
+            own = tensor.pages.units if len(tensor.parts) == 1 else (1,) * len(stored)
+            by_step = {prod(stored[d + 1 :]): unit for d, unit in enumerate(own)}
+            if part.box.shape == self.value.shape and all(len(mode) == 1 for mode in part.modes):
+                units = [by_step.get(mode[0][1], 1) for mode in part.modes]
+        return tuple(units)
+
+    def box_bytes(self, box: Box, spec: TensorSpec) -> int:
+        """Return the memory that reading a box takes, and that of its values if they have to be gathered."""
+        total, parts = 0, []
+        for part, reading in self._readings(box):
+            tensor = self.tensors[part.source]
+            elements = sum([count for _, count in reading.runs])
+            total += elements * tensor.dtype.itemsize
+            if not is_plain(tensor):  # as stored, too
+                host = tensor.pages.spec
+                total += ceil_div(elements * host.page_bytes, host.page_elements)
+            parts.append(part)
+        if self._must_gather(parts, spec):
+            total += box.size * max([each.itemsize for each in self._steps(parts)])
+        return total
+
+    def _readings(self, box: Box) -> Iterator[tuple[Part, PartReading]]:
         """Yield the parts of a box, relative to it, and how they are read."""
         for part in self.value.parts_in(box):
-            inside = Part(part.box.relative_to(box.offset), part.source, part.offset, part.modes)
-            yield inside, PartReading.of(inside, self.tensors[part.source].dtype.itemsize)
+            inside = replace(part, box=part.box.relative_to(box.offset))
+            tensor = self.tensors[part.source]
+            yield inside, PartReading.of(inside, tensor.dtype.itemsize)
 
-    def read_part(self, part: Part, reading: PartReading, allocate: Allocate) -> Any:
-        """Return the elements of the runs of a part, one after the other."""
-        tensor = self.tensors[part.source]
-        if not is_plain(tensor):
-            return _read_values(tensor, reading)
-        data = allocate(reading.elements * tensor.dtype.itemsize)
-        start, size = tensor.byte_range[0], tensor.dtype.itemsize
-        tensor.file.read_runs([(start + at * size, count * size) for at, count in reading.runs], data)
-        return data.view(tensor.dtype)
+    def read_parts(self, box: Box, allocate: Allocate) -> Iterator[PartValues]:
+        """Yield the parts of a box with their elements; `allocate` returns memory for a number of bytes."""
+        for part, reading in self._readings(box):
+            tensor = self.tensors[part.source]
+            if not is_plain(tensor):
+                yield _read_decoded(tensor, part)
+                continue
+            start, size = tensor.byte_range[0], tensor.dtype.itemsize
+            data = allocate(sum([count for _, count in reading.runs]) * size)
+            tensor.file.read_runs([(start + at * size, count * size) for at, count in reading.runs], data)
+            yield PartValues(part, reading, data.view(tensor.dtype))
+
+    def piece_of(self, name: str, parts: Sequence[PartValues]) -> Piece:
+        """Return the bytes of a source that some parts were read from, and where they start; None: in several places."""
+        tensor = self.tensors[name]
+        own = [each for each in parts if each.part.source == name]
+        if not own:
+            return None, b""
+        if len(own) > 1 or len(own[0].reading.runs) > 1 or not is_plain(tensor):
+            return None, own[0].values
+        start = tensor.byte_range[0] + own[0].reading.runs[0][0] * tensor.dtype.itemsize
+        return start, own[0].values.view(np.uint8)
+
+    def read(self, box: Box) -> Any:
+        """Return the values of a box, rounded, with the constant added."""
+        parts = list(self.read_parts(box, aligned_bytes))
+        return self._gather(parts, box.shape, aligned_bytes, 1).reshape(box.shape)
 
     def pack(
-        self, box: Box, spec: TensorSpec, out: ByteArray, allocate: Allocate, pad_value: float = 0, threads: int = 1
+        self,
+        parts: Sequence[PartValues],
+        spec: TensorSpec,
+        out: ByteArray,
+        allocate: Allocate,
+        pad_value: float = 0,
+        threads: int = 1,
     ) -> None:
-        """Read a box and pack it into `out`, the pages of `spec`, which has the shape of the box."""
-        parts = [(part, reading, self.read_part(part, reading, allocate)) for part, reading in self.readings(box)]
-        target = host_placement(spec, pad_value)
-        lead = len(spec.padded_shape) - len(box.shape)
-        windows = None if self.value.added or self.through else _page_windows([part for part, _, _ in parts], spec)
-        if windows is None or (pad_value and [part.box.shape for part, _, _ in parts] != [box.shape]):
-            values = self._gather(parts, box, allocate, threads)
-            whole = Placement(_lead_modes(row_major(*box.shape), lead), format_of(values.dtype))
-            execute(plan_copy(whole, target), values, out, threads)
+        """Pack the parts of a box into `out`, the pages of `spec`, which has the shape of the box."""
+        target, shape = host_placement(spec, pad_value), spec.shape.logical
+        lead = len(spec.padded_shape) - len(shape)
+        windows = self._page_windows([each.part for each in parts], spec)
+        if windows is None or (pad_value and [each.part.box.shape for each in parts] != [shape]):
+            values = self._gather(parts, shape, allocate, threads)
+            source = Placement(_add_modes(row_major(*shape), lead), format_of(values.dtype))
+            execute(plan_copy(source, target), values, out, threads)
             return
-        if sum(window.size for window in windows) < prod(spec.padded_shape):
+        if sum([window.size for window in windows]) < prod(spec.padded_shape):
             out[:] = 0
-        for (part, reading, data), window in zip(parts, windows, strict=True):
-            place = Placement(_lead_modes(reading.layout, lead), self.element(part.source))
-            whole = target if window.shape == spec.padded_shape else _window(target, window)
-            execute(plan_copy(place, whole, pad=True), data, out, threads)
+        for (part, reading, values), window in zip(parts, windows, strict=True):
+            source = Placement(_add_modes(reading.layout, lead), self._element(part.source))
+            whole = target if window.shape == spec.padded_shape else _cut_placement(target, window)
+            execute(plan_copy(source, whole, pad=True), values, out, threads)
 
-    def _gather(self, parts: Any, box: Box, allocate: Allocate, threads: int) -> Any:
+    def _must_gather(self, parts: list[Part], spec: TensorSpec) -> bool:
+        """Return whether values are gathered before they are packed."""
+        return self._page_windows(parts, spec) is None
+
+    def _page_windows(self, parts: list[Part], spec: TensorSpec) -> list[Box] | None:
+        """Return the box of whole pages that each part fills; None if parts cannot be packed one by one."""
+        return None if self.value.added or self.through else _page_windows(parts, spec)
+
+    def _steps(self, parts: Sequence[Part]) -> tuple[Format, ...]:
+        """Return the formats that values have between source and target."""
+        return self.through or (self._element(parts[0].source) if parts else format_of("float32"),)
+
+    def _gather(self, parts: Sequence[PartValues], shape: tuple[int, ...], allocate: Allocate, threads: int) -> Any:
         """Return the values of a box in row-major order, rounded, with the constant added."""
-        first = self.through[0] if self.through else self.element(parts[0][0].source) if parts else format_of("float32")
-        values = allocate(box.size * first.itemsize).view(first.dtype)
-        place = Placement(row_major(*box.shape), first)
-        if sum(part.box.size for part, _, _ in parts) < box.size:
+        first, *others = self._steps([each.part for each in parts])
+        size = prod(shape)
+        values = allocate(size * first.itemsize).view(first.dtype)
+        if sum([each.part.box.size for each in parts]) < size:
             values[:] = 0
-        for part, reading, data in parts:
-            execute(plan_copy(Placement(reading.layout, self.element(part.source)), _window(place, part.box)), data, values, threads)
+        target = Placement(row_major(*shape), first)
+        for part, reading, read in parts:
+            source = Placement(reading.layout, self._element(part.source))
+            execute(plan_copy(source, _cut_placement(target, part.box)), read, values, threads)
         if self.value.added:
             values += first.dtype.type(self.value.added)
-        for step in self.through[1:]:
-            rounded = allocate(box.size * step.itemsize).view(step.dtype)
-            execute(plan_copy(Placement(Layout(box.size), format_of(values.dtype)), Placement(Layout(box.size), step)), values, rounded, threads)
+        for step in others:
+            rounded = allocate(size * step.itemsize).view(step.dtype)
+            ends = [Placement(Layout(size), each) for each in (format_of(values.dtype), step)]
+            execute(plan_copy(*ends), values, rounded, threads)
             values = rounded
         return values
+
+
+def aligned_bytes(size: int) -> ByteArray:
+    """Return new memory for a number of bytes."""
+    return aligned_empty(size, np.uint8)
 
 
 def _page_windows(parts: list[Part], spec: TensorSpec) -> list[Box] | None:
@@ -172,30 +280,61 @@ def _page_windows(parts: list[Part], spec: TensorSpec) -> list[Box] | None:
 
 def is_plain(tensor: StoredTensor) -> bool:
     """Return whether the elements of a tensor lie in its file one after the other, as they are."""
-    return tensor.host is not None and not tensor.host.is_tiled and not tensor.swapped and len(tensor.parts) == 1 and tensor.image is None
+    is_dense = tensor.host is not None and not tensor.host.is_tiled
+    return is_dense and not tensor.swapped and len(tensor.parts) == 1 and tensor.image is None
+
+
+def stored_shape(tensor: StoredTensor) -> tuple[int, ...]:
+    """Return the shape of a tensor with its dimensions as stored."""
+    return tuple([tensor.shape[d] for d in inverse_order(tensor.order)])
 
 
 def stored_assembly(tensor: StoredTensor) -> Assembly:
-    """Return a stored tensor as an assembly, over its elements in the order in which they are stored."""
-    shape = [0] * len(tensor.shape)
-    for k, d in enumerate(tensor.order):
-        shape[d] = tensor.shape[k]
-    return Assembly.of(tensor.name, tuple(shape)).transpose(tensor.order) if tensor.shape else Assembly.of(tensor.name, ())
+    """Return a stored tensor as an assembly over its elements in the order in which they are stored."""
+    whole = Assembly.of(tensor.name, stored_shape(tensor))
+    return whole.transpose(tensor.order) if tensor.order else whole
 
 
-def _read_values(tensor: StoredTensor, reading: PartReading) -> Any:
-    raise FormatError(f"{tensor.name}: reading tiled sources is not done yet")
+def _read_decoded(tensor: StoredTensor, part: Part) -> PartValues:
+    """Return a part of a tensor that is tiled, swapped or shared by a mesh: its enclosing box, decoded."""
+    stored = stored_shape(tensor)
+    steps = [prod(stored[d + 1 :]) for d in range(len(stored))]
+    low, rest = [], part.offset
+    for step in steps:
+        digit, rest = divmod(rest, step)
+        low.append(digit)
+    extent = [1] * len(stored)
+    axis_of = {}
+    for n, step in {pair for mode in part.modes for pair in mode if pair[0] > 1 and pair[1]}:
+        d = next(d for d, own in enumerate(steps) if step % own == 0 and step >= own)
+        axis_of[(n, step)] = d
+        extent[d] += (n - 1) * (step // steps[d])
+    if any(at + n > whole for at, n, whole in zip(low, extent, stored, strict=True)):  # merged dimensions: take rows
+        first, last = part.span[0] // steps[0], (part.span[1] - 1) // steps[0]
+        low, extent = [first] + [0] * (len(stored) - 1), [last + 1 - first, *stored[1:]]
+        axis_of = {}
+    box = Box(tuple(low), tuple(extent))
+    values = np.ascontiguousarray(tensor.read_stored(box))
+    inner = [prod(box.shape[d + 1 :]) for d in range(len(stored))]
+
+    def rebase(n: int, step: int) -> int:
+        d = axis_of.get((n, step))
+        return step if d is None else step // steps[d] * inner[d]
+
+    start = part.offset - sum([at * step for at, step in zip(low, steps, strict=True)]) if not axis_of else 0
+    modes = tuple([tuple([(n, rebase(n, step)) for n, step in mode]) for mode in part.modes])
+    layout = Part(part.box, part.source, start, modes).layout(0)
+    return PartValues(part, PartReading([(0, values.size)], layout), values.reshape(-1))
 
 
-def _lead_modes(layout: Layout, count: int) -> Layout:
+def _add_modes(layout: Layout, count: int) -> Layout:
     """Return a layout with modes of extent 1 before its own."""
     if not count:
         return layout
-    shape, stride = layout.shape, layout.stride
-    return Layout((*(1,) * count, *shape), (*(0,) * count, *stride)) + layout.offset
+    return Layout((*(1,) * count, *layout.shape), (*(0,) * count, *layout.stride)) + layout.offset
 
 
-def _window(place: Placement, box: Box) -> Placement:
+def _cut_placement(place: Placement, box: Box) -> Placement:
+    """Return the placement of a box of a tensor."""
     windows = tuple([Layout(n) + start for start, n in zip(box.offset, box.shape, strict=True)])
-    layout = compose(place.layout, windows if len(windows) > 1 else windows[0])
-    return Placement(layout, place.format, place.fill, place.tile_elements)
+    return Placement(compose(place.layout, windows), place.format, place.fill, place.tile_elements)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileFormatError
-from ..files import StoredTensor
 from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
-from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry
+from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry, SourceEntry
 from ..files.file_names import unique_file_names
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
 from ..files.strict_json import spec_to_json
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
+from .assembled_source import AssembledSource
 from .rules import ConversionTarget
 
 NO_HASH = "0" * 64
@@ -34,7 +34,8 @@ PAYLOAD = "payload"  # the draft of a single output file, which all tensors are 
 class OutputSlot:
     """The byte range of a tensor in an output file: pages start at `start`, after `head` (empty in shared files).
 
-    `image` scatters the pages over banks; `beside` are small files, by name, that are written with this one.
+    Parts of a mesh follow each other at distances of `step`. `image` scatters the pages over banks; `beside` are small
+    files, by name, that are written with this one.
 
     >>> OutputSlot("x.tensorbin", 64, 128, b"head").size
     128
@@ -45,6 +46,7 @@ class OutputSlot:
     size: int
     head: bytes = b""
     shared: bool = False
+    step: int = 0
     image: BankImage | None = None
     beside: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -83,8 +85,10 @@ def _encode_npy_head(spec: TensorSpec) -> bytes:
 def assign_shared_slots(file: str, entries: list[ManifestEntry], version: str) -> list[OutputSlot]:
     """Return a slot per tensor in one safetensors file, end to end; its header's size does not depend on the hashes.
 
-    >>> whole = ByteRange("m.npz", 0, 24, NO_HASH)
-    >>> entry = ManifestEntry("x", whole, "<f4", TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH))
+    >>> whole = SourceEntry(ByteRange("m.npz", 0, 24, NO_HASH), "<f4")
+    >>> entry = ManifestEntry(
+    ...     "x", {"x": whole}, TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH)
+    ... )
     >>> assign_shared_slots("o", [entry], "0.0.1")[0].start % 64
     0
     """
@@ -122,25 +126,20 @@ class ConversionItem:
     """One tensor to convert.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
-    ['source', 'target', 'slot', 'source_file', 'version', 'to']
+    ['name', 'source', 'target', 'slot', 'version', 'to']
     """
 
-    source: StoredTensor
+    name: str
+    source: AssembledSource
     target: ConversionTarget
     slot: OutputSlot
-    source_file: str
     version: str
     to: str
 
     @property
-    def name(self) -> str:
-        """Return the name of the tensor."""
-        return self.source.name
-
-    @property
     def bytes_in(self) -> int:
-        """Return the bytes of the source."""
-        return self.source.nbytes
+        """Return the bytes of the sources."""
+        return sum([tensor.nbytes for tensor in self.source.tensors.values()])
 
     @property
     def bytes_out(self) -> int:
@@ -149,54 +148,55 @@ class ConversionItem:
 
     @cached_property
     def key(self) -> str:
-        """Return a hash that identifies the work: source, spec, slot and version."""
-        start, end = self.source.byte_range
+        """Return a hash that identifies the work: sources, spec, slot and version."""
         identity: dict[str, Any] = {
-            "source": [self.source_file, start, end, self.source.kind, list(self.source.shape), self.name],
-            "laid": [list(self.source.order), self.source.swapped],
-            "spec": spec_to_json(self.target.spec),
-            "order": list(self.target.order),
-            "pad": repr(self.target.pad_value),
+            "entry": self.entry().to_json(),
+            "parts": [repr(part) for part in self.source.value.parts],
+            "laid": [[list(tensor.order), tensor.swapped] for tensor in self.source.tensors.values()],
             "output": [self.to, self.slot.file, self.slot.start, self.slot.size],
             "tilewright": self.version,
         }
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
-    def entry(self, source_hash: str = NO_HASH, output_hash: str = NO_HASH, begin: int = 0) -> ManifestEntry:
+    def entry(self, source_hashes: Sequence[str] = (), output_hash: str = NO_HASH, begin: int = 0) -> ManifestEntry:
         """Return the manifest entry; in a shared file, offsets count from `begin`."""
-        slot, target = self.slot, self.target
+        slot, target, source = self.slot, self.target, self.source
         start = slot.start if slot.shared else 0
-        turned = target.order != tuple(range(len(target.order)))
+        hashes = source_hashes or [NO_HASH] * len(source.tensors)
         return ManifestEntry(
             self.name,
-            ByteRange(self.source_file, *self.source.byte_range, source_hash),
-            self.source.kind,
+            {
+                name: SourceEntry(ByteRange(tensor.path.name, *tensor.byte_range, digest), tensor.kind)
+                for (name, tensor), digest in zip(source.tensors.items(), hashes, strict=True)
+            },
             target.spec,
             ByteRange(slot.file, start - begin, slot.size - begin, output_hash),
-            target.order if turned else None,
+            target.order,
             target.pad_value,
+            target.value,
+            tuple([each.name for each in source.through]),
+            target.mesh,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """The record of a finished item: the hashes, and the times and size that reveal a change.
+    """The record of a finished item: the hashes, and the times and sizes that reveal a change.
 
-    >>> ItemRecord.from_json(ItemRecord("k", "a", "b", 1, 2, 3).to_json()).output_hash
+    >>> ItemRecord.from_json(ItemRecord("k", ("a",), "b", ((1, 2),), 3).to_json()).output_hash
     'b'
     """
 
     key: str
-    source_hash: str
+    source_hashes: tuple[str, ...]
     output_hash: str
-    source_time: int
-    source_size: int
+    source_files: tuple[tuple[int, int], ...]  # time and size of the file of each source
     output_time: int
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain data.
 
-        >>> ItemRecord("k", "a", "b", 1, 2, 3).to_json()["key"]
+        >>> ItemRecord("k", ("a",), "b", ((1, 2),), 3).to_json()["key"]
         'k'
         """
         return {name: getattr(self, name) for name in self.__slots__}
@@ -209,8 +209,9 @@ class ItemRecord:
         True
         """
         try:
-            return cls(**{name: data[name] for name in cls.__slots__})
-        except (KeyError, TypeError):
+            files = tuple([(int(time), int(size)) for time, size in data["source_files"]])
+            return cls(data["key"], tuple(data["source_hashes"]), data["output_hash"], files, data["output_time"])
+        except (KeyError, TypeError, ValueError):
             return None
 
 

@@ -17,8 +17,9 @@ from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..files.source_file import FilePath
-from ..memory import TensorSpec
 from ..version import __version__
+from ..files.stored_tensor import PagedBoxes
+from .assembled_source import AssembledSource, aligned_bytes
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
@@ -28,7 +29,7 @@ from .conversion_item import (
     encode_safetensors_head,
 )
 from .rules import OUTPUT_KINDS, ConversionTarget, Rules, choose_target
-from .tensor_job import SlabCutter, pack_pages
+from .tensor_job import SlabCutter
 
 Sources: TypeAlias = "FilePath | TensorFile | Iterable[FilePath | TensorFile]"
 _SAMPLE_BYTES = 8 << 20
@@ -106,7 +107,7 @@ class ConversionPlan:
         """Return the manifest of the finished conversion, from `done`, the records of all items by key."""
         records = [(item, done[item.key]) for item in self.items]
         entries = {
-            item.name: item.entry(record.source_hash, record.output_hash, self.data_start) for item, record in records
+            item.name: item.entry(record.source_hashes, record.output_hash, self.data_start) for item, record in records
         }
         return ConversionManifest(self.to, __version__, entries)
 
@@ -124,22 +125,22 @@ class ConversionPlan:
         largest = max(self.items, key=lambda item: item.bytes_in)
         slabs = SlabCutter(largest.source, largest.target, _SAMPLE_BYTES)
         try:
-            box = next(iter(slabs))
+            slab = next(iter(slabs))
         except TilewrightError:  # the smallest slab is larger than the sample
             return float("nan")
         started = perf_counter()
-        values, whole = largest.source.read_stored(box), largest.target.spec
-        turned = values.transpose(slabs.order)
-        spec = TensorSpec(turned.shape, whole.dtype, whole.page_layout, whole.tile)
+        parts = list(largest.source.read_parts(slab.box, aligned_bytes))
+        spec = PagedBoxes(largest.target.spec).box_spec(slab.box)
         out = np.empty(spec.nbytes, np.uint8)
         if spec.nbytes:
-            pack_pages(turned, spec, 0, out, 1)
-        for array in (values, out):
-            hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            largest.source.pack(parts, spec, out, aligned_bytes)
+        read = [part.values.view(np.uint8) for part in parts]
+        for array in (*read, out):
+            hashlib.sha256(array.data)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
         files = 1 if self.is_single_file else len(self.items)
-        return (spent * self.bytes_in / max(1, values.nbytes) + files * _SECONDS_PER_FILE) / workers
+        return (spent * self.bytes_in / max(1, sum(map(len, read))) + files * _SECONDS_PER_FILE) / workers
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data.
@@ -156,7 +157,7 @@ class ConversionPlan:
             "tensors": [
                 {
                     "name": item.name,
-                    "shape": list(item.source.shape),
+                    "shape": list(item.source.value.shape),
                     "from": item.source.kind,
                     "spec": str(item.target.spec),
                     "file": item.slot.file,
@@ -211,7 +212,7 @@ def plan_conversion(
     selected = [tensors[name] for name in targets]
     slots = _assign_slots(selected, targets, path, kind)
     items = [
-        ConversionItem(source, targets[source.name], slot, source.path.name, __version__, kind)
+        ConversionItem(source.name, _ordered_source(source, targets[source.name]), targets[source.name], slot, __version__, kind)
         for source, slot in zip(selected, slots, strict=True)
     ]
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
@@ -256,6 +257,12 @@ def _choose_targets(
     return result, skipped, notes
 
 
+def _ordered_source(tensor: StoredTensor, target: ConversionTarget) -> AssembledSource:
+    """Return a stored tensor with its dimensions in the order of the target."""
+    source = AssembledSource.of(tensor)
+    return source if target.order is None else source.transpose(target.order)
+
+
 def _assign_slots(
     selected: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
 ) -> list[OutputSlot]:
@@ -263,7 +270,7 @@ def _assign_slots(
         return assign_file_slots({tensor.name: targets[tensor.name].spec for tensor in selected}, to)
     nowhere = OutputSlot(out.name, 0, 0)
     entries = [
-        ConversionItem(tensor, targets[tensor.name], nowhere, tensor.path.name, __version__, to).entry()
+        ConversionItem(tensor.name, AssembledSource.of(tensor), targets[tensor.name], nowhere, __version__, to).entry()
         for tensor in selected
     ]
     return assign_shared_slots(out.name, entries, __version__)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..copying import native_library
+from ..files import StoredTensor
 from ..files.source_file import SourceFile
 
 _CHUNK = 1 << 20  # bytes that are hashed at a time
@@ -86,8 +87,26 @@ def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None)
     return digest.hexdigest()
 
 
+class SourceHashes:
+    """The hashes of source tensors, each computed once: several outputs may use the same source."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[tuple[Path, tuple[int, int]], str] = {}
+
+    def add(self, tensor: StoredTensor, digest: str) -> None:
+        """Add the hash of a tensor that was read from front to back."""
+        self._hashes[tensor.path, tensor.byte_range] = digest
+
+    def get(self, tensor: StoredTensor) -> str:
+        """Return the hash of a tensor, which is read again if it is not known."""
+        key = tensor.path, tensor.byte_range
+        if key not in self._hashes:
+            self._hashes[key] = hash_range(tensor.path, *tensor.byte_range, tensor.file)
+        return self._hashes[key]
+
+
 Piece = tuple[int | None, Any]
-"""The start of a piece in its range (None: it is in several places), and its bytes."""
+"""The start of a piece in its range (None: it is in several places), and its bytes; no bytes are always in order."""
 
 
 class PieceHashes:
@@ -98,7 +117,7 @@ class PieceHashes:
 
     >>> hashes = PieceHashes(0, 100)
     >>> hashes.add(0, (0, b"ab"), (100, b"x"))
-    >>> hashes.add(1, (2, b"c"), (None, b""))
+    >>> hashes.add(1, (2, b"c"), (None, b"y"))
     >>> hashes.in_order, hashes.hexdigest(0)[:8]
     ([True, False], 'ba7816bf')
     """
@@ -125,23 +144,23 @@ class PieceHashes:
         """Hash piece `number` of each range, after the previous pieces.
 
         >>> hashes = PieceHashes(0, 0)
-        >>> hashes.add(0, (None, b""), (None, b""))
+        >>> hashes.add(0, (None, b"a"), (None, b""))
         >>> hashes.in_order
-        [False, False]
+        [False, True]
         """
         hash_pieces([(self, number, pieces)])
 
     def _wait_for_turn(self, number: int, pieces: tuple[Piece, ...]) -> list[int]:
         """Wait for the turn of piece `number`, and return the ranges to hash."""
         with self._changed:
-            for k, (start, _) in enumerate(pieces):
-                if start is None:
+            for k, (start, data) in enumerate(pieces):
+                if start is None and len(data):
                     self.in_order[k] = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: not any(self.in_order) or self._next_number == number)
-            for k, (start, _) in enumerate(pieces):
-                self.in_order[k] = self.in_order[k] and start == self._positions[k]
-            return [k for k, in_order in enumerate(self.in_order) if in_order]
+            for k, (start, data) in enumerate(pieces):
+                self.in_order[k] = self.in_order[k] and (not len(data) or start == self._positions[k])
+            return [k for k, in_order in enumerate(self.in_order) if in_order and len(pieces[k][1])]
 
     def _pass_turn(self, pieces: tuple[Piece, ...], active: list[int]) -> None:
         """Pass the turn to the next piece."""
@@ -150,6 +169,16 @@ class PieceHashes:
                 self._positions[k] += len(pieces[k][1])
             self._next_number += 1
             self._changed.notify_all()
+
+    def position(self, stream: int) -> int:
+        """Return where the next piece of a range starts.
+
+        >>> hashes = PieceHashes(5)
+        >>> hashes.add(0, (5, b"ab"))
+        >>> hashes.position(0)
+        7
+        """
+        return self._positions[stream]
 
     def abandon(self) -> None:
         """Release all waiting threads: a piece will never come."""

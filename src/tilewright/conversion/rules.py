@@ -14,6 +14,7 @@ from typing import Any
 from .. import memory as placements
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
+from ..files.mesh import Mesh
 from ..files.tensorbin_header import dtype_code
 from ..formats import Format, format_of
 from ..memory import Chip, PageLayout, TensorSpec, Tile
@@ -218,18 +219,22 @@ _UNTILED_FORMATS = ("float8_e4m3",)
 
 @dataclass(frozen=True, slots=True)
 class ConversionTarget:
-    """The target of one tensor: its spec, dimension order, padding value, and a note for the user.
+    """The target of one tensor: its spec, padding value, the mesh that shares it, and a note for the user.
 
-    `order` permutes the dimensions of the source, as `numpy.transpose` does.
+    `spec` is that of each device's part if there is a `mesh`. How the values come from the source is for the manifest:
+    `order` permutes the dimensions of one source, as `numpy.transpose` does (None leaves them as they are), and `value`
+    is an expression over several sources.
 
-    >>> ConversionTarget(TensorSpec((3, 2), "bfloat8_b"), (1, 0)).order
+    >>> ConversionTarget(TensorSpec((3, 2), "bfloat8_b"), order=(1, 0)).order
     (1, 0)
     """
 
     spec: TensorSpec
-    order: tuple[int, ...]
     pad_value: float = 0
     note: str | None = None
+    order: tuple[int, ...] | None = None
+    value: str | None = None
+    mesh: Mesh | None = None
 
 
 def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarget | None:
@@ -242,7 +247,7 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
     ...     choose_target(
     ...         open_tensors(folder)["x"], Rules.of({"x": {"transpose": True}}, dtype="bfloat8_b"), "tensorbin"
     ...     )
-    ConversionTarget(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), order=(1, 0), pad_value=0, note=None)
+    ConversionTarget(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), pad_value=0, note=None, order=(1, 0), value=None, mesh=None)
     """
     own = rules.settings(source.name)
     both = own.with_defaults(rules.for_all)
@@ -265,7 +270,8 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
         _ = spec.known_chip
     if to != "npy":  # .npy files have no placement
         validate_placement(spec)
-    return ConversionTarget(spec, order, 0 if both.pad_value is None else both.pad_value, note)
+    permuted = None if order == tuple(range(len(order))) else order
+    return ConversionTarget(spec, 0 if both.pad_value is None else both.pad_value, note, permuted)
 
 
 def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:

@@ -20,22 +20,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..atomic import Draft, write_file
-from ..copying import execute, plan_copy
-from ..copying.host_memory import CACHE_LINE, aligned_empty, placement_of
+from ..copying.host_memory import CACHE_LINE, aligned_empty
 from ..errors import FormatError, OutOfMemory
 from ..files import StoredTensor
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import PagedBoxes, inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..layout.tuples import ceil_div, round_up
-from ..memory import TensorSpec
-from ..memory.device import as_stored_array, host_placement
+from .assembled_source import AssembledSource, PartValues
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
-from .output_file import OutputFile, Piece, PieceHashes, hash_pieces, hash_range
+from .output_file import OutputFile, Piece, PieceHashes, SourceHashes, hash_pieces, hash_range
 from .rules import ConversionTarget, needs_range_check
 
 _MIN_BYTES_FOR_TWO = 1 << 20  # scratch memory below which a thread converts one slab at a time
-_SOURCE, _OUTPUT = 0, 1  # the hashed byte ranges
+_OUTPUT = 0  # the first of the hashed byte ranges; those of the sources follow
 
 ItemCallback = Callable[[ConversionItem, ItemRecord], None]
 """Called with an item that is finished, and its record."""
@@ -44,9 +42,16 @@ BytesCallback = Callable[[int], None]
 """Called with the source bytes of a slab that is finished."""
 
 
+class Slab(NamedTuple):
+    """A box of a tensor that is converted at a time: `window` is the device's part, and `box` is relative to it."""
+
+    window: int
+    box: Box
+
+
 @dataclass(frozen=True)
 class SlabCutter:
-    """The slabs of one tensor: boxes of the source, with dimensions as stored, of at most `max_bytes` each.
+    """The slabs of one tensor, part by part: boxes of the target that take at most `max_bytes` each.
 
     Slabs are cut from the outermost dimension of the source inwards, so that the source is read from front to back.
     Their edges are page edges on both sides. `whole_rows` cuts row-major targets between rows, for bank images.
@@ -55,70 +60,77 @@ class SlabCutter:
     >>> from tilewright import TensorSpec, open_tensors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((100, 64), numpy.float32))
-    ...     slabs = SlabCutter(
-    ...         open_tensors(folder)["x"], ConversionTarget(TensorSpec((100, 64), "bfloat8_b"), (0, 1)), 24_000
-    ...     )
-    >>> [slab.shape for slab in slabs]
+    ...     source = AssembledSource.of(open_tensors(folder)["x"])
+    ...     slabs = SlabCutter(source, ConversionTarget(TensorSpec((100, 64), "bfloat8_b")), 24_000)
+    >>> [slab.box.shape for slab in slabs]
     [(64, 64), (36, 64)]
     """
 
-    source: StoredTensor
+    source: AssembledSource
     target: ConversionTarget
     max_bytes: int
     whole_rows: bool = False
 
     @cached_property
-    def order(self) -> tuple[int, ...]:
-        """Return the order of the source's stored dimensions in the target."""
-        return tuple([self.source.order[d] for d in self.target.order])
+    def windows(self) -> list[Box]:
+        """Return the distinct parts of the devices, as boxes of the entire tensor."""
+        shape = self.target.spec.shape.logical
+        return [Box((0,) * len(shape), shape)] if self.target.mesh is None else list(self.target.mesh.windows())
 
     @cached_property
-    def _target_units(self) -> tuple[int, ...]:
-        return PagedBoxes(self.target.spec).units
-
-    @cached_property
-    def _stored_shape(self) -> tuple[int, ...]:
-        return tuple([self.source.shape[d] for d in inverse_order(self.source.order)])
+    def _axes(self) -> list[int]:
+        """Return the axes of the target, the outermost of the source first."""
+        return self.source.axes_from_outermost()
 
     @cached_property
     def _units(self) -> list[int]:
         """Return the units of slab extents, so that slabs are entire pages on both sides."""
-        back = inverse_order(self.order)
-        out = self._target_units
-        if self.whole_rows and out and not self.target.spec.is_tiled:  # the pages of rows
-            out = (*out[:-1], max(1, self.target.spec.shape.logical[-1]))
-        into = self.source.pages.units if len(self.source.parts) == 1 else (1,) * len(self._stored_shape)
-        return [lcm(unit, out[back[d]]) for d, unit in enumerate(into)]
+        spec = self.target.spec
+        units = PagedBoxes(spec).units
+        if self.whole_rows and units and not spec.is_tiled:  # the pages of rows
+            units = (*units[:-1], max(1, spec.shape.logical[-1]))
+        return [lcm(unit, own) for unit, own in zip(units, self.source.units(), strict=True)]
 
     def slab_bytes(self, extents: Sequence[int]) -> int:
-        """Return the memory of a slab of these extents: as stored, as values, and as written."""
-        spec, host = self.target.spec, self.source.pages.spec
-        padded_in = prod([round_up(n, unit) for n, unit in zip(extents, self.source.pages.units, strict=True)])
-        read = ceil_div(padded_in * host.page_bytes, host.page_elements)
-        in_place = not host.is_tiled and not self.source.swapped and len(self.source.parts) == 1
-        values = 0 if in_place else prod(extents) * self.source.dtype.itemsize
-        back = [extents[d] for d in self.order]
-        turned = [round_up(n, unit) for n, unit in zip(back, self._target_units, strict=True)]
-        rank_one = spec.tile.height if spec.is_tiled and len(turned) == 1 else 1
-        written = ceil_div(prod(turned) * rank_one * spec.page_bytes, spec.page_elements)
-        return read + values + written * (2 if self.whole_rows else 1)
+        """Return the memory of the first slab of these extents: as stored, as values, and as written."""
+        spec = self.target.spec
+        box = Box(self.windows[0].offset, tuple(extents))
+        padded = [round_up(n, unit) for n, unit in zip(extents, PagedBoxes(spec).units, strict=True)]
+        rank_one = spec.tile.height if spec.is_tiled and len(padded) == 1 else 1
+        written = ceil_div(prod(padded) * rank_one * spec.page_bytes, spec.page_elements)
+        return self.source.box_bytes(box, spec) + written * (2 if self.whole_rows else 1)
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
         """Return the extents of a slab; slabs at the edges may be smaller."""
-        extents = largest_slab(self._stored_shape, self._units, lambda slab: self.slab_bytes(slab) <= self.max_bytes)
+        shape, axes = self.target.spec.shape.logical, self._axes
+        back = inverse_order(tuple(axes))
+
+        def fits(permuted: list[int]) -> bool:
+            return self.slab_bytes([permuted[d] for d in back]) <= self.max_bytes
+
+        permuted = largest_slab(tuple([shape[d] for d in axes]), [self._units[d] for d in axes], fits)
+        extents = tuple([permuted[d] for d in back])
         if self.slab_bytes(extents) > self.max_bytes:
             raise OutOfMemory(
-                f"{self.source.name}: the smallest slab, {' x '.join(map(str, extents))}, takes"
+                f"{', '.join(self.source.tensors)}: the smallest slab, {' x '.join(map(str, extents))}, takes"
                 f" {self.slab_bytes(extents)} bytes, but each job has {self.max_bytes}; give more memory or fewer jobs"
             )
         return extents
 
     def __len__(self) -> int:
-        return prod([max(1, ceil_div(n, step)) for n, step in zip(self._stored_shape, self.extents, strict=True)])
+        shape = self.target.spec.shape.logical
+        return len(self.windows) * prod(
+            [max(1, ceil_div(n, step)) for n, step in zip(shape, self.extents, strict=True)]
+        )
 
-    def __iter__(self) -> Iterator[Box]:
-        return cut_into_slabs(self._stored_shape, self.extents)
+    def __iter__(self) -> Iterator[Slab]:
+        shape, axes = self.target.spec.shape.logical, tuple(self._axes)
+        back = inverse_order(axes)
+        permuted = (tuple([shape[d] for d in axes]), tuple([self.extents[d] for d in axes]))
+        for window in range(len(self.windows)):
+            for box in cut_into_slabs(*permuted):
+                yield Slab(window, box.permute(back))
 
 
 class Scratch:
@@ -141,20 +153,14 @@ class Scratch:
         return self._bytes[start : start + size]
 
 
-class PackedPages(NamedTuple):
-    """The pages of a slab, and the pieces (file offset, bytes) of the file that they make."""
-
-    pages: ByteArray
-    pieces: list[tuple[int, ByteArray]]
-
-
 class TensorJob:
     """The conversion of one tensor: reads, packs, writes and hashes its slabs, from any thread."""
 
     def __init__(self, item: ConversionItem, slabs: SlabCutter, out: Path, drafts: Path, threads: int) -> None:
         self.item, self.slabs, self.threads = item, slabs, threads
         slot, self.final, self._drafts = item.slot, final_path(out, item.slot), drafts
-        self.hashes = PieceHashes(item.source.byte_range[0], slot.start if slot.shared else 0)
+        begins = [tensor.byte_range[0] for tensor in item.source.tensors.values()]
+        self.hashes = PieceHashes(slot.start if slot.shared else 0, *begins)
         self._boxes = PagedBoxes(item.target.spec)
         self._slabs_left, self._lock = len(slabs), Lock()
         self._draft = None if slot.shared else Draft(self.final, drafts)
@@ -167,15 +173,22 @@ class TensorJob:
             self._file.write(0, self.item.slot.head)
             self.hashes.add_prefix(_OUTPUT, self.item.slot.head)
 
-    def convert_slab(self, slab: Box, scratch: Scratch) -> tuple[Piece, Piece]:
-        """Read, pack and write a slab; return its pieces of source and output, to be hashed."""
-        source_piece, values = self._read(slab, scratch)
-        self._check_range(values)
-        packed = self._pack(values.transpose(self.slabs.order), slab.permute(self.slabs.order), scratch)
-        for offset, piece in packed.pieces:
+    def convert_slab(self, slab: Slab, scratch: Scratch) -> tuple[Piece, ...]:
+        """Read, pack and write a slab; return its pieces of output and sources, to be hashed."""
+        item = self.item
+        window = self.slabs.windows[slab.window]
+        parts = list(item.source.read_parts(slab.box.relative_to(tuple([-n for n in window.offset])), scratch.allocate))
+        for part in parts:
+            self._check_range(part)
+        spec = self._boxes.box_spec(slab.box)
+        pages = scratch.allocate(spec.nbytes)
+        if spec.nbytes:
+            item.source.pack(parts, spec, pages, scratch.allocate, item.target.pad_value, self.threads)
+        pieces = self._output_pieces(slab, pages)
+        for offset, piece in pieces:
             self._file.write(offset, piece)
-        is_one_piece = len(packed.pieces) == 1 and self.item.slot.image is None
-        return source_piece, (packed.pieces[0][0] if is_one_piece else None, packed.pages)
+        start = pieces[0][0] if len(pieces) == 1 and item.slot.image is None else None
+        return ((start, pages), *[item.source.piece_of(name, parts) for name in item.source.tensors])
 
     def finish_slab(self) -> bool:
         """Count a finished slab, and return whether it was the last one."""
@@ -183,20 +196,10 @@ class TensorJob:
             self._slabs_left -= 1
             return self._slabs_left == 0
 
-    def _read(self, slab: Box, scratch: Scratch) -> tuple[Piece, Any]:
-        """Return the stored bytes of a slab, with their start if they are one run, and the values."""
-        source = self.item.source
-        if len(source.parts) > 1:
-            return (None, np.empty(0, np.uint8)), source.read_stored(slab)
-        runs = source.runs(slab)
-        data = scratch.allocate(sum([size for _, size in runs]))
-        source.file.read_runs(runs, data)
-        start = runs[0][0] if len(runs) == 1 else None
-        return (start, data), source.decode(data, source.pages.box_spec(slab))
-
-    def _check_range(self, values: Any) -> None:
+    def _check_range(self, part: PartValues) -> None:
         """Raise if integers do not fit the target's format."""
-        source, target = self.item.source.format, self.item.target.spec.dtype
+        values = part.values
+        source, target = self.item.source.tensors[part.part.source].format, self.item.target.spec.dtype
         if values.size and source is not None and needs_range_check(source, target):
             low, high, limits = int(values.min()), int(values.max()), target.limits
             if low < limits.lowest or high > limits.highest:
@@ -206,27 +209,27 @@ class TensorJob:
                     " leave it out with skip = true"
                 )
 
-    def _pack(self, values: Any, box: Box, scratch: Scratch) -> PackedPages:
-        spec, slot = self._boxes.box_spec(box), self.item.slot
-        pages = scratch.allocate(spec.nbytes)
-        if spec.nbytes:
-            pack_pages(values, spec, self.item.target.pad_value, pages, self.threads)
+    def _output_pieces(self, slab: Slab, pages: ByteArray) -> list[tuple[int, ByteArray]]:
+        """Return the pieces (file offset, bytes) of the file that the pages of a slab make."""
+        slot = self.item.slot
+        begin = slot.start + slab.window * slot.step
         pieces, position = [], 0
-        for start, size in self._boxes.runs(box):
+        for start, size in self._boxes.runs(slab.box):
             piece = pages[position : position + size]
             if slot.image is None:
-                pieces.append((slot.start + start, piece))
+                pieces.append((begin + start, piece))
             else:
                 pieces += slot.image.scatter_pages(start, piece)
             position += size
-        return PackedPages(pages, pieces or [(slot.start, pages)])
+        return pieces or [(begin, pages)]
 
-    def finish(self) -> ItemRecord:
+    def finish(self, source_hashes: SourceHashes) -> ItemRecord:
         """Flush the file, give it its name, and return the record with the hashes."""
-        item, slot, source = self.item, self.item.slot, self.item.source
-        source_hash = self.hashes.hexdigest(_SOURCE)
-        if not self.hashes.in_order[_SOURCE]:
-            source_hash = hash_range(source.path, *source.byte_range, source.file)
+        item, slot, tensors = self.item, self.item.slot, list(self.item.source.tensors.values())
+        for stream, tensor in enumerate(tensors, 1):
+            if self.hashes.in_order[stream] and self.hashes.position(stream) == tensor.byte_range[1]:
+                source_hashes.add(tensor, self.hashes.hexdigest(stream))
+        hashes = tuple([source_hashes.get(tensor) for tensor in tensors])
         if not slot.shared:  # a shared file is extended beforehand, and flushed when it is complete
             self._file.extend(slot.size)
         output_hash = self.hashes.hexdigest(_OUTPUT)
@@ -238,7 +241,8 @@ class TensorJob:
             self._draft.commit()
         self._open_file.close()
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
-        return ItemRecord(item.key, source_hash, output_hash, source.file.time, source.file.size, time)
+        files = tuple([(tensor.file.time, tensor.file.size) for tensor in tensors])
+        return ItemRecord(item.key, hashes, output_hash, files, time)
 
     def abandon(self) -> None:
         """Close the file, and remove it unless it is shared."""
@@ -248,24 +252,12 @@ class TensorJob:
         self._open_file.close()
 
 
-def pack_pages(values: Any, spec: TensorSpec, pad_value: float, out: ByteArray, threads: int) -> None:
-    """Convert values to the pages of a spec, into `out`.
-
-    >>> out = np.zeros(4, np.uint8)
-    >>> pack_pages(np.array([[1, 2], [3, 4]]), TensorSpec((2, 2), "uint8"), 0, out, 1)
-    >>> out.tolist()
-    [1, 2, 3, 4]
-    """
-    array = as_stored_array(values, spec)
-    execute(plan_copy(placement_of(array), host_placement(spec, pad_value)), array, out, threads)
-
-
 class _SlabStep(NamedTuple):
     """One slab of a tensor, and its number."""
 
     job: TensorJob
     number: int
-    slab: Box
+    slab: Slab
 
 
 class WorkerPool:
@@ -276,6 +268,7 @@ class WorkerPool:
         self._copy_threads = max(1, (os.cpu_count() or 1) // threads)
         self._lock = Lock()
         self._open_jobs: set[TensorJob] = set()
+        self._source_hashes = SourceHashes()
         self._problem: BaseException | None = None
         self._stopped = False
 
@@ -344,7 +337,7 @@ class WorkerPool:
     def _finish_slab(self, job: TensorJob, number: int, on_item: ItemCallback, on_bytes: BytesCallback) -> None:
         """Report a finished slab, and after the last one the finished tensor."""
         if job.finish_slab():
-            record = job.finish()
+            record = job.finish(self._source_hashes)
             with self._lock:
                 self._open_jobs.discard(job)
                 on_item(job.item, record)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.host_memory import aligned_empty
-from ..errors import FileFormatError, OutOfMemory, TilewrightError
+from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.conversion_manifest import (
     MANIFEST_NAME,
@@ -24,13 +23,17 @@ from ..files.conversion_manifest import (
 from ..files.file_names import resolve_inside
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.source_file import FilePath
-from ..files.stored_tensor import PagedBoxes, as_box
+from ..files.stored_tensor import PagedBoxes
+from ..formats import format_of
+from ..memory import TensorSpec
 from ..memory.placement_rules import placement_violations
+from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
 from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .expressions import evaluate
 from .output_file import hash_range
 from .rules import ConversionTarget
-from .tensor_job import SlabCutter, pack_pages
+from .tensor_job import SlabCutter
 from .work_folder import WorkFolder, output_names
 
 
@@ -223,51 +226,68 @@ def _verify_tensor(
 
 def _decode_all(tensor: StoredTensor, slab: int) -> None:
     """Read all values, slab by slab; raise if they cannot be decoded."""
-    whole = ConversionTarget(
-        PagedBoxes(tensor.pages.spec).box_spec(as_box(None, tensor.shape)), tuple(range(len(tensor.shape)))
-    )
-    for box in SlabCutter(tensor, whole, slab):
-        tensor.read_stored(box)
+    whole = TensorSpec(tensor.shape, tensor.pages.spec.dtype, tensor.pages.spec.page_layout, tensor.pages.spec.tile)
+    for each in SlabCutter(AssembledSource.of(tensor), ConversionTarget(whole), slab):
+        tensor.read(each.box)
 
 
 def _compare_with_source(
     entry: ManifestEntry, converted: StoredTensor, sources: dict[str, StoredTensor], slab: int
 ) -> Verdict:
-    """Convert a tensor again from its source, compare it, and return the verdict."""
+    """Convert a tensor again from its sources, compare it, and return the verdict."""
     name, size = entry.name, entry.output.size
-    if name not in sources:
-        return Verdict(name, size, "the source has no tensor of that name")
-    source = sources[name]
-    order = tuple(range(len(source.shape))) if entry.order is None else entry.order
-    if sorted(order) != list(range(len(source.shape))):
-        return Verdict(
-            name, size, f"the source has {len(source.shape)} dimensions, but the manifest has the order {order}"
-        )
-    shape = tuple([source.shape[d] for d in order])
-    if shape != entry.spec.shape.logical:
-        return Verdict(name, size, f"the source has shape {shape}, but the manifest says {entry.spec.shape}")
-    result = hash_range(source.path, *source.byte_range, source.file)
-    if result != entry.source.sha256:
-        return Verdict(name, size, f"the source has changed: expected SHA-256 {entry.source.sha256}, got {result}")
-    target = ConversionTarget(entry.spec, order, entry.pad_value)
+    for key in entry.sources:
+        if key not in sources:
+            return Verdict(name, size, f"the source has no tensor {'of that name' if key == name else repr(key)}")
+    try:
+        source = rebuild_source(entry, sources)
+    except TilewrightError as problem:
+        return Verdict(name, size, str(problem))
+    for key, recorded in entry.sources.items():
+        result = hash_range(sources[key].path, *sources[key].byte_range, sources[key].file)
+        if result != recorded.bytes.sha256:
+            changed = "the source" if key == name else f"source {key!r}"
+            return Verdict(name, size, f"{changed} has changed: expected SHA-256 {recorded.bytes.sha256}, got {result}")
+    target = ConversionTarget(entry.spec, entry.pad_value, mesh=entry.mesh)
     # in memory: the slab, the expected pages, the decoded values, and both as float64
     slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
     boxes = PagedBoxes(entry.spec)
     error = largest = 0.0
-    for box in slabs:
-        values = source.read_stored(box).transpose(slabs.order)
-        turned = box.permute(slabs.order)
-        spec = boxes.box_spec(turned)
-        expected = aligned_empty(spec.nbytes, np.uint8)
+    for each in slabs:
+        whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
+        parts = list(source.read_parts(whole, aligned_bytes))
+        spec = boxes.box_spec(each.box)
+        expected = aligned_bytes(spec.nbytes)
         if spec.nbytes:
-            pack_pages(values, spec, entry.pad_value, expected, 1)
-        stored = converted.read_pages(turned)
+            source.pack(parts, spec, expected, aligned_bytes, entry.pad_value)
+        stored = converted.read_pages(each.box, converted.parts[each.window])
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
-            return Verdict(name, size, f"converting the source gives different bytes, first at byte {at} of {turned}")
-        away, most = _largest_difference(values, converted.decode(stored, spec))
+            return Verdict(name, size, f"converting the source gives different bytes, first at byte {at} of {whole}")
+        away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest)
+
+
+def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) -> AssembledSource:
+    """Return what a converted tensor was put together from, as its manifest entry says."""
+    tensors = {key: sources[key] for key in entry.sources}
+    through = tuple([format_of(each) for each in entry.through])
+    if entry.value is not None:
+        assemblies = {key: stored_assembly(tensor) for key, tensor in tensors.items()}
+        value = evaluate(entry.value, {"tensor": assemblies.__getitem__})
+    else:
+        value = stored_assembly(tensors[entry.name])
+        if entry.order is not None:
+            if len(entry.order) != len(value.shape):
+                raise LayoutError(
+                    f"the source has {len(value.shape)} dimensions, but the manifest has the order {entry.order}"
+                )
+            value = value.transpose(entry.order)
+    shape = entry.spec.shape.logical if entry.mesh is None else entry.mesh.global_shape
+    if value.shape != shape:
+        raise LayoutError(f"the source has shape {value.shape}, but the manifest says {list(shape)}")
+    return AssembledSource(value, tensors, through)
 
 
 def _largest_difference(values: Any, decoded: Any) -> tuple[float, float]:

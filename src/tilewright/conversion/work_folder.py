@@ -27,7 +27,7 @@ from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.strict_json import parse_json
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .conversion_plan import ConversionPlan
-from .output_file import hash_range
+from .output_file import SourceHashes, hash_range
 
 try:
     import fcntl
@@ -234,7 +234,8 @@ class ExistingOutput:
         """Raise if files exist that must not be replaced."""
         out = self.plan.out
         outputs = {final_path(out, item.slot).resolve() for item in self.plan.items}
-        for source in {item.source.path.resolve() for item in self.plan.items} & outputs:
+        sources = {tensor.path for item in self.plan.items for tensor in item.source.tensors.values()}
+        for source in {path.resolve() for path in sources} & outputs:
             raise FileExistsError(
                 errno.EEXIST, "also a source, which would be replaced; choose another output", str(source)
             )
@@ -308,18 +309,20 @@ class ExistingOutput:
         manifest = self._manifest()
         entries = {} if manifest is None or manifest.to != self.plan.to else manifest.entries
         result: dict[str, ItemRecord] = {}
+        source_hashes = SourceHashes()
         for item in self.plan.items:
             entry = entries.get(item.name)
             if entry is None or manifest is None or manifest.version != item.version:
                 continue
-            if entry != item.entry(entry.source.sha256, entry.output.sha256, self.plan.data_start):
+            hashes = tuple([source.bytes.sha256 for source in entry.sources.values()])
+            if len(hashes) != len(item.source.tensors):
                 continue
-            if _current_hashes(item, self.plan.out) == (entry.source.sha256, entry.output.sha256):
+            if entry != item.entry(hashes, entry.output.sha256, self.plan.data_start):
+                continue
+            if _current_hashes(item, self.plan.out, source_hashes) == (hashes, entry.output.sha256):
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
-                file = item.source.file
-                result[item.key] = ItemRecord(
-                    item.key, entry.source.sha256, entry.output.sha256, file.time, file.size, time
-                )
+                files = tuple([(tensor.file.time, tensor.file.size) for tensor in item.source.tensors.values()])
+                result[item.key] = ItemRecord(item.key, hashes, entry.output.sha256, files, time)
         if len(result) == len(self.plan.items) == len(entries):
             return result
         if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete
@@ -368,8 +371,10 @@ def output_names(entries: Iterable[ManifestEntry]) -> set[str]:
     return result | {name.removesuffix(IMAGE_SUFFIX) + INDEX_SUFFIX for name in images}
 
 
-def _current_hashes(item: ConversionItem, out: Path) -> tuple[str, str] | None:
-    """Return the current hashes of an item's source and output, None if there is no output."""
+def _current_hashes(
+    item: ConversionItem, out: Path, source_hashes: SourceHashes
+) -> tuple[tuple[str, ...], str] | None:
+    """Return the current hashes of an item's sources and output, None if there is no output."""
     path, slot = final_path(out, item.slot), item.slot
     try:
         if path.stat().st_size < slot.size or not _has_side_files(item, path):
@@ -377,7 +382,7 @@ def _current_hashes(item: ConversionItem, out: Path) -> tuple[str, str] | None:
         output = hash_range(path, slot.start if slot.shared else 0, slot.size)
     except FileNotFoundError:
         return None
-    return hash_range(item.source.path, *item.source.byte_range, item.source.file), output
+    return tuple([source_hashes.get(tensor) for tensor in item.source.tensors.values()]), output
 
 
 def _has_side_files(item: ConversionItem, path: Path) -> bool:
@@ -389,10 +394,11 @@ def _has_side_files(item: ConversionItem, path: Path) -> bool:
 
 def is_still_valid(item: ConversionItem, done: ItemRecord, out: Path, folder: WorkFolder) -> bool:
     """Return whether neither the source nor the output of a finished item has changed."""
-    file, slot = item.source.file, item.slot
-    is_same_file = (file.size, file.time) == (done.source_size, done.source_time)
-    if not is_same_file and hash_range(item.source.path, *item.source.byte_range, file) != done.source_hash:
-        return False
+    slot = item.slot
+    for tensor, file, digest in zip(item.source.tensors.values(), done.source_files, done.source_hashes, strict=True):
+        is_same_file = (tensor.file.time, tensor.file.size) == file
+        if not is_same_file and hash_range(tensor.path, *tensor.byte_range, tensor.file) != digest:
+            return False
     if slot.shared:
         return is_in_payload(item, done, folder)
     path = final_path(out, slot)

@@ -18,6 +18,7 @@ from ..formats import Format
 from ..memory import TensorSpec
 from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
+from .mesh import Mesh
 from .npy import read_npy
 from .source_file import FilePath
 from .stored_tensor import StoredTensor
@@ -86,40 +87,80 @@ class ByteRange:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A tensor of the source: its bytes, and the file's name of their type.
+
+    >>> SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32").to_json()["dtype"]
+    'F32'
+    """
+
+    bytes: ByteRange
+    kind: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the source as plain data.
+
+        >>> sorted(SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32").to_json())
+        ['dtype', 'file', 'range', 'sha256']
+        """
+        return {**self.bytes.to_json(), "dtype": self.kind}
+
+    @classmethod
+    def from_json(cls, data: Any) -> SourceEntry:
+        """Return the source of plain data.
+
+        >>> SourceEntry.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32, "dtype": "U8"}).kind
+        'U8'
+        """
+        return cls(ByteRange.from_json(data), expect_string(data.get("dtype"), "the dtype of the source"))
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One tensor: its source, element type, spec, output, dimension order and padding value.
+    """One tensor: its sources by name, spec, output, padding value, and how it is put together.
+
+    A tensor that is one source has the `order` of its dimensions, or None if that is the source's. One that is put
+    together has `value`, an expression over its sources, and `through`, the formats that its values are rounded to on
+    the way. `mesh` is how devices share it; `spec` is then that of each part.
 
     >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
-    >>> entry = ManifestEntry("x", ByteRange("m.npz", 64, 88, "00" * 32), "F32", TensorSpec((2, 3), "uint8"), made)
+    >>> source = SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32")
+    >>> entry = ManifestEntry("x", {"x": source}, TensorSpec((2, 3), "uint8"), made)
     >>> ManifestEntry.from_json("x", entry.to_json()) == entry
     True
     """
 
     name: str
-    source: ByteRange
-    kind: str
+    sources: Mapping[str, SourceEntry]
     spec: TensorSpec
     output: ByteRange
     order: tuple[int, ...] | None = None
     pad_value: float = 0
+    value: str | None = None
+    through: tuple[str, ...] = ()
+    mesh: Mesh | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as plain data.
 
         >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
-        >>> entry = ManifestEntry("x", ByteRange("m.npz", 64, 88, "00" * 32), "F32", TensorSpec((2, 3)), made)
-        >>> sorted(entry.to_json())
+        >>> source = SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32")
+        >>> sorted(ManifestEntry("x", {"x": source}, TensorSpec((2, 3)), made).to_json())
         ['output', 'source', 'spec']
         """
-        result: dict[str, Any] = {
-            "source": {**self.source.to_json(), "dtype": self.kind},
-            "spec": spec_to_json(self.spec),
-            "output": self.output.to_json(),
-        }
+        listed = {name: source.to_json() for name, source in self.sources.items()}
+        result: dict[str, Any] = {"source": listed[self.name]} if self.value is None else {"sources": listed}
+        result |= {"spec": spec_to_json(self.spec), "output": self.output.to_json()}
         if self.order is not None:
             result["order"] = list(self.order)
         if self.pad_value:
             result["pad_value"] = self.pad_value
+        if self.value is not None:
+            result["value"] = self.value
+        if self.through:
+            result["through"] = list(self.through)
+        if self.mesh is not None:
+            result["mesh"] = self.mesh.to_json()
         return result
 
     @classmethod
@@ -135,17 +176,25 @@ class ManifestEntry:
         try:
             if not isinstance(data, dict):
                 raise FileFormatError(f"expected an object, got {repr(data)[:40]}")
-            source, order, pad_value = data.get("source"), data.get("order"), data.get("pad_value", 0)
+            order, pad_value, value = data.get("order"), data.get("pad_value", 0), data.get("value")
             if type(pad_value) not in (int, float):
                 raise FileFormatError(f"expected a number as pad_value, got {repr(pad_value)[:40]}")
+            sources = {name: data.get("source")} if value is None else data.get("sources")
+            through = data.get("through", [])
+            if not isinstance(sources, dict) or not isinstance(through, list):
+                raise FileFormatError("expected an object as sources and a list as through")
+            entries = {key: SourceEntry.from_json(source) for key, source in sources.items()}
+            spec, mesh = spec_from_json(data.get("spec")), data.get("mesh")
             return cls(
                 name,
-                ByteRange.from_json(source),
-                expect_string(source.get("dtype"), "the dtype of the source"),  # type: ignore[union-attr]
-                spec_from_json(data.get("spec")),
+                entries,
+                spec,
                 ByteRange.from_json(data.get("output")),
                 None if order is None else expect_integers(order, "the order"),
                 pad_value,
+                None if value is None else expect_string(value, "the value"),
+                tuple([expect_string(each, "a format") for each in through]),
+                None if mesh is None else Mesh.from_json(mesh, spec.shape.logical),
             )
         except FileFormatError as problem:
             raise FileFormatError(f"entry {name!r}: {problem}") from None
@@ -249,7 +298,8 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
     """
     if to == "tensorbin":
         made = read_tensorbin_tensor(path, name)
-        matches = (made.host, made.shape) == (drop_chip(entry.spec), entry.spec.shape.logical)
+        whole = entry.spec.shape.logical if entry.mesh is None else entry.mesh.global_shape
+        matches = (made.host, made.shape) == (drop_chip(entry.spec), whole)
     elif to == "npy":
         made = reinterpret_format(read_npy(path, name), entry.spec.dtype)
         matches = made.shape == entry.spec.shape.logical

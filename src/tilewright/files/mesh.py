@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
-from ..errors import CoordinateError, LayoutError
+from ..errors import CoordinateError, FileFormatError, LayoutError
+from ..layout.box import Box
+from .strict_json import expect_integers
 
 Coordinate = tuple[int, ...]
 
@@ -116,6 +119,46 @@ class Mesh:
         inside = tuple([c - each.start for c, each in zip(at, holders[0][1], strict=True)])
         return tuple([device for device, _ in holders]), inside
 
+    @property
+    def global_shape(self) -> tuple[int, ...]:
+        """Return the shape of the entire tensor.
+
+        >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).global_shape
+        (64, 64)
+        """
+        return self.topology.global_shape(self.part_shape)
+
+    def windows(self) -> dict[Box, list[Coordinate]]:
+        """Return the distinct parts, as boxes of the entire tensor, and the devices that hold each.
+
+        >>> list(Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).windows())
+        [Box(offset=(0, 0), shape=(32, 64)), Box(offset=(32, 0), shape=(32, 64))]
+        """
+        result: dict[Box, list[Coordinate]] = {}
+        for index, device in enumerate(self.topology.coordinates):
+            window = self.topology.device_window(index, self.part_shape)
+            start, end = (tuple([getattr(each, name) for each in window]) for name in ("start", "stop"))
+            result.setdefault(Box.between(start, end), []).append(device)
+        return result
+
+    @classmethod
+    def from_json(cls, data: Any, part_shape: tuple[int, ...]) -> Mesh:
+        """Return the mesh of plain data, of which each device holds `part_shape`.
+
+        >>> mesh = Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64))
+        >>> Mesh.from_json(mesh.to_json(), (32, 64)) == mesh
+        True
+        """
+        if not isinstance(data, dict) or not isinstance(data.get("placements"), list):
+            raise FileFormatError(f"expected an object with placements as mesh, got {repr(data)[:40]}")
+        shape = expect_integers(data.get("shape"), "the mesh")
+        distribution = expect_integers(data.get("distribution"), "the distribution")
+        cuts = tuple([None if cut is None else _expect_cut(cut) for cut in data["placements"]])
+        devices = tuple(product(*[range(n) for n in shape]))
+        if len(cuts) != len(distribution) or prod(distribution) != len(devices):
+            raise FileFormatError(f"distribution {list(distribution)} does not fit a mesh of {list(shape)}")
+        return cls(shape, Topology(distribution, cuts, devices), part_shape)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data.
 
@@ -134,3 +177,9 @@ class Mesh:
         ways = [f"{count} {'replicas' if cut is None else f'along dimension {cut}'}" for count, cut in pairs]
         part = " x ".join(map(str, self.part_shape)) or "a scalar"
         return f"{' x '.join(map(str, self.shape))} devices, {', '.join(ways)}; each holds {part}"
+
+
+def _expect_cut(value: Any) -> int:
+    if type(value) is not int:
+        raise FileFormatError(f"expected an integer or null as placement, got {repr(value)[:40]}")
+    return value
