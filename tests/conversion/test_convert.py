@@ -239,7 +239,7 @@ def test_the_manifest_is_content_alone(tmp_path):
     assert list(manifest.entries) == ["b", "a/c"]
     entry = manifest.entries["a/c"]
     assert entry.output.file == "a%2Fc.tensorbin"
-    assert entry.source.size == 12
+    assert entry.sources["a/c"].bytes.size == 12
     assert str(tmp_path) not in texts[0].decode()
 
 

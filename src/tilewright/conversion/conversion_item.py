@@ -19,6 +19,7 @@ from ..errors import FileFormatError
 from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
 from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry, SourceEntry
 from ..files.file_names import unique_file_names
+from ..files.mesh import Mesh
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
 from ..files.strict_json import spec_to_json
 from ..files.tensorbin import encode_file_start
@@ -66,8 +67,21 @@ def _file_slot(file: str, spec: TensorSpec, to: str) -> OutputSlot:
         image = BankImage(spec)
         beside = {file + INDEX_SUFFIX: image.index_json()}
         return OutputSlot(file + IMAGE_SUFFIX, 0, image.nbytes, image=image, beside=beside)
-    head = encode_file_start(spec) if to == "tensorbin" else _encode_npy_head(spec)
+    if to == "tensorbin":
+        return tensorbin_slot(f"{file}.{to}", spec)
+    head = _encode_npy_head(spec)
     return OutputSlot(f"{file}.{to}", len(head), len(head) + spec.nbytes, head)
+
+
+def tensorbin_slot(file: str, spec: TensorSpec, mesh: Mesh | None = None) -> OutputSlot:
+    """Return the slot of a tensor in its own tensorbin file, which the devices of a `mesh` share.
+
+    >>> tensorbin_slot("x.tensorbin", TensorSpec((4, 8), "bfloat8_b")).step
+    1088
+    """
+    head, step = encode_file_start(spec, mesh)
+    parts = 1 if mesh is None else len(mesh.windows())
+    return OutputSlot(file, len(head), len(head) + (parts - 1) * step + spec.nbytes, head, step=step)
 
 
 def _encode_npy_head(spec: TensorSpec) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -39,7 +39,7 @@ _MAX_LISTED_PROBLEMS = 5  # per message
 
 @dataclass(frozen=True)
 class ConversionPlan:
-    """A conversion as a list of independent items, with notes and the names of skipped tensors.
+    """A conversion as a list of independent items, with notes, the names of skipped tensors, and files beside them.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -54,6 +54,7 @@ class ConversionPlan:
     items: tuple[ConversionItem, ...]
     notes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    beside: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def is_single_file(self) -> bool:

@@ -340,6 +340,8 @@ def _finish_conversion(
             rename_over(folder.drafts / PAYLOAD, plan.out)
         else:
             existing.remove_orphans()
+            for name, content in plan.beside.items():
+                write_file(plan.out / name, content, folder=folder.drafts)
             write_file(plan.out / MANIFEST_NAME, manifest.to_bytes(), folder=folder.drafts)
         folder.remove()
     return True

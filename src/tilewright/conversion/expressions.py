@@ -18,7 +18,7 @@ from ..copying.assembly import Assembly, join
 from ..errors import FormatError, TilewrightError
 from ..layout.tuples import ceil_div, round_up
 
-_MAX_LENGTH = 4096  # characters of an expression
+_MAX_LENGTH = 1 << 16  # characters of an expression
 _MAX_ITEMS = 1 << 20  # of a range
 
 

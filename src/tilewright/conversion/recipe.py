@@ -116,10 +116,10 @@ class RecipeRun:
         for signature, text in {**self.recipe.cache.get("functions", {}), **self.family["functions"]}.items():
             self._define(signature, text)
         for name, text in self.recipe.cache.get("values", {}).items():
-            self.names[name] = self._evaluate(text)
+            self.names[name] = self.evaluate(text)
         for refusal in [*self.recipe.cache.get("refuse", []), *self.family["refuse"]]:
-            if self._evaluate(refusal["when"]):
-                raise FormatError(self._evaluate(refusal["message"]))
+            if self.evaluate(refusal["when"]):
+                raise FormatError(self.evaluate(refusal["message"]))
 
     def _define(self, signature: str, text: str) -> None:
         found = _SIGNATURE.fullmatch(signature)
@@ -130,11 +130,11 @@ class RecipeRun:
         def function(*arguments: Any) -> Any:
             if len(arguments) != len(parameters):
                 raise FormatError(f"{signature} takes {len(parameters)} arguments, got {len(arguments)}")
-            return self._evaluate(text, dict(zip(parameters, arguments, strict=True)))
+            return self.evaluate(text, dict(zip(parameters, arguments, strict=True)))
 
         self.names[found[1]] = function
 
-    def _evaluate(self, text: str, more: Mapping[str, Any] | None = None) -> Any:
+    def evaluate(self, text: str, more: Mapping[str, Any] | None = None) -> Any:
         return evaluate(text, {**self.names, **(more or {})})
 
     def tensor(self, name: str) -> Assembly:
@@ -149,7 +149,7 @@ class RecipeRun:
             for pattern, text in reversed(self._patterns):
                 if (found := pattern.fullmatch(key)) is not None:
                     bound = {name: int(value) for name, value in found.groupdict().items()}
-                    self._weights[key] = self._evaluate(text, bound)
+                    self._weights[key] = self.evaluate(text, bound)
                     break
             else:
                 raise MissingTensor(f"the family has no weight {key!r}")
@@ -163,12 +163,26 @@ class RecipeRun:
             return False
         return True
 
+    def all_weights(self) -> dict[str, Assembly]:
+        """Return all weights by key, layer by layer."""
+        keys: list[str] = []
+        layered = [key for key in self.family["weights"] if "{layer}" in key]
+        for key in self.family["weights"]:
+            if key not in layered:
+                keys.append(key)
+            elif key == layered[0]:
+                for layer in range(self.names["layers"]):
+                    for each in layered:
+                        experts = range(self.names["experts"]) if "{expert}" in each else [0]
+                        keys += [each.format(layer=layer, expert=expert) for expert in experts]
+        return {key: self.weight(key) for key in keys if self.has_weight(key)}
+
     def outputs(self, layers: Sequence[int] | None = None) -> Iterator[Output]:
         """Yield the files of the cache; `layers` limits those that belong to a layer."""
         for table in self.recipe.cache["output"]:
-            if not self._evaluate(table.get("when", "True")):
+            if not self.evaluate(table.get("when", "True")):
                 continue
-            loops = {key: list(self._evaluate(text)) for key, text in table.get("each", {}).items()}
+            loops = {key: list(self.evaluate(text)) for key, text in table.get("each", {}).items()}
             per_layer = "{layer}" in table["name"]
             chosen = range(self.names["layers"]) if layers is None else layers
             for layer in chosen if per_layer else [None]:
@@ -179,7 +193,7 @@ class RecipeRun:
                     yield self._output(table, layer, bound)
 
     def _output(self, table: Mapping[str, Any], layer: int | None, bound: dict[str, Any]) -> Output:
-        name = self._evaluate(f'f"""{table["name"]}"""', bound)
+        name = self.evaluate(f'f"""{table["name"]}"""', bound)
         dtype = table["dtype"]
         if dtype == "model_dtype":
             dtype = self.names["model_dtype"]
@@ -187,11 +201,11 @@ class RecipeRun:
             dtype = self.precision(layer or 0)[dtype]
         return Output(
             name,
-            self._evaluate(table["value"], bound),
+            self.evaluate(table["value"], bound),
             dtype,
             table.get("layout", "tile"),
-            self._evaluate(table.get("memory", "'interleaved'"), bound),
-            self._evaluate(table["mesh"], bound),
+            self.evaluate(table.get("memory", "'interleaved'"), bound),
+            self.evaluate(table["mesh"], bound),
             layer,
         )
 
@@ -205,7 +219,7 @@ class RecipeRun:
                 return {**formats, **table["formats"]}
         base = {"base_name": "model"} if single else {}
         for table in self.recipe.cache["precision"]:
-            if self._evaluate(table["when"], base):
+            if self.evaluate(table["when"], base):
                 return {**formats, **table["formats"]}
         return formats
 

@@ -8,7 +8,7 @@ description only; `parts_in` cuts it to a box, and the copies of those parts pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
@@ -90,7 +90,8 @@ def _window_mode(mode: Mode, start: int, stop: int) -> Iterator[tuple[int, int, 
 class Assembly:
     """A tensor of `shape`, put together from `parts` that do not overlap; elements in no part are zero.
 
-    `added` is a constant that is added to the elements of all parts.
+    `added` is a constant that is added to the elements of all parts, and `text` the expression that the tensor is the
+    value of.
 
     >>> q, k = Assembly.of("q", (4, 6)), Assembly.of("k", (2, 6))
     >>> joined = join([q, k], axis=0).transpose()
@@ -101,6 +102,7 @@ class Assembly:
     shape: tuple[int, ...]
     parts: tuple[Part, ...]
     added: float = 0
+    text: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, source: str, shape: Sequence[int]) -> Assembly:
@@ -112,7 +114,7 @@ class Assembly:
         extents = tuple(shape)
         steps = [prod(extents[d + 1 :]) for d in range(len(extents))]
         modes = tuple([((n, step),) for n, step in zip(extents, steps, strict=True)])
-        return cls(extents, (Part(Box((0,) * len(extents), extents), source, 0, modes),))
+        return cls(extents, (Part(Box((0,) * len(extents), extents), source, 0, modes),), text=f"tensor({source!r})")
 
     @property
     def sources(self) -> list[str]:
@@ -147,7 +149,8 @@ class Assembly:
         if sorted(axes) != list(range(rank)):
             raise LayoutError(f"{list(order or ())} is not an order of the {rank} dimensions of {list(self.shape)}")
         parts = [replace(p, box=p.box.permute(axes), modes=tuple([p.modes[d] for d in axes])) for p in self.parts]
-        return replace(self, shape=tuple([self.shape[d] for d in axes]), parts=tuple(parts))
+        text = f"transpose({self.text}{'' if order is None else f', {axes}'})"
+        return replace(self, shape=tuple([self.shape[d] for d in axes]), parts=tuple(parts), text=text)
 
     def slice(self, start: int, stop: int, axis: int = 0) -> Assembly:
         """Return the elements from `start` to `stop` along an `axis`.
@@ -162,7 +165,8 @@ class Assembly:
         offset[d], extents[d] = start, stop - start
         box = Box(tuple(offset), tuple(extents))
         parts = [replace(part, box=part.box.relative_to(box.offset)) for part in self.parts_in(box)]
-        return replace(self, shape=box.shape, parts=tuple(parts))
+        text = f"slice({self.text}, {start}, {stop}{f', {d}' if d else ''})"
+        return replace(self, shape=box.shape, parts=tuple(parts), text=text)
 
     def chunk(self, count: int, axis: int = 0) -> list[Assembly]:
         """Return `count` equal parts along an `axis`.
@@ -185,7 +189,8 @@ class Assembly:
         d = self.axis(axis)
         if size < self.shape[d]:
             raise LayoutError(f"cannot pad axis {d} of a tensor of shape {list(self.shape)} to {size}; it is longer")
-        return replace(self, shape=(*self.shape[:d], size, *self.shape[d + 1 :]))
+        text = f"pad({self.text}, {size}{'' if axis == -1 else f', {d}'})"
+        return replace(self, shape=(*self.shape[:d], size, *self.shape[d + 1 :]), text=text)
 
     def repeat(self, count: int) -> Assembly:
         """Return `count` copies of the tensor along a new first dimension.
@@ -197,7 +202,7 @@ class Assembly:
             Part(Box((0, *p.box.offset), (count, *p.box.shape)), p.source, p.offset, (((count, 0),), *p.modes))
             for p in self.parts
         ]
-        return replace(self, shape=(count, *self.shape), parts=tuple(parts))
+        return replace(self, shape=(count, *self.shape), parts=tuple(parts), text=f"repeat({self.text}, {count})")
 
     def reshape(self, *shape: int) -> Assembly:
         """Return the tensor with another shape of as many elements, in row-major order.
@@ -210,9 +215,10 @@ class Assembly:
         """
         if prod(shape) != prod(self.shape):
             raise LayoutError(f"cannot reshape {list(self.shape)} to {list(shape)}: the numbers of elements differ")
+        text = f"reshape({self.text}, {', '.join(map(str, shape))})"
         if [n for n in shape if n != 1] == [n for n in self.shape if n != 1]:
             parts = [_change_unit_dimensions(part, self.shape, shape) for part in self.parts]
-            return replace(self, shape=shape, parts=tuple(parts))
+            return replace(self, shape=shape, parts=tuple(parts), text=text)
         if len(self.parts) != 1 or self.parts[0].box.shape != self.shape:
             raise LayoutError(
                 f"cannot reshape {list(self.shape)} to {list(shape)}: it is joined from {len(self.parts)} parts; reshape"
@@ -221,10 +227,11 @@ class Assembly:
         part = self.parts[0]
         leaves = [pair for mode in part.modes for pair in mode if pair[0] != 1]
         modes = tuple(_regroup(leaves, self.shape, shape))
-        return replace(self, shape=shape, parts=(Part(Box((0,) * len(shape), shape), part.source, part.offset, modes),))
+        part = Part(Box((0,) * len(shape), shape), part.source, part.offset, modes)
+        return replace(self, shape=shape, parts=(part,), text=text)
 
     def __add__(self, constant: float) -> Assembly:
-        return replace(self, added=self.added + constant)
+        return replace(self, added=self.added + constant, text=f"{self.text} + {constant}")
 
     def parts_in(self, box: Box) -> Iterator[Part]:
         """Yield the parts within a `box` of the tensor, with boxes in its coordinates.
@@ -266,7 +273,8 @@ def join(tensors: Sequence[Assembly], axis: int = 0) -> Assembly:
         moved = [-start if k == d else 0 for k in range(len(first.shape))]
         parts += [replace(part, box=part.box.relative_to(tuple(moved))) for part in each.parts]
         start += each.shape[d]
-    return Assembly((*first.shape[:d], start, *first.shape[d + 1 :]), tuple(parts), first.added)
+    text = f"join({', '.join([each.text for each in tensors])}{f', axis={d}' if d else ''})"
+    return Assembly((*first.shape[:d], start, *first.shape[d + 1 :]), tuple(parts), first.added, text)
 
 
 def _change_unit_dimensions(part: Part, old: tuple[int, ...], new: tuple[int, ...]) -> Part:

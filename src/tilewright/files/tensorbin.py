@@ -278,17 +278,25 @@ def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
     return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
 
 
-def encode_file_start(spec: TensorSpec) -> bytes:
-    """Return the bytes before the pages in a tensorbin file for one device; the caller validates the placement.
+def encode_file_start(spec: TensorSpec, mesh: Mesh | None = None) -> tuple[bytes, int]:
+    """Return the bytes before the pages in a tensorbin file, and the distance between the parts of a mesh.
 
-    >>> len(encode_file_start(TensorSpec((60, 90), "bfloat8_b"))) % 64
-    0
+    `mesh` is how devices share the tensor, by default one device. The parts follow each other in the order of
+    `mesh.windows()`; the caller validates the placement.
+
+    >>> head, step = encode_file_start(TensorSpec((60, 90), "bfloat8_b"))
+    >>> len(head) % 64, step
+    (0, 6528)
     """
     dtype_code(spec.dtype)
     if not spec.nbytes:
         raise LayoutError(f"cannot write {spec} to a tensorbin file: it is empty")
-    devices: dict[Coordinate, ByteExtent] = {(0, 0): ByteExtent(0, spec.nbytes)}
-    return _encode_header_block(TensorbinHeader(spec, (1, 1), devices, Topology.replicated(devices)))
+    step = round_up(spec.nbytes, _ALIGNMENT)
+    if mesh is None:
+        mesh = Mesh((1, 1), Topology.replicated([(0, 0)]), spec.shape.logical)
+    starts = {device: k * step for k, devices in enumerate(mesh.windows().values()) for device in devices}
+    extents = {device: ByteExtent(starts[device], spec.nbytes) for device in mesh.topology.coordinates}
+    return _encode_header_block(TensorbinHeader(spec, mesh.shape, extents, mesh.topology)), step
 
 
 def _encode_header_block(header: TensorbinHeader) -> bytes:
