@@ -184,8 +184,8 @@ def marker(
     spelled = []
     for layer in range(names["layers"]):
         formats = run.precision(layer)
-        spelled += [f"DataType.{formats[group].upper()}" for group in ("FF1_FF3", "FF2", "WQKV", "WO", "KV_CACHE")]
-        spelled.append("None")
+        given = [formats.get(group) for group in ("FF1_FF3", "FF2", "WQKV", "WO", "KV_CACHE", "ACTIVATION")]
+        spelled += [f"DataType.{each.upper()}" if each else "None" for each in given]
     variant = {
         "prefetcher": False,
         "precision": _short_hash("|".join(spelled)),
