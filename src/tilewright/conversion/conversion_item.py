@@ -100,9 +100,7 @@ def assign_shared_slots(file: str, entries: list[ManifestEntry], version: str) -
     """Return a slot per tensor in one safetensors file, end to end; its header's size does not depend on the hashes.
 
     >>> whole = SourceEntry(ByteRange("m.npz", 0, 24, NO_HASH), "<f4")
-    >>> entry = ManifestEntry(
-    ...     "x", {"x": whole}, TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH)
-    ... )
+    >>> entry = ManifestEntry("x", {"x": whole}, TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH))
     >>> assign_shared_slots("o", [entry], "0.0.1")[0].start % 64
     0
     """

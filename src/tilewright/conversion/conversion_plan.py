@@ -213,7 +213,9 @@ def plan_conversion(
     selected = [tensors[name] for name in targets]
     slots = _assign_slots(selected, targets, path, kind)
     items = [
-        ConversionItem(source.name, _ordered_source(source, targets[source.name]), targets[source.name], slot, __version__, kind)
+        ConversionItem(
+            source.name, _ordered_source(source, targets[source.name]), targets[source.name], slot, __version__, kind
+        )
         for source, slot in zip(selected, slots, strict=True)
     ]
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))

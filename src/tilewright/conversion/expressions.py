@@ -234,5 +234,9 @@ def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
     if isinstance(target, ast.Name):
         return {target.id: value}
     if isinstance(target, ast.Tuple):
-        return {name: item for each, part in zip(target.elts, value, strict=True) for name, item in _bind(each, part).items()}
+        return {
+            name: item
+            for each, part in zip(target.elts, value, strict=True)
+            for name, item in _bind(each, part).items()
+        }
     raise FormatError(f"{type(target).__name__} cannot be the variable of a comprehension")

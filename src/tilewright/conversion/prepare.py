@@ -203,9 +203,7 @@ def marker(
         "cache_files": sorted([item.slot.file for item in items]),
         "is_moe": bool(names["experts"]),
         "host_weights": [],
-        "weights": {
-            key: [list(value.shape), f"torch.{memory_dtype.name}"] for key, value in run.all_weights().items()
-        },
+        "weights": {key: [list(value.shape), f"torch.{memory_dtype.name}"] for key, value in run.all_weights().items()},
     }
     return f".weights_complete.{_short_hash(json.dumps(variant, sort_keys=True))}", body
 

@@ -85,7 +85,6 @@ class Recipe:
         }
 
 
-
 @dataclass
 class RecipeRun:
     """A recipe applied to one checkpoint and one machine.

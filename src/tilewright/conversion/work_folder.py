@@ -371,9 +371,7 @@ def output_names(entries: Iterable[ManifestEntry]) -> set[str]:
     return result | {name.removesuffix(IMAGE_SUFFIX) + INDEX_SUFFIX for name in images}
 
 
-def _current_hashes(
-    item: ConversionItem, out: Path, source_hashes: SourceHashes
-) -> tuple[tuple[str, ...], str] | None:
+def _current_hashes(item: ConversionItem, out: Path, source_hashes: SourceHashes) -> tuple[tuple[str, ...], str] | None:
     """Return the current hashes of an item's sources and output, None if there is no output."""
     path, slot = final_path(out, item.slot), item.slot
     try:

@@ -176,7 +176,9 @@ class Assembly:
         """
         d = self.axis(axis)
         if count < 1 or self.shape[d] % count:
-            raise LayoutError(f"axis {d} of a tensor of shape {list(self.shape)} cannot be cut into {count} equal parts")
+            raise LayoutError(
+                f"axis {d} of a tensor of shape {list(self.shape)} cannot be cut into {count} equal parts"
+            )
         step = self.shape[d] // count
         return [self.slice(k * step, (k + 1) * step, d) for k in range(count)]
 
