@@ -121,11 +121,16 @@ def panel_data(panel: Panel) -> dict[str, Any]:
         spans = [[notes[note], span.link] for note, span in zip(notes_of_spans, panel.spans, strict=True)]
         return {"title": panel.title, "notes": list(notes), "spans": spans}
     fields = {
-        field.name: [format_value(value) if isinstance(value, (tuple, float)) else value for value in field.values]
+        field.name: [
+            format_value(value, field.form)
+            if value is not None and (field.form != "{}" or isinstance(value, (tuple, float)))
+            else value
+            for value in field.values
+        ]
         for field in panel.fields
     }
     # The link is usually one of the attributes: refer to it instead of repeating it.
-    same = next((field.name for field in panel.fields if field.values == panel.link), None)
+    same = next((field.name for field in panel.fields if field.form == "{}" and field.values == panel.link), None)
     return {
         "title": panel.title,
         "fields": fields,

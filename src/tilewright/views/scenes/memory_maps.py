@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np  # noqa: F401  (for the examples)
 
@@ -14,12 +14,17 @@ from ...files import Inspection
 from ...memory import Allocation, Allocator, Device
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Scene, Span, Tracks
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 UNUSED = "allocated, unused"  # a block is allocated in all banks, but some hold no page of the tensor
 _MAX_LABELED = 16  # tracks on which the label "free" is repeated
 _CLOSE_UP = 4  # show only the used part if it is less than 1/4 of the memory
 
 
+@scene_function
 def memory_scene(
     memory: Allocator | Device,
     *,
@@ -27,12 +32,13 @@ def memory_scene(
     each: bool = False,
     names: Mapping[int, str] | None = None,
     whole: bool = False,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the map of one memory of a chip: banks as tracks over addresses, with tensors and free blocks.
 
     `buffer_type` is "l1" or "dram". Banks with the same contents share a track, unless `each` asks for every bank.
     `names` names tensors by their allocation number. The axis shows the part that is used, or with `whole` the
-    whole memory.
+    whole memory. `options` are those of every scene.
 
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
@@ -134,10 +140,13 @@ def _memory_facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[i
     ]
 
 
-def inspection_scene(inspection: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def inspection_scene(
+    inspection: Inspection, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the bytes of every file of an `inspection`, and the tensors in them.
 
-    `side` is the most files that are drawn, and `title` that of the picture.
+    `side` is the most files that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> import tempfile
     >>> import tilewright as tw

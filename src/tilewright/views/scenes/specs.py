@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,26 @@ from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene_options import SceneOptions, scene_function
 from .layouts import layout_scene
 from .pages import page_grid
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _MOST_SHARDS = 1 << 23  # in a picture
 _MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 _MOST_NUMBERS = 16  # of shards that are listed for a core
 
 
-def spec_scene(spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def spec_scene(
+    spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the pages of a `spec` and where they lie: over banks, or in shards over a grid of cores.
 
     `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address. `side` is the
-    most rows and columns of pages that are drawn, and `title` that of the picture.
+    most rows and columns of pages that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> import tilewright as tw
     >>> spec = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")
