@@ -266,6 +266,18 @@ class Tracks:
             if not 0 <= span.track < len(self.names) or span.end < span.start:
                 raise LayoutError(f"{span}: expected a track from 0 to {len(self.names) - 1} and end >= start")
 
+    def first(self, count: int) -> Tracks:
+        """Return the first `count` tracks; the title says how many there are.
+
+        >>> Tracks(("bank 0", "bank 1"), title="banks").first(1).title
+        'banks (the first 1 of 2)'
+        """
+        if count >= len(self.names):
+            return self
+        title = f"{self.title} (the first {count} of {len(self.names)})"
+        spans = tuple(span for span in self.spans if span.track < count)
+        return dataclasses.replace(self, names=self.names[:count], spans=spans, title=title)
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 AddressBase: TypeAlias = Literal["decimal", "hex"]
 _ADDRESSES = frozenset(("address", "offset", "addr"))  # attributes and axes whose numbers are addresses
-_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.%])")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?!\w|%|\.\d)")
 _SPAN_FIELDS: dict[str, Callable[[Span], Any]] = {
     "name": lambda span: span.label,
     "kind": lambda span: span.kind,

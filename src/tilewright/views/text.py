@@ -146,8 +146,9 @@ def _track_lines(tracks: Tracks, scales: dict[str, Scale], ink: TerminalStyle, w
     colors = scales["kind"].colors(span.kind for span in tracks.spans if not span.hatched)
     letters, hatches = _kind_letters(scales["kind"]), _hatch_marks(tracks)
     lines = [f"  {replace_control_characters(tracks.title)}"] if tracks.title else []
-    end = f"{format_position(tracks.end)} {replace_control_characters(tracks.unit)}".rstrip()
-    lines.append(" " * gutter + f"{format_position(tracks.start)}{end:>{columns - len(format_position(tracks.start))}}")
+    start, end = (format_position(at, hexadecimal=tracks.hexadecimal) for at in (tracks.start, tracks.end))
+    end = f"{end} {replace_control_characters(tracks.unit)}".rstrip()
+    lines.append(" " * gutter + f"{start}{end:>{columns - len(start)}}")
     for track, name in list(enumerate(names))[:height]:
         row = [(" ", "")] * columns
         for span in tracks.spans:

@@ -15,13 +15,14 @@ from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle
 from ...layout.layout_like import require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
-from ..scene import Fact, Field, Grid, Scene
+from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, derived_field, scene_function
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _MOST_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
+_MOST_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
 _MOST_BOXES = 256  # tiles that memory is drawn in
 
 _MOST = MAX_SIDE * MAX_SIDE
@@ -105,7 +106,7 @@ def layout_panels(
             grid = replace(grid, fields=(*grid.fields, found))
     if not memory or not sheet.is_complete:
         return (grid,)
-    if list(places) == ["offset"] and scalars == (0,) and not folded and not sheet.has_holes:
+    if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
         tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
         if tiles is not None:
             return (grid, tiles)
@@ -274,8 +275,8 @@ def memory_grid(
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(grid.columns, high + 1 - min(low, 0))
-        low -= low % width
+        width = _memory_columns(grid.columns, _row_step(places[first]), high + 1 - min(low, 0))
+        low = 0 if 0 < low <= high < _MOST_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         at = across - low
         shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
@@ -298,8 +299,15 @@ def memory_grid(
     )
 
 
-def _memory_columns(columns: int, size: int) -> int:
-    """Return the number of offsets per row: the number of columns of the layout if it is between 8 and 64."""
+def _row_step(offsets: Any) -> int:
+    """Return the offset from the first row of a layout to the next."""
+    return int(offsets[1, 0] - offsets[0, 0]) if len(offsets) > 1 else 0
+
+
+def _memory_columns(columns: int, row_step: int, size: int) -> int:
+    """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
+    if columns < row_step <= min(64, size):
+        return row_step
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
 
 
@@ -341,12 +349,21 @@ def _build_memory_grid(
         label="element",
         valid=() if all(data) else tuple(data),
         link=tuple(links),
+        outlines=_origin_outline(at, which, shape[1], grid),
         row_names=row_names,
         column_names=column_names,
         row_axis=axes[0],
         column_axis=axes[1],
         hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
     )
+
+
+def _origin_outline(at: Any, which: Any, columns: int, grid: Grid) -> tuple[Outline, ...]:
+    """Return a mark on the place of the first element, if it is not where memory begins."""
+    (first,) = np.flatnonzero(which == 0)[:1].tolist() or [None]
+    if first is None or grid.color != "offset" or not grid.field("offset").values[0]:
+        return ()
+    return (Outline(*divmod(int(at[first]), columns), 1, 1, "mark", "origin"),)
 
 
 @scene_function

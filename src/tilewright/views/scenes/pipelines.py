@@ -33,12 +33,13 @@ def schedule_scene(
     *,
     times: tuple[float, float, float] = (1, 1, 1),
     tiles: int = _MOST,
+    side: int = MAX_SIDE,
     **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the timeline of a `schedule` if an import, a compute and an export take these `times`.
 
-    One import and one export run at a time, in order. Only the first `tiles` are drawn. `options` are those of every
-    scene.
+    One import and one export run at a time, in order. Only the first `tiles` are drawn, and at most `side` buffers.
+    `options` are those of every scene.
 
     >>> scene = schedule_scene(Schedule("duplex", 4))
     >>> [(span.label, span.start) for span in scene.panels[0].spans if span.track == 1]
@@ -50,7 +51,7 @@ def schedule_scene(
     shown = Schedule(plan.scheme, min(plan.tiles, tiles), plan.inputs, plan.outputs, plan.depth)
     run = _ScheduleRun(shown, dict(zip(_UNITS, times, strict=True)))
     units = Tracks(_UNITS, tuple(run.units), 0, run.now, "time", "timeline")
-    buffers = Tracks(shown.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers")
+    buffers = Tracks(shown.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers").first(side)
     busy = sum(span.end - span.start for span in run.units if span.kind == "compute")
     facts = [
         Fact("scheme", f"{plan.scheme}, {len(plan.buffers)} buffers per operand"),
@@ -105,10 +106,10 @@ class _ScheduleRun:
 
 
 @scene_function
-def trace_scene(trace: Trace, *, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
+def trace_scene(trace: Trace, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
     """Return the timeline of a `trace`, in microseconds, and the share of transfer time that was hidden.
 
-    `title` is that of the picture. `options` are those of every scene.
+    `side` is the most tracks that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> from tilewright.tiling.trace import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
@@ -128,7 +129,8 @@ def trace_scene(trace: Trace, *, title: str = "", **options: Unpack[SceneOptions
     summary = trace.summary()
     facts = [Fact(kind, f"{summary[kind] * 1e6:.6g} us") for kind in (*names, "wall")]
     facts.append(Fact("transfer time hidden", f"{summary['hidden']:.0%}"))
-    return Scene(title or "pipeline run", (Tracks(names, tuple(spans), 0, end, "us", "timeline"),), tuple(facts))
+    timeline = Tracks(names, tuple(spans), 0, end, "us", "timeline").first(side)
+    return Scene(title or "pipeline run", (timeline,), tuple(facts))
 
 
 @scene_function

@@ -180,24 +180,29 @@ def tile_scene(
 ) -> Scene:
     """Return the values of one `decoded` tile, its faces outlined, and the exponents of its blocks.
 
-    `title` is that of the picture; `side` is accepted as for all scenes, and a tile is always drawn in full. `options`
-    are those of every scene.
+    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
+    scene.
 
     >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
     >>> tile_scene(reading).panels[0].field("value").values
     (1.0,)
     """
-    rows, columns = decoded.values.shape
+    whole = decoded.values.shape
+    shown = (slice(side), slice(side))
+    cells = decoded.values[shown]
+    rows, columns = cells.shape
     high, wide = decoded.face
-    valid = tuple(decoded.valid.reshape(-1).tolist())
+    valid = tuple(decoded.valid[shown].reshape(-1).tolist())
     outlines = tuple(
-        Outline(top, left, high, wide, "face") for top in range(0, rows, high) for left in range(0, columns, wide)
+        Outline(top, left, min(high, rows - top), min(wide, columns - left), "face")
+        for top in range(0, rows, high)
+        for left in range(0, columns, wide)
     )
-    values = tuple(v if ok else None for v, ok in zip(decoded.values.reshape(-1).tolist(), valid, strict=True))
+    values = tuple(v if ok else None for v, ok in zip(cells.reshape(-1).tolist(), valid, strict=True))
     link = tuple(range(rows * columns))
     panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
     if decoded.exponents is not None:
-        field = Field.of_table("exponent", decoded.exponents, "ramp")
+        field = Field.of_table("exponent", decoded.exponents[shown], "ramp")
         panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
     known = decoded.values[decoded.valid]
     facts = [
@@ -207,4 +212,5 @@ def tile_scene(
     if known.size:
         facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
     at = ", ".join(map(str, decoded.start))
-    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts))
+    note = "" if (rows, columns) == whole else f"The first {rows} x {columns} of {whole[0]} x {whole[1]} elements."
+    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts), note)
