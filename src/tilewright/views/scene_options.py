@@ -265,4 +265,5 @@ def _hexadecimal_text(name: str, words: str) -> str:
     """Return words about addresses, such as the value of a fact with that `name`, with hexadecimal numbers."""
     if not name.lower().startswith(("address", "offset", "first scalar")):
         return words
-    return _NUMBER.sub(lambda number: format_value(int(number[0]), HEXADECIMAL), words)
+    once = re.sub(r" \(0x[0-9a-f]+\)", "", words)
+    return _NUMBER.sub(lambda number: format_value(int(number[0]), HEXADECIMAL), once)

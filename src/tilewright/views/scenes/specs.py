@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
-from ...memory import TensorSpec, Where
+from ...memory import TensorSpec, Where, explain
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
@@ -57,8 +57,8 @@ def spec_scene(
         raise LayoutError(
             f"{what} are too many to draw; draw a part of the tensor, or use spec.where(...) for single elements"
         )
-    if spec.chip is None and at is None:
-        return _unplaced_scene(spec, side, title, options)
+    if spec.chip is None:
+        return _unplaced_scene(spec, at, side, title, options)
     pages = _Pages.of(spec, side)
     if spec.memory.is_sharded:
         holders = _core_boxes(pages) or _core_grid(pages)
@@ -79,16 +79,37 @@ def spec_scene(
     return Scene(title, tuple(panels), tuple(facts), pages.note)
 
 
-def _unplaced_scene(spec: TensorSpec, side: int, title: str, options: SceneOptions) -> Scene:
+def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: SceneOptions) -> Scene:
     """Return the scene of a spec without a chip: the order in which elements are stored."""
     found = layout_scene(spec.stored, side=side, title=title or str(spec), **options)
+    steps: list[Fact] = []
+    if at is not None:
+        explained = explain(spec, at)
+        steps = [Fact(name, value) for name, value in explained.steps() if name != "bank"]
+        panels = [_mark_cell(panel, _cell_at(panel, at, spec)) for panel in found.panels if isinstance(panel, Grid)]
+        found = replace(found, panels=tuple(panels))
     facts = [
+        *steps,
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes"),
         Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"),
-        Fact("banks and addresses", "depend on the chip; give one, as in chip='wormhole_n150'"),
+        Fact(
+            "banks and addresses",
+            "depend on the chip; give one, as in chip='wormhole_n150'"
+            if spec.tile.is_on_chips
+            else f"no chip has tiles of {spec.tile}",
+        ),
     ]
     return replace(found, facts=tuple(facts))
+
+
+def _cell_at(grid: Grid, at: Any, spec: TensorSpec) -> tuple[int, int] | None:
+    """Return the cell of an element among coordinates; memory has the same cells if it is drawn tile by tile."""
+    if grid.row_axis == "offset" and grid.boxes is None:
+        return None
+    *outer, column = (0, *at) if len(at) < 2 else at
+    row = int(np.ravel_multi_index(tuple(outer), spec.padded_shape[-len(outer) - 1 : -1])) if any(outer) else 0
+    return row // grid.block[0], column // grid.block[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +370,7 @@ def _core_grid(pages: _Pages) -> Grid:
         Field("shard", tuple(first)),
         Field("shards", tuple(shards)),
         Field("pages", tuple(held), "ramp"),
-        Field("page", tuple(runs)),
+        Field("held", tuple(runs)),
         Field("core", tuple(name if count else None for name, count in zip(names, held, strict=True)), form=CORE_FORM),
         Field("bytes", tuple(n * spec.aligned_page_bytes for n in held), "ramp"),
     )
