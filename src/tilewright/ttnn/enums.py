@@ -14,7 +14,6 @@ from ..errors import FormatError
 from ..formats import Format, format_of
 from ..memory import TensorSpec, row_width_multiple
 from ..memory.memory_config import NamedEnum
-from ..tensor import StorageType as TensorStorage
 
 
 class TtnnEnum(NamedEnum):
@@ -221,7 +220,8 @@ class StorageType(NamedEnum):
     def of(cls, value: Enum | str) -> StorageType:
         """Return the member that `value` is or names, such as the storage of a core tensor.
 
-        >>> StorageType.of(TensorStorage.BORROWED_HOST)
+        >>> from tilewright import tensor
+        >>> StorageType.of(tensor.StorageType.BORROWED_HOST)
         StorageType.BORROWED_HOST
         """
         return super().of(value)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from .. import memory
 from ..errors import MemoryConfigError
-from .cores import CoreRange, CoreRangeSet, CoresLike, range_fields, to_json
+from .cores import CoreRangeSet, CoresLike, range_fields, to_json
 from .enums import (
     BufferType,
     BufferTypeLike,
@@ -39,7 +39,7 @@ class ShardCores(Wrapper[_Shards]):
     def grid(self) -> CoreRangeSet:
         """Return the cores.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), [32, 64]).grid.num_cores()
+        >>> ShardSpec((4, 2), [32, 64]).grid.num_cores()
         8
         """
         return CoreRangeSet.wrap(self.plain.grid)
@@ -48,7 +48,7 @@ class ShardCores(Wrapper[_Shards]):
     def orientation(self) -> ShardOrientation:
         """Return the order in which shards visit cores.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).orientation
+        >>> ShardSpec((4, 2), (32, 64)).orientation
         ShardOrientation.ROW_MAJOR
         """
         return ShardOrientation.of(self.plain.orientation)
@@ -56,7 +56,7 @@ class ShardCores(Wrapper[_Shards]):
     def num_cores(self) -> int:
         """Return the number of cores.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).num_cores()
+        >>> NdShardSpec([1, 32], (4, 2)).num_cores()
         8
         """
         return self.plain.grid.num_cores
@@ -65,7 +65,7 @@ class ShardCores(Wrapper[_Shards]):
 class ShardSpec(ShardCores[memory.ShardSpec]):
     """Shards of `shard_shape` (height, width), dealt to the cores of `grid` in `shard_orientation`.
 
-    >>> ShardSpec(CoreRangeSet([CoreRange((0, 0), (3, 1))]), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
+    >>> ShardSpec((4, 2), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
     8
     """
 
@@ -83,7 +83,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
     def shape(self) -> list[int]:
         """Return the height and width of a shard.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).shape
+        >>> ShardSpec((4, 2), (32, 64)).shape
         [32, 64]
         """
         return list(self.plain.shape)
@@ -91,7 +91,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
     def to_json(self) -> str:
         """Return the shards as JSON.
 
-        >>> ShardSpec(CoreRange((0, 0), (0, 0)), [32, 64]).to_json()
+        >>> ShardSpec((1, 1), [32, 64]).to_json()
         '{"grid":[{"end":{"x":0,"y":0},"start":{"x":0,"y":0}}],"orientation":0,"shape":[32,64]}'
         """
         return to_json(shard_fields(self.plain))
@@ -110,7 +110,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
 
     `shard_distribution_strategy` says how they are dealt: round robin, or as a grid.
 
-    >>> NdShardSpec([1, 32, 64], CoreRangeSet([CoreRange((0, 0), (3, 1))])).shard_shape
+    >>> NdShardSpec([1, 32, 64], (4, 2)).shard_shape
     [1, 32, 64]
     """
 
@@ -131,7 +131,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
     def shard_shape(self) -> list[int]:
         """Return the extents of a shard.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).shard_shape
+        >>> NdShardSpec([1, 32], (4, 2)).shard_shape
         [1, 32]
         """
         return list(self.plain.shape)
@@ -140,7 +140,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
     def shard_distribution_strategy(self) -> ShardDistributionStrategy:
         """Return how shards are dealt to cores.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).shard_distribution_strategy
+        >>> NdShardSpec([1, 32], (4, 2)).shard_distribution_strategy
         ShardDistributionStrategy.ROUND_ROBIN_1D
         """
         return ShardDistributionStrategy.of(self.plain.distribution)
@@ -148,7 +148,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
     def to_json(self) -> str:
         """Return the shards as JSON, with the shape, in whose place ttnn writes an error text.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (0, 0))).to_json()[-21:]
+        >>> NdShardSpec([1, 32], (1, 1)).to_json()[-21:]
         '"shard_shape":[1,32]}'
         """
         return to_json(shard_fields(self.plain))
@@ -203,7 +203,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     >>> MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1).is_sharded()
     False
-    >>> MemoryConfig(BufferType.L1, NdShardSpec([32, 32], CoreRange((0, 0), (1, 1)))).memory_layout
+    >>> MemoryConfig(BufferType.L1, NdShardSpec([32, 32], (2, 2))).memory_layout
     TensorMemoryLayout.ND_SHARDED
     """
 

@@ -200,9 +200,11 @@ class TensorProperties(Wrapper[_Plain]):
 TileLike: TypeAlias = Tile | Sequence[int]
 PlacementArgument: TypeAlias = BufferType | TensorMemoryLayout | ShardSpec | NdShardSpec | MemoryConfig | Tile | None
 
-_PLACEMENT_TYPES = {
-    "buffer_type": BufferType,
-    "memory_layout": TensorMemoryLayout,
+_order_of = memory.ShardOrientation.of
+
+_PLACEMENT_TYPES: dict[str, type | tuple[type, ...]] = {
+    "buffer_type": (BufferType, memory.BufferType),
+    "memory_layout": (TensorMemoryLayout, memory.TensorMemoryLayout),
     "shard_spec": ShardSpec,
     "nd_shard_spec": NdShardSpec,
     "memory_config": MemoryConfig,
@@ -297,9 +299,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.height_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._with_sharding(
-            memory.height_sharded(unwrap(grid), None, memory.ShardOrientation.of(orientation), self._buffer_type)
-        )
+        return self._with_sharding(memory.height_sharded(unwrap(grid), None, _order_of(orientation), self._buffer_type))
 
     def width_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec with its width cut over the cores of `grid`, in `orientation` and whole tiles.
@@ -309,9 +309,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.width_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [64, 32]
         """
-        return self._with_sharding(
-            memory.width_sharded(unwrap(grid), None, memory.ShardOrientation.of(orientation), self._buffer_type)
-        )
+        return self._with_sharding(memory.width_sharded(unwrap(grid), None, _order_of(orientation), self._buffer_type))
 
     def block_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut in both dimensions over a rectangular `grid`, in `orientation` and whole tiles.
@@ -321,9 +319,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.block_sharded(CoreRange((0, 0), (1, 1))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._with_sharding(
-            memory.block_sharded(unwrap(grid), None, memory.ShardOrientation.of(orientation), self._buffer_type)
-        )
+        return self._with_sharding(memory.block_sharded(unwrap(grid), None, _order_of(orientation), self._buffer_type))
 
     def sharded_across_dims(
         self, dims: int | Sequence[int], grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR
@@ -336,7 +332,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         [1, 64, 96]
         """
         return self._with_sharding(
-            memory.sharded_across_dims(dims, unwrap(grid), memory.ShardOrientation.of(orientation), self._buffer_type)
+            memory.sharded_across_dims(dims, unwrap(grid), _order_of(orientation), self._buffer_type)
         )
 
     def sharded_across_dims_except(
@@ -350,9 +346,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         [1, 32, 96]
         """
         return self._with_sharding(
-            memory.sharded_across_dims(
-                dims, unwrap(grid), memory.ShardOrientation.of(orientation), self._buffer_type, all_but=True
-            )
+            memory.sharded_across_dims(dims, unwrap(grid), _order_of(orientation), self._buffer_type, all_but=True)
         )
 
     def sharded(
