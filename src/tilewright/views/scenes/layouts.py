@@ -146,8 +146,8 @@ def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: 
     tiles = offsets.reshape(down, high, across, wide).transpose(0, 2, 1, 3).reshape(down * across, high * wide)
     if not (np.diff(tiles, axis=1) == 1).all() or not (np.diff(tiles[:, 0]) == high * wide).all():
         return None
-    carried = dict.fromkeys((grid.color, *(name for name in requested if name != "element")))
-    fields = [field for field in grid.fields if field.name in carried]
+    shared_fields = dict.fromkeys((grid.color, *(name for name in requested if name != "element")))
+    fields = [field for field in grid.fields if field.name in shared_fields]
     return Grid(
         grid.rows,
         grid.columns,
@@ -293,9 +293,9 @@ def memory_grid(
         axes = (",".join(name for name, _ in others), first)
     if shape[0] * shape[1] > _MOST:
         return None
-    carried = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
+    shared_fields = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
     return _build_memory_grid(
-        grid, carried, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes
+        grid, shared_fields, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes
     )
 
 
@@ -313,7 +313,7 @@ def _memory_columns(columns: int, row_step: int, size: int) -> int:
 
 def _build_memory_grid(
     grid: Grid,
-    carried: tuple[Field, ...],
+    shared_fields: tuple[Field, ...],
     elements: list[str],
     which: Any,
     at: Any,
@@ -326,7 +326,7 @@ def _build_memory_grid(
 ) -> Grid:
     count = shape[0] * shape[1]
     held: list[Any] = [None] * count
-    shown: list[list[Any]] = [[None] * count for _ in carried]
+    shown: list[list[Any]] = [[None] * count for _ in shared_fields]
     links: list[Any] = [None] * count
     data = [False] * count
     shared = [0] * count
@@ -335,10 +335,10 @@ def _build_memory_grid(
         shared[place] += 1
         if held[place] is None or (alive[k] and not data[place]):
             held[place], links[place], data[place] = elements[k], same[k], alive[k]
-            for values, field in zip(shown, carried, strict=True):
+            for values, field in zip(shown, shared_fields, strict=True):
                 values[place] = field.values[k]
     fields = [Field("element", tuple(held))]
-    fields += [replace(field, values=tuple(values)) for values, field in zip(shown, carried, strict=True)]
+    fields += [replace(field, values=tuple(values)) for values, field in zip(shown, shared_fields, strict=True)]
     if max(shared) > 1:
         fields.append(Field("elements here", tuple(shared), "ramp"))
     return Grid(
