@@ -41,9 +41,9 @@ class tiler_t:
         """Return the tiler of the core, y fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
-        'column_major'
+        'col_major'
         """
-        return self._make_tiler("column_major")
+        return self._make_tiler("col_major")
 
     def _make_tiler(self, order: str) -> Tiler:
         a = self.augmentation
