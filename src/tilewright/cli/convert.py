@@ -95,18 +95,18 @@ def command(
     if dry_run:
         seconds = plan.seconds(jobs)
         return Answer(lambda: _format_plan(plan, seconds), {**plan.to_json(), "seconds": seconds})
-    with _open_dask_executor(dask) as executor, Progress("converting") as bar, _output_errors(plan):
+    with open_dask_executor(dask) as executor, Progress("converting") as bar, report_output_errors(plan):
         report = run_plan(
             plan,
             memory=memory_limit,
             jobs=jobs,
             resume=resume,
             force=force,
-            part=_parse_part(part),
+            part=parse_part(part),
             executor=executor,
-            progress=lambda event: _report_progress(event, bar, console),
+            progress=lambda event: report_progress(event, bar, console),
         )
-    return Answer(lambda: _format_report(report), {"event": "report", **report.to_json()})
+    return Answer(lambda: format_report(report), {"event": "report", **report.to_json()})
 
 
 def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
@@ -147,7 +147,7 @@ def _typed_settings(ctx: click.Context, options: SpecOptions, to: str | None) ->
     return {**found, "chip": options.build_chip() if on_a_chip else None}
 
 
-def _parse_part(text: str | None) -> tuple[int, int] | None:
+def parse_part(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
@@ -157,7 +157,7 @@ def _parse_part(text: str | None) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _open_dask_executor(address: str | None) -> Iterator[Any]:
+def open_dask_executor(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
@@ -171,7 +171,7 @@ def _open_dask_executor(address: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _output_errors(plan: ConversionPlan) -> Iterator[None]:
+def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
     """Report errors of files that are not sources as errors of the output."""
     out = str(plan.out)
     try:
@@ -187,7 +187,7 @@ def _output_errors(plan: ConversionPlan) -> Iterator[None]:
         raise CommandError(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
 
 
-def _report_progress(event: ProgressEvent, bar: Progress, console: Console) -> None:
+def report_progress(event: ProgressEvent, bar: Progress, console: Console) -> None:
     if event.kind != "bytes":
         console.print_event(event.kind, **{name: value for name, value in event.to_json().items() if name != "kind"})
     bar.update(event.bytes_done, event.bytes_total, f"{event.tensors_done}/{event.tensors_total} tensors")
@@ -198,7 +198,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     rows = [
         (
             item.name,
-            f"{item.source.kind} {_format_shape(item.source.value.shape)}",
+            f"{item.source.kind} {format_shape(item.source.value.shape)}",
             _describe_target(item),
             format_bytes(item.bytes_out),
         )
@@ -219,7 +219,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     )
     if plan.skipped:
         lines.append(f"skips {len(plan.skipped)}: {', '.join(plan.skipped[:4])}" + "..." * (len(plan.skipped) > 4))
-    lines.append(f"takes about {_format_seconds(seconds)} on this machine if the disk is fast enough")
+    lines.append(f"takes about {format_seconds(seconds)} on this machine if the disk is fast enough")
     return "\n".join(lines)
 
 
@@ -235,14 +235,14 @@ def _describe_target(item: Any) -> str:
     spec, turned = item.target.spec, item.target.order is not None
     tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "in rows"
     shards = "" if spec.memory.sharding is None else f", {spec.memory.memory_layout.name.lower()}"
-    return f"{spec.dtype} {_format_shape(spec.shape.logical) + ' ' if turned else ''}{tiles}{shards}"
+    return f"{spec.dtype} {format_shape(spec.shape.logical) + ' ' if turned else ''}{tiles}{shards}"
 
 
-def _format_shape(shape: tuple[int, ...]) -> str:
+def format_shape(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
-def _format_seconds(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     if seconds != seconds:
         return "an unknown time"
     if seconds < 90:
@@ -251,13 +251,13 @@ def _format_seconds(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def _format_report(report: ConversionReport) -> str:
+def format_report(report: ConversionReport) -> str:
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
     line = (
         f"{report.converted} tensors converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"
-        f" {format_bytes(report.bytes_out)} written in {_format_seconds(report.seconds)}{rate}"
+        f" {format_bytes(report.bytes_out)} written in {format_seconds(report.seconds)}{rate}"
     )
     if report.complete:
         return f"{line}\n{report.out} is complete; check it with tilewright verify {report.out}"

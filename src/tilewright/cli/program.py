@@ -90,6 +90,7 @@ def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
 
 VERBS = {
     "convert": "Convert checkpoints to tiled files; can be resumed.",
+    "prepare": "Write or check a model's weight cache for Tenstorrent cards.",
     "verify": "Check converted files against their manifest and source.",
     "inspect": "List the tensors of a file: sizes, padding; print a tile.",
     "diff": "Compare two files across formats and layouts.",
