@@ -105,6 +105,18 @@ class AssembledSource:
         """Return a stored tensor as it is."""
         return cls(stored_assembly(tensor), {tensor.name: tensor})
 
+    @classmethod
+    def bytes_of(cls, tensor: StoredTensor) -> AssembledSource:
+        """Return a tensor of a type without a number format, which has a shape but no values."""
+        return cls(Assembly.of(tensor.name, tensor.shape), {tensor.name: tensor})
+
+    @property
+    def format(self) -> Format | None:
+        """Return the number format of the sources: the widest, if they have several."""
+        formats = [tensor.format for tensor in self.tensors.values()]
+        known = [each for each in formats if each is not None]
+        return None if len(known) < len(formats) or not known else max(known, key=lambda each: each.bits)
+
     def transpose(self, order: Sequence[int]) -> AssembledSource:
         """Return the tensor with its dimensions in another order."""
         return replace(self, value=self.value.transpose(order)) if self.value.shape else self

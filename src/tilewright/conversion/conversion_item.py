@@ -21,7 +21,6 @@ from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestE
 from ..files.file_names import unique_file_names
 from ..files.mesh import Mesh
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
-from ..files.strict_json import spec_to_json
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
 from .assembled_source import AssembledSource
@@ -52,23 +51,24 @@ class OutputSlot:
     beside: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def assign_file_slots(specs: Mapping[str, TensorSpec], to: str) -> list[OutputSlot]:
-    """Return a slot per tensor, each in its own file; `specs` are given by name, and `to` is the kind of files.
+def assign_file_slots(targets: Mapping[str, ConversionTarget], to: str) -> list[OutputSlot]:
+    """Return a slot per tensor, each in its own file; `targets` are given by name, and `to` is the kind of files.
 
-    >>> assign_file_slots({"a/b": TensorSpec((4, 8), "bfloat8_b")}, "tensorbin")[0].file
+    >>> assign_file_slots({"a/b": ConversionTarget(TensorSpec((4, 8), "bfloat8_b"))}, "tensorbin")[0].file
     'a%2Fb.tensorbin'
     """
-    files = unique_file_names(list(specs))
-    return [_file_slot(files[name], spec, to) for name, spec in specs.items()]
+    files = unique_file_names(list(targets))
+    return [_file_slot(files[name], target, to) for name, target in targets.items()]
 
 
-def _file_slot(file: str, spec: TensorSpec, to: str) -> OutputSlot:
+def _file_slot(file: str, target: ConversionTarget, to: str) -> OutputSlot:
+    spec = target.spec
     if to == "banks":
         image = BankImage(spec)
         beside = {file + INDEX_SUFFIX: image.index_json()}
         return OutputSlot(file + IMAGE_SUFFIX, 0, image.nbytes, image=image, beside=beside)
     if to == "tensorbin":
-        return tensorbin_slot(f"{file}.{to}", spec)
+        return tensorbin_slot(f"{file}.{to}", spec, target.mesh)
     head = _encode_npy_head(spec)
     return OutputSlot(f"{file}.{to}", len(head), len(head) + spec.nbytes, head)
 

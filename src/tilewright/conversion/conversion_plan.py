@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -17,9 +17,10 @@ from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..files.source_file import FilePath
-from ..version import __version__
 from ..files.stored_tensor import PagedBoxes
-from .assembled_source import AssembledSource, aligned_bytes
+from ..formats import format_of
+from ..version import __version__
+from .assembled_source import aligned_bytes
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
@@ -28,7 +29,7 @@ from .conversion_item import (
     assign_shared_slots,
     encode_safetensors_head,
 )
-from .rules import OUTPUT_KINDS, ConversionTarget, Rules, choose_target
+from .rules import OUTPUT_KINDS, ConversionTarget, OutputTensor, Rules, choose_target, dimension_order, list_outputs
 from .tensor_job import SlabCutter
 
 Sources: TypeAlias = "FilePath | TensorFile | Iterable[FilePath | TensorFile]"
@@ -206,18 +207,13 @@ def plan_conversion(
         raise FormatError(f"expected an output that ends in .safetensors, got {path}")
     all_rules = Rules.of(rules, **for_all)
     tensors = open_sources(sources, follow_symlinks)
-    targets, skipped, notes = _choose_targets(tensors.values(), all_rules, kind)
-    notes = [f"no tensor matches the pattern {pattern!r}" for pattern in all_rules.unmatched_patterns(tensors)] + notes
-    if not targets:
+    outputs, skipped, notes = _choose_targets(list_outputs(tensors, all_rules), all_rules, kind)
+    unmatched = all_rules.unmatched_patterns(tensors)
+    notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
+    if not outputs:
         raise FormatError(f"nothing to convert: all {len(tensors)} tensors are skipped")
-    selected = [tensors[name] for name in targets]
-    slots = _assign_slots(selected, targets, path, kind)
-    items = [
-        ConversionItem(
-            source.name, _ordered_source(source, targets[source.name]), targets[source.name], slot, __version__, kind
-        )
-        for source, slot in zip(selected, slots, strict=True)
-    ]
+    slots = _assign_slots(outputs, path, kind)
+    items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
     return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
 
 
@@ -234,46 +230,45 @@ def open_sources(sources: Sources, follow_symlinks: bool = False) -> dict[str, S
 
 
 def _choose_targets(
-    tensors: Iterable[StoredTensor], rules: Rules, to: str
-) -> tuple[dict[str, ConversionTarget], list[str], list[str]]:
-    """Return the target of each tensor, the skipped names, and notes; raise one error for all problems."""
-    result: dict[str, ConversionTarget] = {}
+    outputs: Iterable[OutputTensor], rules: Rules, to: str
+) -> tuple[list[ConversionItem], list[str], list[str]]:
+    """Return the items, without slots, the skipped names, and notes; raise one error for all problems."""
+    result: dict[str, ConversionItem] = {}
     skipped, notes, problems = [], [], []
-    for source in tensors:
+    for output in outputs:
         try:
-            target = choose_target(source, rules, to)
+            target = choose_target(output, rules.for_all, to)
+            if output.name in result:
+                raise FormatError("two tensors have this name; rename one of them")
         except TilewrightError as problem:
-            problems.append((source.name, problem))
+            problems.append((output.name, problem))
             continue
         if target is None:
-            skipped.append(source.name)
+            skipped.append(output.name)
             continue
-        result[source.name] = target
+        result[output.name] = _build_item(output, target, rules, to)
         if target.note is not None:
-            notes.append(f"{source.name}: {target.note}")
+            notes.append(f"{output.name}: {target.note}")
     if problems:
         first = type(problems[0][1])
         lines = [f"{name}: {problem}" for name, problem in problems[:_MAX_LISTED_PROBLEMS]]
         more = [f"and {len(problems) - _MAX_LISTED_PROBLEMS} more"] if len(problems) > _MAX_LISTED_PROBLEMS else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
         raise first(count + "\n".join(lines + more))
-    return result, skipped, notes
+    return list(result.values()), skipped, notes
 
 
-def _ordered_source(tensor: StoredTensor, target: ConversionTarget) -> AssembledSource:
-    """Return a stored tensor with its dimensions in the order of the target."""
-    source = AssembledSource.of(tensor)
-    return source if target.order is None else source.transpose(target.order)
+def _build_item(output: OutputTensor, target: ConversionTarget, rules: Rules, to: str) -> ConversionItem:
+    """Return the item of a tensor, which has no slot yet."""
+    source = output.source
+    order = dimension_order(len(source.value.shape), output.own.with_defaults(rules.for_all).transpose)
+    through = output.own.with_defaults(rules.for_all).through or ()
+    source = replace(source.transpose(order), through=tuple([format_of(each) for each in through]))
+    return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), __version__, to)
 
 
-def _assign_slots(
-    selected: list[StoredTensor], targets: dict[str, ConversionTarget], out: Path, to: str
-) -> list[OutputSlot]:
+def _assign_slots(items: list[ConversionItem], out: Path, to: str) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots({tensor.name: targets[tensor.name].spec for tensor in selected}, to)
-    nowhere = OutputSlot(out.name, 0, 0)
-    entries = [
-        ConversionItem(tensor.name, AssembledSource.of(tensor), targets[tensor.name], nowhere, __version__, to).entry()
-        for tensor in selected
-    ]
+        return assign_file_slots({item.name: item.target for item in items}, to)
+    entries = [replace(item, slot=OutputSlot(out.name, 0, 0)).entry() for item in items]
     return assign_shared_slots(out.name, entries, __version__)

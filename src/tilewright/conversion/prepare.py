@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileFormatError, FormatError
+from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import StoredTensor, open_tensors
 from ..files.mesh import Mesh, Topology
 from ..files.source_file import FilePath
@@ -159,21 +159,12 @@ def _rounding(
 
 def _build_mesh(output: Output, machine: Machine) -> Mesh:
     """Return how the devices of a machine share an output."""
-    shape, cuts = machine.mesh, output.mesh
-    if cuts == "replicated":
+    if output.mesh == "replicated":  # on any mesh
         return Mesh((1, 1), Topology.replicated([(0, 0)]), output.value.shape)
-    distribution = (prod(shape),) if isinstance(cuts, int) else shape
-    placements = (cuts,) if isinstance(cuts, int) else tuple(cuts)
-    part = list(output.value.shape)
-    for count, cut in zip(distribution, placements, strict=True):
-        if cut is not None:
-            if part[cut] % count:
-                raise FormatError(
-                    f"{output.name}: dimension {cut} of {list(output.value.shape)} cannot be divided among {count} devices"
-                )
-            part[cut] //= count
-    devices = tuple([(row, column) for row in range(shape[0]) for column in range(shape[1])])
-    return Mesh(shape, Topology(distribution, placements, devices), tuple(part))
+    try:
+        return Mesh.dividing(output.value.shape, machine.mesh, output.mesh)
+    except LayoutError as problem:
+        raise FormatError(f"{output.name}: {problem}") from None
 
 
 def marker(

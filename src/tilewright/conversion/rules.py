@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from .. import memory as placements
+from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
 from ..files.mesh import Mesh
@@ -19,6 +22,8 @@ from ..files.tensorbin_header import dtype_code
 from ..formats import Format, format_of
 from ..memory import Chip, PageLayout, TensorSpec, Tile
 from ..memory.placement_rules import validate_placement
+from .assembled_source import AssembledSource, stored_assembly
+from .expressions import evaluate
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -43,7 +48,12 @@ class Settings:
     `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` are those of the pages. `transpose` swaps the last two
     dimensions (true), or permutes all of them (a list). `shard` is "height", "width", "block", "nd" or "dims", over the
     cores of `grid`; `buffer` is "dram" or "l1"; `memory` is a memory config, in Python. `skip` leaves the tensor
-    out.
+    out, and `rename` gives it another name, in which {1} is what the first `*` of the pattern matched.
+
+    `value` is an expression for the tensor, over `this` and `tensor(name)`; a line that matches no tensor makes a new
+    one of that name with it, or several: `each` are lists of values for names in braces. `mesh` is the shape of a mesh
+    of devices, and `cut` the dimension that each of its axes cuts, or one that all devices cut. `through` are formats
+    that values are rounded to on the way.
 
     >>> Settings(dtype="bfloat8_b", tile=(16, 32)).with_defaults(Settings(dtype="float32", skip=True))
     Settings(dtype='bfloat8_b', tile=(16, 32), skip=True)
@@ -65,6 +75,12 @@ class Settings:
     memory: Any = None
     chip: Any = None
     skip: bool | None = None
+    rename: str | None = None
+    value: str | None = None
+    each: Any = None
+    mesh: Any = None
+    cut: Any = None
+    through: Any = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Settings:
@@ -108,6 +124,13 @@ class Settings:
             raise FormatError(
                 f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
             )
+        for name in ("rename", "value"):
+            if not isinstance(getattr(self, name), (str, type(None))):
+                raise FormatError(f"expected a text as {name}, got {getattr(self, name)!r}")
+        if not isinstance(self.each, (Mapping, type(None))):
+            raise FormatError(f"expected names with lists of values as each, got {self.each!r}")
+        for step in self.through or ():
+            format_of(step)
         if isinstance(self.pad_value, bool) or not isinstance(self.pad_value, (int, float, type(None))):
             raise FormatError(f"expected a number as pad_value, got {self.pad_value!r}")
 
@@ -237,29 +260,124 @@ class ConversionTarget:
     mesh: Mesh | None = None
 
 
-def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarget | None:
-    """Return the target of a tensor by the rules, for files of kind `to`; None if it is skipped.
+@dataclass(frozen=True)
+class OutputTensor:
+    """A tensor to write: its name, what it is put together from, and its own settings.
+
+    >>> [field for field in OutputTensor.__dataclass_fields__]
+    ['name', 'source', 'own']
+    """
+
+    name: str
+    source: AssembledSource
+    own: Settings
+
+
+def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[OutputTensor]:
+    """Yield the tensors that the rules make of `tensors`: each of them, and those that lines with a `value` add.
+
+    Tensors that new ones are made from are left out, unless a line says `skip = false`.
+
+    >>> import tempfile, numpy
+    >>> from tilewright import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/m.npz", q=numpy.zeros((4, 6)), k=numpy.zeros((2, 6)), v=numpy.zeros((2, 6)))
+    ...     tensors = open_tensors(f"{folder}/m.npz")
+    ...     rules = Rules.of({"qkv": {"value": "transpose(join(tensor('q'), tensor('k'), tensor('v')))"}})
+    ...     [(output.name, output.source.value.shape) for output in list_outputs(tensors, rules)]
+    [('qkv', (6, 8))]
+    """
+    made = [output for pattern, settings in rules.lines for output in _new_outputs(pattern, settings, tensors, rules)]
+    used = {name for output in made for name in output.source.tensors}
+    for tensor in tensors.values():
+        own = rules.settings(tensor.name)
+        if tensor.name in used and own.skip is not False:
+            continue
+        source = AssembledSource.of(tensor) if tensor.host is not None else AssembledSource.bytes_of(tensor)
+        if own.value is not None:
+            source = _evaluate_value(own.value, tensors, {"this": source.value})
+        yield OutputTensor(_rename(tensor.name, rules), source, own)
+    yield from made
+
+
+def _new_outputs(
+    pattern: str, settings: Settings, tensors: Mapping[str, StoredTensor], rules: Rules
+) -> Iterator[OutputTensor]:
+    """Yield the tensors that a line with a value makes, if it matches none that exists."""
+    if settings.value is None or any(fnmatchcase(name, pattern) for name in tensors):
+        return
+    loops = {
+        name: evaluate(text, {}) if isinstance(text, str) else text for name, text in (settings.each or {}).items()
+    }
+    for values in product(*loops.values()):
+        bound = dict(zip(loops, values, strict=True))
+        name = evaluate(f'f"""{pattern}"""', bound)
+        yield OutputTensor(
+            name, _evaluate_value(settings.value, tensors, bound), settings.with_defaults(rules.settings(name))
+        )
+
+
+def _evaluate_value(text: str, tensors: Mapping[str, StoredTensor], names: Mapping[str, Any]) -> AssembledSource:
+    """Return the value of an expression over tensors."""
+
+    def tensor(name: str) -> Assembly:
+        if name not in tensors:
+            near = get_close_matches(name, list(tensors), 1)
+            raise FormatError(f"the source has no tensor {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        return stored_assembly(tensors[name])
+
+    value = evaluate(text, {**names, "tensor": tensor})
+    if not isinstance(value, Assembly):
+        raise FormatError(f"{text} is not a tensor but {value!r}")
+    return AssembledSource(value, {name: tensors[name] for name in value.sources})
+
+
+def _rename(name: str, rules: Rules) -> str:
+    """Return the name of a tensor after the last rule that renames it."""
+    for pattern, settings in reversed(rules.lines):
+        if settings.rename is not None and fnmatchcase(name, pattern):
+            groups = re.fullmatch("(.*)".join([re.escape(each) for each in pattern.split("*")]), name, re.DOTALL)
+            matched = groups.groups() if groups is not None else ()
+            return re.sub(
+                r"\{([0-9]+)\}", lambda found: _matched_part(matched, int(found[1]), settings), settings.rename
+            )
+    return name
+
+
+def _matched_part(matched: tuple[str, ...], number: int, settings: Settings) -> str:
+    if not 1 <= number <= len(matched):
+        raise FormatError(f"rename = {settings.rename!r} uses {{{number}}}, but its pattern has {len(matched)} *")
+    return matched[number - 1]
+
+
+def choose_target(output: OutputTensor, for_all: Settings, to: str) -> ConversionTarget | None:
+    """Return the target of a tensor, for files of kind `to`; None if it is skipped.
+
+    `for_all` are the settings for all tensors.
 
     >>> import tempfile, numpy
     >>> from tilewright import open_tensors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((2, 3)))
-    ...     choose_target(
-    ...         open_tensors(folder)["x"], Rules.of({"x": {"transpose": True}}, dtype="bfloat8_b"), "tensorbin"
-    ...     )
-    ConversionTarget(spec=TensorSpec((3, 2), 'bfloat8_b', 'tile'), pad_value=0, note=None, order=(1, 0), value=None, mesh=None)
+    ...     rules = Rules.of({"x": {"transpose": True}}, dtype="bfloat8_b")
+    ...     (output,) = list_outputs(open_tensors(folder), rules)
+    ...     target = choose_target(output, rules.for_all, "tensorbin")
+    >>> target.spec, target.order
+    (TensorSpec((3, 2), 'bfloat8_b', 'tile'), (1, 0))
     """
-    own = rules.settings(source.name)
-    both = own.with_defaults(rules.for_all)
+    own, source = output.own, output.source
+    both = own.with_defaults(for_all)
     if both.skip:
         return None
-    if source.format is None:
+    element = source.format
+    if element is None:
         raise FormatError(
             f"elements of type {source.kind} have no number format in tilewright; leave the tensor out with skip = true"
         )
-    dtype, note = _choose_format(source.format, own, rules.for_all, to)
-    order = _dimension_order(len(source.shape), both.transpose)
-    shape = tuple([source.shape[d] for d in order])
+    dtype, note = _choose_format(element, own, for_all, to)
+    order = dimension_order(len(source.value.shape), both.transpose)
+    mesh = _choose_mesh(both, tuple([source.value.shape[d] for d in order]), to)
+    shape = tuple([source.value.shape[d] for d in order]) if mesh is None else mesh.part_shape
     layout = PageLayout.of(_choose_layout(both, dtype, to))
     tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
     chip = None if both.chip is None else Chip.of(both.chip)
@@ -271,7 +389,23 @@ def choose_target(source: StoredTensor, rules: Rules, to: str) -> ConversionTarg
     if to != "npy":  # .npy files have no placement
         validate_placement(spec)
     permuted = None if order == tuple(range(len(order))) else order
-    return ConversionTarget(spec, 0 if both.pad_value is None else both.pad_value, note, permuted)
+    is_plain = list(source.tensors) == [output.name] and both.value is None
+    text = None if is_plain else (source.value if permuted is None else source.value.transpose(order)).text
+    return ConversionTarget(
+        spec, 0 if both.pad_value is None else both.pad_value, note, permuted if is_plain else None, text, mesh
+    )
+
+
+def _choose_mesh(settings: Settings, shape: tuple[int, ...], to: str) -> Mesh | None:
+    """Return how the devices of a mesh share a tensor of a shape."""
+    if settings.mesh is None:
+        if settings.cut is not None:
+            raise MemoryConfigError(f"cut = {settings.cut!r} needs a mesh, such as mesh = [1, 2]")
+        return None
+    if to != "tensorbin":
+        raise FormatError(f"a mesh needs tensorbin files, which hold the parts of all devices; got {to}")
+    cuts = evaluate(settings.cut, {}) if isinstance(settings.cut, str) else settings.cut
+    return Mesh.dividing(shape, tuple(settings.mesh), cuts)
 
 
 def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:
@@ -313,7 +447,12 @@ def needs_range_check(source: Format, target: Format) -> bool:
     return inner.lowest < outer.lowest or inner.highest > outer.highest
 
 
-def _dimension_order(rank: int, transpose: Any) -> tuple[int, ...]:
+def dimension_order(rank: int, transpose: Any) -> tuple[int, ...]:
+    """Return the order of `rank` dimensions that the setting `transpose` means.
+
+    >>> dimension_order(3, True), dimension_order(3, [2, 0, 1])
+    ((0, 2, 1), (2, 0, 1))
+    """
     plain = tuple(range(rank))
     if not isinstance(transpose, (list, tuple)):
         return (*plain[:-2], rank - 1, rank - 2) if transpose and rank > 1 else plain

@@ -15,14 +15,13 @@ from itertools import zip_longest
 from math import lcm, prod
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..atomic import Draft, write_file
 from ..copying.host_memory import CACHE_LINE, aligned_empty
 from ..errors import FormatError, OutOfMemory
-from ..files import StoredTensor
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import PagedBoxes, inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab

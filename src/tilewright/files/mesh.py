@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -118,6 +118,34 @@ class Mesh:
             raise CoordinateError(f"coordinate {at} is outside shape {list(whole)}")
         inside = tuple([c - each.start for c, each in zip(at, holders[0][1], strict=True)])
         return tuple([device for device, _ in holders]), inside
+
+    @classmethod
+    def dividing(cls, shape: tuple[int, ...], mesh: tuple[int, ...], cuts: int | Sequence[int | None] | None) -> Mesh:
+        """Return the mesh of devices that share a tensor of `shape`.
+
+        `cuts` is, for each axis of the mesh, the dimension that it cuts (None replicates); one integer is the dimension
+        that all devices cut, in row-major order; None gives every device all of it.
+
+        >>> Mesh.dividing((64, 96), (1, 2), (None, 1)).part_shape, Mesh.dividing((64, 96), (2, 4), 0).part_shape
+        ((64, 48), (8, 96))
+        """
+        devices = tuple(product(*[range(n) for n in mesh]))
+        if cuts is None:
+            return cls(mesh, Topology.replicated(devices), shape)
+        distribution = (len(devices),) if isinstance(cuts, int) else mesh
+        placements = (cuts,) if isinstance(cuts, int) else tuple(cuts)
+        if len(placements) != len(distribution):
+            raise LayoutError(f"expected {len(mesh)} cuts for a mesh of {list(mesh)}, got {list(placements)}")
+        part = list(shape)
+        for count, cut in zip(distribution, placements, strict=True):
+            if cut is None:
+                continue
+            if not -len(shape) <= cut < len(shape):
+                raise LayoutError(f"the mesh cuts dimension {cut}, but the tensor has shape {list(shape)}")
+            if part[cut] % count:
+                raise LayoutError(f"dimension {cut} of shape {list(shape)} cannot be divided among {count} devices")
+            part[cut] //= count
+        return cls(mesh, Topology(distribution, placements, devices), tuple(part))
 
     @property
     def global_shape(self) -> tuple[int, ...]:
