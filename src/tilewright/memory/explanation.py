@@ -13,7 +13,7 @@ from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
 from ..showing import Shown
 from .cores import CoreLike
-from .spec import TensorSpec, as_spec
+from .spec import TensorSpec, as_spec, device_address
 from .where import Where
 
 WIDTH = 80
@@ -190,9 +190,10 @@ class AddressContent:
 
 
 def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Explanation:  # also of a dialect
-    """Return where the element at `coordinate` is, step by step, in a buffer at address `base` or on an empty chip.
+    """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
-    `spec` is a `TensorSpec`, or a tensor.
+    `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
+    a device, and otherwise the first one of an empty chip.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -206,6 +207,7 @@ def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Ex
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
     placed = as_spec(spec)
+    base = device_address(spec) if base is None else base
     return Explanation(placed, placed.where(*[int(c) for c in coordinate], base=base))
 
 

@@ -35,6 +35,11 @@ class Shape:
         self._logical = _validate_extents(logical)
         self._padded = self._logical if padded is None else _validate_extents(padded)
         for n, padded_n in zip_longest(reversed(self._logical), reversed(self._padded), fillvalue=1):
+            if padded_n < n and len(self._padded) < len(self._logical):
+                raise MemoryConfigError(
+                    f"padded shape {list(self._padded)} has rank {len(self._padded)}, the logical shape"
+                    f" {list(self._logical)} rank {len(self._logical)}; give a padded extent for every dimension"
+                )
             if padded_n < n:
                 raise MemoryConfigError(
                     f"padded shape {list(self._padded)} is smaller than the logical shape {list(self._logical)};"
