@@ -45,9 +45,9 @@ class tiler_t(struct_t, Shown):
         """Return the tiler of the core, y fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
-        'column_major'
+        'col_major'
         """
-        return self._make_tiler("column_major")
+        return self._make_tiler("col_major")
 
     @property
     def plain(self) -> Tiler:

@@ -68,7 +68,7 @@ class Tile(Wrapper[memory.Tile]):
     __slots__ = ()
 
     def __init__(self, tile_shape: Iterable[int] = (32, 32), transpose_tile: bool = False) -> None:
-        self.plain = memory.Tile(tuple(tile_shape), transpose_tile)
+        self.plain = memory.Tile(tuple(tile_shape), transpose_tile).require_on_chips()
 
     @property
     def tile_shape(self) -> list[int]:
