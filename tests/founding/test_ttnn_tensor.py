@@ -121,6 +121,30 @@ def test_a_shape_without_padding():
     assert shape.volume() == 16 * 32
 
 
+def rows_of(text):
+    """Return the rows of the first panel of a picture, without the names of rows."""
+    lines = text.splitlines()
+    return [line.split()[1:] for line in lines[4 : lines.index("", 4)] if line.split()[0].isdigit()]
+
+
+@shows("N13", "19-23", "Figure: a tensor with 16 rows and 32 columns")
+@shows("N17", "37-41", "Figure: 14 rows and 28 columns, padded to a tile of 32 x 32")
+@shows("N94", "37-41", "The objects of ttnn have pictures")
+def test_pictures_of_shapes():
+    assert rows_of(shown(ttnn.Shape([16, 32]))) == [["·"] * 32] * 16
+    padded = ttnn.Shape([14, 28], [32, 32])
+    assert rows_of(shown(padded)) == [["·"] * 28 + ["/"] * 4] * 14 + [["/"] * 32] * 18
+    assert shown(padded).startswith("ttnn.Shape([14[32], 28[32]])")
+    assert "/ padding" in shown(padded)
+    tensor = ttnn.from_torch(counted(4, 4))
+    assert rows_of(shown(tensor)) == [[str(4 * row + column) for column in range(4)] for row in range(4)]
+    for subject in (padded, tensor, tensor.spec, sharded_config()):
+        assert subject._repr_html_().startswith("<div")
+    assert "Core (1,1)" in shown(sharded_config())
+    with pytest.raises(MemoryConfigError, match="draw a TensorSpec with this memory"):
+        ttnn.DRAM_MEMORY_CONFIG.show()
+
+
 @shows("N14", "30-31", "print(ttnn.Shape([16, 32])) prints ttnn.Shape([16, 32])")
 @shows("N18", "47-48", "print(ttnn.Shape([14, 28], [32, 32])) prints ttnn.Shape([14[32], 28[32]])")
 @shows("N19", "55-56", "with_tile_padding() gives ttnn.Shape([32, 32])")
@@ -168,6 +192,20 @@ def test_row_major():
     tensor = ttnn.from_torch(counted(4, 4))
     assert tensor.layout == ttnn.ROW_MAJOR_LAYOUT
     assert np.frombuffer(tensor.plain.raw, np.float32).tolist() == list(range(16))
+
+
+@shows("N25", "69-73", "Figure: a 4 x 4 tensor in row-major layout")
+@shows("N33", "83-87", "Figure: a 4 x 4 tensor in tiles of 2 x 2")
+def test_pictures_of_layouts():
+    rows = rows_of(shown(ttnn.from_torch(counted(4, 4)).spec))
+    assert rows == [["0", "1", "2", "3"], ["4", "5", "6", "7"], ["8", "9", "10", "11"], ["12", "13", "14", "15"]]
+    tiled = rows_of(shown(tw.tiled_layout((4, 4), (2, 2)), memory=False))
+    assert tiled == [
+        ["0", "1", "│", "4", "5"],
+        ["2", "3", "│", "6", "7"],
+        ["8", "9", "│", "12", "13"],
+        ["10", "11", "│", "14", "15"],
+    ]
 
 
 @shows("N26", "79", "In TILE_LAYOUT elements are placed in tiles of 32 x 32")
@@ -480,6 +518,31 @@ def test_tiles_of_cores(device):
             place = spec.where(32 * (page // 4), 32 * (page % 4))
             assert (place.core, place.page_in_shard, place.page) == (core, number, page)
     assert "shard    1 = (0, 1): page 3" in str(spec.where(32, 96))
+
+
+@shows("N72", "186-190", "Figure: 4 x 4 tiles, each labelled with its number")
+def test_the_picture_of_the_host(device):
+    tensor = ttnn.to_device(ttnn.from_torch(counted(128, 128), layout=ttnn.TILE_LAYOUT), device)
+    assert rows_of(shown(tensor.spec)) == [[f"P{4 * row + column}" for column in range(4)] for row in range(4)]
+
+
+@shows("N81", "207-212", "Figure: C(x, y) of every core, P of its tiles, and H of the host's")
+@shows("N82", "212", "What labels the tiles can be chosen")
+def test_the_picture_of_the_cores(device):
+    spec = sharded_example(device).spec
+    cores = views.scene_of(spec, label=("local page", "host page")).panels[1]
+    boxes = {box.title: box for row in cores.box_grids() for box in row}
+    assert list(boxes) == ["Core (0,0)", "Core (1,0)", "Core (0,1)", "Core (1,1)"]
+    for core, pages in HELD.items():
+        box = boxes[f"Core ({core[0]},{core[1]})"]
+        assert box.field("local page").values == (0, 1, 2, 3)
+        assert box.field("host page").values == tuple(pages)
+    text = shown(spec, label=("core", "local page", "host page"))
+    assert "C(0,0) P0 H0" in text
+    assert "C(1,1) P3 H15" in text
+    assert "P15" in shown(spec, label="page")
+    with pytest.raises(TypeError, match="wrong"):
+        shown(spec, label="wrong")
 
 
 # Memory configs.

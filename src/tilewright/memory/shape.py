@@ -12,12 +12,13 @@ from typing import TypeAlias
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..layout.validation import as_integer
+from ..showing import Shown
 
 FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
-class Shape:
+class Shape(Shown):
     """The logical and padded extents of a tensor; it compares and indexes as the logical ones.
 
     >>> shape = Shape([14, 28], [32, 32])

@@ -19,6 +19,9 @@ from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
 from .tilers import outer_first_shape
 from .values import (
+    describe_layout,
+    describe_offset,
+    describe_shape,
     layout_t,
     linearize,
     offset_t,
@@ -80,6 +83,17 @@ class tensor_t(struct_t, Shown):
         memory = tensor.memory.bytes
         return TileTensor(memory[: memory.size // self.elem_size * self.elem_size].view(self.dtype), layout)
 
+    @property
+    def picture_title(self) -> str:
+        """Return kind, shape and spacings.
+
+        >>> build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8).picture_title
+        'ext_tensor_t: 3 x 2 (width x height) of int64, row spacing 10, base at element 21'
+        """
+        start = 0 if self.base is None else self.base.offset // max(1, self.elem_size)
+        size = f"{describe_shape(self.shape)} of {self.dtype}"
+        return f"{type(self).__name__}: {size}, {describe_layout(self.layout)}, base at element {start}"
+
 
 @dataclass(slots=True)
 class origin_t(struct_t):
@@ -137,6 +151,14 @@ class sub_tensor_t(struct_t, Shown):
     def plain(self) -> TileTensor | Layout:
         """Return the tensor of the core, as for a tensor; what is drawn."""
         return self.tensor.plain
+
+    @property
+    def picture_title(self) -> str:
+        """Return kind, shape and spacings, and where in which origin the part lies."""
+        kind = type(self.tensor).__name__
+        place = describe_offset(self.origin.sub_offset, self.origin.shape)
+        origin = f"at {place} of an origin of {describe_shape(self.origin.shape)}"
+        return self.tensor.picture_title.replace(kind, type(self).__name__) + f", {origin}"
 
 
 class int_tensor_t(tensor_t):

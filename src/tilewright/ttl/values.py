@@ -105,6 +105,15 @@ class shape_t(integers_t, Shown):
         """
         return row_major(*significant_axes(self))
 
+    @property
+    def picture_title(self) -> str:
+        """Return the extents in TTL's order.
+
+        >>> shape_t(4, 3).picture_title
+        'shape_t: 4 x 3 (width x height)'
+        """
+        return f"shape_t: {describe_shape(self)}"
+
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
 class offset_t(integers_t):
@@ -180,6 +189,16 @@ class layout_t(integers_t, Shown):
             raise LayoutError(f"{self} has no row spacing to draw; draw a tensor with it, or use create_layout(16)")
         return Layout((2, row), (row, 1)) if plane < row else Layout((2, plane // row, row), (plane, row, 1))
 
+    @property
+    def picture_title(self) -> str:
+        """Return the spacings.
+
+        >>> layout_t(16, 160).picture_title
+        'layout_t: row spacing 16, plane spacing 160; the first two planes'
+        """
+        drawn = "rows" if self.plane_spacing < self.row_spacing else "planes"
+        return f"layout_t: {describe_layout(self)}; the first two {drawn}"
+
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
 class tile_t(struct_t, Shown):
@@ -202,6 +221,15 @@ class tile_t(struct_t, Shown):
         Layout((3, 4), (4, 1))
         """
         return self.shape.plain
+
+    @property
+    def picture_title(self) -> str:
+        """Return shape and offset in TTL's order.
+
+        >>> tile_t(shape_t(4, 3), offset_t(8, 6)).picture_title
+        'tile_t: 4 x 3 (width x height) at (8, 6)'
+        """
+        return f"tile_t: {describe_shape(self.shape)} at {describe_offset(self.offset, self.shape)}"
 
     def __str__(self) -> str:
         at, box = self.offset, self.shape
@@ -305,6 +333,36 @@ def shape_empty(shape: shape_t) -> bool:
     """
     require_struct(shape_t, shape, "shape")
     return 0 in (shape.width, shape.height, shape.depth)
+
+
+def describe_shape(shape: shape_t) -> str:
+    """Return a shape as text, in TTL's order.
+
+    >>> describe_shape(shape_t(4, 3))
+    '4 x 3 (width x height)'
+    """
+    extents = significant_axes(shape)[::-1]
+    return f"{' x '.join(map(str, extents))} ({' x '.join(('width', 'height', 'depth')[: len(extents)])})"
+
+
+def describe_layout(layout: layout_t) -> str:
+    """Return the spacings of a layout as text.
+
+    >>> describe_layout(layout_t(16))
+    'row spacing 16'
+    """
+    planes = f", plane spacing {layout.plane_spacing}" if layout.plane_spacing else ""
+    return f"row spacing {layout.row_spacing}{planes}"
+
+
+def describe_offset(offset: offset_t, shape: shape_t) -> str:
+    """Return an offset as text, in TTL's order, with as many numbers as a `shape` has axes.
+
+    >>> describe_offset(offset_t(-1, 2), shape_t(4, 3))
+    '(-1, 2)'
+    """
+    rank = 3 if offset.z else max(len(significant_axes(shape)), 2 if offset.y else 1)
+    return f"({', '.join(map(str, (offset.x, offset.y, offset.z)[:rank]))})"
 
 
 def significant_axes(shape: shape_t) -> tuple[int, ...]:
