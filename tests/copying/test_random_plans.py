@@ -80,9 +80,11 @@ def test_larger_plans_agree_with_the_places_of_their_layouts(engine, pair, eleme
     source, target = pair.source, pair.target
     before = filled_memory(source, elements[0], seed, 0)
     after = Memory(int(target.layout.cosize), format_of(elements[1]).dtype, 0)
-    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
+    plan = ragged_plan(
+        Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fitting(3, elements[0]))
+    )
     wanted = after.elements.copy()
-    wanted[target.layout.offsets().reshape(-1)] = padding(3, *elements)
+    wanted[target.layout.offsets().reshape(-1)] = padding(fitting(3, elements[0]), *elements)
     box = tuple(slice(min(a, b)) for a, b in zip(source.data, target.data, strict=True))
     at, to = source.layout.offsets()[box], target.layout.offsets()[box]
     wanted[to.reshape(-1)] = cast(before.elements[at.reshape(-1)], elements[1])
