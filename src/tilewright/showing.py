@@ -25,7 +25,7 @@ class Shown:
 
         Args:
             to: path of a file to write, ending in .svg, .html, .txt, .json or .png; by default nothing is written.
-            options: those of the scene, such as `color=`, `label=` and `side=`.
+            options: those of the scene; all scenes have `label=`, `color=` and `address="hex"`, most have `side=`.
 
         >>> from tilewright import Layout
         >>> Layout(3, 2).show(memory=False)

@@ -179,9 +179,15 @@ def test_equal_configs_obey_the_same_rules():
 
 
 def test_tiles():
-    for shape in ((32, 8), (3, 32), (32,), 32):
-        with pytest.raises(MemoryConfigError, match="expected a tile height of 32, 16, 8, 4, 2, 1"):
+    for shape in ((32, 0), (3, -32), (32,), 32):
+        with pytest.raises(MemoryConfigError, match="expected a tile of two positive extents"):
             Tile(shape)
+    for shape in ((32, 8), (3, 32), (2, 2)):
+        assert TensorSpec((64, 64), "uint8", "tile", tile=shape).page_shape == shape
+        with pytest.raises(MemoryConfigError, match=r"chips have no tiles of .* leave the chip out, or use tw.tilize"):
+            TensorSpec((64, 64), "uint8", "tile", tile=shape, chip="n150")
+        with pytest.raises(MemoryConfigError, match="chips have no tiles"):
+            TensorSpec((64, 64), "bfloat8_b", "tile", tile=shape)
     with pytest.raises(MemoryConfigError, match="use height 16 or 32"):
         Tile((8, 32), transpose=True)
     assert Tile((16, 16), transpose=True) != Tile((16, 16))

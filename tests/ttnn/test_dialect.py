@@ -328,12 +328,6 @@ def test_wrappers_compare_by_their_core_values():
     assert (CORES.size(), len(CORES), CORES.empty(), list(CORES)) == (1, 1, False, CORES.ranges())
 
 
-def test_tensors_print_like_tensors():
-    text = repr(ttnn.from_torch(np.ones((2, 2), np.float32)))
-    assert text.startswith("ttnn.Tensor([[1. 1.]")
-    assert text.endswith("shape=Shape([2, 2]), dtype=DataType.FLOAT32, layout=Layout.ROW_MAJOR)")
-
-
 def made(shape=(64, 64), layout=ttnn.TILE_LAYOUT, memory=None, **options):
     return ttnn.from_torch(np.zeros(shape, np.float32), layout=layout, memory_config=memory, **options)
 

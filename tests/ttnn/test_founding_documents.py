@@ -167,7 +167,8 @@ def test_row_major_width_multiples():
 def test_storage():
     values = np.zeros((4, 4), np.float32)
     borrowed = ttnn.from_torch(values)
-    assert borrowed.storage_type() == ttnn.StorageType.HOST == ttnn.BORROWED_HOST_STORAGE == ttnn.OWNED_HOST_STORAGE
+    assert borrowed.storage_type() == ttnn.StorageType.HOST
+    assert borrowed.storage_type() == ttnn.BORROWED_HOST_STORAGE != ttnn.OWNED_HOST_STORAGE
     assert borrowed.plain.storage_type is tw.tensor.StorageType.BORROWED_HOST
     values[2, 3] = 8
     assert borrowed.to_list()[2][3] == 8

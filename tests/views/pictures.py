@@ -31,6 +31,14 @@ def _grid(group: ElementTree.Element) -> DrawnGrid:
     rows, columns, left, top, width, height = (
         int(group.get(f"data-{name}")) for name in ("rows", "columns", "left", "top", "width", "height")
     )
+    tall, wide = (int(group.get(f"data-{name}") or whole) for name, whole in (("tall", rows), ("wide", columns)))
+    right, down = int(group.get("data-right") or wide * width), int(group.get("data-down") or tall * height)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        """Return the row and column of a point, which are whole numbers at the corner of a cell."""
+        across, below = (x - left) // right, (y - top) // down
+        return below * tall + (y - top - below * down) / height, across * wide + (x - left - across * right) / width
+
     colors: dict[tuple[int, int], list[str]] = {}
     for path in group.findall(f"{SVG}path"):
         if path.get("class") != "tw-cell":
@@ -40,7 +48,7 @@ def _grid(group: ElementTree.Element) -> DrawnGrid:
         for x, y, w, h, back in found:
             assert w == back
             assert float(h) == height
-            row, column = (float(y) - top) / height, (float(x) - left) / width
+            row, column = place(float(x), float(y))
             assert row.is_integer()
             assert column.is_integer()
             for k in range(round(float(w) / width)):
@@ -49,6 +57,6 @@ def _grid(group: ElementTree.Element) -> DrawnGrid:
     for label_group in group.findall(f"{SVG}g"):
         if label_group.get("class").startswith("tw-label"):
             for text in label_group:
-                row, column = (float(text.get("y")) - top) // height, (float(text.get("x")) - left) // width
+                row, column = place(float(text.get("x")), float(text.get("y")))
                 labels.setdefault((int(row), int(column)), []).append(text.text)
     return DrawnGrid(rows, columns, colors, labels)

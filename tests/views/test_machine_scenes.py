@@ -41,7 +41,12 @@ def test_every_page_is_where_the_spec_says(name):
     # both ends know each other
     for page in range(placed.num_pages):
         row, column = divmod(holders.link.index(pages.link[page]), holders.columns)
-        if placed.memory.is_sharded:
+        if holders.boxes is not None:
+            high, wide = holders.boxes
+            title = holders.box_titles[row // high * (holders.columns // wide) + column // wide]
+            assert title == f"Core ({table.core_x[page]},{table.core_y[page]})"
+            assert holders.cell(row, column).attributes["address"] == table.address[page]
+        elif placed.memory.is_sharded:
             assert (column, row) == (table.core_x[page], table.core_y[page])
         else:
             assert (holders.column_name(column), holders.row_name(row)) == (
@@ -204,7 +209,16 @@ def test_pictures_of_pages_say_what_the_table_of_pages_says(placed):
     for name, column in (("bank", table.bank), ("address", table.address)):
         shown = dict(zip(pages.field("page").values, pages.field(name).values, strict=True))
         assert all(column[page] == value for page, value in shown.items())
-    if placed.memory.is_sharded:
+    if holders.boxes is not None:
+        high, wide = holders.boxes
+        on_l1, across = placed.memory.buffer_type.is_l1, holders.columns // wide
+        found = {page: k for k, page in enumerate(holders.field("page").values) if page is not None}
+        assert sorted(found) == list(range(placed.num_pages))
+        for page, k in found.items():
+            title = holders.box_titles[k // holders.columns // high * across + k % holders.columns // wide]
+            x, y = int(table.core_x[page]), int(table.core_y[page])
+            assert title == (f"Core ({x},{y})" if on_l1 else f"Bank {x}")
+    elif placed.memory.is_sharded:
         at = {core: k for k, core in enumerate(holders.link)}
         held = np.zeros(len(at), dtype=int)
         np.add.at(held, [at[f"{x},{y}"] for x, y in zip(table.core_x.tolist(), table.core_y.tolist(), strict=True)], 1)

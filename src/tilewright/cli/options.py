@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..byte_sizes import parse_size
+from ..spelling import canonical_word
 from .program import SectionedOption
 
 if TYPE_CHECKING:
@@ -24,6 +25,18 @@ else:  # older releases of click have no brackets here
     ParamType = click.ParamType
 
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+
+
+class WordChoice(click.Choice):  # type: ignore[type-arg]  # older releases of click have no brackets here
+    """A choice of words; case, dashes and spaces do not matter, and "column_major" is "col_major".
+
+    >>> WordChoice(["row_major", "col_major"]).convert("COLUMN-MAJOR", None, None)
+    'col_major'
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice that a text names."""
+        return super().convert(canonical_word(value) if isinstance(value, str) else value, param, ctx)
 
 
 class ParsedType(ParamType):
@@ -116,10 +129,12 @@ def _format_names() -> Iterable[str]:
     return (*BLOCK_FORMATS, *SCALAR_FORMATS)
 
 
-def _parse_chip(text: str) -> Chip:
-    """Return a chip by name, or from the TOML file that describes one."""
+def _parse_chip(text: str) -> Chip | str:
+    """Return a chip by name, or from the TOML file that describes one; "none" is itself."""
     from ..memory import Chip
 
+    if text == NO_CHIP:
+        return text
     return Chip.read(text) if text.endswith(".toml") else Chip.named(text)
 
 
@@ -140,7 +155,7 @@ CORE = integer_list("core", "column,row, such as 0,5", 2)
 DIMENSIONS = integer_list("list of dimensions", "0,1")
 
 
-DEFAULT_CHIP = "wormhole_n150"
+DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
 SHARDS = ("height", "width", "block", "nd", "dims")
 CHIP_OPTIONS = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
 
@@ -165,7 +180,7 @@ class SpecOptions:
     orientation: str = "row_major"
     distribution: str = "round_robin_1d"
     buffer: str | None = None
-    chip: Any = DEFAULT_CHIP
+    chip: Any = None
     dispatch: str | None = None
     harvested: int | None = None
 
@@ -177,9 +192,27 @@ class SpecOptions:
         """
         from ..memory import Chip
 
-        chip = Chip.of(self.chip)
+        if self.chip == NO_CHIP:
+            raise click.UsageError("this needs a chip; remove --chip none")
+        chip = Chip.of(self.chip or DEFAULT_CHIP)
         asked: dict[str, Any] = {"dispatch": self.dispatch, "harvested": self.harvested}
         return replace(chip, **{name: value for name, value in asked.items() if value is not None})
+
+    def find_chip(self) -> Chip | None:
+        """Return the chip, or None without one: if so asked, or by default for a tile that no chip has.
+
+        >>> SpecOptions(chip="none").find_chip(), SpecOptions(tile=(2, 2)).find_chip(), SpecOptions().find_chip().name
+        (None, None, 'wormhole_n150')
+        """
+        from ..memory import Tile
+
+        by_default = self.chip is None and self.tile is not None and not Tile(self.tile).is_on_chips
+        if self.chip != NO_CHIP and not by_default:
+            return self.build_chip()
+        for name in ("dispatch", "harvested"):
+            if getattr(self, name) is not None:
+                raise click.UsageError(f"--{name} needs a chip; add --chip, or remove --{name}")
+        return None
 
     def spec_arguments(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the arguments of the `TensorSpec` of a shape, which need not be legal.
@@ -196,7 +229,7 @@ class SpecOptions:
             "page_layout": self.layout or ("tile" if tiled else None),
             "tile": Tile(self.tile or (32, 32), self.transpose_tile) if tiled else None,
             "memory": self.memory(),
-            "chip": self.build_chip(),
+            "chip": self.find_chip(),
             "alignment": self.alignment,
         }
 
@@ -270,28 +303,28 @@ def _option(*names: str, **settings: Any) -> SectionedOption:
 
 _OPTIONS = (
     _option("--dtype", type=FORMAT, default="bfloat16", show_default=True, help="Number format."),
-    _option("--layout", type=click.Choice(["row_major", "tile"]), help="Pages: rows, or tiles. [tile for blocks]"),
+    _option("--layout", type=WordChoice(["row_major", "tile"]), help="Pages: rows, or tiles. [tile for blocks]"),
     _option("--tile", type=SHAPE, metavar="HxW", help="Shape of a tile. [32x32]"),
     _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
     _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples of these."),
-    _option("--shard", type=click.Choice(SHARDS), help="Cut into shards, one or more per core."),
+    _option("--shard", type=WordChoice(SHARDS), help="Cut into shards, one or more per core."),
     _option(
         "--grid", type=GRID, metavar="COLSxROWS", help="Cores, or ranges 0,0-3,1+5,0-5,1. [all cores, or DRAM banks]"
     ),
     _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [computed]"),
     _option("--shard-dims", type=DIMENSIONS, metavar="D,D", help="Dimensions to cut, with --shard dims."),
-    _option(
-        "--orientation", type=click.Choice(["row_major", "col_major"]), default="row_major", help="Order of cores."
-    ),
+    _option("--orientation", type=WordChoice(["row_major", "col_major"]), default="row_major", help="Order of cores."),
     _option(
         "--distribution",
-        type=click.Choice(["round_robin_1d", "grid_2d", "contiguous_1d"]),
+        type=WordChoice(["round_robin_1d", "grid_2d", "contiguous_1d"]),
         default="round_robin_1d",
         help="How --shard nd assigns shards to cores.",
     ),
-    _option("--buffer", type=click.Choice(["l1", "dram"]), help="Memory. [dram, or l1 for shards]"),
-    _option("--chip", type=CHIP, default=DEFAULT_CHIP, show_default=True, help="Chip, by name or a TOML file."),
-    _option("--dispatch", type=click.Choice(["fast", "slow"]), help="Fast dispatch reserves some cores. [fast]"),
+    _option("--buffer", type=WordChoice(["l1", "dram"]), help="Memory. [dram, or l1 for shards]"),
+    _option(
+        "--chip", type=CHIP, help=f"Chip, by name or a TOML file, or none. [{DEFAULT_CHIP}; none for tiles of no chip]"
+    ),
+    _option("--dispatch", type=WordChoice(["fast", "slow"]), help="Fast dispatch reserves some cores. [fast]"),
     _option(
         "--harvested", type=click.IntRange(min=0), metavar="N", help="Number of disabled rows or columns of cores."
     ),

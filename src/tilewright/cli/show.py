@@ -44,6 +44,7 @@ class ShowOptions:
     error: bool = False
     color: str | None = None
     label: str | None = None
+    address: str | None = None
     side: int | None = None
     tiles: tuple[int, ...] | None = None
     overlap: int = 0
@@ -55,9 +56,78 @@ class ShowOptions:
     each: bool = False
     cb: tuple[int, ...] = ()
 
-    def options(self) -> dict[str, Any]:
-        """Return the cap on rows and columns, if there is one."""
-        return {} if self.side is None else {"side": self.side}
+    @property
+    def mode(self) -> str:
+        """Return what is drawn: the option that asks for it, or "" for the THING itself.
+
+        >>> ShowOptions(tiles=(8, 8), pipeline="double").mode, ShowOptions().mode
+        ('pipeline', '')
+        """
+        asked = [name for name in _MODES if getattr(self, name) not in (None, False)]
+        return asked[0] if asked else ""
+
+    def scene_options(self, *names: str) -> dict[str, Any]:
+        """Return the options of every scene that were given, and those of `names`.
+
+        >>> ShowOptions(label="page,bank", side=4).scene_options("side")
+        {'label': ('page', 'bank'), 'side': 4}
+        """
+        label = None if self.label is None else tuple(name.strip() for name in self.label.split(","))
+        given = {"color": self.color, "label": label, "address": self.address}
+        given |= {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def check(self, subject: Drawable, typed: frozenset[str], report: bool) -> None:
+        """Raise if an option was given that has no effect on what is drawn; `typed` are the options of placements."""
+        mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
+        for name, modes in _USED_IN.items():
+            if getattr(self, name) in (None, False, 0, ()) or mode in modes:
+                continue
+            raise click.UsageError(f"--{name} has no effect {_describe_mode(mode)}; {_REMEDIES[name]}")
+        if subject.layout is not None and mode == "page":
+            raise click.UsageError(f"--page needs a tensor, such as 4x60x90, but {subject.text} is a layout")
+        if self.pipeline not in (None, "buffered", "direct") and self.depth is not None:
+            raise click.UsageError(
+                f"--depth has no effect on {self.pipeline} buffering; remove it, or use --pipeline buffered"
+            )
+        unused = {"pipeline": typed, "tiles": typed, "layout": typed, "error": typed - {"dtype"}}
+        for name in sorted(unused.get(mode, ())):
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} has no effect {_describe_mode(mode)}; remove {option}")
+        if subject.settings and mode in ("pipeline", "tiles"):
+            raise click.UsageError(f"settings have no effect {_describe_mode(mode)}; give only the shape")
+
+
+_MODES = ("memory", "pipeline", "tiles", "error", "page")
+# The modes in which each option has an effect; "" is the picture of a tensor.
+_USED_IN = {
+    "at": ("", "page"),
+    "page": ("page",),
+    "error": ("error",),
+    "color": ("", "layout", *_MODES),
+    "label": ("", "layout", *_MODES),
+    "address": ("", "layout", *_MODES),
+    "side": ("", "layout", "memory", "pipeline", "tiles", "error"),
+    "tiles": ("tiles", "pipeline"),
+    "overlap": ("tiles", "pipeline"),
+    "halo": ("tiles", "pipeline"),
+    "depth": ("pipeline",),
+    "times": ("pipeline",),
+    "each": ("memory",),
+    "cb": ("memory", "report"),
+}
+_REMEDIES = {
+    **dict.fromkeys(("at", "page", "error", "color", "label", "address", "side"), "remove it"),
+    **dict.fromkeys(("tiles", "overlap", "halo"), "add --tiles, and nothing else that is to be drawn"),
+    **dict.fromkeys(("depth", "times"), "add --pipeline"),
+    **dict.fromkeys(("each", "cb"), "add --memory l1 or dram"),
+}
+
+
+def _describe_mode(mode: str) -> str:
+    if mode in ("", "layout"):
+        return f"on the picture of a {mode or 'tensor'}"
+    return "with --ttnn-visualizer" if mode == "report" else f"with --{mode}"
 
 
 @verb("show")
@@ -69,8 +139,9 @@ class ShowOptions:
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
 @click.option("--tensor", metavar="NAME", help="Which tensor of a file.")
 @click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
-@click.option("--color", metavar="NAME", help="Attribute that colors the cells of a layout.")
-@click.option("--label", metavar="NAME", help="Attribute that labels the cells.")
+@click.option("--color", metavar="NAME", help="Attribute that colors the cells.")
+@click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
+@click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
 @_tiles_option("--overlap", type=click.IntRange(0), default=0, metavar="N", help="Elements that tiles share.")
@@ -115,6 +186,10 @@ def command(
     typed = typed_options(click.get_current_context())
     subjects = [Drawable.parse(text, tensor, follow_links) for text in things]
     show_options = ShowOptions(**drawing_options)
+    for subject in subjects:
+        show_options.check(subject, typed, report is not None)
+        if tensor is not None and subject.stored is None:
+            raise click.UsageError(f"--tensor needs a file, but {subject.text} is not one; remove --tensor")
     if report is not None:
         return _write_report(subjects, show_options, options, typed, report)
     scene = _build_scene(subjects, show_options, options, typed)
@@ -158,28 +233,33 @@ def _build_scene(
 
     if show_options.memory is not None:
         allocator, names = _allocate_subjects(subjects, show_options, options, typed)
-        return views.memory_scene(allocator, buffer_type=show_options.memory, each=show_options.each, names=names)
+        return views.memory_scene(
+            allocator,
+            buffer_type=show_options.memory,
+            each=show_options.each,
+            names=names,
+            **show_options.scene_options("side"),
+        )
     if len(subjects) > 1:
         raise click.UsageError(
             "several THINGs can be drawn together only with --memory; add --memory l1, or name one THING"
         )
     subject = subjects[0]
-    if show_options.tiles is not None or show_options.pipeline is not None:
+    if show_options.mode in ("tiles", "pipeline"):
         return _tiling_scene(subject, show_options)
     if show_options.error:
         return _error_scene(subject, show_options, options)
     if subject.layout is not None:
-        chosen = {name: value for name in ("color", "label") if (value := getattr(show_options, name)) is not None}
-        return views.scene_of(subject.layout, **chosen, **show_options.options())
+        return views.scene_of(subject.layout, **show_options.scene_options("side"))
     spec, at = subject.spec(options, typed), show_options.at
     mesh = subject.stored.mesh if subject.stored is not None and spec.shape.logical != subject.extents else None
     if mesh is not None and at is not None:
         _, at = mesh.locate(at)
     if show_options.page is not None:
-        return views.page_scene(spec, show_options.page, at=at)
+        return views.page_scene(spec, show_options.page, at=at, **show_options.scene_options())
     title = f"{subject.name}: {spec}" if subject.name else ""
     title = title if mesh is None else f"{title}, one part of {mesh}"
-    return views.spec_scene(spec, at=at, title=title, **show_options.options())
+    return views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
 
 
 def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
@@ -193,13 +273,13 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     overlap, halo = ((0,) * outer + (n,) * inner for n in (show_options.overlap, show_options.halo))
     tiler = Tiler(shape, tile, overlap, halo)
     if show_options.pipeline is None:
-        return tiler_scene(tiler, **show_options.options())
+        return tiler_scene(tiler, **show_options.scene_options("side"))
     times = show_options.times or (1, 1, 1)
     if len(times) != 3 or min(times) < 1:
         raise click.UsageError("--times takes three positive integers: import, compute, export, such as 1,2,1")
     depth = show_options.depth or (3 if show_options.pipeline in ("buffered", "direct") else 2)
     schedule = Schedule(show_options.pipeline, tiler.count, depth=depth)
-    return schedule_scene(schedule, times=(times[0], times[1], times[2]))
+    return schedule_scene(schedule, times=(times[0], times[1], times[2]), **show_options.scene_options("side"))
 
 
 def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions) -> Scene:
@@ -207,7 +287,7 @@ def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOpti
 
     if subject.stored is None:
         raise click.UsageError("--error needs values; name a file, such as model.safetensors")
-    return block_scene(subject.stored.read(), options.dtype, **show_options.options())
+    return block_scene(subject.stored.read(), options.dtype, **show_options.scene_options("side"))
 
 
 def _allocate_subjects(
@@ -302,7 +382,7 @@ class Drawable:
             return options.build_spec(self.extents)
         if self.stored.spec is not None and not typed - CHIP_OPTIONS:
             spec = self.stored.spec
-            return spec if spec.chip is not None and not typed else spec.with_chip(options.build_chip())
+            return spec if spec.chip is not None and not typed else spec.with_chip(options.find_chip())
         if self.stored.format is not None and "dtype" not in typed:
             from dataclasses import replace
 

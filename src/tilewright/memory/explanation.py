@@ -12,9 +12,10 @@ from typing import Any
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
 from ..showing import Shown
-from .cores import CoreLike
-from .spec import TensorSpec, as_spec
-from .where import Where
+from .cores import CoreCoord, CoreLike
+from .paging import PageMap, interleaved_paging
+from .spec import TensorSpec, as_spec, device_address
+from .where import ElementLocator, Where
 
 WIDTH = 80
 _INDENT = 10
@@ -135,7 +136,9 @@ class Explanation(Shown):
             shards = f"{_format_extents(spec.paging.shards)}, {_format_extents(spec.memory.sharding.shape)} each"
             in_shard = f"page {where.page_in_shard} of {spec.paging.shard_pages}"
             yield "shard", f"{where.shard} = {_format_coordinate(where.shard_coordinate or ())} of {shards}: {in_shard}"
-        if where.buffer_type.is_l1:
+        if spec.chip is None:
+            yield "bank", "depends on the chip; here pages follow one another"
+        elif where.buffer_type.is_l1:
             yield "core", f"{where.core}, which is {where.buffer_type} bank {where.bank}"
         else:
             yield "bank", f"{where.bank} of the {spec.known_chip.banks(where.buffer_type)} banks of {where.buffer_type}"
@@ -190,9 +193,10 @@ class AddressContent:
 
 
 def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Explanation:  # also of a dialect
-    """Return where the element at `coordinate` is, step by step, in a buffer at address `base` or on an empty chip.
+    """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
-    `spec` is a `TensorSpec`, or a tensor.
+    `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
+    a device, and otherwise the first one of an empty chip. Without a chip, pages follow one another from `base`, or 0.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -205,8 +209,12 @@ def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Ex
     bank      3 of the 12 banks of DRAM
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
-    placed = as_spec(spec)
-    return Explanation(placed, placed.where(*[int(c) for c in coordinate], base=base))
+    placed, at = as_spec(spec), tuple([int(c) for c in coordinate])
+    if placed.chip is None and not placed.memory.is_sharded:
+        paging = interleaved_paging(placed.num_pages, (CoreCoord(0, 0),))
+        pages = PageMap(paging, (0,), placed.page_bytes, placed.axis)
+        return Explanation(placed, ElementLocator(placed, pages).locate(at, base or 0))
+    return Explanation(placed, placed.where(*at, base=device_address(spec) if base is None else base))
 
 
 def explain_address(

@@ -13,16 +13,18 @@ from typing import Any, TypeAlias, TypeVar
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
+from ..showing import Shown
+from ..spelling import canonical_word
 from .cores import CoreRangeSet, CoresLike
 
 _Member = TypeVar("_Member", bound="NamedEnum")
 
 
 class NamedEnum(Enum):
-    """An enumeration with members that can be given by name, in upper or lower case.
+    """An enumeration with members that can be given by name; case, dashes and spaces do not matter.
 
-    >>> BufferType.of("l1"), BufferType.of(BufferType.DRAM)
-    (BufferType.L1, BufferType.DRAM)
+    >>> BufferType.of("l1"), BufferType.of(BufferType.DRAM), PageLayout.of("Row-Major"), PageLayout.of("Tiled")
+    (BufferType.L1, BufferType.DRAM, PageLayout.ROW_MAJOR, PageLayout.TILE)
     """
 
     @classmethod
@@ -35,8 +37,8 @@ class NamedEnum(Enum):
         if isinstance(value, cls):
             return value
         name: Any = value.name if isinstance(value, Enum) else value  # also of other libraries
-        if isinstance(name, str) and name.upper() in cls.__members__:
-            return cls[name.upper()]
+        if isinstance(name, str) and (known := canonical_word(name).upper()) in cls.__members__:
+            return cls[known]
         names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
         label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
         raise MemoryConfigError(f"unknown {label} {value!r}; use one of {names}")
@@ -238,7 +240,7 @@ def _validate_shard_shape(shape: Iterable[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class MemoryConfig:
+class MemoryConfig(Shown):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are

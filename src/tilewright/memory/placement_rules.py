@@ -122,6 +122,7 @@ def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Itera
 
 def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Iterator[Violation]:
     """Yield the placement rules that a spec breaks on this chip."""
+    yield from _tile_violations(spec)
     buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
     if buffer is BufferType.L1_SMALL and sharding is None:
         yield Violation("L1_SMALL is sharded", "L1_SMALL can only hold sharded tensors", "use sharded memory, or L1")
@@ -183,6 +184,8 @@ def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
         yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use page_layout='tile'")
     if spec.dtype.name == "float8_e4m3" and tiled:
         yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "use page_layout='row_major'")
+    if tiled and not spec.tile.is_on_chips and (spec.chip is not None or spec.dtype.has_blocks):
+        yield from _tile_violations(spec)
     if not tiled and not spec.tile.is_default:
         yield Violation(
             "rows have no tile",
@@ -191,6 +194,15 @@ def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
         )
     if spec.memory.buffer_type is BufferType.SYSTEM_MEMORY:
         yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
+
+
+def _tile_violations(spec: PageGeometry) -> Iterator[Violation]:
+    """Yield a violation if chips have no such tiles."""
+    if spec.is_tiled:
+        try:
+            spec.tile.require_on_chips()
+        except MemoryConfigError as problem:
+            yield Violation.from_error("chips have certain tiles", problem)
 
 
 def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violation]:

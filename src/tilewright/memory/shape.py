@@ -12,12 +12,13 @@ from typing import TypeAlias
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..layout.validation import as_integer
+from ..showing import Shown
 
 FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
-class Shape:
+class Shape(Shown):
     """The logical and padded extents of a tensor; it compares and indexes as the logical ones.
 
     >>> shape = Shape([14, 28], [32, 32])
@@ -35,6 +36,11 @@ class Shape:
         self._logical = _validate_extents(logical)
         self._padded = self._logical if padded is None else _validate_extents(padded)
         for n, padded_n in zip_longest(reversed(self._logical), reversed(self._padded), fillvalue=1):
+            if padded_n < n and len(self._padded) < len(self._logical):
+                raise MemoryConfigError(
+                    f"padded shape {list(self._padded)} has rank {len(self._padded)}, the logical shape"
+                    f" {list(self._logical)} rank {len(self._logical)}; give a padded extent for every dimension"
+                )
             if padded_n < n:
                 raise MemoryConfigError(
                     f"padded shape {list(self._padded)} is smaller than the logical shape {list(self._logical)};"
@@ -205,10 +211,13 @@ def alignment_of(padded: tuple[int, ...]) -> tuple[int, ...]:
 class Tile:
     """A tile of `shape` (height, width), stored face by face, in row-major order, or column-major with `transpose`.
 
+    Any shape can be described; chips have the twelve of `is_on_chips`. Faces are at most 16 x 16; a tile that they do
+    not divide is one face.
+
     >>> Tile((16, 32)).face_shape, Tile((16, 32)).num_faces
     ((16, 16), 2)
-    >>> Tile()
-    Tile((32, 32))
+    >>> Tile(), Tile((2, 2)).num_faces
+    (Tile((32, 32)), 1)
     """
 
     shape: tuple[int, int]
@@ -216,17 +225,15 @@ class Tile:
 
     def __init__(self, shape: Sequence[int] = (32, 32), transpose: bool = False) -> None:
         pair = tuple([int(as_integer(n, "tile extent")) for n in shape]) if isinstance(shape, (tuple, list)) else ()
-        if len(pair) != 2 or pair[0] not in HEIGHTS or pair[1] not in WIDTHS:
-            raise MemoryConfigError(
-                f"expected a tile height of {', '.join(map(str, HEIGHTS))} and a width of 32 or 16, got {shape!r}"
-            )
-        if transpose and pair[0] < FACE:
+        if len(pair) != 2 or min(pair) < 1:
+            raise MemoryConfigError(f"expected a tile of two positive extents, such as (32, 32), got {shape!r}")
+        object.__setattr__(self, "shape", pair)
+        object.__setattr__(self, "transpose", bool(transpose))
+        if transpose and self.face_shape[0] != self.face_shape[1]:
             raise MemoryConfigError(
                 f"a {pair[0]} x {pair[1]} tile cannot be transposed, since its faces are not square; use height 16 or"
                 " 32"
             )
-        object.__setattr__(self, "shape", pair)
-        object.__setattr__(self, "transpose", bool(transpose))
 
     @classmethod
     def of(cls, value: TileLike) -> Tile:
@@ -266,12 +273,13 @@ class Tile:
 
     @property
     def face_shape(self) -> tuple[int, int]:
-        """Return (height, width) of a face: at most 16 x 16.
+        """Return (height, width) of a face: at most 16 x 16, and the whole tile if they do not divide it.
 
-        >>> Tile((4, 32)).face_shape
-        (4, 16)
+        >>> Tile((4, 32)).face_shape, Tile((40, 40)).face_shape
+        ((4, 16), (40, 40))
         """
-        return min(FACE, self.height), FACE
+        high, wide = min(FACE, self.height), min(FACE, self.width)
+        return (high, wide) if self.height % high == self.width % wide == 0 else self.shape
 
     @property
     def num_faces(self) -> int:
@@ -282,6 +290,29 @@ class Tile:
         """
         high, wide = self.face_shape
         return self.elements // (high * wide)
+
+    @property
+    def is_on_chips(self) -> bool:
+        """Return whether chips have tiles of this shape.
+
+        >>> Tile((16, 32)).is_on_chips, Tile((2, 2)).is_on_chips
+        (True, False)
+        """
+        return self.height in HEIGHTS and self.width in WIDTHS
+
+    def require_on_chips(self) -> Tile:
+        """Return the tile, or raise if chips have no tiles of this shape.
+
+        >>> Tile((16, 32)).require_on_chips()
+        Tile((16, 32))
+        """
+        if not self.is_on_chips:
+            heights = ", ".join(map(str, HEIGHTS))
+            raise MemoryConfigError(
+                f"chips have no tiles of {self}: expected a height of {heights} and a width of 32 or 16; for other"
+                " tiles, leave the chip out, or use tw.tilize and tw.tiled_layout"
+            )
+        return self
 
     @property
     def is_default(self) -> bool:

@@ -10,6 +10,7 @@ from ..errors import CoordinateError, MemoryConfigError
 from .cores import CoreCoord
 from .memory_config import BufferType
 from .page_geometry import PageGeometry
+from .paging import PageMap
 
 Coordinate = tuple[int, ...]
 
@@ -92,19 +93,21 @@ class Where:
 class ElementLocator:
     """Finds elements of a tensor by coordinate, and coordinates by address; all that a spec decides is prepared once.
 
+    Pages lie where those of the spec do, or where `pages` says.
+
     >>> from tilewright import TensorSpec
     >>> locator = TensorSpec((4, 4), "int32", chip="wormhole_n150").locator
     >>> locator.locate((1, 2), base=0).page, locator.element_at(1, 1048648, base=1048640)
     (1, (1, 2))
     """
 
-    def __init__(self, spec: PageGeometry) -> None:
+    def __init__(self, spec: PageGeometry, pages: PageMap | None = None) -> None:
         self.spec = spec
         self._shape = spec.shape.logical
         self._row_extents = spec.padded_shape[len(spec.padded_shape) - len(self._shape) :]
         self._matrix_shape = spec.physical_shape
         self._host, self._page_elements = spec.host, spec.page_elements
-        pages = spec.page_map
+        pages = spec.page_map if pages is None else pages
         self._slot, self._position, self._offset = pages.slot_of_page, pages.position_of_slot, pages.offset_of_slot
         self._cores, self._banks = pages.paging.cores, pages.banks
         self._is_sharded, self._buffer_type = spec.memory.is_sharded, spec.memory.buffer_type

@@ -92,7 +92,7 @@ class KernelOperand:
     @property
     def is_listed(self) -> bool:
         """Return whether tile coordinates come from a table, since their order is not arithmetic."""
-        return self.tiler.order not in ("row_major", "column_major")
+        return self.tiler.order not in ("row_major", "col_major")
 
     def coordinates(self) -> np.ndarray[Any, np.dtype[np.int32]]:
         """Return the table of grid coordinates of all tiles."""
@@ -129,7 +129,7 @@ class KernelOperand:
         if self.is_listed:
             return [f"{self.name}_tiles[{tile} * {rank}u + {axis}u]" for axis in range(rank)]
         axes = list(range(rank))
-        if self.tiler.order == "column_major" and rank > 1:
+        if self.tiler.order == "col_major" and rank > 1:
             axes[-2:] = [rank - 1, rank - 2]
         digits = digit_expressions(tile, [Digit(axis, grid[axis], 1) for axis in reversed(axes)])
         return [digit.name for digit in sorted(digits, key=lambda digit: digit.digit.axis)]

@@ -204,7 +204,7 @@ def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Any) -> Ker
             f"{name} is a {type(endpoint).__name__}, but kernels need arrays in memory; read it into one, or run the"
             " pipeline on the host"
         )
-    if tiler.order not in ("row_major", "column_major") and tiler.count > MAX_LISTED_TILES:
+    if tiler.order not in ("row_major", "col_major") and tiler.count > MAX_LISTED_TILES:
         raise TransferError(
             f"{tiler.order} order supports at most {MAX_LISTED_TILES} tiles in a kernel, got {tiler.count}; use"
             " row_major"

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
 from ..showing import Shown
+from ..spelling import canonical_word
 
 Extents: TypeAlias = int | Sequence[int]
 """One number for every axis, or one number per axis."""
@@ -72,7 +73,7 @@ class Tiler(Shown):
         tile: the extents of a tile.
         overlap: elements that neighbouring tiles share.
         augmentation: elements that tiles extend beyond the space, before and after it.
-        order: in which order tiles are numbered: "row_major", "column_major", "snake", "morton" or "hilbert".
+        order: in which order tiles are numbered: "row_major", "col_major", "snake", "morton" or "hilbert".
 
     >>> tiler = Tiler((10, 7), (4, 3))
     >>> len(tiler), tiler.grid, tiler[8]
@@ -285,7 +286,7 @@ class Tiler(Shown):
 
 
 Coordinates = tuple[int, ...]
-ORDERS = ("row_major", "column_major", "snake", "morton", "hilbert")
+ORDERS = ("row_major", "col_major", "snake", "morton", "hilbert")
 
 
 def coordinates_of(order: str, grid: Coordinates, number: int) -> Coordinates:
@@ -296,7 +297,7 @@ def coordinates_of(order: str, grid: Coordinates, number: int) -> Coordinates:
     """
     if order == "row_major":
         return _to_digits(grid, number)
-    if order == "column_major":
+    if order == "col_major":
         return _swap_last_axes(_to_digits(_swap_last_axes(grid), number))
     if order == "snake":
         return _reflect_odd_rows(grid, _to_digits(grid, number))
@@ -306,12 +307,12 @@ def coordinates_of(order: str, grid: Coordinates, number: int) -> Coordinates:
 def number_of(order: str, grid: Coordinates, coordinates: Coordinates) -> int:
     """Return the tile number of grid coordinates in an order: the inverse of `coordinates_of`.
 
-    >>> number_of("morton", (4, 4), (1, 2)), number_of("column_major", (2, 3), (1, 2))
+    >>> number_of("morton", (4, 4), (1, 2)), number_of("col_major", (2, 3), (1, 2))
     (6, 5)
     """
     if order == "row_major":
         return _from_digits(grid, coordinates)
-    if order == "column_major":
+    if order == "col_major":
         return _from_digits(_swap_last_axes(grid), _swap_last_axes(coordinates))
     if order == "snake":
         return _from_digits(grid, _reflect_odd_rows(grid, coordinates, inverse=True))
@@ -319,14 +320,15 @@ def number_of(order: str, grid: Coordinates, coordinates: Coordinates) -> int:
 
 
 def validate_order(order: str) -> str:
-    """Return the name of an order, or raise if it is unknown.
+    """Return the name of an order as the library spells it, or raise if it is unknown.
 
-    >>> validate_order("morton")
-    'morton'
+    >>> validate_order("morton"), validate_order("COLUMN-MAJOR")
+    ('morton', 'col_major')
     """
-    if order not in ORDERS:
+    known = canonical_word(str(order))
+    if known not in ORDERS:
         raise LayoutError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
-    return order
+    return known
 
 
 def _to_digits(grid: Coordinates, number: int) -> Coordinates:

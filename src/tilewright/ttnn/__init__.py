@@ -4,16 +4,14 @@
 Nothing here imports ttnn or torch: both can be used beside it in one process.
 """
 
-from ..memory import (
-    BufferType,
+from .cores import (
     CoreCoord,
     CoreGrid,
     CoreRange,
-    PageLayout,
-    ShardDistribution,
-    ShardOrientation,
-    ShardStrategy,
-    TensorMemoryLayout,
+    CoreRangeSet,
+    corerange_to_cores,
+    num_cores_to_corerangeset,
+    split_work_to_cores,
 )
 from .devices import (
     BufferPage,
@@ -34,9 +32,15 @@ from .enums import (
     ROW_MAJOR_LAYOUT,
     TILE_LAYOUT,
     WIDTH_MULTIPLES,
+    BufferType,
     DataType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
     ShardShapeAlignment,
+    ShardStrategy,
     StorageType,
+    TensorMemoryLayout,
     bfloat4_b,
     bfloat8_b,
     bfloat16,
@@ -55,13 +59,9 @@ from .memory import (
     L1_HEIGHT_SHARDED_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
     L1_WIDTH_SHARDED_MEMORY_CONFIG,
-    CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
     ShardSpec,
-    corerange_to_cores,
-    num_cores_to_corerangeset,
-    split_work_to_cores,
 )
 from .operations import (
     deallocate,
@@ -88,11 +88,9 @@ from .operations import (
     untilize,
     untilize_with_unpadding,
 )
+from .printing import set_printoptions
 from .sharded_config import create_sharded_memory_config, create_sharded_memory_config_
 from .tensor import TILE_SIZE, Tensor
 from .tensor_files import as_tensor, dump_tensor, load_tensor
 from .tensor_spec import Shape, TensorSpec, Tile
 from .visualizer_report import write_visualizer_report
-
-Layout = PageLayout
-ShardDistributionStrategy = ShardDistribution

@@ -11,8 +11,10 @@ from typing import Any
 
 from .. import memory
 from ..errors import MemoryConfigError
-from ..memory import BufferType, Chip, CoreCoord, CoreGrid
+from ..memory import Chip
 from ..memory.chip import ChipLike
+from .cores import CoreCoord, CoreGrid
+from .enums import BufferType
 
 DEFAULT_CHIP = "wormhole_n150"
 _OPEN: dict[int, Device] = {}
@@ -23,7 +25,7 @@ class Device(memory.Device):
     """A simulated chip with the methods of ttnn's devices.
 
     >>> Device("wormhole_n150").compute_with_storage_grid_size()
-    CoreCoord(x=8, y=8)
+    8-8
     """
 
     device_id = 0
@@ -48,7 +50,7 @@ class Device(memory.Device):
         """Return the columns and rows of the compute grid.
 
         >>> Device("blackhole_p150").compute_with_storage_grid_size()
-        CoreCoord(x=11, y=10)
+        11-10
         """
         return CoreCoord(*self.chip.compute_grid)
 
@@ -66,7 +68,7 @@ class Device(memory.Device):
         """Return the DRAM banks as a row of cores.
 
         >>> Device("wormhole_n150").dram_grid_size()
-        CoreCoord(x=12, y=1)
+        12-1
         """
         return CoreCoord(self.chip.banks("dram"), 1)
 
@@ -200,7 +202,7 @@ def get_buffer_pages(device: Device) -> list[BufferPage]:
     """
     pages = []
     for kind in (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE):
-        for block in device.memory_view(kind).allocations:
+        for block in device.memory_view(kind.name).allocations:
             if block.spec is None:
                 continue
             rows = block.spec.pages(base=block.address).rows().tolist()

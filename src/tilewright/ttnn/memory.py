@@ -1,101 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores, shards and memory configs under ttnn's names, and work split over cores."""
+"""Shards and memory configs under ttnn's names, printed as ttnn prints them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias, TypeVar
+import json
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from .. import memory
 from ..errors import MemoryConfigError
-from ..memory import (
+from ..showing import Shown
+from .cores import CoreRangeSet, CoresLike, range_fields, to_json
+from .enums import (
     BufferType,
-    CoreCoord,
-    CoreGrid,
-    CoreRange,
-    ShardDistribution,
+    BufferTypeLike,
+    DistributionLike,
+    MemoryLayoutLike,
+    OrientationLike,
+    ShardDistributionStrategy,
     ShardOrientation,
     TensorMemoryLayout,
-    first_cores,
+    cpp_name,
 )
-from ..memory import cores as plain_cores
-from ..memory.cores import CoreLike, grid_extents
-from ..memory.sharding import OrientationLike
 from .wrapper import Wrapper, unwrap
-
-
-class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
-    """Ranges of cores that do not overlap, in the order of `core_ranges`; a Python set of them is sorted.
-
-    >>> CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))]).num_cores()
-    8
-    """
-
-    __slots__ = ()
-
-    def __init__(self, core_ranges: CoreRange | CoreRangeSet | Iterable[CoreRange]) -> None:
-        ranges = unwrap(core_ranges)
-        self.plain = memory.CoreRangeSet([ranges] if isinstance(ranges, CoreRange) else ranges)
-
-    def ranges(self) -> list[CoreRange]:
-        """Return the ranges in order.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).ranges()
-        [CoreRange((0, 0), (3, 1))]
-        """
-        return list(self.plain.ranges)
-
-    def num_cores(self) -> int:
-        """Return the number of cores.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).num_cores()
-        8
-        """
-        return self.plain.num_cores
-
-    def size(self) -> int:
-        """Return the number of ranges.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).size()
-        1
-        """
-        return len(self.plain)
-
-    def empty(self) -> bool:
-        """Return whether the set has no ranges.
-
-        >>> CoreRangeSet([]).empty()
-        True
-        """
-        return not self.plain.ranges
-
-    def bounding_box(self) -> CoreRange:
-        """Return the smallest range that contains all cores.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1)), CoreRange((5, 5), (5, 5))]).bounding_box()
-        CoreRange((0, 0), (5, 5))
-        """
-        return self.plain.bounding_box
-
-    def contains(self, cores: CoreLike | CoresLike) -> bool:
-        """Return whether all `cores` (one core, a range, or a set of ranges) are in the set.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).contains(CoreCoord(4, 0))
-        False
-        """
-        if isinstance(cores, (CoreCoord, tuple)):
-            return CoreCoord.of(cores) in self.plain.cores()
-        return set(memory.CoreRangeSet.of(unwrap(cores)).cores()) <= set(self.plain.cores())
-
-    def __iter__(self) -> Iterator[CoreRange]:
-        return iter(self.plain)
-
-    def __len__(self) -> int:
-        return len(self.plain)
-
-
-CoresLike: TypeAlias = CoreRangeSet | plain_cores.CoresLike
-
 
 _Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
 
@@ -113,7 +40,7 @@ class ShardCores(Wrapper[_Shards]):
     def grid(self) -> CoreRangeSet:
         """Return the cores.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), [32, 64]).grid.num_cores()
+        >>> ShardSpec((4, 2), [32, 64]).grid.num_cores()
         8
         """
         return CoreRangeSet.wrap(self.plain.grid)
@@ -122,15 +49,15 @@ class ShardCores(Wrapper[_Shards]):
     def orientation(self) -> ShardOrientation:
         """Return the order in which shards visit cores.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).orientation
+        >>> ShardSpec((4, 2), (32, 64)).orientation
         ShardOrientation.ROW_MAJOR
         """
-        return self.plain.orientation
+        return ShardOrientation.of(self.plain.orientation)
 
     def num_cores(self) -> int:
         """Return the number of cores.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).num_cores()
+        >>> NdShardSpec([1, 32], (4, 2)).num_cores()
         8
         """
         return self.plain.grid.num_cores
@@ -139,7 +66,7 @@ class ShardCores(Wrapper[_Shards]):
 class ShardSpec(ShardCores[memory.ShardSpec]):
     """Shards of `shard_shape` (height, width), dealt to the cores of `grid` in `shard_orientation`.
 
-    >>> ShardSpec(CoreRangeSet([CoreRange((0, 0), (3, 1))]), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
+    >>> ShardSpec((4, 2), [32, 64], ShardOrientation.ROW_MAJOR).num_cores()
     8
     """
 
@@ -151,16 +78,32 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         shard_shape: Iterable[int],
         shard_orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
     ) -> None:
-        self.plain = memory.ShardSpec(unwrap(grid), shard_shape, shard_orientation)
+        self.plain = memory.ShardSpec(unwrap(grid), shard_shape, memory.ShardOrientation.of(shard_orientation))
 
     @property
     def shape(self) -> list[int]:
         """Return the height and width of a shard.
 
-        >>> ShardSpec(CoreRange((0, 0), (3, 1)), (32, 64)).shape
+        >>> ShardSpec((4, 2), (32, 64)).shape
         [32, 64]
         """
         return list(self.plain.shape)
+
+    def to_json(self) -> str:
+        """Return the shards as JSON.
+
+        >>> ShardSpec((1, 1), [32, 64]).to_json()
+        '{"grid":[{"end":{"x":0,"y":0},"start":{"x":0,"y":0}}],"orientation":0,"shape":[32,64]}'
+        """
+        return to_json(shard_fields(self.plain))
+
+    def __repr__(self) -> str:
+        # ttnn leaves out a closing brace for every range
+        ranges = ", ".join([json.dumps(range_fields(part), separators=(",", ":"))[:-1] for part in self.plain.grid])
+        shape, orientation = self.shape, cpp_name(self.orientation)
+        return f"ShardSpec{{grid=[{ranges}], shape={shape}, orientation={orientation}}}"
+
+    __str__ = __repr__
 
 
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
@@ -168,7 +111,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
 
     `shard_distribution_strategy` says how they are dealt: round robin, or as a grid.
 
-    >>> NdShardSpec([1, 32, 64], CoreRangeSet([CoreRange((0, 0), (3, 1))])).shard_shape
+    >>> NdShardSpec([1, 32, 64], (4, 2)).shard_shape
     [1, 32, 64]
     """
 
@@ -179,37 +122,89 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         shard_shape: Iterable[int],
         grid: CoresLike,
         orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
-        shard_distribution_strategy: ShardDistribution | str = ShardDistribution.ROUND_ROBIN_1D,
+        shard_distribution_strategy: DistributionLike = ShardDistributionStrategy.ROUND_ROBIN_1D,
     ) -> None:
-        self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), orientation, shard_distribution_strategy)
+        order = memory.ShardOrientation.of(orientation)
+        distribution = memory.ShardDistribution.of(shard_distribution_strategy)
+        self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), order, distribution)
 
     @property
     def shard_shape(self) -> list[int]:
         """Return the extents of a shard.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).shard_shape
+        >>> NdShardSpec([1, 32], (4, 2)).shard_shape
         [1, 32]
         """
         return list(self.plain.shape)
 
     @property
-    def shard_distribution_strategy(self) -> ShardDistribution:
+    def shard_distribution_strategy(self) -> ShardDistributionStrategy:
         """Return how shards are dealt to cores.
 
-        >>> NdShardSpec([1, 32], CoreRange((0, 0), (3, 1))).shard_distribution_strategy
-        ShardDistribution.ROUND_ROBIN_1D
+        >>> NdShardSpec([1, 32], (4, 2)).shard_distribution_strategy
+        ShardDistributionStrategy.ROUND_ROBIN_1D
         """
-        return self.plain.distribution
+        return ShardDistributionStrategy.of(self.plain.distribution)
+
+    def to_json(self) -> str:
+        """Return the shards as JSON, with the shape, in whose place ttnn writes an error text.
+
+        >>> NdShardSpec([1, 32], (1, 1)).to_json()[-21:]
+        '"shard_shape":[1,32]}'
+        """
+        return to_json(shard_fields(self.plain))
+
+    def __repr__(self) -> str:
+        ranges = ", ".join([json.dumps(range_fields(part), separators=(",", ":")) for part in self.plain.grid])
+        orientation, strategy = cpp_name(self.orientation), cpp_name(self.shard_distribution_strategy)
+        return (
+            f'{{"shard_shape":{self.shard_shape},"grid":[{ranges}],"orientation":"{orientation}",'
+            f'"shard_distribution_strategy":"{strategy}"}}'
+        )
+
+    __str__ = __repr__
 
 
-class MemoryConfig(Wrapper[memory.MemoryConfig]):
+def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any]:
+    """Return shards as ttnn writes them in JSON.
+
+    >>> shard_fields(memory.NdShardSpec([1, 32], (1, 1)))["shard_shape"]
+    [1, 32]
+    """
+    fields: dict[str, Any] = {"grid": list(map(range_fields, shards.grid)), "orientation": shards.orientation.value}
+    if isinstance(shards, memory.ShardSpec):
+        return fields | {"shape": list(shards.shape)}
+    strategy = shards.distribution.value
+    return fields | {"shard_shape": list(shards.shape), "shard_distribution_strategy": strategy}
+
+
+def _read_cores(fields: dict[str, Any]) -> tuple[memory.CoreRangeSet, memory.ShardOrientation]:
+    """Return the cores of shards, and their order, from the fields of JSON."""
+    corners = [[(part[name]["x"], part[name]["y"]) for name in ("start", "end")] for part in fields["grid"]]
+    return memory.CoreRangeSet(corners), memory.ShardOrientation(fields["orientation"])
+
+
+def _read_shard_spec(fields: dict[str, Any]) -> memory.ShardSpec:
+    grid, orientation = _read_cores(fields)
+    return memory.ShardSpec(grid, fields["shape"], orientation)
+
+
+def _read_nd_shard_spec(fields: dict[str, Any]) -> memory.NdShardSpec:
+    distribution = memory.ShardDistribution(fields["shard_distribution_strategy"])
+    return memory.NdShardSpec(fields["shard_shape"], *_read_cores(fields), distribution)
+
+
+_BUFFER_TYPES = (BufferType, memory.BufferType)
+
+
+class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
     The form `MemoryConfig(buffer_type, nd_shard_spec)` is accepted, too.
 
     >>> MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1).is_sharded()
     False
-    >>> MemoryConfig(BufferType.L1, NdShardSpec([32, 32], CoreRange((0, 0), (1, 1)))).memory_layout
+    >>> MemoryConfig(BufferType.L1, NdShardSpec([32, 32], (2, 2))).memory_layout
     TensorMemoryLayout.ND_SHARDED
     """
 
@@ -217,14 +212,14 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
 
     def __init__(
         self,
-        memory_layout: TensorMemoryLayout | BufferType | str = TensorMemoryLayout.INTERLEAVED,
-        buffer_type: BufferType | NdShardSpec | str = BufferType.DRAM,
+        memory_layout: MemoryLayoutLike | BufferTypeLike = TensorMemoryLayout.INTERLEAVED,
+        buffer_type: BufferTypeLike | NdShardSpec = BufferType.DRAM,
         shard_spec: ShardSpec | memory.ShardSpec | None = None,
         nd_shard_spec: NdShardSpec | memory.NdShardSpec | None = None,
     ) -> None:
-        if isinstance(memory_layout, BufferType) or isinstance(buffer_type, NdShardSpec):
+        if isinstance(memory_layout, _BUFFER_TYPES) or isinstance(buffer_type, NdShardSpec):
             shards = buffer_type if nd_shard_spec is None else nd_shard_spec
-            if not (isinstance(memory_layout, BufferType) and isinstance(shards, (NdShardSpec, memory.NdShardSpec))):
+            if not (isinstance(memory_layout, _BUFFER_TYPES) and isinstance(shards, (NdShardSpec, memory.NdShardSpec))):
                 raise MemoryConfigError(
                     f"expected MemoryConfig(buffer_type, nd_shard_spec), got {memory_layout!r} and {shards!r}; for"
                     " interleaved memory use MemoryConfig(buffer_type=...)"
@@ -233,7 +228,12 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
             memory_layout = TensorMemoryLayout.ND_SHARDED
         elif nd_shard_spec is not None:
             memory_layout = TensorMemoryLayout.ND_SHARDED
-        self.plain = memory.MemoryConfig(memory_layout, buffer_type, unwrap(shard_spec), unwrap(nd_shard_spec))
+        self.plain = memory.MemoryConfig(
+            memory.TensorMemoryLayout.of(memory_layout),
+            memory.BufferType.of(buffer_type),
+            unwrap(shard_spec),
+            unwrap(nd_shard_spec),
+        )
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
@@ -242,7 +242,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
         >>> MemoryConfig().memory_layout
         TensorMemoryLayout.INTERLEAVED
         """
-        return self.plain.memory_layout
+        return TensorMemoryLayout.of(self.plain.memory_layout)
 
     @property
     def buffer_type(self) -> BufferType:
@@ -251,7 +251,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
         >>> MemoryConfig().buffer_type
         BufferType.DRAM
         """
-        return self.plain.buffer_type
+        return BufferType.of(self.plain.buffer_type)
 
     @property
     def shard_spec(self) -> ShardSpec | None:
@@ -288,60 +288,57 @@ class MemoryConfig(Wrapper[memory.MemoryConfig]):
         """
         return self.plain.is_sharded
 
+    def to_json(self) -> str:
+        """Return the config as JSON, which `from_json` reads.
+
+        >>> MemoryConfig().to_json()
+        '{"buffer_type":0,"created_with_nd_shard_spec":false,"memory_layout":0,"per_core_allocation":false}'
+        """
+        config = self.plain
+        fields: dict[str, Any] = {
+            "buffer_type": config.buffer_type.value,
+            "created_with_nd_shard_spec": config.made_with_nd,
+            "memory_layout": config.memory_layout.value,
+            "per_core_allocation": False,
+        }
+        shards = {"shard_spec": config.shard_spec, "nd_shard_spec": config.nd_shard_spec}
+        return to_json(fields | {name: shard_fields(part) for name, part in shards.items() if part is not None})
+
+    @classmethod
+    def from_json(cls, json_string: str) -> MemoryConfig:
+        """Return the config that `to_json` wrote as `json_string`.
+
+        >>> MemoryConfig.from_json(L1_MEMORY_CONFIG.to_json()) == L1_MEMORY_CONFIG
+        True
+        """
+        try:
+            fields = json.loads(json_string)
+            config = memory.MemoryConfig(
+                memory.TensorMemoryLayout(fields["memory_layout"]),
+                memory.BufferType(fields["buffer_type"]),
+                _read_shard_spec(fields["shard_spec"]) if "shard_spec" in fields else None,
+                _read_nd_shard_spec(fields["nd_shard_spec"]) if "nd_shard_spec" in fields else None,
+                fields["created_with_nd_shard_spec"],
+            )
+        except (ValueError, KeyError, TypeError) as problem:
+            raise MemoryConfigError(
+                f"expected a memory config as to_json() writes it, got {json_string!r:.60}: {problem!r}"
+            ) from None
+        return cls.wrap(config)
+
+    def __repr__(self) -> str:
+        shards = ["std::nullopt" if part is None else repr(part) for part in (self.shard_spec, self.nd_shard_spec)]
+        return (
+            f"MemoryConfig(memory_layout={cpp_name(self.memory_layout)},buffer_type={cpp_name(self.buffer_type)},"
+            f"shard_spec={shards[0]},nd_shard_spec={shards[1]},"
+            f"created_with_nd_shard_spec={self.plain.made_with_nd:d},per_core_allocation=0,range_lockstep_allocation=0)"
+        )
+
+    __str__ = __repr__
+
 
 DRAM_MEMORY_CONFIG = MemoryConfig()
 L1_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1)
 L1_HEIGHT_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
 L1_WIDTH_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1)
 L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1)
-
-
-def num_cores_to_corerangeset(
-    target_num_cores: int, grid_size: CoreGrid | CoreLike, row_wise: bool = False
-) -> CoreRangeSet:
-    """Return the first `target_num_cores` cores of `grid_size`, row by row (`row_wise`) or column by column.
-
-    >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
-    [CoreRange((0, 0), (7, 0)), CoreRange((0, 1), (1, 1))]
-    """
-    return CoreRangeSet.wrap(first_cores(target_num_cores, grid_size, row_wise))
-
-
-def split_work_to_cores(
-    grid_size: CoreGrid | CoreLike, units_to_divide: int, row_wise: bool = False
-) -> tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]:
-    """Return `units_to_divide` split evenly over `grid_size`, row by row (`row_wise`) or column by column.
-
-    The result is (number of cores, all cores, cores with one unit more, the other cores, units per core of both).
-
-    >>> count, _, more, fewer, units_of_more, units_of_fewer = split_work_to_cores(CoreCoord(8, 8), 100)
-    >>> count, more.num_cores(), units_of_more, fewer.num_cores(), units_of_fewer
-    (64, 36, 2, 28, 1)
-    """
-    across, down = grid_extents(grid_size)
-    if units_to_divide < 0:
-        raise MemoryConfigError(f"expected at least 0 units of work, got {units_to_divide}")
-    none = CoreRangeSet([])
-    if units_to_divide == 0:
-        return 0, none, none, none, 0, 0
-    count = min(units_to_divide, across * down)
-    all_cores = num_cores_to_corerangeset(count, grid_size, row_wise)
-    per_core, remainder = divmod(units_to_divide, count)
-    if not remainder:
-        return count, all_cores, all_cores, none, per_core, 0
-    line, along = divmod(remainder, across if row_wise else down)
-    start = (along, line) if row_wise else (line, along)
-    more = num_cores_to_corerangeset(remainder, grid_size, row_wise)
-    fewer = CoreRangeSet.wrap(first_cores(count - remainder, grid_size, row_wise, start))
-    return count, all_cores, more, fewer, per_core + 1, per_core
-
-
-def corerange_to_cores(
-    core_range_set: CoresLike, max_cores: int | None = None, row_wise: bool = False
-) -> list[CoreCoord]:
-    """Return the cores of `core_range_set`, row by row (`row_wise`) or column by column; at most `max_cores`.
-
-    >>> corerange_to_cores(CoreRangeSet([CoreRange((0, 0), (1, 0))]), row_wise=True)
-    [CoreCoord(x=0, y=0), CoreCoord(x=1, y=0)]
-    """
-    return memory.CoreRangeSet.of(unwrap(core_range_set)).cores(row_wise)[:max_cores]

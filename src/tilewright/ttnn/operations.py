@@ -17,7 +17,7 @@ from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import convert_pages, pad_spec
 from .devices import Device, resolve_device
-from .enums import DataType, DataTypeLike
+from .enums import DataType, DataTypeLike, Layout, LayoutLike
 from .memory import MemoryConfig
 from .tensor import Tensor
 from .tensor_spec import TensorSpec, Tile, TileLike
@@ -36,7 +36,7 @@ def from_torch(
     spec: TensorSpec | None = None,
     tile: TileLike | None = None,
     pad_value: float | None = None,
-    layout: PageLayout | str | None = None,
+    layout: LayoutLike | None = None,
     device: Device | None = None,
     memory_config: MemoryConfig | None = None,
     mesh_mapper: object = None,
@@ -61,7 +61,7 @@ def from_torch(
         mesh_mapper, preserve_nan_values, enable_bfloat_opt: not supported.
 
     >>> from_torch(np.ones((5, 7), np.float32), dtype=DataType.BFLOAT8_B).layout
-    PageLayout.TILE
+    Layout.TILE
     """
     if spec is not None:
         properties = {"dtype": dtype, "layout": layout, "tile": tile, "memory_config": memory_config}
@@ -210,7 +210,7 @@ def get_memory_config(tensor: Tensor) -> MemoryConfig:
 
 def to_layout(
     tensor: Tensor,
-    layout: PageLayout | str,
+    layout: LayoutLike,
     dtype: DataTypeLike | None = None,
     memory_config: MemoryConfig | None = None,
     *,
@@ -221,11 +221,11 @@ def to_layout(
 
     `dtype` and `memory_config` also change data type and memory; `sub_core_grids` is ignored.
 
-    >>> to_layout(from_torch(np.ones((5, 7), np.float32)), PageLayout.TILE).padded_shape
+    >>> to_layout(from_torch(np.ones((5, 7), np.float32)), Layout.TILE).padded_shape
     Shape([32, 32])
     """
     converted = tensor if dtype is None else to_dtype(tensor, dtype)
-    return _wrap_in_memory(converted.plain.to_layout(layout, pad_value=pad_value), memory_config)
+    return _wrap_in_memory(converted.plain.to_layout(PageLayout.of(layout), pad_value=pad_value), memory_config)
 
 
 def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
@@ -337,7 +337,7 @@ def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
     >>> unpad(from_torch(np.ones((4, 6), np.float32)), (0, 0), (2, 3)).shape
     Shape([2, 3])
     """
-    if tensor.layout is PageLayout.ROW_MAJOR:
+    if tensor.layout is Layout.ROW_MAJOR:
         return tensor.unpad(start, end)
     return Tensor.wrap(tensor.plain.slice(*[slice(low, high) for low, high in zip(start, end, strict=True)]))
 
@@ -357,10 +357,10 @@ def tilize(
     `use_multicore`, `use_low_perf` and `sub_core_grids` are ignored; another `tile` is not supported.
 
     >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
-    PageLayout.TILE
+    Layout.TILE
     """
     reject_unsupported(tile=None if tile is None or unwrap(tile).is_default else tile)
-    return to_layout(tensor, PageLayout.TILE, dtype, memory_config)
+    return to_layout(tensor, Layout.TILE, dtype, memory_config)
 
 
 def untilize(
@@ -378,7 +378,7 @@ def untilize(
     Shape([5, 7])
     """
     dtype = DataType.FLOAT32 if tensor.plain.dtype.has_blocks else None
-    return to_layout(tensor, PageLayout.ROW_MAJOR, dtype, memory_config)
+    return to_layout(tensor, Layout.ROW_MAJOR, dtype, memory_config)
 
 
 def tilize_with_val_padding(
@@ -422,7 +422,7 @@ def tilize_with_zero_padding(
     >>> tilize_with_zero_padding(from_torch(np.ones((5, 7), np.float32))).padded_shape
     Shape([32, 32])
     """
-    return to_layout(tensor, PageLayout.TILE, dtype, memory_config)
+    return to_layout(tensor, Layout.TILE, dtype, memory_config)
 
 
 def untilize_with_unpadding(

@@ -11,21 +11,26 @@ from typing import TypeAlias
 from .. import memory
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div, round_up
-from ..memory import CoreGrid, CoreRange, ShardOrientation, ShardStrategy, TensorMemoryLayout
-from .memory import CoreRangeSet, MemoryConfig
+from ..memory import CoreRange, ShardOrientation, ShardStrategy
+from . import enums
+from .cores import CoreGrid, CoreRangeSet
+from .memory import MemoryConfig
 from .wrapper import unwrap
 
 _TILE = 32
 _STRATEGIES: dict[object, ShardStrategy] = {strategy.memory_layout: strategy for strategy in ShardStrategy}
 
-GridLike: TypeAlias = CoreGrid | CoreRangeSet | memory.CoreRangeSet | Sequence[CoreGrid]
+GridLike: TypeAlias = (
+    CoreGrid | CoreRangeSet | memory.CoreGrid | memory.CoreRangeSet | Sequence[CoreGrid | memory.CoreGrid]
+)
+Orientation: TypeAlias = enums.ShardOrientation | ShardOrientation | str
 
 
 def create_sharded_memory_config(
     shape: Iterable[int],
     core_grid: GridLike,
-    strategy: ShardStrategy | str,
-    orientation: ShardOrientation | str | None = None,
+    strategy: enums.ShardStrategy | ShardStrategy | str,
+    orientation: Orientation | None = None,
     use_height_and_width_as_shard_shape: bool = False,
 ) -> MemoryConfig:
     """Return the L1 config that cuts `shape` evenly over `core_grid` by `strategy`, in `orientation`, or raise.
@@ -59,8 +64,8 @@ def create_sharded_memory_config(
 def create_sharded_memory_config_(
     shape: Iterable[int],
     core_grid: GridLike,
-    strategy: ShardStrategy | TensorMemoryLayout | str,
-    orientation: ShardOrientation | str,
+    strategy: enums.ShardStrategy | ShardStrategy | enums.TensorMemoryLayout | str,
+    orientation: Orientation,
     use_height_and_width_as_shard_shape: bool = False,
     tile_layout: bool = False,
 ) -> MemoryConfig:
@@ -120,12 +125,13 @@ def _validate_shape(shape: Iterable[int]) -> tuple[int, ...]:
 def _cores_of_grid(core_grid: GridLike) -> tuple[memory.CoreRangeSet, bool]:
     """Return the cores of `core_grid`, and whether it is a single `CoreGrid`."""
     grid = unwrap(core_grid)
-    if isinstance(grid, CoreGrid):
+    if isinstance(grid, memory.CoreGrid):
         return grid.ranges, True
     if isinstance(grid, memory.CoreRangeSet):
         return grid, False
-    if isinstance(grid, (tuple, list)) and len(grid) == 2 and all(isinstance(part, CoreGrid) for part in grid):
-        main, extra = grid
+    parts = [unwrap(part) for part in grid] if isinstance(grid, (tuple, list)) else []
+    if len(parts) == 2 and all(isinstance(part, memory.CoreGrid) for part in parts):
+        main, extra = parts
         row = CoreRange((0, main.y), (extra.x - 1, main.y))
         return memory.CoreRangeSet([*main.ranges, row]), False
     raise MemoryConfigError(

@@ -17,22 +17,22 @@ from ..copying.dlpack import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, format_of
 from ..layout.tuples import round_up
-from ..memory import PageLayout
 from ..tensor.page_storage import DeviceStorage
 from .devices import Device
-from .enums import DataType, DataTypeLike, StorageType
+from .enums import DataType, DataTypeLike, Layout, LayoutLike, StorageType
 from .memory import MemoryConfig
+from .printing import tensor_text
 from .tensor_spec import Shape, TensorProperties, TensorSpec, Tile, TileLike
 from .wrapper import bind_by_type, reject_unsupported, unwrap
 
 TILE_SIZE = 32
 
-TensorArgument: TypeAlias = Sequence[int] | DataType | PageLayout | MemoryConfig | Tile | Device | float | None
+TensorArgument: TypeAlias = Sequence[int] | DataType | Layout | MemoryConfig | Tile | Device | float | None
 Index: TypeAlias = int | slice | EllipsisType
 
 _ARGUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
     "data_type": DataType,
-    "layout": PageLayout,
+    "layout": (Layout, memory.PageLayout),
     "mem_config": MemoryConfig,
     "tile": Tile,
     "device": Device,
@@ -58,10 +58,10 @@ class Tensor(TensorProperties[tensor.Tensor]):
         cq_id: ignored.
         mesh_mapper, preserve_nan_values, enable_bfloat_opt: not supported.
 
-    >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=PageLayout.TILE)
+    >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=Layout.TILE)
     >>> print(x.shape, x.dtype, x.storage_type())
     ttnn.Shape([5[32], 7[32]]) DataType.BFLOAT16 StorageType.HOST
-    >>> Tensor([1, 2, 3, 4], [1, 1, 2, 2], DataType.INT32, PageLayout.ROW_MAJOR).to_list()
+    >>> Tensor([1, 2, 3, 4], [1, 1, 2, 2], DataType.INT32, Layout.ROW_MAJOR).to_list()
     [[[[1, 2], [3, 4]]]]
     """
 
@@ -75,7 +75,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         shape: Sequence[int] | None = None,
         data_type: DataTypeLike | None = None,
         device: Device | None = None,
-        layout: PageLayout | str | None = None,
+        layout: LayoutLike | None = None,
         mem_config: MemoryConfig | None = None,
         memory_config: MemoryConfig | None = None,
         tile: TileLike | None = None,
@@ -118,7 +118,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def padded_shape(self) -> Shape:
         """Return the padded shape.
 
-        >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).padded_shape
+        >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).padded_shape
         Shape([32, 32])
         """
         return Shape(self.plain.padded_shape)
@@ -141,10 +141,13 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return MemoryConfig.wrap(self.plain.memory)
 
     def storage_type(self) -> StorageType:
-        """Return whether the bytes are on the host or on a device.
+        """Return whether the bytes are on a device, or on the host: borrowed from an array, or owned.
 
-        >>> Tensor(np.ones((5, 7), np.float32)).storage_type()
-        <StorageType.HOST: 0>
+        >>> array = np.ones((5, 7), np.float32)
+        >>> Tensor(array).storage_type(), Tensor(array, DataType.BFLOAT16).storage_type()
+        (StorageType.BORROWED_HOST, StorageType.OWNED_HOST)
+        >>> Tensor(array).storage_type() == StorageType.HOST
+        True
         """
         return StorageType.of(self.plain.storage_type)
 
@@ -164,11 +167,11 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return self.dtype
 
-    def get_layout(self) -> PageLayout:
+    def get_layout(self) -> Layout:
         """Return whether pages are rows or tiles.
 
         >>> Tensor(np.ones((5, 7), np.float32)).get_layout()
-        PageLayout.ROW_MAJOR
+        Layout.ROW_MAJOR
         """
         return self.layout
 
@@ -199,7 +202,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def volume(self) -> int:
         """Return the number of elements, padding included.
 
-        >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).volume()
+        >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).volume()
         1024
         """
         return prod(self.plain.padded_shape)
@@ -207,7 +210,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def logical_volume(self) -> int:
         """Return the number of elements that are data.
 
-        >>> Tensor(np.ones((5, 7), np.float32), layout=PageLayout.TILE).logical_volume()
+        >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).logical_volume()
         35
         """
         return self.plain.shape.logical_volume()
@@ -313,14 +316,14 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     # Operations.
 
-    def to(self, target: PageLayout | Device, mem_config: MemoryConfig | None = None) -> Tensor:
+    def to(self, target: Layout | Device, mem_config: MemoryConfig | None = None) -> Tensor:
         """Return the tensor on the device `target`, in `mem_config`; or in the layout `target`, padded with zeros.
 
-        >>> Tensor([1, 2], [1, 2], DataType.INT32).to(PageLayout.TILE).layout
-        PageLayout.TILE
+        >>> Tensor([1, 2], [1, 2], DataType.INT32).to(Layout.TILE).layout
+        Layout.TILE
         """
-        if isinstance(target, PageLayout):
-            return Tensor.wrap(self.plain.to_layout(target))
+        if isinstance(target, (Layout, memory.PageLayout)):
+            return Tensor.wrap(self.plain.to_layout(memory.PageLayout.of(target)))
         return Tensor.wrap(self.plain.to_device(target, unwrap(mem_config)))
 
     def cpu(self) -> Tensor:
@@ -393,8 +396,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         self.plain.deallocate()
 
     def __repr__(self) -> str:
-        values = np.array2string(self.plain.numpy().astype(np.float64), threshold=64, edgeitems=2)
-        return f"ttnn.Tensor({values}, shape={self.shape!r}, dtype={self.dtype!r}, layout=Layout.{self.layout})"
+        return tensor_text(self.plain)
 
     __str__ = __repr__
 
@@ -431,7 +433,7 @@ _THROUGH_BFLOAT16 = ("float64", "float16", "int64", "int16", "uint64")
 def create_tensor(
     source: ArrayLike,
     dtype: DataTypeLike | None = None,
-    layout: PageLayout | str | None = None,
+    layout: LayoutLike | None = None,
     tile: TileLike | None = None,
     pad_value: float | None = None,
     memory_config: MemoryConfig | None = None,
@@ -452,7 +454,8 @@ def create_tensor(
                 f"col_tilize expects bfloat8_b or bfloat4_b and rank 2 or more, got {element} of rank {values.ndim}"
             )
         values = values.swapaxes(-1, -2)
-    spec = memory.TensorSpec(values.shape, element, layout, unwrap(tile), unwrap(memory_config))
+    page_layout = None if layout is None else memory.PageLayout.of(layout)
+    spec = memory.TensorSpec(values.shape, element, page_layout, unwrap(tile), unwrap(memory_config))
     if element.has_blocks and (source_format.name in _THROUGH_BFLOAT16 or spec.memory.is_sharded):
         values = cast(values, _BFLOAT16)
     fill = 0 if pad_value is None else cast(np.array(pad_value), values.dtype).item()

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from ..copying.dlpack import as_host_array
 from ..errors import FileFormatError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
-from ..memory import PageLayout
 from ..tensor import Tensor as PlainTensor
 from .devices import Device
-from .enums import DataType, DataTypeLike
+from .enums import DataType, DataTypeLike, Layout, LayoutLike
 from .memory import MemoryConfig
 from .tensor import Tensor, create_tensor
 from .wrapper import reject_unsupported
@@ -47,7 +46,7 @@ def load_tensor(file_name: str | os.PathLike[str], *, device: Device | None = No
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     dump_tensor(f"{folder}/x.tensorbin", Tensor([1, 2], [1, 2]))
     ...     load_tensor(f"{folder}/x.tensorbin").layout
-    PageLayout.ROW_MAJOR
+    Layout.ROW_MAJOR
     """
     tensor = read_tensorbin(_validate_path(file_name)).tensor()
     return Tensor.wrap(tensor if device is None else tensor.to_device(device))
@@ -66,7 +65,7 @@ def as_tensor(
     tensor: ArrayLike | None,
     dtype: DataTypeLike | None = None,
     *,
-    layout: PageLayout | str | None = PageLayout.ROW_MAJOR,
+    layout: LayoutLike | None = Layout.ROW_MAJOR,
     device: Device | None = None,
     memory_config: MemoryConfig | None = None,
     cache_file_name: str | os.PathLike[str] | None = None,
@@ -110,10 +109,10 @@ def as_tensor(
     return Tensor.wrap(plain if device is None else plain.to_device(device))
 
 
-def _cache_path(prefix: str | os.PathLike[str], dtype: DataTypeLike | None, layout: PageLayout | str | None) -> Path:
+def _cache_path(prefix: str | os.PathLike[str], dtype: DataTypeLike | None, layout: LayoutLike | None) -> Path:
     """Return the path of the cache file as ttnn builds it from the arguments of as_tensor."""
     dtype_name = "None" if dtype is None else DataType.of(dtype).name
-    layout_name = "None" if layout is None else PageLayout.of(layout).name
+    layout_name = "None" if layout is None else Layout.of(layout).name
     return Path(f"{os.fspath(prefix)}_dtype_{dtype_name}_layout_{layout_name}{EXTENSION}")
 
 

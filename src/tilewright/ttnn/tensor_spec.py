@@ -9,11 +9,25 @@ from typing import TypeAlias, TypeVar
 
 from .. import memory, tensor
 from ..layout.tuples import round_up
-from ..memory import BufferType, PageLayout, ShardDistribution, ShardOrientation, TensorMemoryLayout
-from ..memory.sharding import ROW_BYTES, OrientationLike, Sharding
+from ..memory.sharding import ROW_BYTES, Sharding
 from ..memory.spec import as_spec
-from .enums import DataType, DataTypeLike, ShardShapeAlignment
-from .memory import CoresLike, MemoryConfig, NdShardSpec, ShardSpec
+from ..showing import Shown
+from .cores import CoresLike
+from .enums import (
+    BufferType,
+    DataType,
+    DataTypeLike,
+    DistributionLike,
+    Layout,
+    LayoutLike,
+    OrientationLike,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    ShardShapeAlignment,
+    TensorMemoryLayout,
+    cpp_name,
+)
+from .memory import MemoryConfig, NdShardSpec, ShardSpec
 from .wrapper import Wrapper, bind_by_type, unwrap
 
 _Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
@@ -54,7 +68,7 @@ class Tile(Wrapper[memory.Tile]):
     __slots__ = ()
 
     def __init__(self, tile_shape: Iterable[int] = (32, 32), transpose_tile: bool = False) -> None:
-        self.plain = memory.Tile(tuple(tile_shape), transpose_tile)
+        self.plain = memory.Tile(tuple(tile_shape), transpose_tile).require_on_chips()
 
     @property
     def tile_shape(self) -> list[int]:
@@ -127,8 +141,13 @@ class Tile(Wrapper[memory.Tile]):
         """
         return DataType.of(dtype).format.bytes_per_tile(self.plain.elements)
 
+    def __repr__(self) -> str:
+        return f"Tile with shape: {self.tile_shape}"
 
-class TensorProperties(Wrapper[_Plain]):
+    __str__ = __repr__
+
+
+class TensorProperties(Wrapper[_Plain], Shown):
     """Shape, data type, layout and tile of a spec or a tensor.
 
     >>> from tilewright.ttnn import Tensor, TensorSpec
@@ -143,37 +162,47 @@ class TensorProperties(Wrapper[_Plain]):
         """Return the logical shape together with the padded shape.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).shape.padded
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).shape.padded
         (32, 32)
         """
         return Shape(self.plain.shape.logical, self.plain.padded_shape)
+
+    @property
+    def physical_shape(self) -> Shape:
+        """Return the matrix that all dimensions but the last are folded into, padding included.
+
+        >>> from tilewright.ttnn import TensorSpec
+        >>> TensorSpec([1, 4, 6, 8], DataType.BFLOAT16, Layout.ROW_MAJOR).physical_shape
+        Shape([24, 8])
+        """
+        return Shape(as_spec(self.plain).physical_shape)
 
     @property
     def dtype(self) -> DataType:
         """Return the data type.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).dtype
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).dtype
         DataType.BFLOAT16
         """
         return DataType.of(self.plain.dtype)
 
     @property
-    def layout(self) -> PageLayout:
+    def layout(self) -> Layout:
         """Return whether pages are rows or tiles.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).layout
-        PageLayout.TILE
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).layout
+        Layout.TILE
         """
-        return as_spec(self.plain).page_layout
+        return Layout.of(as_spec(self.plain).page_layout)
 
     @property
     def tile(self) -> Tile:
         """Return the tile.
 
         >>> from tilewright.ttnn import TensorSpec
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).tile.tile_shape
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).tile.tile_shape
         [32, 32]
         """
         return Tile.wrap(self.plain.tile)
@@ -182,14 +211,20 @@ class TensorProperties(Wrapper[_Plain]):
 TileLike: TypeAlias = Tile | Sequence[int]
 PlacementArgument: TypeAlias = BufferType | TensorMemoryLayout | ShardSpec | NdShardSpec | MemoryConfig | Tile | None
 
-_PLACEMENT_TYPES = {
-    "buffer_type": BufferType,
-    "memory_layout": TensorMemoryLayout,
+_order_of = memory.ShardOrientation.of
+
+_PLACEMENT_TYPES: dict[str, type | tuple[type, ...]] = {
+    "buffer_type": (BufferType, memory.BufferType),
+    "memory_layout": (TensorMemoryLayout, memory.TensorMemoryLayout),
     "shard_spec": ShardSpec,
     "nd_shard_spec": NdShardSpec,
     "memory_config": MemoryConfig,
     "tile": Tile,
 }
+
+
+def _in_braces(extents: Iterable[int]) -> str:
+    return f"{{{', '.join(map(str, extents))}}}"
 
 
 class TensorSpec(TensorProperties[memory.TensorSpec]):
@@ -198,7 +233,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
     `placement` holds positional arguments in any order, bound by type: a `buffer_type`, a `memory_layout` with its
     `shard_spec`, or an `nd_shard_spec`, or a `memory_config` instead of these; and a `tile`. All can be keywords.
 
-    >>> TensorSpec([64, 64], DataType.BFLOAT16, PageLayout.TILE, BufferType.L1).memory_config.buffer_type
+    >>> TensorSpec([64, 64], DataType.BFLOAT16, Layout.TILE, BufferType.L1).memory_config.buffer_type
     BufferType.L1
     """
 
@@ -208,7 +243,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         self,
         shape: Iterable[int],
         dtype: DataTypeLike,
-        layout: PageLayout | str,
+        layout: LayoutLike,
         *placement: PlacementArgument,
         memory_layout: TensorMemoryLayout | str | None = None,
         shard_spec: ShardSpec | None = None,
@@ -229,21 +264,36 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
             config = MemoryConfig(**arguments)
         elif arguments:
             raise TypeError(f"ttnn.TensorSpec got memory_config and {', '.join(arguments)}; pass one or the other")
-        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, layout, plain_tile, unwrap(config))
+        page_layout = memory.PageLayout.of(layout)
+        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, plain_tile, unwrap(config))
 
     @property
     def memory_config(self) -> MemoryConfig:
         """Return the memory config, with both forms of its shards.
 
-        >>> TensorSpec([5, 7], DataType.BFLOAT16, PageLayout.TILE).memory_config.buffer_type
+        >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).memory_config.buffer_type
         BufferType.DRAM
         """
         return MemoryConfig.wrap(self.plain.memory)
 
+    def __repr__(self) -> str:
+        # ttnn writes this text in reports, and prints only the address of the object
+        page, tile = "RowMajorPageConfig()", self.plain.tile
+        if self.plain.is_tiled:
+            sizes = f"tile_shape={_in_braces(tile.shape)},face_shape={_in_braces(tile.face_shape)}"
+            page = f"TilePageConfig(tile=Tile({sizes},num_faces={tile.num_faces}))"
+        return (
+            f"TensorSpec(logical_shape={self.shape!r},tensor_layout=TensorLayout(dtype={cpp_name(self.dtype)},"
+            f"page_config=PageConfig(config={page}),memory_config={self.memory_config!r},"
+            f"alignment=Alignment({list(self.plain.alignment or self.plain.default_alignment)})))"
+        )
+
+    __str__ = __repr__
+
     # Sharding methods keep the buffer type.
 
     @property
-    def _buffer_type(self) -> BufferType:
+    def _buffer_type(self) -> memory.BufferType:
         return self.plain.memory.buffer_type
 
     def _with_sharding(self, sharding: memory.MemoryConfig | Sharding) -> TensorSpec:
@@ -256,31 +306,31 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """Return the spec with its height cut over the cores of `grid`, in `orientation` and whole tiles.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([128, 64], DataType.BFLOAT16, PageLayout.TILE)
+        >>> spec = TensorSpec([128, 64], DataType.BFLOAT16, Layout.TILE)
         >>> spec.height_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._with_sharding(memory.height_sharded(unwrap(grid), None, orientation, self._buffer_type))
+        return self._with_sharding(memory.height_sharded(unwrap(grid), None, _order_of(orientation), self._buffer_type))
 
     def width_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec with its width cut over the cores of `grid`, in `orientation` and whole tiles.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, PageLayout.TILE)
+        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, Layout.TILE)
         >>> spec.width_sharded(CoreRange((0, 0), (3, 0))).memory_config.shard_spec.shape
         [64, 32]
         """
-        return self._with_sharding(memory.width_sharded(unwrap(grid), None, orientation, self._buffer_type))
+        return self._with_sharding(memory.width_sharded(unwrap(grid), None, _order_of(orientation), self._buffer_type))
 
     def block_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut in both dimensions over a rectangular `grid`, in `orientation` and whole tiles.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, PageLayout.TILE)
+        >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, Layout.TILE)
         >>> spec.block_sharded(CoreRange((0, 0), (1, 1))).memory_config.shard_spec.shape
         [32, 64]
         """
-        return self._with_sharding(memory.block_sharded(unwrap(grid), None, orientation, self._buffer_type))
+        return self._with_sharding(memory.block_sharded(unwrap(grid), None, _order_of(orientation), self._buffer_type))
 
     def sharded_across_dims(
         self, dims: int | Sequence[int], grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR
@@ -288,11 +338,13 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """Return the spec with one shard per index of `dims`, over the cores of `grid` in `orientation`.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, PageLayout.TILE)
+        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, Layout.TILE)
         >>> spec.sharded_across_dims([0], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 64, 96]
         """
-        return self._with_sharding(memory.sharded_across_dims(dims, unwrap(grid), orientation, self._buffer_type))
+        return self._with_sharding(
+            memory.sharded_across_dims(dims, unwrap(grid), _order_of(orientation), self._buffer_type)
+        )
 
     def sharded_across_dims_except(
         self, dims: int | Sequence[int], grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR
@@ -300,12 +352,12 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         """Return the spec with one shard per index of all dimensions but `dims`, over `grid` in `orientation`.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, PageLayout.TILE)
+        >>> spec = TensorSpec([4, 64, 96], DataType.BFLOAT16, Layout.TILE)
         >>> spec.sharded_across_dims_except([2], CoreRange((0, 0), (3, 1))).memory_config.nd_shard_spec.shard_shape
         [1, 32, 96]
         """
         return self._with_sharding(
-            memory.sharded_across_dims(dims, unwrap(grid), orientation, self._buffer_type, all_but=True)
+            memory.sharded_across_dims(dims, unwrap(grid), _order_of(orientation), self._buffer_type, all_but=True)
         )
 
     def sharded(
@@ -314,14 +366,14 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         grid: CoresLike,
         shard_alignment: ShardShapeAlignment = ShardShapeAlignment.RECOMMENDED,
         orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
-        shard_distribution_strategy: ShardDistribution | str = ShardDistribution.ROUND_ROBIN_1D,
+        shard_distribution_strategy: DistributionLike = ShardDistributionStrategy.ROUND_ROBIN_1D,
     ) -> TensorSpec:
         """Return the spec in shards of `shard_shape`, rounded up as `shard_alignment` says, over `grid`.
 
         Shards visit cores in `orientation`, distributed as `shard_distribution_strategy` says.
 
         >>> from tilewright.ttnn import CoreRange
-        >>> spec = TensorSpec([4, 50, 70], DataType.BFLOAT16, PageLayout.TILE)
+        >>> spec = TensorSpec([4, 50, 70], DataType.BFLOAT16, Layout.TILE)
         >>> spec.sharded([1, 20, 20], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 32, 32]
         """
@@ -331,5 +383,11 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         elif shard_alignment is ShardShapeAlignment.RECOMMENDED:
             size = spec.dtype.bytes_per_tile(1)
             shape[-1] = round_up(shape[-1], lcm(ROW_BYTES, size) // size)
-        config = memory.nd_sharded(shape, unwrap(grid), orientation, shard_distribution_strategy, self._buffer_type)
+        config = memory.nd_sharded(
+            shape,
+            unwrap(grid),
+            memory.ShardOrientation.of(orientation),
+            memory.ShardDistribution.of(shard_distribution_strategy),
+            self._buffer_type,
+        )
         return TensorSpec.wrap(spec.with_memory(config))

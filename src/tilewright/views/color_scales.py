@@ -103,7 +103,7 @@ def ramp_color(kind: str, level: int) -> str:
 class Scale:
     """The colors of an attribute: of listed values, or between a lowest and a highest.
 
-    With `log` the scale is logarithmic; values up to `low` have the color of `low`.
+    With `log` the scale is logarithmic; values up to `low` have the color of `low`. `form` is that of the attribute.
 
     >>> Scale("category", ("a", "b")).color("b")
     '#ee8866'
@@ -114,6 +114,7 @@ class Scale:
     low: float = 0
     high: float = 0
     log: bool = False
+    form: str = "{}"
 
     @property
     def has_distinct_colors(self) -> bool:
@@ -172,59 +173,71 @@ def make_scale(fields: Iterable[Field]) -> Scale:
     """Return one scale for these attributes, which may belong to several grids.
 
     >>> make_scale([Field("bank", (1, 0, 1))])
-    Scale(kind='category', values=(0, 1), low=0, high=0, log=False)
+    Scale(kind='category', values=(0, 1), low=0, high=0, log=False, form='{}')
     """
     given = list(fields)
+    form = given[0].form
     found = {value for field in given for value in field.values if value is not None}
     if given[0].scale == "category":
         try:
-            return Scale("category", tuple(sorted(found)))
+            return Scale("category", tuple(sorted(found)), form=form)
         except TypeError:  # values of different types cannot be compared
-            return Scale("category", tuple(sorted(found, key=str)))
+            return Scale("category", tuple(sorted(found, key=str)), form=form)
     finite = [value for value in found if value - value == 0]  # neither NaN nor infinite
     low, high = min(finite, default=0), max(finite, default=0)
     above = [value for value in finite if value > 0]
     if given[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
-        return Scale("heat", (), min(above), high, log=True)  # an outlier would hide all other differences
-    return Scale(given[0].scale, (), low, high)
+        return Scale("heat", (), min(above), high, True, form)  # an outlier would hide all other differences
+    return Scale(given[0].scale, (), low, high, form=form)
 
 
-MAX_CHARACTERS = 14  # characters of a label
+HEXADECIMAL = "0x{:X}"  # the form of addresses
+MAX_CHARACTERS = 14  # characters of an attribute in a label
 
 
-def format_value(value: Any) -> str:
-    """Return a value as the label of a cell.
+def format_value(value: Any, form: str = "{}") -> str:
+    """Return a value as the label of a cell; `form` is that of its attribute.
 
-    >>> format_value(7), format_value(0.1234), format_value((1, 2)), format_value(None)
-    ('7', '0.12', '1,2', '')
+    >>> format_value(7), format_value(0.1234), format_value((1, 2)), format_value(None), format_value(7, "P{}")
+    ('7', '0.12', '1,2', '', 'P7')
     """
     if value is None:
         return ""
+    if form == HEXADECIMAL and value < 0:
+        return "-" + form.format(-value)
+    if form != "{}":
+        return form.format(value)
     if isinstance(value, float):
         return f"{value:.2g}"
     return ",".join(map(format_value, value)) if isinstance(value, tuple) else str(value)
 
 
-def cell_labels(grid: Grid, name: str) -> list[str]:
-    """Return the labels of all cells for the attribute `name`, shortened if they are long.
+def cell_labels(grid: Grid, *names: str) -> list[str]:
+    """Return the labels of all cells for the attributes `names`, each shortened if it is long.
 
     >>> cell_labels(Grid(1, 2, (Field("name", ("a", "a name that goes on")),)), "name")
     ['a', 'a name that g…']
     """
-    words = map(format_value, grid.field(name).values)
-    return [word if len(word) <= MAX_CHARACTERS else word[: MAX_CHARACTERS - 1] + "…" for word in words]
+    columns = [
+        [_shorten_label(format_value(value, field.form)) for value in field.values] for field in map(grid.field, names)
+    ]
+    return [" ".join(filter(None, words)) for words in zip(*columns, strict=True)]
+
+
+def _shorten_label(word: str) -> str:
+    return word if len(word) <= MAX_CHARACTERS else word[: MAX_CHARACTERS - 1] + "…"
 
 
 def candidate_labels(grid: Grid) -> Iterator[list[str]]:
-    """Yield possible labels of the cells, best first: the label attribute, then the color attribute.
+    """Yield possible labels of the cells, best first: the label attributes, then the color attribute.
 
     >>> grid = Grid(1, 1, (Field("thread", (5,)), Field("holds", ("T5 V0",))), color="thread", label="holds")
     >>> list(candidate_labels(grid))
     [['T5 V0'], ['5']]
     """
-    for name in dict.fromkeys((grid.label, grid.color if grid.label else "")):
-        if name:
-            yield cell_labels(grid, name)
+    for names in dict.fromkeys((grid.labels, (grid.color,) if grid.labels and grid.color else ())):
+        if names:
+            yield cell_labels(grid, *names)
 
 
 def make_scales(scene: Scene) -> dict[str, Scale]:

@@ -124,18 +124,25 @@ def panel_data(panel: Panel) -> dict[str, Any]:
         field.name: [format_value(value) if isinstance(value, (tuple, float)) else value for value in field.values]
         for field in panel.fields
     }
+    forms = {field.name: field.form for field in panel.fields if field.form != "{}"}
     # The link is usually one of the attributes: refer to it instead of repeating it.
     same = next((field.name for field in panel.fields if field.values == panel.link), None)
     return {
         "title": panel.title,
         "fields": fields,
+        **({"forms": forms} if forms else {}),
         "link": same if same is not None else list(panel.link),
         "hidden": [k for k, valid in enumerate(panel.valid) if not valid],
         "hatched": panel.hatched,
         "rows": list(panel.row_names) or panel.block[0],
         "columns": list(panel.column_names) or panel.block[1],
         "axes": [panel.row_axis, panel.column_axis],
+        **({} if panel.boxes is None else {"boxes": _box_data(panel, *panel.boxes)}),
     }
+
+
+def _box_data(grid: Grid, high: int, wide: int) -> dict[str, Any]:
+    return {"size": [high, wide, grid.columns // wide], "titles": grid.box_titles, "rows": grid.box_rows}
 
 
 @lru_cache(maxsize=4)

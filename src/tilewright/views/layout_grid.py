@@ -151,6 +151,16 @@ class LayoutGrid:
         parts = [list(map(str, at.reshape(-1).tolist())) for at in self.coordinates()]
         return [",".join(words) for words in zip(*parts, strict=True)]
 
+    def row_major_numbers(self) -> Places:
+        """Return the number of every cell's first element if elements are counted row by row.
+
+        >>> from tilewright import col_major
+        >>> sample_layout(col_major(2, 2)).row_major_numbers().tolist()
+        [[0, 1], [2, 3]]
+        """
+        number: Places = np.ravel_multi_index(tuple(self.coordinates()), self.extents)
+        return number
+
     def row_names(self) -> tuple[str, ...]:
         """Return the coordinates of the first element of every row, where more than one mode goes down.
 

@@ -20,8 +20,14 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
     const cells = svg.querySelector(".tw-cells");
     if (!cells) return null;
     const number = (name) => Number(cells.dataset[name]);
-    return { rows: number("rows"), columns: number("columns"), left: number("left"), top: number("top"),
+    const grid = { rows: number("rows"), columns: number("columns"), left: number("left"), top: number("top"),
       width: number("width"), height: number("height") };
+    // A grid without boxes is one box.
+    grid.tall = number("tall") || grid.rows;
+    grid.wide = number("wide") || grid.columns;
+    grid.right = number("right") || grid.wide * grid.width;
+    grid.down = number("down") || grid.tall * grid.height;
+    return grid;
   });
 
   // For each panel: from the value of a link to the cells or spans that have it.
@@ -36,17 +42,28 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
     return found;
   });
 
+  // As Python writes them: "{}" is the value, "{:X}" its hexadecimal digits.
+  const written = (value, form) => (value < 0 && form.includes("{:X}") ? "-" : "")
+    + form.replace("{:X}", () => Math.abs(value).toString(16).toUpperCase()).replace("{}", () => value);
+
   const nameOf = (names, k) => (Array.isArray(names) ? names[k] : String(k * names));
+
+  function boxOf(panel, row, column) {
+    const [tall, wide, across] = panel.boxes.size;
+    const box = Math.floor(row / tall) * across + Math.floor(column / wide);
+    const name = (panel.boxes.rows[box] || [])[row % tall];
+    return [[panel.boxes.titles[box], name && `${panel.axes[0]} ${name}`].filter(Boolean).join(", ") || panel.title];
+  }
 
   function describe(number, at) {
     const panel = panels[number];
     if (!panel.fields) return panel.notes[panel.spans[at][0]];
     const columns = grids[number].columns;
-    const row = nameOf(panel.rows, Math.floor(at / columns));
-    const column = nameOf(panel.columns, at % columns);
-    const lines = [`${panel.axes[0] || "row"} ${row}, ${panel.axes[1] || "column"} ${column}`];
+    const lines = panel.boxes ? boxOf(panel, Math.floor(at / columns), at % columns)
+      : [`${panel.axes[0] || "row"} ${nameOf(panel.rows, Math.floor(at / columns))}, `
+        + `${panel.axes[1] || "column"} ${nameOf(panel.columns, at % columns)}`];
     for (const [name, values] of Object.entries(panel.fields)) {
-      if (values[at] !== null) lines.push(`${name}: ${values[at]}`);
+      if (values[at] !== null) lines.push(`${name}: ${written(values[at], panel.forms?.[name] ?? "{}")}`);
     }
     if (panel.hidden.has(at)) lines.push(panel.hatched);
     return lines.join("\n");
@@ -55,7 +72,10 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
   function box(number, at) {
     const grid = grids[number];
     if (grid) {
-      return { x: grid.left + (at % grid.columns) * grid.width, y: grid.top + Math.floor(at / grid.columns) * grid.height,
+      const row = Math.floor(at / grid.columns);
+      const column = at % grid.columns;
+      return { x: grid.left + Math.floor(column / grid.wide) * grid.right + (column % grid.wide) * grid.width,
+        y: grid.top + Math.floor(row / grid.tall) * grid.down + (row % grid.tall) * grid.height,
         width: grid.width, height: grid.height };
     }
     const span = pictures[number].querySelector(`[data-span="${at}"]`);
@@ -109,10 +129,13 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
         return span ? Number(span.dataset.span) : null;
       }
       const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-      const row = Math.floor((at.y - grid.top) / grid.height);
-      const column = Math.floor((at.x - grid.left) / grid.width);
-      const inside = row >= 0 && row < grid.rows && column >= 0 && column < grid.columns;
-      return inside ? row * grid.columns + column : null;
+      const [x, y] = [at.x - grid.left, at.y - grid.top];
+      const [across, below] = [Math.floor(x / grid.right), Math.floor(y / grid.down)];
+      const column = Math.floor((x - across * grid.right) / grid.width);
+      const row = Math.floor((y - below * grid.down) / grid.height);
+      if (x < 0 || y < 0 || column >= grid.wide || row >= grid.tall) return null; // outside, or between boxes
+      const [line, place] = [below * grid.tall + row, across * grid.wide + column];
+      return line < grid.rows && place < grid.columns ? line * grid.columns + place : null;
     };
     svg.addEventListener("pointermove", (event) => {
       const at = under(event);

@@ -47,7 +47,7 @@ def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
 def show(subject: Any, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
     """Draw `subject`: as text in a terminal, as a picture in a notebook, or into the file `to`.
 
-    `options` are those of its scene.
+    `options` are those of its scene; all scenes have `label`, `color` and `address="hex"`.
 
     >>> from tilewright import row_major
     >>> show(row_major(2, 2), memory=False)
@@ -91,7 +91,7 @@ def notebook_html(subject: Any) -> str | None:
     ('<div', None)
     """
     try:
-        return to_fragment(scene_of(subject, side=_NOTEBOOK_SIDE))
+        return to_fragment(subject if isinstance(subject, Scene) else scene_of(subject, side=_NOTEBOOK_SIDE))
     except TilewrightError:
         return None
 

@@ -22,7 +22,8 @@ class Field:
     """An attribute of the cells of a grid: its name, and one value per cell, row by row.
 
     `scale` says how values become colors: distinct ones for a `category`, ordered ones along a `ramp`, or from pale to
-    dark as `heat`. A cell without the attribute has the value None.
+    dark as `heat`. `form` says how they are written, as in `str.format`. A cell without the attribute has the value
+    None.
 
     >>> Field("bank", (0, 1, 0, 1)).scale
     'category'
@@ -31,16 +32,17 @@ class Field:
     name: str
     values: tuple[Any, ...]
     scale: ScaleKind = "category"
+    form: str = "{}"
 
     @classmethod
-    def of_table(cls, name: str, table: NDArray[Any], scale: ScaleKind = "category") -> Field:
-        """Return the attribute `name` of cells with the values of an array, `table`; `scale` as above.
+    def of_table(cls, name: str, table: NDArray[Any], scale: ScaleKind = "category", form: str = "{}") -> Field:
+        """Return the attribute `name` of cells with the values of an array, `table`; `scale` and `form` as above.
 
         >>> import numpy as np
         >>> Field.of_table("bank", np.array([[0, 1], [1, 0]])).values
         (0, 1, 1, 0)
         """
-        return cls(name, tuple(table.reshape(-1).tolist()), scale)
+        return cls(name, tuple(table.reshape(-1).tolist()), scale, form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells in rows and columns; `color` and `label` name the attributes that are drawn.
+    """Cells in rows and columns; `color` and `label` name the attributes that are drawn, `label` one or several.
 
     `valid` tells data from padding (empty: all is data); the legend calls padding `hatched`. Cells with equal `link`
     values belong together, also across grids. `block` is the number of rows and columns that one cell stands for.
+    A grid with `boxes` is drawn as boxes of so many rows and columns, set apart, each with its title and the names of
+    its rows, which take the place of the names of rows and columns.
 
     >>> grid = Grid(2, 2, (Field("offset", (0, 2, 1, 3), "ramp"),), color="offset", label="offset")
     >>> grid.cell(1, 0)
@@ -90,7 +94,7 @@ class Grid:
     fields: tuple[Field, ...] = ()
     title: str = ""
     color: str = ""
-    label: str = ""
+    label: str | tuple[str, ...] = ""
     valid: tuple[bool, ...] = ()
     link: tuple[Any, ...] = ()
     outlines: tuple[Outline, ...] = ()
@@ -100,6 +104,9 @@ class Grid:
     column_axis: str = ""
     block: tuple[int, int] = (1, 1)
     hatched: str = "padding"
+    boxes: tuple[int, int] | None = None
+    box_titles: tuple[str, ...] = ()  # row of boxes by row of boxes
+    box_rows: tuple[tuple[str, ...], ...] = ()  # of each box, the names of its rows
 
     def __post_init__(self) -> None:
         count = self.rows * self.columns
@@ -109,7 +116,7 @@ class Grid:
                 raise LayoutError(
                     f"a grid of {self.rows} x {self.columns} cells needs {count} values of {name!r}, got {len(values)}"
                 )
-        for role, name in (("color", self.color), ("label", self.label)):
+        for role, name in (("color", self.color), *(("label", name) for name in self.labels)):
             if name and name not in columns:
                 raise LayoutError(f"{role}={name!r} is not an attribute of the cells; use one of {', '.join(columns)}")
         for role, names, wanted in (
@@ -118,6 +125,61 @@ class Grid:
         ):
             if names and len(names) != wanted:
                 raise LayoutError(f"{role}: expected {wanted} names or none, got {len(names)}")
+        if self.boxes is not None:
+            high, wide = self.boxes
+            if min(high, wide) < 1 or self.rows % high or self.columns % wide:
+                raise LayoutError(
+                    f"boxes of {high} x {wide} do not divide a grid of {self.rows} x {self.columns} cells"
+                )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the names of the attributes that label the cells.
+
+        >>> Grid(1, 1, (Field("page", (0,)), Field("core", ("0,0",))), label=("core", "page")).labels
+        ('core', 'page')
+        """
+        return tuple(name for name in ((self.label,) if isinstance(self.label, str) else self.label) if name)
+
+    def box_grids(self) -> list[list[Grid]]:
+        """Return the boxes as grids, row of boxes by row of boxes; a grid without boxes is one.
+
+        >>> Grid(2, 4, (Field("page", tuple(range(8))),), boxes=(2, 2)).box_grids()[0][1].field("page").values
+        (2, 3, 6, 7)
+        """
+        if self.boxes is None:
+            return [[self]]
+        high, wide = self.boxes
+        across = self.columns // wide
+        return [[self._box(row, column, across) for column in range(across)] for row in range(self.rows // high)]
+
+    def _box(self, down: int, right: int, across: int) -> Grid:
+        high, wide = self.boxes or (self.rows, self.columns)
+        cells = [
+            (down * high + row) * self.columns + right * wide + column for row in range(high) for column in range(wide)
+        ]
+        number = down * across + right
+        return dataclasses.replace(
+            self,
+            rows=high,
+            columns=wide,
+            fields=tuple(
+                dataclasses.replace(field, values=tuple(field.values[at] for at in cells)) for field in self.fields
+            ),
+            title=self.box_titles[number] if self.box_titles else "",
+            valid=tuple(self.valid[at] for at in cells) if self.valid else (),
+            link=tuple(self.link[at] for at in cells) if self.link else (),
+            outlines=tuple(
+                dataclasses.replace(each, row=each.row - down * high, column=each.column - right * wide)
+                for each in self.outlines
+                if each.row // high == down and each.column // wide == right
+            ),
+            row_names=self.box_rows[number] if self.box_rows else (),
+            column_names=(),
+            boxes=None,
+            box_titles=(),
+            box_rows=(),
+        )
 
     def field(self, name: str) -> Field:
         """Return the attribute `name`.
@@ -183,6 +245,8 @@ class Span:
 class Tracks:
     """Tracks over a common axis, with spans on them: memory maps (bytes) and schedules (time).
 
+    Positions are written in decimal, or with `hexadecimal` as addresses are.
+
     >>> Tracks(("bank 0", "bank 1"), (Span(1, 0, 64, "a"),), end=128, unit="bytes").names[1]
     'bank 1'
     """
@@ -193,6 +257,7 @@ class Tracks:
     end: float = 1
     unit: str = ""
     title: str = ""
+    hexadecimal: bool = False
 
     def __post_init__(self) -> None:
         if not self.end > self.start:
@@ -200,6 +265,18 @@ class Tracks:
         for span in self.spans:
             if not 0 <= span.track < len(self.names) or span.end < span.start:
                 raise LayoutError(f"{span}: expected a track from 0 to {len(self.names) - 1} and end >= start")
+
+    def first(self, count: int) -> Tracks:
+        """Return the first `count` tracks; the title says how many there are.
+
+        >>> Tracks(("bank 0", "bank 1"), title="banks").first(1).title
+        'banks (the first 1 of 2)'
+        """
+        if count >= len(self.names):
+            return self
+        title = f"{self.title} (the first {count} of {len(self.names)})"
+        spans = tuple(span for span in self.spans if span.track < count)
+        return dataclasses.replace(self, names=self.names[:count], spans=spans, title=title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,17 @@ from __future__ import annotations
 from math import floor, log10
 from textwrap import wrap
 
-from .color_scales import INK, NOTHING, Scale, colored_kinds, hatched_kinds, make_scales, text_color_on
+from .color_scales import (
+    HEXADECIMAL,
+    INK,
+    NOTHING,
+    Scale,
+    colored_kinds,
+    format_value,
+    hatched_kinds,
+    make_scales,
+    text_color_on,
+)
 from .scene import Fact, Grid, Scene, Span, Tracks
 from .svg_elements import (
     LINE,
@@ -145,12 +155,18 @@ def axis_ticks(start: float, end: float, most: int = 8) -> list[float]:
     return [k * step for k in range(first, int(end // step) + 1)]
 
 
-def format_position(value: float, step: float = 0) -> str:
+def format_position(value: float, step: float = 0, hexadecimal: bool = False) -> str:
     """Return a position on an axis as text: in K or M (1024 or 1024 x 1024) where steps are multiples of it.
 
+    With `hexadecimal` it is written as an address.
+
+    >>> format_position(2048, 1024, hexadecimal=True)
+    '0x800'
     >>> format_position(2048, 1024), format_position(1500), format_position(0.25), format_position(3 << 20, 1 << 20)
     ('2K', '1500', '0.25', '3M')
     """
+    if hexadecimal:
+        return format_value(int(value), HEXADECIMAL)
     for unit, size in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         if step and step % size == 0 and value % size == 0:
             return f"{value // size:d}{unit}" if value else "0"
@@ -233,7 +249,7 @@ def _draw_axis(tracks: Tracks, left: int, top: int, scale: float, height: int) -
     for tick in marks:
         x = round(left + (tick - tracks.start) * scale, 2)
         lines.append(f"M{x:g} {top - 3}v{bottom + 3}")
-        body.append(text_element(x, top - 6, format_position(tick, apart), 9, "soft", "middle"))
+        body.append(text_element(x, top - 6, format_position(tick, apart, tracks.hexadecimal), 9, "soft", "middle"))
     if tracks.unit:
         body.append(text_element(left - 16, top - 6, f"{tracks.unit} →", 9, "soft", "end"))
     body.append("</g>")

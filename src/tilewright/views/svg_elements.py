@@ -145,7 +145,7 @@ def draw_legend(
     scale = scales[panel.color]
     if scale.has_distinct_colors:
         seen = set(panel.field(panel.color).values)
-        entries = [(scale.color(value), format_value(value)) for value in scale.values if value in seen]
+        entries = [(scale.color(value), format_value(value, scale.form)) for value in scale.values if value in seen]
         return _draw_swatches(panel.color, entries, hatched, width)
     return _draw_color_bar(panel.color, scale, "".join(hatched))
 
@@ -184,18 +184,19 @@ def _draw_color_bar(name: str, scale: Scale, hatched: str) -> Drawing:
     low, high = (scale.values[0], scale.values[-1]) if scale.kind == "category" else (scale.low, scale.high)
     kind = "ramp" if scale.kind == "category" else scale.kind
     name += " (log)" if scale.log else ""
-    start = text_width(f"{name} {format_value(low)}", _SIZE) + 6
+    lowest, highest = format_value(low, scale.form), format_value(high, scale.form)
+    start = text_width(f"{name} {lowest}", _SIZE) + 6
     body = [
         text_element(0, 11, name, _SIZE, "soft"),
-        text_element(start - 6, 11, format_value(low), _SIZE, "soft", "end"),
+        text_element(start - 6, 11, lowest, _SIZE, "soft", "end"),
     ]
     step = _BAR // 16
     for k in range(16):
         color = escape_text(ramp_color(kind, k * 63 // 15))
         body.append(f'<rect x="{start + k * step:g}" y="2" width="{step}" height="11" fill="{color}"/>')
     end = start + 16 * step + 6
-    body.append(text_element(end, 11, format_value(high), _SIZE, "soft"))
-    end += text_width(format_value(high), _SIZE) + 12
+    body.append(text_element(end, 11, highest, _SIZE, "soft"))
+    end += text_width(highest, _SIZE) + 12
     if hatched:
         body += [_draw_swatch(end, 2, "hatched"), text_element(end + 15, 11, hatched, _SIZE)]
         end += 15 + text_width(hatched, _SIZE)

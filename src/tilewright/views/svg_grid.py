@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from .color_scales import INK, NOTHING, PALE_INK, Scale, candidate_labels, cell_colors, text_color_on
@@ -74,11 +74,13 @@ def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
     gutter = max([text_width(name, _NAME_SIZE) for name in _row_names(grid)], default=0)
     gutter = max(gutter, text_width(f"{grid.row_axis} ↓", _NAME_SIZE) if grid.row_axis else 0)
     left, top = int(gutter) + 8, (22 if grid.title else 4) + (12 if grid.column_axis else 0) + 14
+    wide = grid.boxes[1] if grid.boxes else grid.columns
+    gaps = (grid.columns // wide - 1) * _box_margins(grid)[0]
     for labels in candidate_labels(grid) if grid.rows * grid.columns <= MOST_LABELS else ():
         longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
-            if longest and width * grid.columns <= WIDEST:
+            if longest and width * grid.columns + gaps <= WIDEST:
                 return CellGeometry(left, top, width, min(max(size + 9, width), size + 17), size), labels
     least = max(3, min(_SMALL, WIDEST // max(1, grid.columns)))
     side = max(least, min(22, _PLAIN // max(1, grid.columns, grid.rows)))
@@ -86,7 +88,15 @@ def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
 
 
 def _row_names(grid: Grid) -> list[str]:
+    if grid.boxes is not None:
+        return [name for names in grid.box_rows for name in names]
     return [grid.row_name(row) for row in range(grid.rows)]
+
+
+def _box_margins(grid: Grid) -> tuple[int, int]:
+    """Return the space to the left of a box, for the names of its rows, and above it, for its title."""
+    names = max([text_width(name, _NAME_SIZE) for name in _row_names(grid)], default=0) if grid.boxes else 0
+    return int(names) + 14, 20 if grid.box_titles else 12
 
 
 def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, colors_explained: bool = False) -> Drawing:
@@ -101,15 +111,33 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, colors_expl
     True
     """
     cells, labels = choose_geometry(grid)
-    colors = cell_colors(grid, scales) or [NOTHING] * (grid.rows * grid.columns)
-    width, height = cells.width * grid.columns, cells.height * grid.rows
     data = f'data-panel="{number}" data-rows="{grid.rows}" data-columns="{grid.columns}"'
-    data += f' data-left="{cells.left}" data-top="{cells.top}" data-width="{cells.width}" data-height="{cells.height}"'
     body = [text_element(0, 14, grid.title, 13, bold=True)] if grid.title else []
-    body += _draw_axes(grid, cells)
-    body.append(f'<g class="tw-cells" {data}>')
-    body += _draw_cells(grid, cells, colors)
-    body.append(_draw_grid_lines(grid, cells))
+    if grid.boxes is None:
+        width, height = cells.width * grid.columns, cells.height * grid.rows
+        body += _draw_axes(grid, cells)
+        parts = _draw_contents(grid, cells, labels, scales)
+    else:
+        high, wide = grid.boxes
+        left, above = _box_margins(grid)
+        cells = replace(cells, left=left, top=(24 if grid.title else 0) + above)
+        right, down = cells.width * wide + left, cells.height * high + above
+        data += f' data-tall="{high}" data-wide="{wide}" data-right="{right}" data-down="{down}"'
+        names, parts = _draw_boxes(grid, cells, labels, scales, (right, down))
+        body += names
+        width, height = grid.columns // wide * right - left, grid.rows // high * down - above
+    data += f' data-left="{cells.left}" data-top="{cells.top}" data-width="{cells.width}" data-height="{cells.height}"'
+    body += [f'<g class="tw-cells" {data}>', *parts, "</g>"]
+    legend = draw_legend(grid, scales, max(width, 240), colors_explained)
+    body.append(legend.translate(cells.left, cells.top + height + 8))
+    full = max(cells.left + width + 2, cells.left + legend.width, text_width(grid.title, 13))
+    return Drawing(full, cells.top + height + 8 + legend.height, tuple(body))
+
+
+def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: dict[str, Scale]) -> list[str]:
+    """Return the cells of a grid, or of a box of it, with their labels and outlines."""
+    colors = cell_colors(grid, scales) or [NOTHING] * (grid.rows * grid.columns)
+    body = [*_draw_cells(grid, cells, colors), _draw_grid_lines(grid, cells)]
     hidden = [k for k, valid in enumerate(grid.valid) if not valid]
     if hidden:
         body.append(
@@ -118,12 +146,33 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, colors_expl
     if cells.type_size:
         body += _draw_labels(grid, cells, labels, colors)
     words = _fit_outline_labels(grid.outlines, cells)
-    body += [part for outline in grid.outlines for part in _draw_outline(outline, cells, words.get(outline.label, ""))]
-    body.append("</g>")
-    legend = draw_legend(grid, scales, max(width, 240), colors_explained)
-    body.append(legend.translate(cells.left, cells.top + height + 8))
-    full = max(cells.left + width + 2, cells.left + legend.width, text_width(grid.title, 13))
-    return Drawing(full, cells.top + height + 8 + legend.height, tuple(body))
+    return body + [
+        part for outline in grid.outlines for part in _draw_outline(outline, cells, words.get(outline.label, ""))
+    ]
+
+
+def _draw_boxes(
+    grid: Grid, cells: CellGeometry, labels: list[str], scales: dict[str, Scale], step: tuple[int, int]
+) -> tuple[list[str], list[str]]:
+    """Return the titles and row names of the boxes, and what is in them; `step` leads from a box to the next."""
+    names, parts = [f'<g font-family="{MONO}">'], []
+    for down, row in enumerate(grid.box_grids()):
+        for across, box in enumerate(row):
+            here = replace(cells, left=cells.left + across * step[0], top=cells.top + down * step[1])
+            start = (down * box.rows * grid.columns) + across * box.columns
+            own = [
+                label
+                for k in range(box.rows if labels else 0)
+                for label in labels[start + k * grid.columns : start + k * grid.columns + box.columns]
+            ]
+            parts += _draw_contents(box, here, own, scales)
+            parts += _draw_outline(Outline(0, 0, box.rows, box.columns), here, "")
+            if box.title:
+                names.append(text_element(here.left, here.top - 5, box.title, _LABEL_SIZE))
+            for k, name in enumerate(box.row_names):
+                y = here.top + (k + 0.5) * here.height + 3
+                names.append(text_element(here.left - 5, y, name, _NAME_SIZE, "soft", "end"))
+    return [*names, "</g>"], parts
 
 
 def _cell_box(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple[int, int, int, int]:

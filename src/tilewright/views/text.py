@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -26,6 +26,7 @@ from .color_scales import (
 )
 from .scene import Fact, Grid, Scene, Tracks
 from .svg import format_position
+from .text_boxes import box_lines
 
 _MOST_NAMES = 32
 
@@ -90,9 +91,12 @@ def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width
             ink.on or not labelled
         ):  # without colors, only bare cells need to be explained
             seen = [(k, value) for k, value in enumerate(scale.values) if value in values][:_MOST_NAMES]
-            entries = [_legend_entry(ink, kind_symbol(k), scale.color(value), format_value(value)) for k, value in seen]
+            entries = [
+                _legend_entry(ink, kind_symbol(k), scale.color(value), format_value(value, scale.form))
+                for k, value in seen
+            ]
         elif not scale.has_distinct_colors and scale.kind != "category":
-            entries = [f"{format_value(scale.low)} to {format_value(scale.high)}"]
+            entries = [f"{format_value(scale.low, scale.form)} to {format_value(scale.high, scale.form)}"]
         entries = [grid.color + ":", *entries] if entries else []
     if grid.valid and not all(grid.valid):
         entries.append(f"/ {grid.hatched}")
@@ -142,8 +146,9 @@ def _track_lines(tracks: Tracks, scales: dict[str, Scale], ink: TerminalStyle, w
     colors = scales["kind"].colors(span.kind for span in tracks.spans if not span.hatched)
     letters, hatches = _kind_letters(scales["kind"]), _hatch_marks(tracks)
     lines = [f"  {replace_control_characters(tracks.title)}"] if tracks.title else []
-    end = f"{format_position(tracks.end)} {replace_control_characters(tracks.unit)}".rstrip()
-    lines.append(" " * gutter + f"{format_position(tracks.start)}{end:>{columns - len(format_position(tracks.start))}}")
+    start, end = (format_position(at, hexadecimal=tracks.hexadecimal) for at in (tracks.start, tracks.end))
+    end = f"{end} {replace_control_characters(tracks.unit)}".rstrip()
+    lines.append(" " * gutter + f"{start}{end:>{columns - len(start)}}")
     for track, name in list(enumerate(names))[:height]:
         row = [(" ", "")] * columns
         for span in tracks.spans:
@@ -215,6 +220,12 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
       0 0 1 2
       1 3 4 5
     """
+    if grid.boxes is not None:
+        title = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
+        boxes = box_lines(grid, scales, ink.paint, replace_control_characters, width, height)
+        if boxes is not None:
+            return title + boxes
+        grid = replace(grid, boxes=None)
     names = [replace_control_characters(grid.row_name(row)) for row in range(grid.rows)]
     gutter = max([len(name) for name in names], default=0) + 3
     page, labels = _fit_labels(grid, gutter, width, height) or (_fit_symbols(grid, gutter, width, height), [])

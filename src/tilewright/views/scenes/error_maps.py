@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,10 @@ from ...errors import LayoutError
 from ...formats import QuantizationReport, quantization_error
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _ERRORS = {"max_abs_error": "largest error", "max_relative_error": "largest relative error", "flattened": "flattened"}
 
@@ -65,18 +69,20 @@ def _matrix_grid(
     )
 
 
+@scene_function
 def block_scene(
     report: Any,
     format: Any = None,  # noqa: A002  (the word of `quantization_error`)
     *,
     error: str = "max_abs_error",
     side: int = MAX_SIDE,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the exponents of the blocks of an array, and a heat map of their errors.
 
     Give a `report` of `quantization_error`, or an array and a `format`. `error` is one of `max_abs_error`,
     `max_relative_error` and `flattened`, the number of elements that a large neighbour made zero. `side` is the most
-    rows and columns that are drawn.
+    rows and columns that are drawn. `options` are those of every scene.
 
     >>> values = np.ones((2, 32))
     >>> values[1, 20] = 1000.0
@@ -124,10 +130,14 @@ def _quantization_facts(report: QuantizationReport) -> list[Fact]:
     return facts
 
 
-def comparison_scene(comparison: TensorComparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def comparison_scene(
+    comparison: TensorComparison, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return a heat map of the largest error of every block of a tensor, with the figures of the `comparison`.
 
-    `side` is the most rows and columns that are drawn, and `title` that of the picture.
+    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
+    scene.
 
     >>> import tilewright as tw
     >>> scene = comparison_scene(tw.diff(np.zeros((64, 64)), np.eye(64)).tensors[0])
@@ -162,10 +172,13 @@ def _comparison_facts(comparison: TensorComparison) -> list[Fact]:
     return facts
 
 
-def comparisons_scene(comparison: Comparison, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def comparisons_scene(
+    comparison: Comparison, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the relative error of every tensor of a `comparison` as a heat map, one row each, the worst first.
 
-    `side` is the most rows that are drawn, and `title` that of the picture.
+    `side` is the most rows that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> import tilewright as tw
     >>> scene = comparisons_scene(tw.diff({"x": np.ones(3), "y": np.ones(2)}, {"x": np.ones(3), "y": np.zeros(2)}))
@@ -209,14 +222,21 @@ def comparisons_scene(comparison: Comparison, *, side: int = MAX_SIDE, title: st
     )
 
 
+@scene_function
 def difference_scene(
-    expected: Any, actual: Any, *, tolerance: float = 0.0, side: int = MAX_SIDE, title: str = ""
+    expected: Any,
+    actual: Any,
+    *,
+    tolerance: float = 0.0,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return a heat map of the absolute difference of two arrays of the same shape, with the worst element marked.
 
     `expected` and `actual` are the arrays; differences up to `tolerance` are not counted. Leading dimensions are
     stacked. Elements that are NaN in both are equal; NaN in one counts as infinite. `side` is the most rows and columns
-    that are drawn, and `title` that of the picture.
+    that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> scene = difference_scene(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 0.5, 0]]))
     >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,15 @@ from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle
 from ...layout.layout_like import require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
-from ..scene import Fact, Field, Grid, Scene
+from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene_options import SceneOptions, derived_field, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _MOST_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
-_EXTRAS = ("tile", "row", "column")
+_MOST_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
+_MOST_BOXES = 256  # tiles that memory is drawn in
 
 _MOST = MAX_SIDE * MAX_SIDE
 _WARP = 32  # threads that read at the same time
@@ -26,14 +31,16 @@ _MOST_NESTS = 4  # of the loop nests, those that are written out
 _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 
+@scene_function
 def layout_scene(
-    layout: LayoutLike, *, color: str = "", label: str = "", memory: bool = True, side: int = MAX_SIDE, title: str = ""
+    layout: LayoutLike, *, memory: bool = True, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
 ) -> Scene:
     """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
-    `color` and `label` choose the attributes that are drawn: `offset`, or the name of an axis, or `tile`,
-    `row`, `column`, `coordinate`. `memory` draws memory beside the coordinates, `side` is the most rows and columns
-    that are drawn, and `title` that of the picture.
+    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. `side` is the most
+    rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells have
+    the attributes `offset`, or the names of axes, and `tile`, `row`, `column`, `coordinate`, and `row_major`, the
+    number of the element if one counts row by row.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -42,23 +49,24 @@ def layout_scene(
     """
     require_layout(layout, "layout_scene")
     sheet = sample_layout(layout, side)
-    panels = layout_panels(sheet, (), color, label, memory)
+    panels = layout_panels(sheet, (), requested_attributes(options), memory)
     return Scene(title or layout_title(layout), panels, tuple(layout_facts(layout)), block_note(sheet))
 
 
 def layout_panels(
     sheet: LayoutGrid,
     extra: tuple[Field, ...] = (),
-    color: str = "",
-    label: str = "",
+    requested: tuple[str, ...] = (),
     memory: bool = True,
     scalars: tuple[int, ...] = (0,),
     padding: bool = True,
+    folded: bool = False,
 ) -> tuple[Grid, ...]:
     """Return the coordinates as a grid, and memory as a second one if it is small enough to draw.
 
-    `extra` are further attributes, `scalars` the offsets of the scalars of an element from its first one, and
-    `padding` says whether padding has places.
+    `extra` are further attributes, of which the last is the label; `requested` names attributes that are to be there,
+    also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` says whether
+    padding has places, and `folded` draws memory in rows even where it could be drawn tile by tile.
 
     >>> from tilewright import row_major
     >>> (
@@ -73,18 +81,18 @@ def layout_panels(
     valid, link = sheet.valid(), link_numbers(list(places.values()))
     fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in places.items()]
     first = fields[0].name
-    color, label = color or first, label or first
-    fields += [_index_field(sheet, name) for name in _EXTRAS if name in (color, label)]
-    if sheet.layout.depth > 1 or "coordinate" in (color, label):
+    if sheet.layout.depth > 1 or requested:
         fields.append(Field("coordinate", tuple(sheet.names())))
+    if requested:
+        fields.append(Field.of_table("row_major", sheet.row_major_numbers(), "ramp"))
     several = len(sheet.extents) > 1
     grid = Grid(
         sheet.rows,
         sheet.columns,
         (*fields, *extra),
         title="coordinates",
-        color=color,
-        label=label,
+        color=first,
+        label=extra[-1].name if extra else first,
         valid=() if valid.all() else tuple(valid.reshape(-1).tolist()),
         link=tuple(link.tolist()),
         outlines=sheet.outlines(),
@@ -93,10 +101,66 @@ def layout_panels(
         column_axis="column" if several else "",
         block=sheet.block,
     )
+    for name in requested:
+        if all(field.name != name for field in grid.fields) and (found := derived_field(grid, name)):
+            grid = replace(grid, fields=(*grid.fields, found))
     if not memory or not sheet.is_complete:
         return (grid,)
-    held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes)
+    if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
+        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
+        if tiles is not None:
+            return (grid, tiles)
+    held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
     return (grid,) if held is None else (grid, held)
+
+
+def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
+    """Return the names of attributes that options ask for.
+
+    >>> requested_attributes({"label": ("row", "column"), "color": "tile"})
+    ('row', 'column', 'tile')
+    """
+    label = options.get("label") or ()
+    return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
+
+
+def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = ()) -> Grid | None:
+    """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
+
+    `grid` has the coordinates with their tiles outlined, `elements` names them, `offsets` are their places, and
+    `requested` the attributes that memory is to have, too.
+
+    >>> from tilewright import row_major, blocked_product
+    >>> sheet = sample_layout(blocked_product(row_major(2, 2), row_major(1, 2)))
+    >>> (logical, memory) = layout_panels(sheet)
+    >>> memory.title, memory.boxes, memory.box_rows
+    ('memory, tile by tile', (2, 2), (('0', '2'), ('4', '6')))
+    """
+    boxes = {(box.rows, box.columns) for box in grid.outlines if box.kind == "tile"}
+    if len(boxes) != 1 or any(box.kind == "face" for box in grid.outlines):
+        return None
+    ((high, wide),) = boxes
+    down, across = grid.rows // high, grid.columns // wide
+    if (down * high, across * wide) != (grid.rows, grid.columns) or down * across > _MOST_BOXES:
+        return None
+    tiles = offsets.reshape(down, high, across, wide).transpose(0, 2, 1, 3).reshape(down * across, high * wide)
+    if not (np.diff(tiles, axis=1) == 1).all() or not (np.diff(tiles[:, 0]) == high * wide).all():
+        return None
+    shared_fields = dict.fromkeys((grid.color, *(name for name in requested if name != "element")))
+    fields = [field for field in grid.fields if field.name in shared_fields]
+    return Grid(
+        grid.rows,
+        grid.columns,
+        (Field("element", tuple(elements)), *fields),
+        title="memory, tile by tile",
+        color=grid.color,
+        label="element",
+        valid=grid.valid,
+        link=grid.link,
+        row_axis="offset",
+        boxes=(high, wide),
+        box_rows=tuple(tuple(str(start) for start in tile[::wide].tolist()) for tile in tiles),
+    )
 
 
 def place_field(name: str, table: Any, valid: Any = None) -> Field:
@@ -114,18 +178,6 @@ def place_field(name: str, table: Any, valid: Any = None) -> Field:
         )
     few = name != "offset" and len(set(values)) <= len(CATEGORIES)
     return Field(name, values, "category" if few else "ramp")
-
-
-def _index_field(sheet: LayoutGrid, name: str) -> Field:
-    """Return the row, column or tile index of every cell."""
-    at = np.indices((sheet.rows, sheet.columns))
-    if name != "tile":
-        k = ("row", "column").index(name)
-        return Field.of_table(name, at[k] * sheet.block[k], "ramp")
-    number = np.zeros((sheet.rows, sheet.columns), dtype=np.int64)
-    for k, box in enumerate(box for box in sheet.outlines() if box.kind == "tile"):
-        number[box.row : box.row + box.rows, box.column : box.column + box.columns] = k
-    return Field.of_table("tile", number)
 
 
 def link_numbers(tables: list[Any]) -> Any:
@@ -199,12 +251,13 @@ def memory_grid(
     valid: Any,
     scalars: tuple[int, ...] = (0,),
     padding: bool = True,
+    requested: tuple[str, ...] = (),
 ) -> Grid | None:
     """Return memory as a grid, colored like the grid of coordinates; None if it is too large to draw.
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
     down. `scalars` are the offsets of the scalars of an element from its first one; `padding` says whether padding
-    has places.
+    has places, and `requested` names attributes of the coordinates that memory is to have, too.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -222,8 +275,8 @@ def memory_grid(
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(grid.columns, high + 1 - min(low, 0))
-        low -= low % width
+        width = _memory_columns(grid.columns, _row_step(places[first]), high + 1 - min(low, 0))
+        low = 0 if 0 < low <= high < _MOST_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         at = across - low
         shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
@@ -240,16 +293,27 @@ def memory_grid(
         axes = (",".join(name for name, _ in others), first)
     if shape[0] * shape[1] > _MOST:
         return None
-    return _build_memory_grid(grid, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes)
+    shared_fields = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
+    return _build_memory_grid(
+        grid, shared_fields, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes
+    )
 
 
-def _memory_columns(columns: int, size: int) -> int:
-    """Return the number of offsets per row: the number of columns of the layout if it is between 8 and 64."""
+def _row_step(offsets: Any) -> int:
+    """Return the offset from the first row of a layout to the next."""
+    return int(offsets[1, 0] - offsets[0, 0]) if len(offsets) > 1 else 0
+
+
+def _memory_columns(columns: int, row_step: int, size: int) -> int:
+    """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
+    if columns < row_step <= min(64, size):
+        return row_step
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
 
 
 def _build_memory_grid(
     grid: Grid,
+    shared_fields: tuple[Field, ...],
     elements: list[str],
     which: Any,
     at: Any,
@@ -262,16 +326,19 @@ def _build_memory_grid(
 ) -> Grid:
     count = shape[0] * shape[1]
     held: list[Any] = [None] * count
-    painted: list[Any] = [None] * count
+    shown: list[list[Any]] = [[None] * count for _ in shared_fields]
     links: list[Any] = [None] * count
     data = [False] * count
     shared = [0] * count
-    values, alive, same = grid.field(grid.color).values, valid.tolist(), link.tolist()
+    alive, same = valid.tolist(), link.tolist()
     for place, k in zip(at.tolist(), which.tolist(), strict=True):
         shared[place] += 1
         if held[place] is None or (alive[k] and not data[place]):
-            held[place], painted[place], links[place], data[place] = elements[k], values[k], same[k], alive[k]
-    fields = [Field("element", tuple(held)), Field(grid.color, tuple(painted), grid.field(grid.color).scale)]
+            held[place], links[place], data[place] = elements[k], same[k], alive[k]
+            for values, field in zip(shown, shared_fields, strict=True):
+                values[place] = field.values[k]
+    fields = [Field("element", tuple(held))]
+    fields += [replace(field, values=tuple(values)) for values, field in zip(shown, shared_fields, strict=True)]
     if max(shared) > 1:
         fields.append(Field("elements here", tuple(shared), "ramp"))
     return Grid(
@@ -282,6 +349,7 @@ def _build_memory_grid(
         label="element",
         valid=() if all(data) else tuple(data),
         link=tuple(links),
+        outlines=_origin_outline(at, which, shape[1], grid),
         row_names=row_names,
         column_names=column_names,
         row_axis=axes[0],
@@ -290,6 +358,15 @@ def _build_memory_grid(
     )
 
 
+def _origin_outline(at: Any, which: Any, columns: int, grid: Grid) -> tuple[Outline, ...]:
+    """Return a mark on the place of the first element, if it is not where memory begins."""
+    (first,) = np.flatnonzero(which == 0)[:1].tolist() or [None]
+    if first is None or grid.color != "offset" or not grid.field("offset").values[0]:
+        return ()
+    return (Outline(*divmod(int(at[first]), columns), 1, 1, "mark", "origin"),)
+
+
+@scene_function
 def swizzle_scene(
     swizzle: Swizzle | ComposedLayout,
     layout: LayoutLike | None = None,
@@ -298,11 +375,13 @@ def swizzle_scene(
     banks: int = 32,
     width: int = 4,
     side: int = MAX_SIDE,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the banks of a layout before and after a swizzle, and the conflicts of reading rows and columns.
 
     `swizzle` is composed with `layout`; a composition with a swizzle can be given as it is. There are `banks` banks,
-    `width` bytes wide, and elements of `itemsize` bytes. `side` is the most rows and columns that are drawn.
+    `width` bytes wide, and elements of `itemsize` bytes. `side` is the most rows and columns that are drawn. `options`
+    are those of every scene.
 
     >>> from tilewright import row_major
     >>> scene = swizzle_scene(Swizzle(5, 0, 5), row_major(32, 32))
@@ -360,10 +439,12 @@ def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width
     return max(reports, key=lambda report: report.wavefronts)
 
 
-def plan_scene(plan: Plan, *, side: int = MAX_SIDE) -> Scene:
+@scene_function
+def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptions]) -> Scene:
     """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
-    Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place.
+    Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place. `options` are
+    those of every scene.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy
@@ -376,7 +457,7 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE) -> Scene:
     block = None if target.is_complete else target.block  # the same for both, to compare them cell by cell
     source = sample_layout(plan.source.layout, side, block)
     titles = [f"{role}: {place.format}" for role, place in (("source", plan.source), ("target", plan.target))]
-    before, after = layout_panels(source), layout_panels(target)
+    before, after = layout_panels(source, folded=True), layout_panels(target, folded=True)
     if len(before) == len(after) == 2:
         panels = _color_by_source(before[1], after[1], titles)
     else:

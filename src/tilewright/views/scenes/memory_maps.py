@@ -3,36 +3,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np  # noqa: F401  (for the examples)
+import numpy as np
 
 from ...errors import LayoutError
 from ...files import Inspection
-from ...memory import Allocation, Allocator, Device
+from ...memory import Allocation, Allocator, Device, MemoryView
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Scene, Span, Tracks
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 UNUSED = "allocated, unused"  # a block is allocated in all banks, but some hold no page of the tensor
 _MAX_LABELED = 16  # tracks on which the label "free" is repeated
+_MOST_PAGES = 64  # of a tensor whose pages are drawn
 _CLOSE_UP = 4  # show only the used part if it is less than 1/4 of the memory
 
 
+@scene_function
 def memory_scene(
     memory: Allocator | Device,
     *,
-    buffer_type: Any = "l1",
+    buffer_type: Any = None,
     each: bool = False,
     names: Mapping[int, str] | None = None,
     whole: bool = False,
+    side: int = MAX_SIDE,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
-    """Return the map of one memory of a chip: banks as tracks over addresses, with tensors and free blocks.
+    """Return the map of the memories of a chip: banks as tracks over addresses, with tensors and free blocks.
 
-    `buffer_type` is "l1" or "dram". Banks with the same contents share a track, unless `each` asks for every bank.
-    `names` names tensors by their allocation number. The axis shows the part that is used, or with `whole` the
-    whole memory.
+    `buffer_type` is "l1" or "dram"; by default every memory is drawn that holds something, or both if none does.
+    Banks with the same contents share a track, unless `each` asks for every bank, with the pages of small tensors;
+    `side` is the most tracks that are drawn. `names` names tensors by their allocation number. The axis shows the part
+    that is used, or with `whole` the whole memory. `options` are those of every scene.
 
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
@@ -42,34 +52,91 @@ def memory_scene(
     (('banks 0 to 63',), [('weights', 1490944)])
     """
     allocator = memory.allocator if isinstance(memory, Device) else memory
-    view = allocator.memory_view(buffer_type)
-    start = allocator.start_address(buffer_type)
-    end = start + view.bank_bytes
-    labels = {each_.number: _allocation_label(each_, names or {}) for each_ in view.allocations}
-    groups = _group_banks(view.num_banks, view.allocations, each)
-    free = _free_blocks(view.allocations, start, end)
-    low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
-    spans: list[Span] = []
-    for track, (_, used) in enumerate(groups):
-        for block in view.allocations:
-            label = labels[block.number]
-            note = f"{label}: {block.address} to {block.end}, {block.size} bytes"
-            if block.number in used:
-                spans.append(Span(track, block.address, block.end, label, label, note=note, link=block.number))
-            else:
-                note = f"{note}; allocated in this bank, but unused"
-                spans.append(Span(track, block.address, block.end, "", UNUSED, True, note, block.number))
-        for first, last in free:
-            first, last = max(first, low), min(last, high)
-            if first < last:
-                note = f"free: {first} to {last}, {last - first} bytes"
-                spans.append(
-                    Span(track, first, last, "free" if len(groups) <= _MAX_LABELED else "", "free", True, note)
-                )
-    title = f"{view.buffer_type} of {allocator.chip.name}"
-    tracks = Tracks(tuple(name for name, _ in groups), tuple(spans), low, high, "bytes", "what each bank holds")
-    note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
-    return Scene(title, (tracks,), tuple(_memory_facts(view, free, {used for _, used in groups})), note)
+    if buffer_type is not None:
+        views = [allocator.memory_view(buffer_type)]
+    else:
+        everything = [allocator.memory_view(kind) for kind in ("l1", "dram", "l1_small", "trace")]
+        views = [view for view in everything if view.allocations] or everything[:2]
+    maps = [_MemoryMap.of(allocator, view, each, names or {}, whole, side) for view in views]
+    if len(maps) == 1:
+        return Scene(f"{views[0].buffer_type} of {allocator.chip.name}", (maps[0].tracks,), maps[0].facts, maps[0].note)
+    panels = [
+        replace(each_.tracks, title=f"{view.buffer_type}: {each_.tracks.title}")
+        for each_, view in zip(maps, views, strict=True)
+    ]
+    facts = [
+        replace(fact, name=f"{view.buffer_type}: {fact.name}")
+        for each_, view in zip(maps, views, strict=True)
+        for fact in each_.facts
+    ]
+    notes = [f"{view.buffer_type}: {each_.note}" for each_, view in zip(maps, views, strict=True) if each_.note]
+    title = f"{', '.join(str(view.buffer_type) for view in views[:-1])} and {views[-1].buffer_type}"
+    return Scene(f"{title} of {allocator.chip.name}", tuple(panels), tuple(facts), " ".join(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _MemoryMap:
+    """One memory as tracks, with its facts and a note."""
+
+    tracks: Tracks
+    facts: tuple[Fact, ...]
+    note: str
+
+    @classmethod
+    def of(
+        cls, allocator: Allocator, view: MemoryView, each: bool, names: Mapping[int, str], whole: bool, side: int
+    ) -> _MemoryMap:
+        start = allocator.start_address(view.buffer_type)
+        end = start + view.bank_bytes
+        labels = {block.number: _allocation_label(block, names) for block in view.allocations}
+        groups = _group_banks(view.num_banks, view.allocations, each)
+        free = _free_blocks(view.allocations, start, end)
+        low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
+        spans: list[Span] = []
+        for track, (_, used) in enumerate(groups):
+            for block in view.allocations:
+                if block.number in used:
+                    spans += _block_spans(track, block, labels[block.number], each)
+                else:
+                    note = f"{_describe_block(block, labels[block.number])}; allocated in this bank, but unused"
+                    spans.append(Span(track, block.address, block.end, "", UNUSED, True, note, block.number))
+            for first, last in free:
+                first, last = max(first, low), min(last, high)
+                if first < last:
+                    note = f"free: {first} to {last}, {last - first} bytes"
+                    spans.append(
+                        Span(track, first, last, "free" if len(groups) <= _MAX_LABELED else "", "free", True, note)
+                    )
+        drawn = tuple(name for name, _ in groups)
+        tracks = Tracks(drawn, tuple(spans), low, high, "bytes", "what each bank holds").first(side)
+        note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
+        return cls(tracks, tuple(_memory_facts(view, free, {used for _, used in groups})), note)
+
+
+def _describe_block(block: Allocation, label: str) -> str:
+    return f"{label}: {block.address} to {block.end}, {block.size} bytes"
+
+
+def _block_spans(track: int, block: Allocation, label: str, each: bool) -> list[Span]:
+    """Return a tensor in one bank as a span; if every bank is drawn and its pages are few, one span for every page."""
+    note = _describe_block(block, label)
+    whole = [Span(track, block.address, block.end, label, label, note=note, link=block.number)]
+    spec = block.spec
+    if not each or spec is None or spec.num_pages > _MOST_PAGES:
+        return whole
+    table = spec.pages(base=block.address)
+    size = spec.aligned_page_bytes
+    pages = [(page, int(table.address[page])) for page in np.flatnonzero(table.bank == track).tolist()]
+    found = [
+        Span(track, at, at + size, f"P{page}", label, False, f"P{page}: {at} to {at + size}, of {label}", block.number)
+        for page, at in pages
+    ]
+    gaps = _free_ranges([(at, at + size) for _, at in pages], block.address, block.end)
+    unused = [
+        Span(track, first, last, "", UNUSED, True, f"{first} to {last} of {label}: allocated, but unused", block.number)
+        for first, last in gaps
+    ]
+    return [*found, *unused]
 
 
 def _allocation_label(block: Allocation, names: Mapping[int, str]) -> str:
@@ -103,11 +170,16 @@ def _describe_banks(banks: list[int]) -> str:
 
 
 def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> list[tuple[int, int]]:
+    return _free_ranges([(block.address, block.end) for block in allocations], start, end)
+
+
+def _free_ranges(taken: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """Return what is left between `start` and `end`."""
     found = []
-    for block in allocations:
-        if start < block.address:
-            found.append((start, block.address))
-        start = block.end
+    for first, last in sorted(taken):
+        if start < first:
+            found.append((start, first))
+        start = last
     return [*found, (start, end)] if start < end else found
 
 
@@ -134,10 +206,13 @@ def _memory_facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[i
     ]
 
 
-def inspection_scene(inspection: Inspection, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def inspection_scene(
+    inspection: Inspection, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the bytes of every file of an `inspection`, and the tensors in them.
 
-    `side` is the most files that are drawn, and `title` that of the picture.
+    `side` is the most files that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> import tempfile
     >>> import tilewright as tw

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,22 @@ from ...copying import tiled_layout
 from ...errors import LayoutError, OutOfMemory
 from ...memory import PageLayout, TensorSpec
 from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _FOLD = 32  # elements of a page that is a row, side by side
 _MOST = 1024  # elements of such a page that are drawn
 
 
-def page_scene(spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = "") -> Scene:
+@scene_function
+def page_scene(
+    spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the elements of one `page` of a `spec`: a tile in its faces, or a row, folded.
 
-    `at` marks an element and chooses its page; `title` is that of the picture.
+    `at` marks an element and chooses its page; `title` is that of the picture. `options` are those of every scene.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((40, 40), "bfloat16", "tile", chip="wormhole_n150")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product as combinations
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from ...tiling import Pipeline, Schedule, Tiler, Trace
 from ...tiling.schedule import Compute, Export, Import, TransferKey, Wait
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene, Span, Tracks
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _UNITS = ("import", "compute", "export")
 _MOST = 12  # tiles of a schedule that are drawn without being asked
@@ -23,15 +27,19 @@ _MOST = 12  # tiles of a schedule that are drawn without being asked
 _MOST_TILES = 400  # that are outlined
 
 
+@scene_function
 def schedule_scene(
     schedule: Schedule | Pipeline,
     *,
     times: tuple[float, float, float] = (1, 1, 1),
     tiles: int = _MOST,
+    side: int = MAX_SIDE,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the timeline of a `schedule` if an import, a compute and an export take these `times`.
 
-    One import and one export run at a time, in order. Only the first `tiles` are drawn.
+    One import and one export run at a time, in order. Only the first `tiles` are drawn, and at most `side` buffers.
+    `options` are those of every scene.
 
     >>> scene = schedule_scene(Schedule("duplex", 4))
     >>> [(span.label, span.start) for span in scene.panels[0].spans if span.track == 1]
@@ -43,7 +51,7 @@ def schedule_scene(
     shown = Schedule(plan.scheme, min(plan.tiles, tiles), plan.inputs, plan.outputs, plan.depth)
     run = _ScheduleRun(shown, dict(zip(_UNITS, times, strict=True)))
     units = Tracks(_UNITS, tuple(run.units), 0, run.now, "time", "timeline")
-    buffers = Tracks(shown.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers")
+    buffers = Tracks(shown.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers").first(side)
     busy = sum(span.end - span.start for span in run.units if span.kind == "compute")
     facts = [
         Fact("scheme", f"{plan.scheme}, {len(plan.buffers)} buffers per operand"),
@@ -97,10 +105,11 @@ class _ScheduleRun:
         self.buffers.append(Span(self.track[buffer], begin, end, str(tile), kind, note=note, link=tile))
 
 
-def trace_scene(trace: Trace, *, title: str = "") -> Scene:
+@scene_function
+def trace_scene(trace: Trace, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
     """Return the timeline of a `trace`, in microseconds, and the share of transfer time that was hidden.
 
-    `title` is that of the picture.
+    `side` is the most tracks that are drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> from tilewright.tiling.trace import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
@@ -120,14 +129,18 @@ def trace_scene(trace: Trace, *, title: str = "") -> Scene:
     summary = trace.summary()
     facts = [Fact(kind, f"{summary[kind] * 1e6:.6g} us") for kind in (*names, "wall")]
     facts.append(Fact("transfer time hidden", f"{summary['hidden']:.0%}"))
-    return Scene(title or "pipeline run", (Tracks(names, tuple(spans), 0, end, "us", "timeline"),), tuple(facts))
+    timeline = Tracks(names, tuple(spans), 0, end, "us", "timeline").first(side)
+    return Scene(title or "pipeline run", (timeline,), tuple(facts))
 
 
-def tiler_scene(tiler: Tiler, *, tile: int | None = None, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def tiler_scene(
+    tiler: Tiler, *, tile: int | None = None, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the tiles of a `tiler` with their overlaps and halo; `tile` marks one of them.
 
     Two axes are drawn: the last two, at the first tile of the others. `side` is the most rows and columns that are
-    drawn, and `title` that of the picture.
+    drawn, and `title` that of the picture. `options` are those of every scene.
 
     >>> cut, reads = tiler_scene(Tiler((8, 8), (5, 5), overlap=2, augmentation=1)).panels
     >>> cut.rows, reads.cell(4, 4).attributes["reads"], reads.cell(0, 0).valid

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,24 @@ from ...memory import PageLayout
 from ...tensor import Tensor, TileTensor
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
-from .layouts import block_note, layout_facts, layout_panels
+from ..scene_options import SceneOptions, scene_function
+from .layouts import block_note, layout_facts, layout_panels, requested_attributes
 from .specs import spec_scene
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _MOST = 1 << 20  # elements whose values are decoded for a picture
 
 
+@scene_function
 def tensor_scene(
-    tensor: TileTensor,
-    *,
-    color: str = "",
-    label: str = "value",
-    memory: bool = True,
-    side: int = MAX_SIDE,
-    title: str = "",
+    tensor: TileTensor, *, memory: bool = True, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
 ) -> Scene:
     """Return the scene of a tensor: values in its cells, tiles and faces outlined, and its memory beside it.
 
-    Offsets count from the first scalar of storage, so that views of one storage can be compared. `color`, `label`,
-    `memory`, `side` and `title` are those of `layout_scene`; `label` may also be "value".
+    Offsets count from the first scalar of storage, so that views of one storage can be compared. `memory`, `side` and
+    `title` are those of `layout_scene`, and so are the attributes that `options` can name; `value` is one more.
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)
@@ -42,7 +41,9 @@ def tensor_scene(
     """
     sheet = sample_layout(_in_storage(tensor), side)
     values = _value_field(tensor, sheet)
-    panels = layout_panels(sheet, (values,), color, label, memory, _scalar_offsets(tensor), padding=False)
+    panels = layout_panels(
+        sheet, (values,), requested_attributes(options), memory, _scalar_offsets(tensor), padding=False
+    )
     vectors = f" of {tensor.element_size} scalars" if tensor.element_size > 1 else ""
     facts = [
         Fact("elements", f"{tensor.size} of {tensor.dtype.name}{vectors}"),
@@ -95,11 +96,12 @@ def _to_python(value: Any) -> Any:
     return float(value)
 
 
-def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
     """Return the values of a tensor, leading dimensions downwards, and its pages if its chip is known.
 
     Values of a `tensor` larger than a million elements are omitted. `side` is the most rows and columns that are drawn,
-    and `title` that of the picture.
+    and `title` that of the picture. `options` are those of every scene.
 
     >>> from tilewright import Tensor
     >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", page_layout="tile"))
@@ -172,26 +174,35 @@ def _value_facts(values: Any) -> list[Fact]:
     return [*facts, Fact("not finite", f"{odd} of {values.size}", "bad")] if odd else facts
 
 
-def tile_scene(decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -> Scene:
+@scene_function
+def tile_scene(
+    decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
     """Return the values of one `decoded` tile, its faces outlined, and the exponents of its blocks.
 
-    `title` is that of the picture; `side` is accepted as for all scenes, and a tile is always drawn in full.
+    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
+    scene.
 
     >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
     >>> tile_scene(reading).panels[0].field("value").values
     (1.0,)
     """
-    rows, columns = decoded.values.shape
+    whole = decoded.values.shape
+    shown = (slice(side), slice(side))
+    cells = decoded.values[shown]
+    rows, columns = cells.shape
     high, wide = decoded.face
-    valid = tuple(decoded.valid.reshape(-1).tolist())
+    valid = tuple(decoded.valid[shown].reshape(-1).tolist())
     outlines = tuple(
-        Outline(top, left, high, wide, "face") for top in range(0, rows, high) for left in range(0, columns, wide)
+        Outline(top, left, min(high, rows - top), min(wide, columns - left), "face")
+        for top in range(0, rows, high)
+        for left in range(0, columns, wide)
     )
-    values = tuple(v if ok else None for v, ok in zip(decoded.values.reshape(-1).tolist(), valid, strict=True))
+    values = tuple(v if ok else None for v, ok in zip(cells.reshape(-1).tolist(), valid, strict=True))
     link = tuple(range(rows * columns))
     panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
     if decoded.exponents is not None:
-        field = Field.of_table("exponent", decoded.exponents, "ramp")
+        field = Field.of_table("exponent", decoded.exponents[shown], "ramp")
         panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
     known = decoded.values[decoded.valid]
     facts = [
@@ -201,4 +212,5 @@ def tile_scene(decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "") -
     if known.size:
         facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
     at = ", ".join(map(str, decoded.start))
-    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts))
+    note = "" if (rows, columns) == whole else f"The first {rows} x {columns} of {whole[0]} x {whole[1]} elements."
+    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts), note)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +14,20 @@ from ...layout.layout_like import require_layout
 from ...layout.tuples import product, product_each
 from ...tensor import TileTensor
 from ..scene import Fact, Field, Grid, Scene
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _WARP = 32
 
 
-def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
+@scene_function
+def thread_value_scene(layout: LayoutLike, shape: Any, **options: Unpack[SceneOptions]) -> Scene:
     """Return which thread holds which element, by a `layout` from (thread, value) to the index in a tile of a `shape`.
 
-    Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest.
+    Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest. `options` are
+    those of every scene.
 
     >>> from tilewright import Layout
     >>> scene = thread_value_scene(Layout(((2, 4), (2, 1)), ((8, 1), (4, 0))), (4, 4))
@@ -65,13 +71,20 @@ def thread_value_scene(layout: LayoutLike, shape: Any) -> Scene:
     return Scene(f"threads and values on a {rows} x {columns} tile", (owners, held), tuple(facts))
 
 
+@scene_function
 def distribute_scene(
-    tensor: Any, threads: Layout, *, vector: tuple[int, ...] = (), swizzle: Any = None, itemsize: int = 4
+    tensor: Any,
+    threads: Layout,
+    *,
+    vector: tuple[int, ...] = (),
+    swizzle: Any = None,
+    itemsize: int = 4,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return which thread holds which element after `distribute`: `tensor` is a tensor or its layout.
 
     `threads` is the layout of the threads, `vector` the shape of the vectors that they hold, `swizzle` that of their
-    offsets, and `itemsize` the bytes of an element of a layout.
+    offsets, and `itemsize` the bytes of an element of a layout. `options` are those of every scene.
 
     >>> import tilewright as tw
     >>> scene = distribute_scene(tw.row_major(4, 8), tw.row_major(2, 4))
