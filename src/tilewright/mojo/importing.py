@@ -13,7 +13,8 @@ from types import ModuleType
 
 PACKAGES = ("layout", "std", "buffer")
 _HOME = __name__.rpartition(".")[0]
-_installed: dict[str, ModuleType] | None = None  # what the names were before `install`
+_installed: dict[str, ModuleType] | None = None  # the modules that had the names before `install`
+_open_blocks: list[dict[str, ModuleType]] = []  # and before each `imports()` that has not ended
 
 
 def install() -> None:
@@ -65,12 +66,12 @@ def imports() -> Iterator[None]:
     >>> TileTensor.__module__
     'tilewright.mojo.layout.tile_tensor'
     """
-    before = {name: module for name, module in _replace_modules().items() if not _is_of_dialect(module)}
+    _open_blocks.append({name: module for name, module in _replace_modules().items() if not _is_of_dialect(module)})
     try:
         yield
     finally:
-        _restore_modules(before)
-        if _installed is not None:
+        _restore_modules(_open_blocks.pop())
+        if _open_blocks or _installed is not None:
             _replace_modules()
 
 
