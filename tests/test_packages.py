@@ -16,6 +16,7 @@ PACKAGES = (
     "errors",
     "atomic",
     "byte_sizes",
+    "plain",  # what an object of a dialect stands for
     "spelling",
     "showing",  # `.show()` of every object, which imports the views when it is called
     "layout",

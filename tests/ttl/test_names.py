@@ -120,7 +120,7 @@ def test_typed_names_of_schemes(element):
 
 
 def test_names_that_are_not_there():
-    for name in ("create_int_quux_tensor", "TTL_import", "int_float_tensor_t"):
+    for name in ("create_int_quux_tensor", "TTL_quux", "TTL_np", "int_float_tensor_t", "quux4", "float5"):
         with pytest.raises(AttributeError, match=name):
             getattr(ttl, name)
 

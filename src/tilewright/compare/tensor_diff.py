@@ -21,6 +21,7 @@ from ..files.tensor_values import read_step_sizes
 from ..formats import Format, format_of
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..memory import TensorSpec
+from ..plain import to_plain
 from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc
 from .error_statistics import ErrorMap, Moments, coarser_format, settle_non_finite, ulp_distance
 
@@ -124,6 +125,7 @@ def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
 
 
 def _as_compared_tensor(value: Any) -> ComparedTensor:
+    value = to_plain(value)
     if isinstance(value, StoredTensor):  # on a mesh, there is a spec per device, and none for the entire tensor
         return ComparedTensor(value, value.shape, value.format, value.spec if value.mesh is None else None)
     spec = getattr(value, "spec", None)
@@ -169,7 +171,7 @@ def diff(
     Values are compared at their logical coordinates; number formats and layouts may differ.
 
     Args:
-        a, b: paths, arrays, tensors, or mappings of names to them.
+        a, b: paths, arrays, tensors, also of a dialect, or mappings of names to them.
         atol, rtol, ulp, pcc: the tolerance: elements are the same within atol + rtol x |a|, or within `ulp` ULPs; `pcc`
             is the least correlation.
         tensors: names or patterns of the tensors to compare; by default all.

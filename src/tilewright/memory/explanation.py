@@ -14,7 +14,7 @@ from ..formats import PowerOfTwo
 from ..showing import Shown
 from .cores import CoreCoord, CoreLike
 from .paging import PageMap, interleaved_paging
-from .spec import TensorSpec, as_spec
+from .spec import TensorSpec, as_spec, device_address
 from .where import ElementLocator, Where
 
 WIDTH = 80
@@ -193,9 +193,10 @@ class AddressContent:
 
 
 def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Explanation:  # also of a dialect
-    """Return where the element at `coordinate` is, step by step, in a buffer at address `base` or on an empty chip.
+    """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
-    `spec` is a `TensorSpec`, or a tensor. Without a chip, pages follow one another from `base`, or 0.
+    `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
+    a device, and otherwise the first one of an empty chip. Without a chip, pages follow one another from `base`, or 0.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -213,7 +214,7 @@ def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Ex
         paging = interleaved_paging(placed.num_pages, (CoreCoord(0, 0),))
         pages = PageMap(paging, (0,), placed.page_bytes, placed.axis)
         return Explanation(placed, ElementLocator(placed, pages).locate(at, base or 0))
-    return Explanation(placed, placed.where(*at, base=base))
+    return Explanation(placed, placed.where(*at, base=device_address(spec) if base is None else base))
 
 
 def explain_address(

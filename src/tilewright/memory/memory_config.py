@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
+from ..showing import Shown
 from ..spelling import canonical_word
 from .cores import CoreRangeSet, CoresLike
 
@@ -239,7 +240,7 @@ def _validate_shard_shape(shape: Iterable[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class MemoryConfig:
+class MemoryConfig(Shown):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are

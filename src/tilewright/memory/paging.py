@@ -292,6 +292,20 @@ class PageTable:
         """
         return np.stack([self.page, self.bank, self.core_x, self.core_y, self.address], axis=1)
 
+    def by_core(self) -> dict[CoreCoord, list[int]]:
+        """Return the pages of every core that has some, in the order of their addresses.
+
+        >>> from tilewright import TensorSpec, block_sharded
+        >>> spec = TensorSpec((128, 128), "bfloat16", "tile", memory=block_sharded((2, 2)), chip="wormhole_n150")
+        >>> {str(core): pages for core, pages in spec.pages().by_core().items()}
+        {'(0, 0)': [0, 1, 4, 5], '(1, 0)': [2, 3, 6, 7], '(0, 1)': [8, 9, 12, 13], '(1, 1)': [10, 11, 14, 15]}
+        """
+        cores: dict[CoreCoord, list[int]] = {}
+        order = np.lexsort((self.address, self.core_x, self.core_y))
+        for page, x, y in zip(*[part[order].tolist() for part in (self.page, self.core_x, self.core_y)], strict=True):
+            cores.setdefault(CoreCoord(x, y), []).append(page)
+        return cores
+
 
 @dataclass(frozen=True)
 class PageMap:

@@ -12,12 +12,13 @@ from typing import TypeAlias
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..layout.validation import as_integer
+from ..showing import Shown
 
 FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
-class Shape:
+class Shape(Shown):
     """The logical and padded extents of a tensor; it compares and indexes as the logical ones.
 
     >>> shape = Shape([14, 28], [32, 32])
@@ -35,6 +36,11 @@ class Shape:
         self._logical = _validate_extents(logical)
         self._padded = self._logical if padded is None else _validate_extents(padded)
         for n, padded_n in zip_longest(reversed(self._logical), reversed(self._padded), fillvalue=1):
+            if padded_n < n and len(self._padded) < len(self._logical):
+                raise MemoryConfigError(
+                    f"padded shape {list(self._padded)} has rank {len(self._padded)}, the logical shape"
+                    f" {list(self._logical)} rank {len(self._logical)}; give a padded extent for every dimension"
+                )
             if padded_n < n:
                 raise MemoryConfigError(
                     f"padded shape {list(self._padded)} is smaller than the logical shape {list(self._logical)};"

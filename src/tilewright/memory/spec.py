@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
+from ..plain import to_plain
 from ..showing import Shown
 from .chip import Chip, ChipLike
 from .cores import CoreLike
@@ -224,14 +225,25 @@ def as_spec(value: Any) -> TensorSpec:
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)
     """
-    plain = getattr(value, "plain", value)  # values of a dialect have the core value as `plain`
+    plain = to_plain(value)
     spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
     if not isinstance(spec, TensorSpec):
         raise MemoryConfigError(
-            f"expected a TensorSpec or a tensor, got {type(value).__name__}; create one with TensorSpec(shape, dtype,"
-            " ...)"
+            f"expected a TensorSpec or a tensor that has one, got {type(value).__name__}; create one with"
+            " TensorSpec(shape, dtype, ...)"
         )
     return spec
+
+
+def device_address(value: Any) -> int | None:
+    """Return the address of a tensor that is on a device, or None: that of a spec depends on what else is there.
+
+    >>> device_address(TensorSpec((4, 4))) is None
+    True
+    """
+    storage = getattr(to_plain(value), "storage", None)
+    allocation = getattr(storage, "allocation", None)
+    return None if allocation is None else int(allocation.address)
 
 
 def fit(
@@ -258,7 +270,6 @@ def fit(
     >>> print(answer.alternatives[0])
     float32 as bfloat16: 524288 bytes in each of 64 banks
     """
-    single = isinstance(request, Mapping) or hasattr(request, "spec") or hasattr(request, "plain")
-    listed = [request] if single or not isinstance(request, Iterable) else request
+    listed = request if isinstance(request, (list, tuple, Iterator)) else [request]
     requests: list[FitRequest] = [item if isinstance(item, Mapping) else as_spec(item) for item in listed]
     return check_fit(requests, TensorSpec, chip, circular_buffers, l1_small_size, trace_region_size)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dialect of Khronos TTL: every public name without its prefix, so that a kernel reads line for line the same.
+"""The dialect of Khronos TTL: every public name, with its prefix or without, so that a kernel reads line for line the
+same: `ttl.TTL_create_shape` is `ttl.create_shape`.
 
 Shapes are (width, height, depth). `&` and `*` disappear, since events and schemes are objects; `TTL_import` is
 `ttl.import_`. Where TTL is known to be wrong, the dialect is right: simplex is ordered, planes have their own
@@ -197,7 +198,11 @@ __all__ += sorted({*FUNCTIONS, *[name for name in globals() if name.startswith("
 
 
 def __getattr__(name: str) -> Any:
-    found = typed_name(name)
+    """Return what a name with TTL's prefix, or with an element type in it, means."""
+    plain = name.removeprefix("TTL_")
+    if plain == "import":  # a word of Python
+        return import_
+    found = globals().get(plain) if plain in __all__ else typed_name(plain)
     if found is None:
         raise AttributeError(f"module 'tilewright.ttl' has no attribute {name!r}")
     return found

@@ -9,6 +9,7 @@ before it imports into the same buffer, and finishing early waits for all starte
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from .transactions import export_clipped, import_sub_tensor, wait
 from .values import create_empty_tile, packed_layout, pointer, tile_empty, tile_t
 
 
-@dataclass(frozen=True)
+@dataclass
 class io_tensors_t:
     """The two tensors of a compute: the one to read, and the one to write.
 
@@ -48,7 +49,7 @@ class _Direction:
     """One direction of a scheme: an external tensor, its buffers and its event."""
 
     def __init__(self, external: Any, buffers: tuple[Any, ...], event: TransferEvent) -> None:
-        self.external, self.event = external, event
+        self.external, self.event = copy(external), event
         self.buffers = [pointer(buffer) for buffer in buffers]
 
     def tensor(self, tile: tile_t, buffer: int) -> Any:
@@ -107,7 +108,7 @@ class import_double_buffering_t(_double_buffering_t):
         wait(1, self._transfers.event)
         self._transfers.begin_import(next_tile, self._index)
         self._index = 1 - self._index
-        arrived, self._tile = self._tile, next_tile
+        arrived, self._tile = self._tile, copy(next_tile)
         return self._transfers.tensor(arrived, self._index)
 
     def finish(self) -> None:
@@ -136,7 +137,7 @@ class export_double_buffering_t(_double_buffering_t):
         wait(1, self._transfers.event)
         self._transfers.begin_export(self._tile, self._index)
         self._index = 1 - self._index
-        self._tile = tile
+        self._tile = copy(tile)
         return self._transfers.tensor(tile, self._index)
 
     def finish(self) -> None:
@@ -182,7 +183,7 @@ class duplex_buffering_t:
         """Import the tile `first`."""
         self._in.begin_import(first, 0)
         wait(2, self._events)
-        self._present = None if self._shipped else first
+        self._present = None if self._shipped else copy(first)
 
     def step(self, tile_in: tile_t, tile_out: tile_t | None = None) -> io_tensors_t:
         """Import `tile_in`, export the tile before, wait for both; return the tensors to compute `tile_out` with."""
@@ -192,7 +193,7 @@ class duplex_buffering_t:
         self._present = None
         self._out.begin_export(self._tile, 0)
         wait(2, self._events)
-        self._tile = tile_out
+        self._tile = copy(tile_out)
         return io_tensors_t(self._in.tensor(tile_in, 0), self._out.tensor(tile_out, 0))
 
     def finish(self) -> None:
@@ -247,7 +248,7 @@ class simplex_buffering_t:
         # the import, with the zeros around it, overwrites what the export still reads
         after = () if leaving is None or self._shipped else (leaving,)
         self._in.begin_import(next_in, turning, after)
-        arrived, self._tile_in, self._tile_out = self._tile_in, next_in, tile_out
+        arrived, self._tile_in, self._tile_out = self._tile_in, copy(next_in), copy(tile_out)
         self._index = (turning + 1) % 3
         return io_tensors_t(self._in.tensor(arrived, (turning + 2) % 3), self._out.tensor(tile_out, self._index))
 

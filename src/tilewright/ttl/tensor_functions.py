@@ -23,7 +23,7 @@ from .tensors import (
     is_empty,
     tensor_t,
 )
-from .values import TYPES
+from .values import TYPES, vector_type
 
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
@@ -128,7 +128,7 @@ def valid_tensors(io_tensors: buffering.io_tensors_t) -> bool:
 
 
 def typed_name(name: str) -> Any:
-    """Return the class or function of a name with an element type in it, None if it is not such a name.
+    """Return the class or function of a name with an element type in it, or a vector type; None for any other name.
 
     >>> typed_name("const_ext_uchar_sub_tensor_t").__name__
     'const_ext_sub_tensor_t'
@@ -147,7 +147,7 @@ def typed_name(name: str) -> Any:
     if match:
         element = TYPES.get(match[2][:-1])
         return partial(build_empty_sub_tensor if match[3] else build_empty_tensor, _KINDS[match[1]], element)
-    return None
+    return vector_type(name)
 
 
 def dump(value: Any) -> None:

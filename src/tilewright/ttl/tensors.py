@@ -14,18 +14,37 @@ import numpy as np
 
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout
+from ..showing import Shown
+from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
 from .tilers import outer_first_shape
-from .values import layout_t, linearize, offset_t, packed_layout, pointer, shape_empty, shape_t, tile_t
+from .values import (
+    describe_layout,
+    describe_offset,
+    describe_shape,
+    layout_t,
+    linearize,
+    offset_t,
+    packed_layout,
+    pointer,
+    require_struct,
+    shape_empty,
+    shape_t,
+    significant_axes,
+    struct_t,
+    tile_t,
+)
 
 
-@dataclass(frozen=True)
-class tensor_t:
+@dataclass
+class tensor_t(struct_t, Shown):
     """The fields of every kind of tensor: base, elem_size, layout, shape, and the element type.
 
     >>> build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3)).layout
     layout_t(row_spacing=4, plane_spacing=12)
     """
+
+    structs: ClassVar = {"layout": layout_t, "shape": shape_t}
 
     base: pointer | None
     elem_size: int
@@ -46,21 +65,64 @@ class tensor_t:
         view: np.ndarray[Any, Any] = to_core_tensor(self, Box((0, 0, 0), space), space).array()
         return view
 
+    @property
+    def plain(self) -> TileTensor | Layout:
+        """Return the tensor of the core: the memory seen through the spacings, from the base on; what is drawn.
 
-@dataclass(frozen=True, slots=True)
-class origin_t:
+        It is the layout alone if elements are no numbers of the core, such as vectors and structs.
+
+        >>> tensor = build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8)
+        >>> tensor.plain[1, 2].item(), tensor.plain.layout
+        (33, Layout((2, 3), (10, 1)))
+        """
+        extents, space = significant_axes(self.shape), outer_first_shape(self.shape)
+        tensor = to_core_tensor(self, Box((0, 0, 0), space), space)
+        layout: Layout = Layout(extents, tensor.layout.stride[-len(extents) :]) + tensor.offset
+        if self.dtype.kind not in "iufb":
+            return layout
+        memory = tensor.memory.bytes
+        return TileTensor(memory[: memory.size // self.elem_size * self.elem_size].view(self.dtype), layout)
+
+    @property
+    def picture_title(self) -> str:
+        """Return kind, shape and spacings.
+
+        >>> build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8).picture_title
+        'ext_tensor_t: 3 x 2 (width x height) of int64, row spacing 10, base at element 21'
+        """
+        start = 0 if self.base is None else self.base.offset // max(1, self.elem_size)
+        size = f"{describe_shape(self.shape)} of {self.dtype}"
+        return f"{type(self).__name__}: {size}, {describe_layout(self.layout)}, base at element {start}"
+
+
+@dataclass(slots=True)
+class origin_t(struct_t):
     """The origin of a sub tensor: the shape of the tensor it is part of, and its offset in it.
 
     >>> origin_t(shape_t(10, 7), offset_t(-1))
     origin_t(shape=shape_t(width=10, height=7, depth=1), sub_offset=offset_t(x=-1, y=0, z=0))
     """
 
+    structs: ClassVar = {"shape": shape_t, "sub_offset": offset_t}
+
     shape: shape_t
     sub_offset: offset_t
 
 
-@dataclass(frozen=True)
-class sub_tensor_t:
+def _field_of_tensor(name: str, description: str) -> Any:
+    """Return a property of a sub tensor: a field of the tensor in it."""
+
+    def get_field(self: sub_tensor_t) -> Any:
+        return getattr(self.tensor, name)
+
+    def set_field(self: sub_tensor_t, value: Any) -> None:
+        setattr(self.tensor, name, value)
+
+    return property(get_field, set_field, doc=description)
+
+
+@dataclass
+class sub_tensor_t(struct_t, Shown):
     """A tensor and its origin; base, elem_size, layout, shape and dtype are those of the tensor.
 
     >>> space = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
@@ -68,47 +130,35 @@ class sub_tensor_t:
     offset_t(x=0, y=0, z=0)
     """
 
+    structs: ClassVar = {"tensor": tensor_t, "origin": origin_t}
+
     tensor: tensor_t
     origin: origin_t
 
-    @property
-    def base(self) -> pointer | None:
-        """Return where the first element is."""
-        return self.tensor.base
-
-    @property
-    def elem_size(self) -> int:
-        """Return the bytes of an element."""
-        return self.tensor.elem_size
-
-    @property
-    def layout(self) -> layout_t:
-        """Return the spacings."""
-        return self.tensor.layout
-
-    @property
-    def shape(self) -> shape_t:
-        """Return the as_extents of this part."""
-        return self.tensor.shape
-
-    @property
-    def dtype(self) -> Any:
-        """Return the type of an element."""
-        return self.tensor.dtype
-
-    @property
-    def const(self) -> bool:
-        """Return whether the tensor must not be written."""
-        return self.tensor.const
-
-    @property
-    def internal(self) -> bool:
-        """Return whether the tensor is in internal memory."""
-        return self.tensor.internal
+    base = _field_of_tensor("base", "Where the first element is.")
+    elem_size = _field_of_tensor("elem_size", "The bytes of an element.")
+    layout = _field_of_tensor("layout", "The spacings.")
+    shape = _field_of_tensor("shape", "The extents of this part.")
+    dtype = _field_of_tensor("dtype", "The type of an element.")
+    const = _field_of_tensor("const", "Whether the tensor must not be written.")
+    internal = _field_of_tensor("internal", "Whether the tensor is in internal memory.")
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the elements as a NumPy view, indexed [z, y, x]; read-only for a const tensor."""
         return self.tensor.array()
+
+    @property
+    def plain(self) -> TileTensor | Layout:
+        """Return the tensor of the core, as for a tensor; what is drawn."""
+        return self.tensor.plain
+
+    @property
+    def picture_title(self) -> str:
+        """Return kind, shape and spacings, and where in which origin the part lies."""
+        kind = type(self.tensor).__name__
+        place = describe_offset(self.origin.sub_offset, self.origin.shape)
+        origin = f"at {place} of an origin of {describe_shape(self.origin.shape)}"
+        return self.tensor.picture_title.replace(kind, type(self).__name__) + f", {origin}"
 
 
 class int_tensor_t(tensor_t):
@@ -177,6 +227,7 @@ def build_tensor(kind: type[tensor_t], base: Any, shape: Any, *arguments: Any, d
         if not kind.internal:
             offset = offset_t(*[a + b for a, b in zip(_offset_tuple(offset), _offset_tuple(shape.offset), strict=True)])
         shape = shape.shape
+    require_struct(shape_t, shape, "shape")
     start = base if isinstance(base, pointer) else pointer(base)
     if elem_size is None and start.dtype is None and dtype is None:
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
@@ -386,4 +437,7 @@ def _validate_spacings(space: tuple[int, ...], layout: layout_t) -> None:
         raise TransferError(f"row spacing {layout.row_spacing} is less than the row length; use at least {width}")
     reach = (height - 1) * layout.row_spacing + width
     if depth > 1 and layout.plane_spacing < reach:
-        raise TransferError(f"plane spacing {layout.plane_spacing} is less than the plane size; use at least {reach}")
+        raise TransferError(
+            f"plane spacing {layout.plane_spacing} is less than the plane size; use at least {reach} elements, or"
+            f" create_layout(total_row_length={layout.row_spacing}, total_number_of_rows={height}), which counts rows"
+        )

@@ -4,20 +4,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
+from typing import ClassVar
 
 from ..layout.box import empty_box
+from ..showing import Shown
 from ..tiling import Box, Tiler
-from .values import augmentation_t, offset_t, overlap_t, shape_t, tile_t
+from .values import augmentation_t, offset_t, overlap_t, shape_t, significant_axes, struct_t, tile_t
 
 
-@dataclass(frozen=True)
-class tiler_t:
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class tiler_t(struct_t, Shown):
     """A space, how it is cut, and the number of tiles.
 
     >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).number_of_tiles
     9
     """
+
+    structs: ClassVar = {"space": shape_t, "tile": shape_t, "overlap": overlap_t, "augmentation": augmentation_t}
 
     space: shape_t
     tile: shape_t
@@ -27,7 +31,7 @@ class tiler_t:
     def __post_init__(self) -> None:
         self.row_major  # noqa: B018 - validates the values
 
-    @cached_property
+    @property
     def row_major(self) -> Tiler:
         """Return the tiler of the core, x fastest.
 
@@ -36,7 +40,7 @@ class tiler_t:
         """
         return self._make_tiler("row_major")
 
-    @cached_property
+    @property
     def column_major(self) -> Tiler:
         """Return the tiler of the core, y fastest.
 
@@ -45,11 +49,21 @@ class tiler_t:
         """
         return self._make_tiler("col_major")
 
-    def _make_tiler(self, order: str) -> Tiler:
+    @property
+    def plain(self) -> Tiler:
+        """Return the tiler of the core without depth and height if the space has none: what is drawn.
+
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).plain.grid
+        (3, 3)
+        """
+        return self._make_tiler("row_major", len(significant_axes(self.space)))
+
+    def _make_tiler(self, order: str, rank: int = 3) -> Tiler:
         a = self.augmentation
         overlap = (self.overlap.depth, self.overlap.height, self.overlap.width)
         margins = ((a.front, a.back), (a.top, a.bottom), (a.left, a.right))
-        return Tiler(outer_first_shape(self.space), outer_first_shape(self.tile), overlap, margins, order)
+        space, tile = outer_first_shape(self.space), outer_first_shape(self.tile)
+        return _cached_tiler(space[-rank:], tile[-rank:], overlap[-rank:], margins[-rank:], order)
 
     @property
     def number_of_tiles(self) -> int:
@@ -95,6 +109,9 @@ class tiler_t:
         6
         """
         return self.tiles_in_width * self.tiles_in_height
+
+
+_cached_tiler = lru_cache(maxsize=64)(Tiler)
 
 
 def outer_first_shape(shape: shape_t) -> tuple[int, int, int]:

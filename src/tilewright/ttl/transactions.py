@@ -14,7 +14,7 @@ from ..tiling import Box, TransferEvent
 from ..tiling.tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
 from ..tiling.transfers import Transfer, TransferQueue
 from ..tiling.transfers import wait as wait_for
-from .tensors import is_empty, to_core_tensor
+from .tensors import is_empty, sub_tensor_t, tensor_t, to_core_tensor
 from .tilers import from_box, outer_first_offset, outer_first_shape
 from .values import linearize, offset_t, pointer, shape_t, tile_t
 
@@ -252,6 +252,12 @@ def _elements_after_last_row(internal: Any, limit: int) -> int:
 
 
 def _validate_types(internal: Any, external: Any) -> None:
+    for tensor in (internal, external):
+        if not isinstance(tensor, (tensor_t, sub_tensor_t)):
+            raise TransferError(
+                f"expected an internal and an external tensor, got {type(tensor).__name__}; make them with"
+                " create_int_tensor and create_ext_tensor"
+            )
     if not internal.internal or external.internal:
         raise TransferError(
             f"expected an internal and an external tensor, got {type(internal).__name__} and {type(external).__name__}"

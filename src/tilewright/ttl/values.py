@@ -1,24 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small values of TTL: shapes, offsets, overlaps, augmentations, layouts and tiles, in (width, height, depth).
+"""The small structs of TTL: shapes, offsets, overlaps, augmentations, layouts and tiles, in (width, height, depth).
 
 `pointer` is what `base` is in Python: memory and a position in it, indexed like a C pointer but checked.
 """
 
 from __future__ import annotations
 
+import copy
+import re
 from dataclasses import dataclass
-from typing import Any
+from operator import index
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..errors import CoordinateError, LayoutError, TransferError
+from ..layout import Layout, row_major
+from ..showing import Shown
 
 # C has a width for each of these; here they are exact integers.
 dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
 
+_Struct = TypeVar("_Struct", bound="struct_t")
 
-@dataclass(frozen=True, slots=True)
-class shape_t:
+
+class struct_t:
+    """A struct of C: fields can be assigned, and a struct that is stored in a field is copied, as C copies it.
+
+    `structs` says which fields are structs, and of which kind.
+
+    >>> spacing = layout_t(16)
+    >>> spacing.row_spacing = 20
+    >>> spacing
+    layout_t(row_spacing=20, plane_spacing=0)
+    """
+
+    __slots__ = ()
+    structs: ClassVar[dict[str, type[struct_t]]] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = self.structs.get(name)
+        if kind is not None:
+            value = copy.copy(require_struct(kind, value, f"{name} of {type(self).__name__}"))
+        object.__setattr__(self, name, value)
+
+
+class integers_t(struct_t):
+    """A struct of integers.
+
+    >>> shape_t(np.int64(4))
+    shape_t(width=4, height=1, depth=1)
+    """
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            object.__setattr__(self, name, index(value))
+        except TypeError:
+            raise LayoutError(f"expected an integer as {name} of {type(self).__name__}, got {value!r}") from None
+
+
+def require_struct(kind: type[_Struct], value: Any, name: str) -> _Struct:
+    """Return `value` if it is a struct of a kind; `name` says what it is for.
+
+    >>> require_struct(shape_t, shape_t(4), "tile")
+    shape_t(width=4, height=1, depth=1)
+    """
+    if not isinstance(value, kind):
+        call = _CONSTRUCTORS.get(kind.__name__, f"{kind.__name__}(...)")
+        raise LayoutError(f"expected {kind.__name__} as {name}, got {value!r}; make one with {call}")
+    return value
+
+
+_CONSTRUCTORS = {
+    "shape_t": "create_shape(width, height, depth)",
+    "offset_t": "create_offset(x, y, z)",
+    "overlap_t": "create_overlap(width, height, depth)",
+    "augmentation_t": "create_augmentation(left, right, top, bottom, front, back)",
+    "layout_t": "create_layout(row_spacing, plane_spacing)",
+    "tile_t": "get_tile(tile_id, tiler)",
+    "tiler_t": "create_tiler(space, tile)",
+}
+
+
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class shape_t(integers_t, Shown):
     """The extents of a tensor or a tile.
 
     >>> shape_t(4, 3)
@@ -29,9 +96,27 @@ class shape_t:
     height: int = 1
     depth: int = 1
 
+    @property
+    def plain(self) -> Layout:
+        """Return a layout of the core of this shape, packed: what is drawn.
 
-@dataclass(frozen=True, slots=True)
-class offset_t:
+        >>> shape_t(4, 3).plain
+        Layout((3, 4), (4, 1))
+        """
+        return row_major(*significant_axes(self))
+
+    @property
+    def picture_title(self) -> str:
+        """Return the extents in TTL's order.
+
+        >>> shape_t(4, 3).picture_title
+        'shape_t: 4 x 3 (width x height)'
+        """
+        return f"shape_t: {describe_shape(self)}"
+
+
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class offset_t(integers_t):
     """A position, which may be negative.
 
     >>> offset_t(-1, 2)
@@ -43,8 +128,8 @@ class offset_t:
     z: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class overlap_t:
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class overlap_t(integers_t):
     """How much neighbouring tiles share.
 
     >>> overlap_t(2)
@@ -56,8 +141,8 @@ class overlap_t:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class augmentation_t:
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class augmentation_t(integers_t):
     """How far the tiles reach beyond the space on each side.
 
     >>> augmentation_t(1, 1)
@@ -72,8 +157,8 @@ class augmentation_t:
     back: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class layout_t:
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class layout_t(integers_t, Shown):
     """The elements from the start of a row, and of a plane, to the start of the next.
 
     >>> layout_t(16)
@@ -92,17 +177,59 @@ class layout_t:
         """
         return self.row_spacing
 
+    @property
+    def plain(self) -> Layout:
+        """Return a layout of the core with these spacings, padding included: two rows, or two planes; what is drawn.
 
-@dataclass(frozen=True, slots=True)
-class tile_t:
+        >>> layout_t(16).plain, layout_t(16, 160).plain
+        (Layout((2, 16), (16, 1)), Layout((2, 10, 16), (160, 16, 1)))
+        """
+        row, plane = self.row_spacing, self.plane_spacing
+        if row < 1:
+            raise LayoutError(f"{self} has no row spacing to draw; draw a tensor with it, or use create_layout(16)")
+        return Layout((2, row), (row, 1)) if plane < row else Layout((2, plane // row, row), (plane, row, 1))
+
+    @property
+    def picture_title(self) -> str:
+        """Return the spacings.
+
+        >>> layout_t(16, 160).picture_title
+        'layout_t: row spacing 16, plane spacing 160; the first two planes'
+        """
+        drawn = "rows" if self.plane_spacing < self.row_spacing else "planes"
+        return f"layout_t: {describe_layout(self)}; the first two {drawn}"
+
+
+@dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
+class tile_t(struct_t, Shown):
     """A box of a space: its shape and where it starts.
 
     >>> tile_t(shape_t(4, 3), offset_t(8, 6)).shape.width
     4
     """
 
+    structs: ClassVar = {"shape": shape_t, "offset": offset_t}
+
     shape: shape_t
     offset: offset_t
+
+    @property
+    def plain(self) -> Layout:
+        """Return a layout of the core of the tile's shape, packed: what is drawn.
+
+        >>> tile_t(shape_t(4, 3), offset_t(8, 6)).plain
+        Layout((3, 4), (4, 1))
+        """
+        return self.shape.plain
+
+    @property
+    def picture_title(self) -> str:
+        """Return shape and offset in TTL's order.
+
+        >>> tile_t(shape_t(4, 3), offset_t(8, 6)).picture_title
+        'tile_t: 4 x 3 (width x height) at (8, 6)'
+        """
+        return f"tile_t: {describe_shape(self.shape)} at {describe_offset(self.offset, self.shape)}"
 
     def __str__(self) -> str:
         at, box = self.offset, self.shape
@@ -147,10 +274,45 @@ def create_ext_layout(
     )
 
 
+def create_layout(
+    row_spacing: int = 0,
+    plane_spacing: int = 0,
+    *,
+    total_row_length: int | None = None,
+    total_number_of_rows: int | None = None,
+) -> layout_t:
+    """Return a layout from the distance between rows and between planes.
+
+    Args:
+        row_spacing: the elements from the start of a row to the start of the next.
+        plane_spacing: the elements from the start of a plane to the start of the next.
+        total_row_length: the row spacing, as TTL's page on physical tensors calls it.
+        total_number_of_rows: the rows from the start of a plane to the start of the next, which is what the second
+            parameter is on that page; by position it is the plane spacing, as in TTL's code.
+
+    >>> create_layout(4, 12), create_layout(total_row_length=4, total_number_of_rows=3)
+    (layout_t(row_spacing=4, plane_spacing=12), layout_t(row_spacing=4, plane_spacing=12))
+    """
+    if total_row_length is not None:
+        if row_spacing:
+            raise LayoutError(
+                f"create_layout got row spacing {row_spacing} and total_row_length {total_row_length}, which mean the"
+                " same; pass one of them"
+            )
+        row_spacing = total_row_length
+    if total_number_of_rows is not None:
+        if plane_spacing or not row_spacing:
+            raise LayoutError(
+                f"create_layout got total_number_of_rows={total_number_of_rows} with row spacing {row_spacing} and"
+                f" plane spacing {plane_spacing}; pass it with the row spacing alone"
+            )
+        plane_spacing = row_spacing * total_number_of_rows
+    return layout_t(row_spacing, plane_spacing)
+
+
 # where TTL has a function that only builds a value, the type is that function
 create_offset = offset_t
 create_overlap = overlap_t
-create_layout = layout_t
 create_int_layout = create_ext_layout
 
 
@@ -169,7 +331,48 @@ def shape_empty(shape: shape_t) -> bool:
     >>> shape_empty(shape_t(5, 0)), shape_empty(shape_t(5))
     (True, False)
     """
+    require_struct(shape_t, shape, "shape")
     return 0 in (shape.width, shape.height, shape.depth)
+
+
+def describe_shape(shape: shape_t) -> str:
+    """Return a shape as text, in TTL's order.
+
+    >>> describe_shape(shape_t(4, 3))
+    '4 x 3 (width x height)'
+    """
+    extents = significant_axes(shape)[::-1]
+    return f"{' x '.join(map(str, extents))} ({' x '.join(('width', 'height', 'depth')[: len(extents)])})"
+
+
+def describe_layout(layout: layout_t) -> str:
+    """Return the spacings of a layout as text.
+
+    >>> describe_layout(layout_t(16))
+    'row spacing 16'
+    """
+    planes = f", plane spacing {layout.plane_spacing}" if layout.plane_spacing else ""
+    return f"row spacing {layout.row_spacing}{planes}"
+
+
+def describe_offset(offset: offset_t, shape: shape_t) -> str:
+    """Return an offset as text, in TTL's order, with as many numbers as a `shape` has axes.
+
+    >>> describe_offset(offset_t(-1, 2), shape_t(4, 3))
+    '(-1, 2)'
+    """
+    rank = 3 if offset.z else max(len(significant_axes(shape)), 2 if offset.y else 1)
+    return f"({', '.join(map(str, (offset.x, offset.y, offset.z)[:rank]))})"
+
+
+def significant_axes(shape: shape_t) -> tuple[int, ...]:
+    """Return the extents as the core writes them, outermost first, without depth and height if they are 1.
+
+    >>> significant_axes(shape_t(4, 3)), significant_axes(shape_t(4)), significant_axes(shape_t(4, 1, 2))
+    ((3, 4), (4,), (2, 1, 4))
+    """
+    extents = (shape.depth, shape.height, shape.width)
+    return extents[2 if extents[:2] == (1, 1) else int(extents[0] == 1) :]
 
 
 def tile_empty(tile: tile_t) -> bool:
@@ -178,7 +381,7 @@ def tile_empty(tile: tile_t) -> bool:
     >>> tile_empty(create_empty_tile())
     True
     """
-    return shape_empty(tile.shape)
+    return shape_empty(require_struct(tile_t, tile, "tile").shape)
 
 
 def linearize(offset: offset_t, layout: layout_t) -> int:
@@ -187,6 +390,8 @@ def linearize(offset: offset_t, layout: layout_t) -> int:
     >>> linearize(offset_t(5, 40000), layout_t(70000))
     2800000005
     """
+    require_struct(offset_t, offset, "offset")
+    require_struct(layout_t, layout, "layout")
     return offset.z * layout.plane_spacing + offset.y * layout.row_spacing + offset.x
 
 
@@ -237,6 +442,26 @@ TYPES = {
     "ulong": "uint64",
 }
 """TTL's element types by their names; any other dtype works as well."""
+
+_VECTOR = re.compile(r"([a-z]+?)(2|3|4|8|16)")
+_VECTOR_ELEMENTS = {**TYPES, "half": "float16", "float": "float32", "double": "float64"}
+
+
+def vector_type(name: str) -> np.dtype[Any] | None:
+    """Return the type of an OpenCL vector such as float4, whose elements are field "s"; None for any other name.
+
+    As in OpenCL, a vector of three elements takes the space of four.
+
+    >>> vector_type("float4").itemsize, vector_type("uchar3").itemsize, vector_type("quux4")
+    (16, 4, None)
+    """
+    match = _VECTOR.fullmatch(name)
+    element = _VECTOR_ELEMENTS.get(match[1]) if match else None
+    if match is None or element is None:
+        return None
+    count, kind = int(match[2]), np.dtype(element)
+    size = kind.itemsize * (4 if count == 3 else count)
+    return np.dtype({"names": ["s"], "formats": [(kind, (count,))], "offsets": [0], "itemsize": size})
 
 
 class pointer:
@@ -333,7 +558,7 @@ def SIZEOF(value: Any) -> int:
     (4, 8, 2)
     """
     if isinstance(value, str):
-        value = TYPES.get(value, value)
+        value = vector_type(value) or _VECTOR_ELEMENTS.get(value, value)
     if isinstance(value, np.ndarray):
         return value.itemsize
     return int(np.dtype(value).itemsize)

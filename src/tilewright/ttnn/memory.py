@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from .. import memory
 from ..errors import MemoryConfigError
+from ..showing import Shown
 from .cores import CoreRangeSet, CoresLike, range_fields, to_json
 from .enums import (
     BufferType,
@@ -196,7 +197,7 @@ def _read_nd_shard_spec(fields: dict[str, Any]) -> memory.NdShardSpec:
 _BUFFER_TYPES = (BufferType, memory.BufferType)
 
 
-class MemoryConfig(Wrapper[memory.MemoryConfig]):
+class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
     The form `MemoryConfig(buffer_type, nd_shard_spec)` is accepted, too.

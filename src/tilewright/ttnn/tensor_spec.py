@@ -11,6 +11,7 @@ from .. import memory, tensor
 from ..layout.tuples import round_up
 from ..memory.sharding import ROW_BYTES, Sharding
 from ..memory.spec import as_spec
+from ..showing import Shown
 from .cores import CoresLike
 from .enums import (
     BufferType,
@@ -146,7 +147,7 @@ class Tile(Wrapper[memory.Tile]):
     __str__ = __repr__
 
 
-class TensorProperties(Wrapper[_Plain]):
+class TensorProperties(Wrapper[_Plain], Shown):
     """Shape, data type, layout and tile of a spec or a tensor.
 
     >>> from tilewright.ttnn import Tensor, TensorSpec
@@ -165,6 +166,16 @@ class TensorProperties(Wrapper[_Plain]):
         (32, 32)
         """
         return Shape(self.plain.shape.logical, self.plain.padded_shape)
+
+    @property
+    def physical_shape(self) -> Shape:
+        """Return the matrix that all dimensions but the last are folded into, padding included.
+
+        >>> from tilewright.ttnn import TensorSpec
+        >>> TensorSpec([1, 4, 6, 8], DataType.BFLOAT16, Layout.ROW_MAJOR).physical_shape
+        Shape([24, 8])
+        """
+        return Shape(as_spec(self.plain).physical_shape)
 
     @property
     def dtype(self) -> DataType:

@@ -14,7 +14,8 @@ from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, StoredElement
 from ...formats import QuantizationReport
 from ...layout import ComposedLayout, LayoutLike, Swizzle
-from ...memory import Allocator, Device, Explanation, TensorSpec
+from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
+from ...plain import to_plain
 from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ..scene import Scene
@@ -23,6 +24,7 @@ from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
+from .shapes import memory_config_scene, shape_scene
 from .specs import spec_scene
 from .tensors import tensor_scene, tile_scene, values_scene
 
@@ -32,16 +34,17 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     """Return the scene of a layout, tensor, spec, plan, report, allocator, device, tiler, schedule, pipeline or trace.
 
     `subject` is the object, and `options` are those of its scene: `label`, `color` and `address="hex"` for all, and
-    its own. An object that has no scene of its own is drawn as its attribute `plain`, the object of the core that it
-    stands for; `scene_of.register(MyType)` adds a scene for another type.
+    its own. An object of a dialect is drawn as its attribute `plain`, the object of the core that it stands for, with
+    its `picture_title` if it has one; `scene_of.register(MyType)` adds a scene for another type.
 
     >>> from tilewright import row_major
     >>> scene_of(row_major(4, 8)).title
     '(4,8):(8,1)'
     """
-    own = getattr(subject, "plain", None)
-    if own is not None and own is not subject:
-        return scene_of(own, **options)
+    own = to_plain(subject)
+    if own is not subject:
+        title = getattr(subject, "picture_title", None)  # in the words of the dialect
+        return scene_of(own, **({"title": title} if title else {}) | options)
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
     raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
 
@@ -85,6 +88,8 @@ scene_of.register(Comparison, comparisons_scene)
 scene_of.register(TensorComparison, comparison_scene)
 scene_of.register(Inspection, inspection_scene)
 scene_of.register(DecodedTile, tile_scene)
+scene_of.register(Shape, shape_scene)
+scene_of.register(MemoryConfig, memory_config_scene)
 
 
 scene_of.register(Allocator, memory_scene)

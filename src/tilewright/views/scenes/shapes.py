@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenes of a shape, with its padding, and of a memory config, with a tensor that it distributes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...errors import MemoryConfigError
+from ...layout import row_major, with_logical_shape
+from ...memory import MemoryConfig, Shape, TensorMemoryLayout, TensorSpec
+from ..layout_grid import MAX_SIDE, sample_layout
+from ..scene import Fact, Field, Scene
+from ..scene_options import SceneOptions, scene_function
+from .layouts import block_note, layout_panels, requested_attributes
+from .specs import spec_scene
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_ELEMENT = "·"
+_CHIP = "wormhole_n150"  # of the tensor that shows a config
+
+
+@scene_function
+def shape_scene(shape: Shape, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
+    """Return the elements of a shape as cells, with its padding.
+
+    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
+    scene: cells have the attributes `element`, `offset`, and those of a layout.
+
+    >>> import tilewright as tw
+    >>> panel = shape_scene(tw.Shape((14, 28), (32, 32))).panels[0]
+    >>> panel.cell(13, 27).valid, panel.cell(14, 0).valid
+    (True, False)
+    """
+    extents = shape.padded or (1,)
+    logical = (1,) * (len(extents) - len(shape.logical)) + shape.logical
+    sheet = sample_layout(with_logical_shape(row_major(*extents), logical), side)
+    (grid,) = layout_panels(sheet, (), requested_attributes(options), memory=False)
+    elements = Field("element", (_ELEMENT,) * (grid.rows * grid.columns))
+    grid = replace(grid, fields=(elements, *grid.fields), title="elements", color="element", label="element")
+    facts = (
+        Fact("elements", str(shape.logical_volume())),
+        Fact("elements in the storage", str(shape.volume())),
+        Fact("padding", f"{shape.volume() - shape.logical_volume()} elements"),
+    )
+    return Scene(title or str(shape), (grid,), facts, block_note(sheet))
+
+
+def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
+    """Return the scene of a tensor in tiles or rows that has one shard on every core of a `config`.
+
+    `options` are those of the scene of a spec.
+
+    >>> import tilewright as tw
+    >>> memory = tw.TensorSpec((128, 128), page_layout="tile", memory=tw.block_sharded((2, 2))).memory
+    >>> memory_config_scene(memory).panels[1].box_titles
+    ('Core (0,0)', 'Core (1,0)', 'Core (0,1)', 'Core (1,1)')
+    """
+    sharding = config.sharding
+    if sharding is None:
+        raise MemoryConfigError(
+            f"cannot draw {config} alone: where pages lie depends on the tensor; draw a TensorSpec with this memory"
+        )
+    count, box = sharding.grid.num_cores, sharding.grid.bounding_box
+    *outer, height, width = (1, *sharding.shape)[-max(2, len(sharding.shape)) :]
+    repeats = {
+        TensorMemoryLayout.WIDTH_SHARDED: (1, count),
+        TensorMemoryLayout.BLOCK_SHARDED: (box.height, box.width),
+    }
+    down, across = repeats.get(config.memory_layout, (count, 1))
+    if config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED and sharding.orientation.name == "COL_MAJOR":
+        down, across = across, down
+    shape = (*outer, height * down, width * across)
+    tiled = not height % 32 and not width % 32
+    spec = TensorSpec(shape, "bfloat16", "tile" if tiled else "row_major", memory=config, chip=_CHIP)
+    title = f"{config}; one shard of bfloat16 {'tiles' if tiled else 'rows'} on each"
+    return spec_scene(spec, **{"title": title, **options})  # type: ignore[arg-type]  # which it checks
