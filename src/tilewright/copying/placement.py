@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
-from ..formats import Format, cast, format_of
+from ..errors import FormatError, LayoutError
+from ..formats import Format, cast, fit_values, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
@@ -44,6 +44,8 @@ class Placement:
         self._validate()
 
     def _validate(self) -> None:
+        if self.fill.__class__ is not int or self.fill:
+            fit_values(self.fill, self.format.value_format)
         if not isinstance(self.layout, LayoutLike):
             raise TypeError(f"a placement needs a layout, got {type(self.layout).__name__} {self.layout!r}")
         if self.layout.axes:
@@ -184,14 +186,18 @@ class Placement:
 def fill_value(source: Placement, target: Placement) -> np.ndarray[Any, Any]:
     """Return the fill value of `target` as one element: of its format, or float32 if it is a block format.
 
-    The value is converted to the format of the source first, and then like the data.
+    It is converted like the data: to the format of the source first, of which it must be a value.
 
     >>> from tilewright import Layout
-    >>> fill_value(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7)).item()
+    >>> fill_value(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.0)).item()
     -3
     """
     value = np.asarray(target.fill)
     if not source.format.has_blocks:
+        try:
+            fit_values(value, source.format)
+        except FormatError as problem:
+            raise FormatError(f"padding is converted like the data, from {source.format}: {problem}") from None
         value = cast(value, source.format)
     return cast(value, target.format.value_format)
 
