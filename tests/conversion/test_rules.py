@@ -65,7 +65,7 @@ def test_toml(tmp_path):
         ('"*" = {dtype = "bfloat17"}', tw.FormatError, "rule '\\*'.*bfloat17"),
         ('"*" = {dtype = 3}', tw.FormatError, "rule"),
         ('"*" = {layout = "diagonal"}', tw.FormatError, "rule"),
-        ('"*" = {tile = [31, 32]}', tw.FormatError, "tile height"),
+        ('"*" = {tile = [31, 32]}', tw.FormatError, "no tiles of 31 x 32"),
         ('"*" = {skip = "no"}', tw.FormatError, "true or false"),
         ('"*" = {shard = "diagonal"}', tw.FormatError, "as shard, got"),
         ('"*" = {transpose = "yes"}', tw.FormatError, "transpose"),

@@ -94,7 +94,7 @@ class Settings:
         if self.layout is not None:
             PageLayout.of(self.layout)
         if self.tile is not None:
-            Tile.of(tuple(self.tile) if isinstance(self.tile, list) else self.tile)
+            Tile.of(tuple(self.tile) if isinstance(self.tile, list) else self.tile).require_on_chips()
         if self.chip is not None:
             Chip.of(self.chip)
         for name in ("transpose_tile", "skip"):

@@ -44,8 +44,6 @@ class Placement:
         self._validate()
 
     def _validate(self) -> None:
-        if self.fill.__class__ is not int or self.fill:
-            fit_values(self.fill, self.format.value_format)
         if not isinstance(self.layout, LayoutLike):
             raise TypeError(f"a placement needs a layout, got {type(self.layout).__name__} {self.layout!r}")
         if self.layout.axes:
@@ -186,20 +184,30 @@ class Placement:
 def fill_value(source: Placement, target: Placement) -> np.ndarray[Any, Any]:
     """Return the fill value of `target` as one element: of its format, or float32 if it is a block format.
 
-    It is converted like the data: to the format of the source first, of which it must be a value.
+    The value is converted to the format of the source first, and then like the data.
 
     >>> from tilewright import Layout
-    >>> fill_value(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.0)).item()
+    >>> fill_value(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7)).item()
     -3
     """
     value = np.asarray(target.fill)
     if not source.format.has_blocks:
-        try:
-            fit_values(value, source.format)
-        except FormatError as problem:
-            raise FormatError(f"padding is converted like the data, from {source.format}: {problem}") from None
         value = cast(value, source.format)
     return cast(value, target.format.value_format)
+
+
+def validate_fill(source: Placement, target: Placement) -> None:
+    """Raise unless the fill value of `target` is a value of the source's format: it is converted like the data.
+
+    >>> from tilewright import Layout
+    >>> validate_fill(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7))
+    """
+    if target.fill.__class__ is int and not target.fill:
+        return
+    try:
+        fit_values(target.fill, source.format.value_format)
+    except FormatError as problem:
+        raise FormatError(f"padding is converted like the data, from {source.format}: {problem}") from None
 
 
 def _has_guards(layout: Any) -> bool:

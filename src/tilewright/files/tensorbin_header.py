@@ -178,7 +178,9 @@ def _parse_tile(pages: FlatTable) -> Tile:
     table = pages.table(0)
     if table is None:
         return Tile()
-    return Tile((table.number(0, "I"), table.number(1, "I")), bool(table.number(2, "B")))
+    tile = Tile((table.number(0, "I"), table.number(1, "I")), bool(table.number(2, "B")))
+    tile.require_on_chips()
+    return tile
 
 
 def _parse_memory(table: FlatTable) -> MemoryConfig:
