@@ -11,7 +11,7 @@ import numpy as np
 from .. import formats
 from ..copying.host_memory import aligned_empty
 from ..errors import CoordinateError
-from ..formats import FormatLike, ScalarFormat, format_of
+from ..formats import FormatLike, ScalarFormat, fit_values, format_of
 from ..layout.validation import as_integer
 from ..tensor.store import Storage, as_array, flat_scalars
 
@@ -78,6 +78,7 @@ class Span:
 
     def __init__(self, storage: Storage) -> None:
         self.array = flat_scalars(as_array(storage))
+        self._format = format_of(self.array).require_scalar("a span")
 
     def _check_index(self, k: SupportsIndex) -> int:
         index = as_integer(k, "an index")
@@ -92,7 +93,7 @@ class Span:
         return self.array[self._check_index(k)]
 
     def __setitem__(self, k: SupportsIndex, value: float) -> None:
-        self.array[self._check_index(k)] = value
+        self.array[self._check_index(k)] = fit_values(value, self._format)
 
     def unsafe_ptr(self) -> Any:
         """Return the memory itself.
@@ -122,9 +123,9 @@ class _InlineArrayBrackets:
             if values:
                 if len(values) != count:
                     raise CoordinateError(f"expected {count} values for an array of {count} scalars, got {len(values)}")
-                array[...] = np.array(values, dtype=element.dtype)
+                array[...] = fit_values(values, element)
             elif fill is not None or not uninitialized:
-                array[...] = 0 if fill is None else fill
+                array[...] = fit_values(0 if fill is None else fill, element)
             return Span(array)
 
         return create
@@ -146,8 +147,8 @@ class _ListBrackets:
 
         def create(*values: Any, length: int = 0, fill: Any = 0) -> Span:
             if values:
-                return Span(np.array(values, dtype=element.dtype))
-            return Span(np.full(length, fill, dtype=element.dtype))
+                return Span(fit_values(values, element))
+            return Span(np.full(length, fit_values(fill, element)))
 
         return create
 

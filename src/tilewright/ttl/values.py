@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..errors import CoordinateError, LayoutError, TransferError
+from ..formats import fit_values
 from ..layout import Layout, row_major
 from ..showing import Shown
 
@@ -527,7 +528,8 @@ class pointer:
     def __setitem__(self, index: int, value: Any) -> None:
         if not self.writeable:
             raise TransferError("cannot write through a pointer to read-only memory")
-        self._element_view(index)[0] = value
+        cell = self._element_view(index)
+        cell[0] = fit_values(value, cell.dtype) if cell.dtype.kind in "biuf" else value
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, pointer):

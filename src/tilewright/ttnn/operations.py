@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..copying import copy
-from ..errors import LayoutError, MemoryConfigError
+from ..errors import FormatError, LayoutError, MemoryConfigError
+from ..formats import fit_values
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
@@ -324,7 +325,7 @@ def pad(
         )
     values = tensor.to_numpy()
     shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
-    whole = np.full(shape, fill, values.dtype)
+    whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
     copy(values, whole[tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])])
     result, device = from_torch(whole, tensor.dtype, layout=tensor.layout, tile=tensor.tile).plain, tensor.device()
     placed = result if device is None else result.to_device(device, tensor.plain.memory)
@@ -462,6 +463,8 @@ def reciprocal(
     [[1.7014118346046923e+38, 0.0]]
     """
     reject_unsupported(output_tensor=output_tensor)
+    if getattr(tensor.plain.dtype, "kind", "float") != "float":  # a block format has floats
+        raise FormatError(f"expected numbers with a fraction for reciprocal, got {tensor.dtype}; use typecast first")
     values = tensor.plain.numpy("float32")
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         inverse = np.float32(1) / values

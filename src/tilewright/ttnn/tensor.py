@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .. import memory, tensor
 from ..copying.dlpack import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
-from ..formats import Format, cast, format_of
+from ..formats import Format, cast, fit_values, format_of
 from ..layout.tuples import round_up
 from ..tensor.page_storage import DeviceStorage
 from .devices import Device
@@ -407,13 +407,12 @@ _INTEGERS = ("uint8", "uint16", "uint32", "int8", "int32")
 def _reshape_values(
     flat: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: DataTypeLike | None
 ) -> np.ndarray[Any, Any]:
-    """Return the values of a list in `shape`: int32 if they are integers that fit and `dtype` allows, else float32."""
+    """Return the numbers of a list in `shape` and an integer `dtype`, or in float32; by default integers are int32."""
     if flat.size != prod(shape):
         raise LayoutError(f"cannot reshape {flat.size} elements to shape {list(shape)}, which has {prod(shape)}")
-    limits = np.iinfo(np.int32)
-    is_integer = flat.dtype.kind in "iu" and (dtype is None or DataType.of(dtype).format.name in _INTEGERS)
-    fits = not flat.size or bool(flat.min() >= limits.min and flat.max() <= limits.max)
-    return flat.reshape(shape).astype(np.int32 if is_integer and fits else np.float32)
+    default = "int32" if flat.dtype.kind in "iu" else "float32"
+    name = default if dtype is None else DataType.of(dtype).format.name
+    return fit_values(flat, name if name in _INTEGERS else "float32").reshape(shape)
 
 
 _BFLOAT16 = format_of("bfloat16")
@@ -456,11 +455,22 @@ def create_tensor(
         values = values.swapaxes(-1, -2)
     page_layout = None if layout is None else memory.PageLayout.of(layout)
     spec = memory.TensorSpec(values.shape, element, page_layout, unwrap(tile), unwrap(memory_config))
+    fill: Any = 0 if pad_value is None else pad_value
     if element.has_blocks and (source_format.name in _THROUGH_BFLOAT16 or spec.memory.is_sharded):
-        values = cast(values, _BFLOAT16)
-    fill = 0 if pad_value is None else cast(np.array(pad_value), values.dtype).item()
+        values, fill = cast(values, _BFLOAT16), cast(np.array(fill), _BFLOAT16).item()
+    elif values.dtype.kind not in "biu" and element.name in _INTEGERS:
+        values = _truncate(values, element)
     result = tensor.Tensor.from_array(values, spec, fill)
     return result if device is None else result.to_device(device)
+
+
+def _truncate(values: np.ndarray[Any, Any], element: Format) -> np.ndarray[Any, Any]:
+    """Return floats in an integer format, without their fraction; raise if one is outside its range."""
+    try:
+        return cast(values, element, on_overflow="raise")
+    except FormatError as problem:
+        reason = str(problem).partition(";")[0]
+        raise FormatError(f"{reason}; clip the array first, or use a type that holds its values") from None
 
 
 def _default_format(values: np.ndarray[Any, Any], source_format: Format) -> Format:

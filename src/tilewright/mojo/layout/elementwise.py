@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...errors import CoordinateError, LayoutError
+from ...formats import fit_values
 from ...layout.validation import as_integer
 from ...tensor.element_access import require_writable
 from ..brackets import brackets
@@ -68,7 +69,7 @@ class ElementwiseTensor(MemoryTensor):
         [[0, 5], [6, 0]]
         """
         require_writable(self)
-        scalars = np.asarray(value).reshape(-1)
+        scalars = fit_values(value, self._store.format).reshape(-1)
         place, count = self._raw_range(parameters[0] if parameters else scalars.size, offset)
         if scalars.size != count:
             raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from ...errors import CoordinateError, LayoutError
-from ...formats import ScalarFormat, format_of, int32, int64
+from ...formats import ScalarFormat, fit_values, format_of, int32, int64
 from ...layout import ComposedLayout, LayoutLike
 from ...layout.tuples import leaves
 from ...layout.validation import as_integer
@@ -92,7 +92,7 @@ class Pointer:
     def __setitem__(self, k: int, value: Any) -> None:
         if self.store.readonly:
             raise LayoutError("cannot write through a pointer into read-only storage")
-        self.store.host[self._check_index(k)] = value
+        self.store.host[self._check_index(k)] = fit_values(value, self.store.format)
 
     def __add__(self, count: int) -> Pointer:
         return Pointer(self.store, self.offset + as_integer(count, "a pointer step"))
