@@ -299,7 +299,7 @@ Panel: TypeAlias = "Grid | Tracks"
 class Scene:
     """A picture as data: a title, panels, and the facts beside them.
 
-    Panels stand side by side as far as there is room; those numbered in `breaks` begin a new row.
+    Panels stand side by side as far as they fit; those numbered in `breaks` begin a new row.
 
     >>> Scene("two cells", (Grid(1, 2),)).panels[0].columns
     2
