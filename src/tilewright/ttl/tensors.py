@@ -7,6 +7,7 @@ checked against the memory until a transfer or an access, since schemes use tile
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -233,8 +234,9 @@ def build_tensor(kind: type[tensor_t], base: Any, shape: Any, *arguments: Any, d
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
     size = elem_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
     element = _element_dtype(dtype if dtype is not None else start.dtype, size)
-    layout = packed_layout(shape) if layout is None else layout
-    return kind(pointer(start, linearize(offset, layout) * size, element), size, layout, shape, element)
+    layout = packed_layout(shape) if layout is None else copy(layout)
+    at = pointer(start, linearize(offset, layout) * size, element)
+    return kind.of_fields(at, size, layout, copy(shape), element)
 
 
 def _parse_tensor_arguments(

@@ -38,7 +38,8 @@ def shape_scene(shape: Shape, *, side: int = MAX_SIDE, title: str = "", **option
     logical = (1,) * (len(extents) - len(shape.logical)) + shape.logical
     sheet = sample_layout(with_logical_shape(row_major(*extents), logical), side)
     (grid,) = layout_panels(sheet, (), requested_attributes(options), memory=False)
-    elements = Field("element", (_ELEMENT,) * (grid.rows * grid.columns))
+    valid = grid.valid or (True,) * (grid.rows * grid.columns)
+    elements = Field("element", tuple([_ELEMENT if is_data else None for is_data in valid]))
     grid = replace(grid, fields=(elements, *grid.fields), title="elements", color="element", label="element")
     facts = (
         Fact("elements", str(shape.logical_volume())),
