@@ -215,10 +215,10 @@ def _check_picture_path(output: str | None) -> None:
 
 def _build_answer(scene: Scene, output: str | None) -> Answer:
     from ..views import to_data, to_text
-    from ..views.text import supports_color
+    from ..views.text import supports_color, terminal_width
 
     if output is None:
-        return Answer(lambda: to_text(scene, color=supports_color(sys.stdout)), to_data(scene))
+        return Answer(lambda: to_text(scene, terminal_width(sys.stdout), supports_color(sys.stdout)), to_data(scene))
     save_picture(scene, output)
     written = Path(output)
     size = written.stat().st_size

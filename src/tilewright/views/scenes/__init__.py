@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
+from itertools import accumulate
 from typing import Any
 
 from ...compare import Comparison, TensorComparison
@@ -46,6 +48,34 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
     raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
 
+
+def side_by_side(*subjects: Any, title: str = "", **options: Any) -> Scene:
+    """Return one scene of several `subjects`, with all their panels; what is the same in them is marked together.
+
+    Panels and facts are named A, B and so on, as the subjects are in the note below the `title`; `options` are those
+    of their scenes.
+
+    >>> from tilewright import col_major, row_major
+    >>> scene = side_by_side(row_major(2, 2), col_major(2, 2), memory=False)
+    >>> [panel.title for panel in scene.panels], scene.note
+    (['A: coordinates', 'B: coordinates'], 'A: (2,2):(2,1). B: (2,2):(1,2).')
+    """
+    if not subjects:
+        raise LayoutError("nothing to draw: side_by_side needs at least one object")
+    scenes = [scene_of(subject, **options) for subject in subjects]
+    letters = [chr(ord("A") + k) if k < _ALPHABET else str(k) for k in range(len(scenes))]
+    named = list(zip(letters, scenes, strict=True))
+    notes = [f"{letter}: {scene.title}. {scene.note}".strip() for letter, scene in named]
+    return Scene(
+        title or "side by side",
+        tuple(replace(panel, title=f"{letter}: {panel.title}") for letter, scene in named for panel in scene.panels),
+        tuple(replace(fact, name=f"{letter}: {fact.name}") for letter, scene in named for fact in scene.facts),
+        " ".join(notes),
+        tuple(accumulate(len(scene.panels) for scene in scenes[:-1])),
+    )
+
+
+_ALPHABET = 26
 
 scene_of.register(LayoutLike, layout_scene)
 scene_of.register(TileTensor, tensor_scene)

@@ -107,7 +107,10 @@ def layout_panels(
     if not memory or not sheet.is_complete:
         return (grid,)
     if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
-        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
+        modes: Any = sheet.layout.shape
+        one_tile = all(isinstance(mode, tuple) and mode[-1] == 1 for mode in modes)
+        name = "face" if one_tile else "tile"  # of a single tile, the faces are outlined
+        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested, name)
         if tiles is not None:
             return (grid, tiles)
     held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
@@ -124,11 +127,13 @@ def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
     return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
 
 
-def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = ()) -> Grid | None:
+def tiled_memory_grid(
+    grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = (), block: str = "tile"
+) -> Grid | None:
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
     `grid` has the coordinates with their tiles outlined, `elements` names them, `offsets` are their places, and
-    `requested` the attributes that memory is to have, too.
+    `requested` the attributes that memory is to have, too. `block` is what a tile is called.
 
     >>> from tilewright import row_major, blocked_product
     >>> sheet = sample_layout(blocked_product(row_major(2, 2), row_major(1, 2)))
@@ -152,7 +157,7 @@ def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: 
         grid.rows,
         grid.columns,
         (Field("element", tuple(elements)), *fields),
-        title="memory, tile by tile",
+        title=f"memory, {block} by {block}",
         color=grid.color,
         label="element",
         valid=grid.valid,
@@ -306,7 +311,8 @@ def _row_step(offsets: Any) -> int:
 
 def _memory_columns(columns: int, row_step: int, size: int) -> int:
     """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
-    if columns < row_step <= min(64, size):
+    whole_rows = columns == row_step >= 4 and size <= 32 * columns
+    if columns < row_step <= min(64, size) or whole_rows:
         return row_step
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
 
