@@ -240,11 +240,14 @@ def _build_scene(
             names=names,
             **show_options.scene_options("side"),
         )
-    if len(subjects) > 1:
-        raise click.UsageError(
-            "several THINGs can be drawn together only with --memory; add --memory l1, or name one THING"
-        )
-    subject = subjects[0]
+    scenes = [_subject_scene(subject, show_options, options, typed) for subject in subjects]
+    return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
+
+
+def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]) -> Scene:
+    """Return the scene of one THING."""
+    from .. import views
+
     if show_options.mode in ("tiles", "pipeline"):
         return _tiling_scene(subject, show_options)
     if show_options.error:

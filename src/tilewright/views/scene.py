@@ -310,6 +310,7 @@ class Scene:
     facts: tuple[Fact, ...] = ()
     note: str = ""
     breaks: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()  # attributes that were asked for as labels
 
 
 def to_data(scene: Scene) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def choose_attributes(scene: Scene, kind: str, options: SceneOptions) -> Scene:
         for name in names:
             scene = _provide_attribute(scene, role, name, kind)
     panels = [_choose_in_panel(panel, labels, color) for panel in scene.panels]
-    scene = replace(scene, panels=tuple(panels))
+    scene = replace(scene, panels=tuple(panels), labels=labels or scene.labels)
     return _write_hexadecimal(scene) if base == "hex" else scene
 
 

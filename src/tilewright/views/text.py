@@ -64,6 +64,9 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
             lines = grid_lines(panel, scales, ink, width, height)
             labelled = labels_fit(panel, width) or bool(_split_bands(panel, scales, width, height))
             legend = _grid_legend(panel, scales, ink, width, labelled)
+            if set(panel.labels) & set(scene.labels) and not _first_labels_fit(panel, scales, width, height):
+                names = ", ".join(panel.labels)
+                legend.append(f"  {names} does not fit in {width} columns; a wider terminal or an .svg shows it")
         else:
             lines = _track_lines(panel, scales, ink, width, height)
             legend = _track_legend(panel, scales, ink, width)
@@ -282,6 +285,15 @@ def _split_bands(grid: Grid, scales: dict[str, Scale], width: int, height: int) 
         if all(labels_fit(band, width) for band in bands):
             return bands
     return []
+
+
+def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: int) -> bool:
+    """Return whether the labels that a grid has, rather than those of its color, are written into its cells."""
+    alone = replace(grid, color="")
+    if grid.boxes is not None:
+        clean = replace_control_characters
+        return box_lines(alone, scales, lambda words, color: words, clean, width, height) is not None
+    return labels_fit(alone, width) or bool(_split_bands(grid, scales, width, height))
 
 
 def _cut_columns(grid: Grid, first: int, count: int) -> Grid:
