@@ -18,7 +18,7 @@ from ..layout import Layout
 from ..showing import Shown
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
-from .tilers import outer_first_shape
+from .tilers import outer_first_offset, outer_first_shape
 from .values import (
     describe_layout,
     describe_offset,
@@ -152,6 +152,14 @@ class sub_tensor_t(struct_t, Shown):
     def plain(self) -> TileTensor | Layout:
         """Return the tensor of the core, as for a tensor; what is drawn."""
         return self.tensor.plain
+
+    @property
+    def picture_window(self) -> tuple[tuple[int, ...], Box]:
+        """Return the extents of the origin, and the box of this part in it, outermost first."""
+        rank = max(len(significant_axes(self.shape)), len(significant_axes(self.origin.shape)), 2)
+        offset, shape = self.origin.sub_offset, outer_first_shape(self.shape)
+        box = Box(outer_first_offset(offset)[-rank:], shape[-rank:])
+        return outer_first_shape(self.origin.shape)[-rank:], box
 
     @property
     def picture_title(self) -> str:
