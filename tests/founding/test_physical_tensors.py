@@ -452,7 +452,15 @@ def test_pictures():
         "  1  8  9 10 11 12 13 14 15",
     ]
     assert "7 x 10 in tiles of 3 x 4" in shown(tiler)
-    part = ttl.create_int_sub_tensor(local())
+    corner = ttl.create_offset(-1, -1)
+    part = ttl.create_int_sub_tensor(
+        np.zeros(12, np.int16), tile.shape, ttl.create_layout(4, 12), source(image()), corner
+    )
+    assert "at (-1, -1) of an origin of 10 x 7 (width x height)" in shown(part).replace("\n", " ")
+    origin = views.scene_of(part).panels[2]
+    parts = origin.field("part").values
+    assert (parts.count("inside"), parts.count("outside")) == (3 * 2, 12 - 3 * 2)
+    assert (origin.rows, origin.columns, origin.row_names[0]) == (HEIGHT + 1, WIDTH + 1, "-1")
     for subject in (ttl.create_shape(4, 3), tile, part, local(), ttl.create_layout(4, 12)):
         assert "coordinates" in shown(subject)
         assert subject._repr_html_().startswith("<div")

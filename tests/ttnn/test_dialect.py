@@ -113,6 +113,7 @@ def test_pad_values_are_converted_like_the_data():
         "a pad value of integers": (lambda: padded(np.int32, ttnn.float32, 2.9), "2.9 is not a value of int32"),
         "ttnn.pad": (lambda: ttnn.pad(ttnn.from_torch(np.uint8([1])), [(0, 1)], 300), "300 is not a value of uint8"),
         "pad_to_tile": (lambda: ttnn.from_torch(np.uint8([[1]])).pad_to_tile(-1), "-1 is not a value of uint8"),
+        "typecast": (lambda: ttnn.typecast(ttnn.from_torch(np.float32([-1])), ttnn.uint8), "-1.0 at 0 is outside"),
         "reciprocal": (lambda: ttnn.reciprocal(ttnn.from_torch(np.uint8([1]))), "expected numbers with a fraction"),
     }.values(),
 )

@@ -7,6 +7,7 @@ checked against the memory until a transfer or an access, since schemes use tile
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from ..layout import Layout
 from ..showing import Shown
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
-from .tilers import outer_first_shape
+from .tilers import outer_first_offset, outer_first_shape
 from .values import (
     describe_layout,
     describe_offset,
@@ -153,6 +154,14 @@ class sub_tensor_t(struct_t, Shown):
         return self.tensor.plain
 
     @property
+    def picture_window(self) -> tuple[tuple[int, ...], Box]:
+        """Return the extents of the origin, and the box of this part in it, outermost first."""
+        rank = max(len(significant_axes(self.shape)), len(significant_axes(self.origin.shape)), 2)
+        offset, shape = self.origin.sub_offset, outer_first_shape(self.shape)
+        box = Box(outer_first_offset(offset)[-rank:], shape[-rank:])
+        return outer_first_shape(self.origin.shape)[-rank:], box
+
+    @property
     def picture_title(self) -> str:
         """Return kind, shape and spacings, and where in which origin the part lies."""
         kind = type(self.tensor).__name__
@@ -233,8 +242,9 @@ def build_tensor(kind: type[tensor_t], base: Any, shape: Any, *arguments: Any, d
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
     size = elem_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
     element = _element_dtype(dtype if dtype is not None else start.dtype, size)
-    layout = packed_layout(shape) if layout is None else layout
-    return kind(pointer(start, linearize(offset, layout) * size, element), size, layout, shape, element)
+    layout = packed_layout(shape) if layout is None else copy(layout)
+    at = pointer(start, linearize(offset, layout) * size, element)
+    return kind.of_fields(at, size, layout, copy(shape), element)
 
 
 def _parse_tensor_arguments(

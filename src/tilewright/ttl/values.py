@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import dataclass
 from operator import index
@@ -38,12 +37,31 @@ class struct_t:
 
     __slots__ = ()
     structs: ClassVar[dict[str, type[struct_t]]] = {}
+    __match_args__: ClassVar[tuple[str, ...]] = ()  # the names of the fields
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = self.structs.get(name)
         if kind is not None:
-            value = copy.copy(require_struct(kind, value, f"{name} of {type(self).__name__}"))
+            if not isinstance(value, kind):
+                require_struct(kind, value, f"{name} of {type(self).__name__}")
+            value = value.__copy__()
         object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_fields(cls: type[_Struct], *values: Any) -> _Struct:
+        """Return a struct of fields that are known to be right, and that nobody else has.
+
+        >>> shape_t.of_fields(4, 3, 1)
+        shape_t(width=4, height=3, depth=1)
+        """
+        made = object.__new__(cls)
+        for name, value in zip(cls.__match_args__, values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
+    def __copy__(self: _Struct) -> _Struct:
+        fields = [getattr(self, name) for name in self.__match_args__]
+        return self.of_fields(*[field.__copy__() if isinstance(field, struct_t) else field for field in fields])
 
 
 class integers_t(struct_t):

@@ -24,7 +24,7 @@ from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
-from .shapes import memory_config_scene, shape_scene
+from .shapes import memory_config_scene, shape_scene, window_grid
 from .specs import spec_scene
 from .tensors import tensor_scene, tile_scene, values_scene
 
@@ -35,7 +35,8 @@ def scene_of(subject: Any, **options: Any) -> Scene:
 
     `subject` is the object, and `options` are those of its scene: `label`, `color` and `address="hex"` for all, and
     its own. An object of a dialect is drawn as its attribute `plain`, the object of the core that it stands for, with
-    its `picture_title` if it has one; `scene_of.register(MyType)` adds a scene for another type.
+    its `picture_title` if it has one, and its `picture_window` in a larger space; `scene_of.register(MyType)` adds a
+    scene for another type.
 
     >>> from tilewright import row_major
     >>> scene_of(row_major(4, 8)).title
@@ -44,7 +45,10 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     own = to_plain(subject)
     if own is not subject:
         title = getattr(subject, "picture_title", None)  # in the words of the dialect
-        return scene_of(own, **({"title": title} if title else {}) | options)
+        scene = scene_of(own, **({"title": title} if title else {}) | options)
+        window = getattr(subject, "picture_window", None)  # of a part: the space around it, and its box
+        grid = window_grid(*window) if window else None
+        return scene if grid is None else replace(scene, panels=(*scene.panels, grid))
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
     raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
 
