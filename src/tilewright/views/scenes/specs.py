@@ -77,7 +77,10 @@ def spec_scene(
         facts = [*_where_facts(where), *facts]
     shape = " x ".join(map(str, spec.shape.logical))
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
-    return Scene(title, tuple(panels), tuple(facts), pages.note)
+    note = pages.note
+    if spec.memory.is_sharded and holders.boxes is None and spec.num_pages <= _MOST_LISTED:
+        note = f'{note} Each core holds too many pages to draw them; label="held" names them.'.strip()
+    return Scene(title, tuple(panels), tuple(facts), note)
 
 
 def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: SceneOptions) -> Scene:
@@ -183,21 +186,21 @@ class _Pages:
         """Return the shards of a core, by its position in the list of cores."""
         paging = self.spec.paging
         if paging.in_runs:
-            return range(position * paging.shards_per_core, (position + 1) * paging.shards_per_core)
+            first = position * paging.shards_per_core
+            return range(first, min(first + paging.shards_per_core, paging.num_shards))
         return range(position, paging.num_shards, len(paging.cores))
 
-    def pages_of(self, position: int) -> list[int]:
-        """Return the pages of a core, by its position in the list of cores."""
+    def page_runs(self) -> list[str | None]:
+        """Return the pages of each core of `paging.cores` as runs, such as P0-P3; None if they are too many to list."""
         paging = self.spec.paging
-        found: list[int] = np.sort(self._page_of_slot()[list(self.shards_of(position))].reshape(-1)).tolist()
-        return [page for page in found if page < paging.num_pages]
-
-    def _page_of_slot(self) -> NDArray[np.int64]:
-        """Return the page of every slot, shard by shard; the number of pages where a partial shard has none."""
-        paging = self.spec.paging
-        found = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
-        found[np.asarray(paging.slots(np.arange(paging.num_pages, dtype=np.int64)))] = np.arange(paging.num_pages)
-        return found.reshape(paging.num_shards, paging.shard_pages)
+        if paging.num_pages > _MOST_LISTED:
+            return [None] * len(paging.cores)
+        page_of_slot = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
+        number = np.arange(paging.num_pages, dtype=np.int64)
+        page_of_slot[np.asarray(paging.slots(number))] = number  # a partial shard leaves slots without a page
+        shards = page_of_slot.reshape(paging.num_shards, paging.shard_pages)
+        held = [np.sort(shards[list(self.shards_of(k))].reshape(-1)) for k in range(len(paging.cores))]
+        return [_format_runs(pages[pages < paging.num_pages].tolist()) for pages in held]
 
     @property
     def note(self) -> str:
@@ -360,12 +363,14 @@ def _core_grid(pages: _Pages) -> Grid:
     first: list[int | None] = [None] * len(held)
     shards: list[str | None] = [None] * len(held)
     runs: list[str | None] = [None] * len(held)
-    for position, (core, count) in enumerate(zip(cores, pages.page_counts().tolist(), strict=True)):
+    for position, (core, count, listed) in enumerate(
+        zip(cores, pages.page_counts().tolist(), pages.page_runs(), strict=True)
+    ):
         own = pages.shards_of(position)
         if len(own):
             at = core.y * width + core.x
             held[at], first[at], shards[at] = count, own[0], _format_shards(own)
-            runs[at] = _format_runs(pages.pages_of(position)) if spec.num_pages <= _MOST_LISTED else None
+            runs[at] = listed
     names = [f"{at % width},{at // width}" for at in range(len(held))]
     fields = (
         Field("shard", tuple(first)),
@@ -400,7 +405,7 @@ def _format_runs(pages: list[int]) -> str:
     starts = [k for k, page in enumerate(pages) if not k or page != pages[k - 1] + 1]
     if len(starts) > _MOST_RUNS:
         return f"{len(pages)} pages"
-    ends = [*starts[1:], len(pages)]
+    ends = [*starts[1:], len(pages)] if starts else []
     runs = [(pages[k], pages[end - 1]) for k, end in zip(starts, ends, strict=True)]
     return " ".join(f"P{first}" if first == last else f"P{first}-P{last}" for first, last in runs)
 
