@@ -237,7 +237,7 @@ def page() -> str:
         (
             "The figures and drawings of the five founding documents, drawn by tilewright, each beside"
             " what it illustrates and with the lines that draw it. On the command line, `tilewright show` has the same"
-            " options: `tilewright show 4x8 --layout tile --tile 2x2 --label row_major --address hex`."
+            " options: `tilewright show 4x8 --dtype uint8 --layout tile --tile 2x2 --label row_major --address hex`."
         ),
         "",
         (

@@ -300,6 +300,12 @@ def page() -> str:
         ),
         "",
         (
+            "Every picture takes `label=` and `color=`, the attributes that are written into its cells and color them,"
+            ' and `address="hex"`; an option that it does not have is refused by name. `views.side_by_side(a, b)` sets'
+            " pictures beside each other. The [founding figures](founding-figures.md) show what these are for."
+        ),
+        "",
+        (
             "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under"
             " every picture after these:"
         ),

@@ -16,8 +16,8 @@ from tilewright.tiling.trace import TraceSpan
 from .things import allocator, scenes, spec
 
 SUBJECTS = {
-    "layout": (tw.row_major(4, 8), "memory, side, title"),
-    "composition": (tw.compose(tw.Layout(32), tw.row_major(4, 8)), "memory, side, title"),
+    "layout": (tw.row_major(4, 8), "itemsize, memory, side, title"),
+    "composition": (tw.compose(tw.Layout(32), tw.row_major(4, 8)), "itemsize, memory, side, title"),
     "swizzle": (tw.compose(tw.Swizzle(3, 0, 3), tw.row_major(8, 8)), "banks, itemsize, side, width"),
     "tile tensor": (tw.TileTensor(np.arange(48), tw.row_major(6, 8)), "memory, side, title"),
     "tensor": (tw.Tensor.of(np.ones((4, 4), np.float32)), "side, title"),
@@ -154,3 +154,13 @@ def test_side_by_side():
     assert [fact.name for fact in scene.facts][:2] == ["A: layout", "A: elements"]
     with pytest.raises(tw.LayoutError, match="at least one object"):
         views.side_by_side()
+
+
+def test_memory_is_numbered_in_bytes():
+    memory = views.scene_of(tw.row_major(4, 8), itemsize=4, address="hex").panels[1]
+    assert (memory.row_axis, memory.row_names) == ("address", ("0x0", "0x20", "0x40", "0x60"))
+    assert memory.column_names[:3] == ("+0", "+4", "+8")
+    tiles = views.scene_of(tw.TensorSpec((4, 8), "float32", "tile", tile=(2, 2)), address="hex").panels[1]
+    assert tiles.box_rows[3] == ("0x30", "0x38")
+    with pytest.raises(tw.LayoutError, match="itemsize of at least 1 byte, got 0"):
+        views.scene_of(tw.row_major(4, 8), itemsize=0)

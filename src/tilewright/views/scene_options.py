@@ -58,7 +58,7 @@ class SceneOptionError(LayoutError, TypeError):
     ...     tw.row_major(4, 8).show(hex=True)
     ... except TypeError as problem:
     ...     print(problem)
-    a Layout cannot be drawn with 'hex'; its options are address, color, label, memory, side, title
+    a Layout cannot be drawn with 'hex'; its options are address, color, itemsize, label, memory, side, title
     """
 
 

@@ -33,14 +33,20 @@ _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 @scene_function
 def layout_scene(
-    layout: LayoutLike, *, memory: bool = True, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+    layout: LayoutLike,
+    *,
+    memory: bool = True,
+    itemsize: int | None = None,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
-    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. `side` is the most
-    rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells have
-    the attributes `offset`, or the names of axes, and `tile`, `row`, `column`, `coordinate`, and `row_major`, the
-    number of the element if one counts row by row.
+    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. It is numbered in
+    elements, or in bytes if their `itemsize` is given. `side` is the most rows and columns that are drawn, and `title`
+    that of the picture. `options` are those of every scene: cells have the attributes `offset`, or the names of axes,
+    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -50,7 +56,26 @@ def layout_scene(
     require_layout(layout, "layout_scene")
     sheet = sample_layout(layout, side)
     panels = layout_panels(sheet, (), requested_attributes(options), memory)
+    if itemsize is not None and not layout.axes:
+        panels = tuple(_number_in_bytes(panel, itemsize) if panel.row_axis == "offset" else panel for panel in panels)
     return Scene(title or layout_title(layout), panels, tuple(layout_facts(layout)), block_note(sheet))
+
+
+def _number_in_bytes(grid: Grid, itemsize: int) -> Grid:
+    """Return a picture of memory with the addresses of bytes rather than the offsets of elements."""
+    if itemsize < 1:
+        raise LayoutError(f"expected an itemsize of at least 1 byte, got {itemsize}")
+
+    def scale(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(("+" if name.startswith("+") else "") + str(int(name) * itemsize) for name in names)
+
+    return replace(
+        grid,
+        row_axis="address",
+        row_names=scale(grid.row_names),
+        column_names=scale(grid.column_names),
+        box_rows=tuple(map(scale, grid.box_rows)),
+    )
 
 
 def layout_panels(

@@ -85,7 +85,8 @@ def spec_scene(
 
 def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: SceneOptions) -> Scene:
     """Return the scene of a spec without a chip: the order in which elements are stored."""
-    found = layout_scene(spec.stored, side=side, title=title or str(spec), **options)
+    itemsize = None if spec.dtype.has_blocks else spec.dtype.itemsize
+    found = layout_scene(spec.stored, itemsize=itemsize, side=side, title=title or str(spec), **options)
     steps: list[Fact] = []
     if at is not None:
         explained = explain(spec, at)
@@ -109,7 +110,7 @@ def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: S
 
 def _cell_at(grid: Grid, at: Any, spec: TensorSpec) -> tuple[int, int] | None:
     """Return the cell of an element among coordinates; memory has the same cells if it is drawn tile by tile."""
-    if grid.row_axis == "offset" and grid.boxes is None:
+    if grid.title == "memory":  # drawn in rows
         return None
     *outer, column = (0, *at) if len(at) < 2 else at
     row = int(np.ravel_multi_index(tuple(outer), spec.padded_shape[-len(outer) - 1 : -1])) if any(outer) else 0
