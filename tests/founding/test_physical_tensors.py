@@ -112,6 +112,8 @@ def test_structs_are_assigned_and_copied():
     assert tensor.array().tolist() == [[[0, 1, 2], [10, 11, 12]]]
     with pytest.raises(LayoutError, match="expected an integer as row_spacing of layout_t, got 'wide'"):
         layout.row_spacing = "wide"
+    with pytest.raises(AttributeError, match="int_tensor_t has no field 'spacing'; its fields are base, elem_size"):
+        tensor.spacing = 10
 
 
 @shows("L8", "33", "TTL_create_layout()")
