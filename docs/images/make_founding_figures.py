@@ -136,7 +136,9 @@ PICTURES = (
         "16-23",
         "Nothing is padded: 16 x 32 elements are stored.",
         """
-        scene = views.scene_of(tw.TensorSpec((16, 32), "bfloat16"), label="row_major")
+        from tilewright import ttnn
+
+        scene = views.scene_of(ttnn.Shape([16, 32]))
         """,
     ),
     figure(
@@ -146,7 +148,9 @@ PICTURES = (
         "31-40",
         "14 rows and 28 columns of data in a tile of 32 x 32; padding is hatched.",
         """
-        scene = views.scene_of(tw.TensorSpec((14, 28), "bfloat16", "tile"), title="ttnn.Shape([14[32], 28[32]])")
+        from tilewright import ttnn
+
+        scene = views.scene_of(ttnn.Shape([14, 28], [32, 32]))
         """,
     ),
     figure(
@@ -194,25 +198,33 @@ PICTURES = (
     ),
     figure(
         "row_spacing",
-        "A layout of rows and planes",
+        "A tensor with spacing between rows and planes",
         PHYSICAL,
         "17-28",
-        "A tile of 4 x 3 x 2 elements embedded in a larger shape: its rows start 16 elements apart, and its planes 48.",
+        "A tensor of 4 x 3 x 2 elements embedded in a larger shape: its rows start 16 elements apart, its planes 48.",
         """
-        scene = views.scene_of(tw.Layout((2, 3, 4), (48, 16, 1)), title="row spacing 16, plane spacing 48")
+        from tilewright import ttl
+
+        shape, layout = ttl.create_shape(4, 3, 2), ttl.create_layout(row_spacing=16, plane_spacing=48)
+        tensor = ttl.create_int_tensor(np.arange(96, dtype=np.int16), shape, layout)
+        scene = views.scene_of(tensor, address="hex")
         """,
     ),
     figure(
-        "sub_tensor",
-        "A sub-tensor and its origin",
+        "tile_of_tensor",
+        "A tile of an external tensor, and its origin",
         PHYSICAL,
-        "56-68",
-        "A tile of 4 x 3 elements at offset (2, 1) of a tensor of 16 x 6: it keeps the spacing of the tensor, and its"
+        "41-68",
+        "Tile 5 of a tensor of 16 x 6 elements, cut into tiles of 4 x 3: it keeps the spacing of the whole, and its"
         " first element is marked.",
         """
-        tensor = tw.TileTensor(np.arange(96), tw.row_major(6, 16))
-        scene = views.scene_of(tensor.slice[1:4, 2:6](), label="value")
+        from tilewright import ttl
+
+        tile = ttl.get_tile(5, ttl.create_tiler(ttl.create_shape(16, 6), ttl.create_shape(4, 3)))
+        tensor = ttl.create_ext_tensor(np.arange(96, dtype=np.int16), tile, ttl.create_layout(16))
+        scene = views.scene_of(tensor, address="hex")
         """,
+        in_text=True,
     ),
 )
 

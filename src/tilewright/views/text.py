@@ -330,7 +330,8 @@ def _fit_labels(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Text
     columns: list[int | None] = list(range(grid.columns))
     for labels in candidate_labels(grid):
         labels = [replace_control_characters(label) for label in labels]
-        cell = max(map(len, labels))
+        empty = bool(grid.valid) and not any(grid.valid)
+        cell = max(map(len, labels)) or int(empty)  # hatching needs a width, too
         for shown_bars in (bars, {}):
             if cell and gutter + grid.columns * (cell + 1) + 2 * len(shown_bars) <= width:
                 lines = rules if shown_bars or not bars else {}

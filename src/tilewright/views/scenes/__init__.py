@@ -113,7 +113,7 @@ def _tile_plan_scene(subject: TilePlan, **options: Any) -> Scene:
 
 @scene_of.register
 def _explanation_scene(subject: Explanation, **options: Any) -> Scene:
-    return spec_scene(subject.spec, at=subject.where.coordinate, **options)
+    return spec_scene(subject.spec, **{"at": subject.where.coordinate, **options})
 
 
 @scene_of.register

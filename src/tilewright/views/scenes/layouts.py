@@ -132,8 +132,9 @@ def tiled_memory_grid(
 ) -> Grid | None:
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
-    `grid` has the coordinates with their tiles outlined, `elements` names them, `offsets` are their places, and
-    `requested` the attributes that memory is to have, too. `block` is what a tile is called.
+    Tiles that consist of faces are drawn face by face. `grid` has the coordinates with their tiles outlined, `elements`
+    names them, `offsets` are their places, and `requested` the attributes that memory is to have, too. `block` is what
+    a tile is called.
 
     >>> from tilewright import row_major, blocked_product
     >>> sheet = sample_layout(blocked_product(row_major(2, 2), row_major(1, 2)))
@@ -141,15 +142,16 @@ def tiled_memory_grid(
     >>> memory.title, memory.boxes, memory.box_rows
     ('memory, tile by tile', (2, 2), (('0', '2'), ('4', '6')))
     """
-    boxes = {(box.rows, box.columns) for box in grid.outlines if box.kind == "tile"}
-    if len(boxes) != 1 or any(box.kind == "face" for box in grid.outlines):
+    has_faces = any(box.kind == "face" for box in grid.outlines)
+    boxes = {(box.rows, box.columns) for box in grid.outlines if box.kind == ("face" if has_faces else "tile")}
+    if len(boxes) != 1:
         return None
     ((high, wide),) = boxes
     down, across = grid.rows // high, grid.columns // wide
     if (down * high, across * wide) != (grid.rows, grid.columns) or down * across > _MOST_BOXES:
         return None
     tiles = offsets.reshape(down, high, across, wide).transpose(0, 2, 1, 3).reshape(down * across, high * wide)
-    if not (np.diff(tiles, axis=1) == 1).all() or not (np.diff(tiles[:, 0]) == high * wide).all():
+    if not (np.diff(tiles, axis=1) == 1).all():
         return None
     shared_fields = dict.fromkeys((grid.color, *(name for name in requested if name != "element")))
     fields = [field for field in grid.fields if field.name in shared_fields]
@@ -157,7 +159,7 @@ def tiled_memory_grid(
         grid.rows,
         grid.columns,
         (Field("element", tuple(elements)), *fields),
-        title=f"memory, {block} by {block}",
+        title="memory, face by face" if has_faces else f"memory, {block} by {block}",
         color=grid.color,
         label="element",
         valid=grid.valid,

@@ -26,6 +26,7 @@ _MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 _MOST_NUMBERS = 16  # of shards that are listed for a core
 _MOST_LINES = 64  # pages that are rows, drawn one below the other
 _MOST_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
+_MOST_BANKS, _FOLDED_BANKS = 24, 16  # side by side, and in a row if there are more
 _MOST_RUNS = 3  # of pages that are written for a core
 _BOXED_PAGES, _BOXED_CORES, _BOXED_ROWS = 1024, 64, 96  # most pages, cores and rows that are drawn in boxes
 _BOX_COLUMN, _BOX_GAP, _BOX_WIDTH = 24, 14, 900  # pixels of a page in a box, of the gap, and of all boxes
@@ -410,28 +411,39 @@ def _bank_page_grid(pages: _Pages, side: int) -> Grid:
     count = len(spec.banks)
     rounds = spec.paging.shards_per_core
     if rounds > side or count > side:
-        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.page_counts().tolist()), "ramp"))
-        wide = min(count, 16)
+        counted = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.page_counts().tolist()), "ramp"))
+        wide = min(count, _FOLDED_BANKS)
         if count % wide == 0 or rounds > side:
             wide = wide if count % wide == 0 else count
-            return Grid(count // wide, wide, fields, title="pages per bank", color="bank", label="pages")
-    address = [_start_address(spec) + each * spec.aligned_page_bytes for each in range(rounds)]
+            return Grid(count // wide, wide, counted, title="pages per bank", color="bank", label="pages")
     page: list[Any] = [number if number < spec.num_pages else None for number in range(rounds * count)]
+    turn = [None if number is None else k // count for k, number in enumerate(page)]
+    start = _start_address(spec)
+    address = [None if k is None else start + k * spec.aligned_page_bytes for k in turn]
+    fields = (
+        Field("page", tuple(page), "ramp", PAGE_FORM),
+        Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
+        Field("address", tuple(address), "ramp"),
+        Field("local page", tuple(turn), "ramp", PAGE_FORM),
+        Field("host page", tuple(page), "ramp", HOST_FORM),
+    )
+    # More banks than can be read side by side are folded; pages keep their order.
+    folded = count > _MOST_BANKS and count % _FOLDED_BANKS == 0 and rounds * count // _FOLDED_BANKS <= side
+    wide = _FOLDED_BANKS if folded else count
+    starts = [(start + k // count * spec.aligned_page_bytes, k % count) for k in range(0, rounds * count, wide)]
     return Grid(
-        rounds,
-        count,
-        (
-            Field("page", tuple(page), "ramp", PAGE_FORM),
-            Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
-        ),
+        len(starts),
+        wide,
+        fields,
         title=f"{spec.memory.buffer_type} banks and their pages",
         color="bank",
         label="page",
         valid=() if None not in page else tuple(n is not None for n in page),
         link=tuple(page),
-        row_axis="address",
-        column_axis="bank",
-        row_names=tuple(map(str, address)),
+        row_axis="address,bank" if folded else "address",
+        column_axis="" if folded else "bank",
+        row_names=tuple(f"{at},{bank}" if folded else str(at) for at, bank in starts),
+        column_names=tuple(f"+{k}" for k in range(wide)) if folded else (),
         hatched="unused",
     )
 
