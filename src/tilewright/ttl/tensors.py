@@ -57,8 +57,9 @@ class tensor_t(struct_t, Shown):
     internal: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.base is not None:
-            self.base = self.base if isinstance(self.base, pointer) else pointer(self.base)
+        base: Any = self.base  # also memory that is not a pointer yet
+        if base is not None:
+            self.base = base if isinstance(base, pointer) else pointer(base)
             self.dtype = _element_dtype(self.base.dtype if self.dtype is None else self.dtype, self.elem_size)
 
     def array(self) -> np.ndarray[Any, Any]:
