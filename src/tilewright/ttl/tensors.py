@@ -51,10 +51,16 @@ class tensor_t(struct_t, Shown):
     elem_size: int
     layout: layout_t
     shape: shape_t
-    dtype: Any
+    dtype: Any = None  # that of the base
 
     const: ClassVar[bool] = False
     internal: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        base: Any = self.base  # also memory that is not a pointer yet
+        if base is not None:
+            self.base = base if isinstance(base, pointer) else pointer(base)
+            self.dtype = _element_dtype(self.base.dtype if self.dtype is None else self.dtype, self.elem_size)
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the elements as a NumPy view, indexed [z, y, x]; read-only for a const tensor.
@@ -222,29 +228,46 @@ CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
 }
 
 
-def build_tensor(kind: type[tensor_t], base: Any, shape: Any, *arguments: Any, dtype: Any = None) -> Any:
+def build_tensor(
+    kind: type[tensor_t],
+    base: Any,
+    shape: shape_t | tile_t | None = None,
+    *arguments: Any,
+    tile: tile_t | None = None,
+    layout: layout_t | None = None,
+    int_layout: layout_t | None = None,
+    ext_layout: layout_t | None = None,
+    offset: offset_t | None = None,
+    elem_size: int | None = None,
+    dtype: Any = None,
+) -> Any:
     """Return a tensor of a kind from any of the documented forms of its constructor.
 
     After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
-    elem_size. The offset of a tile moves the base of an external tensor only.
+    elem_size, by position or by name. The offset of a tile moves the base of an external tensor only.
 
     >>> build_tensor(ext_tensor_t, np.zeros(99, np.int16), shape_t(3), layout_t(10), offset_t(1, 2), 2).base.offset
     42
     """
-    layout, offset, elem_size = _parse_tensor_arguments(kind, arguments)
-    if isinstance(shape, tile_t):
+    named = [value for value in (layout, int_layout, ext_layout, offset, elem_size) if value is not None]
+    spacing, skipped, given_size = _parse_tensor_arguments(kind, (*arguments, *named))
+    if shape is not None and tile is not None:
+        raise LayoutError(f"create_{kind.__name__.removesuffix('_t')} got a shape and a tile; pass one of them")
+    extents = shape if tile is None else tile
+    if isinstance(extents, tile_t):
         if not kind.internal:
-            offset = offset_t(*[a + b for a, b in zip(_offset_tuple(offset), _offset_tuple(shape.offset), strict=True)])
-        shape = shape.shape
-    require_struct(shape_t, shape, "shape")
+            corners = zip(_offset_tuple(skipped), _offset_tuple(extents.offset), strict=True)
+            skipped = offset_t(*[a + b for a, b in corners])
+        extents = extents.shape
+    box = require_struct(shape_t, extents, "shape")
     start = base if isinstance(base, pointer) else pointer(base)
-    if elem_size is None and start.dtype is None and dtype is None:
+    if given_size is None and start.dtype is None and dtype is None:
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
-    size = elem_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
+    size = given_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
     element = _element_dtype(dtype if dtype is not None else start.dtype, size)
-    layout = packed_layout(shape) if layout is None else copy(layout)
-    at = pointer(start, linearize(offset, layout) * size, element)
-    return kind.of_fields(at, size, layout, copy(shape), element)
+    spacing = packed_layout(box) if spacing is None else copy(spacing)
+    at = pointer(start, linearize(skipped, spacing) * size, element)
+    return kind.of_fields(at, size, spacing, copy(box), element)
 
 
 def _parse_tensor_arguments(

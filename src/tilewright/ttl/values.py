@@ -45,6 +45,9 @@ class struct_t:
             if not isinstance(value, kind):
                 require_struct(kind, value, f"{name} of {type(self).__name__}")
             value = value.__copy__()
+        elif name not in self.__match_args__ and not hasattr(type(self), name):
+            fields = ", ".join(self.__match_args__)
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}; its fields are {fields}")
         object.__setattr__(self, name, value)
 
     @classmethod
