@@ -357,6 +357,10 @@ def test_extreme_values_dominate():
 def test_the_reciprocal_of_zero():
     zeros = ttnn.from_torch(np.zeros((32, 32), np.float32), dtype=ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
     assert (ttnn.to_numpy(ttnn.reciprocal(zeros)) == 1.7014118346046923e38).all()
+    flushed = ttnn.from_torch(np.array([[1e-6, 2.0]], np.float32), dtype=ttnn.bfloat8_b)  # to 0 and 2
+    assert ttnn.reciprocal(flushed).to_list() == [[1.7014118346046923e38, 0.0]]
+    exact = ttnn.from_torch(np.array([[0.0, 2.0]], np.float32))
+    assert ttnn.reciprocal(exact).to_list() == [[np.inf, 0.5]]
 
 
 @shows("N57", "141", "Data of high variance lose: it can be measured")

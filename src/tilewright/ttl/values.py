@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import dataclass
 from operator import index
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..errors import CoordinateError, LayoutError, TransferError
+from ..formats import fit_values
 from ..layout import Layout, row_major
 from ..showing import Shown
 
@@ -37,12 +37,34 @@ class struct_t:
 
     __slots__ = ()
     structs: ClassVar[dict[str, type[struct_t]]] = {}
+    __match_args__: ClassVar[tuple[str, ...]] = ()  # the names of the fields
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = self.structs.get(name)
         if kind is not None:
-            value = copy.copy(require_struct(kind, value, f"{name} of {type(self).__name__}"))
+            if not isinstance(value, kind):
+                require_struct(kind, value, f"{name} of {type(self).__name__}")
+            value = value.__copy__()
+        elif name not in self.__match_args__ and not hasattr(type(self), name):
+            fields = ", ".join(self.__match_args__)
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}; its fields are {fields}")
         object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_fields(cls: type[_Struct], *values: Any) -> _Struct:
+        """Return a struct of fields that are known to be right, and that nobody else has.
+
+        >>> shape_t.of_fields(4, 3, 1)
+        shape_t(width=4, height=3, depth=1)
+        """
+        made = object.__new__(cls)
+        for name, value in zip(cls.__match_args__, values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
+    def __copy__(self: _Struct) -> _Struct:
+        fields = [getattr(self, name) for name in self.__match_args__]
+        return self.of_fields(*[field.__copy__() if isinstance(field, struct_t) else field for field in fields])
 
 
 class integers_t(struct_t):
@@ -527,7 +549,8 @@ class pointer:
     def __setitem__(self, index: int, value: Any) -> None:
         if not self.writeable:
             raise TransferError("cannot write through a pointer to read-only memory")
-        self._element_view(index)[0] = value
+        cell = self._element_view(index)
+        cell[0] = fit_values(value, cell.dtype) if cell.dtype.kind in "biuf" else value
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, pointer):

@@ -121,11 +121,13 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, colors_expl
         high, wide = grid.boxes
         left, above = _box_margins(grid)
         cells = replace(cells, left=left, top=(24 if grid.title else 0) + above)
-        right, down = cells.width * wide + left, cells.height * high + above
+        titles = max([text_width(title, _LABEL_SIZE) for title in grid.box_titles], default=0)
+        right, down = max(cells.width * wide + left, int(titles) + 10), cells.height * high + above
         data += f' data-tall="{high}" data-wide="{wide}" data-right="{right}" data-down="{down}"'
         names, parts = _draw_boxes(grid, cells, labels, scales, (right, down))
         body += names
-        width, height = grid.columns // wide * right - left, grid.rows // high * down - above
+        width = (grid.columns // wide - 1) * right + max(cells.width * wide, int(titles))
+        height = grid.rows // high * down - above
     data += f' data-left="{cells.left}" data-top="{cells.top}" data-width="{cells.width}" data-height="{cells.height}"'
     body += [f'<g class="tw-cells" {data}>', *parts, "</g>"]
     legend = draw_legend(grid, scales, max(width, 240), colors_explained)

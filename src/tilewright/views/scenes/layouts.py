@@ -33,14 +33,20 @@ _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 @scene_function
 def layout_scene(
-    layout: LayoutLike, *, memory: bool = True, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+    layout: LayoutLike,
+    *,
+    memory: bool = True,
+    itemsize: int | None = None,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
-    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. `side` is the most
-    rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells have
-    the attributes `offset`, or the names of axes, and `tile`, `row`, `column`, `coordinate`, and `row_major`, the
-    number of the element if one counts row by row.
+    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. It is numbered in
+    elements, or in bytes if their `itemsize` is given. `side` is the most rows and columns that are drawn, and `title`
+    that of the picture. `options` are those of every scene: cells have the attributes `offset`, or the names of axes,
+    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -50,7 +56,26 @@ def layout_scene(
     require_layout(layout, "layout_scene")
     sheet = sample_layout(layout, side)
     panels = layout_panels(sheet, (), requested_attributes(options), memory)
+    if itemsize is not None and not layout.axes:
+        panels = tuple(_number_in_bytes(panel, itemsize) if panel.row_axis == "offset" else panel for panel in panels)
     return Scene(title or layout_title(layout), panels, tuple(layout_facts(layout)), block_note(sheet))
+
+
+def _number_in_bytes(grid: Grid, itemsize: int) -> Grid:
+    """Return a picture of memory with the addresses of bytes rather than the offsets of elements."""
+    if itemsize < 1:
+        raise LayoutError(f"expected an itemsize of at least 1 byte, got {itemsize}")
+
+    def scale(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(("+" if name.startswith("+") else "") + str(int(name) * itemsize) for name in names)
+
+    return replace(
+        grid,
+        row_axis="address",
+        row_names=scale(grid.row_names),
+        column_names=scale(grid.column_names),
+        box_rows=tuple(map(scale, grid.box_rows)),
+    )
 
 
 def layout_panels(
@@ -107,7 +132,10 @@ def layout_panels(
     if not memory or not sheet.is_complete:
         return (grid,)
     if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
-        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
+        modes: Any = sheet.layout.shape
+        one_tile = all(isinstance(mode, tuple) and mode[-1] == 1 for mode in modes)
+        name = "face" if one_tile else "tile"  # of a single tile, the faces are outlined
+        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested, name)
         if tiles is not None:
             return (grid, tiles)
     held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
@@ -124,11 +152,14 @@ def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
     return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
 
 
-def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = ()) -> Grid | None:
+def tiled_memory_grid(
+    grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = (), block: str = "tile"
+) -> Grid | None:
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
-    `grid` has the coordinates with their tiles outlined, `elements` names them, `offsets` are their places, and
-    `requested` the attributes that memory is to have, too.
+    Tiles that consist of faces are drawn face by face. `grid` has the coordinates with their tiles outlined, `elements`
+    names them, `offsets` are their places, and `requested` the attributes that memory is to have, too. `block` is what
+    a tile is called.
 
     >>> from tilewright import row_major, blocked_product
     >>> sheet = sample_layout(blocked_product(row_major(2, 2), row_major(1, 2)))
@@ -136,15 +167,16 @@ def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: 
     >>> memory.title, memory.boxes, memory.box_rows
     ('memory, tile by tile', (2, 2), (('0', '2'), ('4', '6')))
     """
-    boxes = {(box.rows, box.columns) for box in grid.outlines if box.kind == "tile"}
-    if len(boxes) != 1 or any(box.kind == "face" for box in grid.outlines):
+    has_faces = any(box.kind == "face" for box in grid.outlines)
+    boxes = {(box.rows, box.columns) for box in grid.outlines if box.kind == ("face" if has_faces else "tile")}
+    if len(boxes) != 1:
         return None
     ((high, wide),) = boxes
     down, across = grid.rows // high, grid.columns // wide
     if (down * high, across * wide) != (grid.rows, grid.columns) or down * across > _MOST_BOXES:
         return None
     tiles = offsets.reshape(down, high, across, wide).transpose(0, 2, 1, 3).reshape(down * across, high * wide)
-    if not (np.diff(tiles, axis=1) == 1).all() or not (np.diff(tiles[:, 0]) == high * wide).all():
+    if not (np.diff(tiles, axis=1) == 1).all():
         return None
     shared_fields = dict.fromkeys((grid.color, *(name for name in requested if name != "element")))
     fields = [field for field in grid.fields if field.name in shared_fields]
@@ -152,7 +184,7 @@ def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: 
         grid.rows,
         grid.columns,
         (Field("element", tuple(elements)), *fields),
-        title="memory, tile by tile",
+        title="memory, face by face" if has_faces else f"memory, {block} by {block}",
         color=grid.color,
         label="element",
         valid=grid.valid,
@@ -306,7 +338,8 @@ def _row_step(offsets: Any) -> int:
 
 def _memory_columns(columns: int, row_step: int, size: int) -> int:
     """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
-    if columns < row_step <= min(64, size):
+    whole_rows = columns == row_step >= 4 and size <= 32 * columns
+    if columns < row_step <= min(64, size) or whole_rows:
         return row_step
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
 

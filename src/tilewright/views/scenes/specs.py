@@ -26,6 +26,7 @@ _MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 _MOST_NUMBERS = 16  # of shards that are listed for a core
 _MOST_LINES = 64  # pages that are rows, drawn one below the other
 _MOST_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
+_MOST_BANKS, _FOLDED_BANKS = 24, 16  # side by side, and in a row if there are more
 _MOST_RUNS = 3  # of pages that are written for a core
 _BOXED_PAGES, _BOXED_CORES, _BOXED_ROWS = 1024, 64, 96  # most pages, cores and rows that are drawn in boxes
 _BOX_COLUMN, _BOX_GAP, _BOX_WIDTH = 24, 14, 900  # pixels of a page in a box, of the gap, and of all boxes
@@ -76,12 +77,16 @@ def spec_scene(
         facts = [*_where_facts(where), *facts]
     shape = " x ".join(map(str, spec.shape.logical))
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
-    return Scene(title, tuple(panels), tuple(facts), pages.note)
+    note = pages.note
+    if spec.memory.is_sharded and holders.boxes is None and spec.num_pages <= _MOST_LISTED:
+        note = f'{note} Each core holds too many pages to draw them; label="held" names them.'.strip()
+    return Scene(title, tuple(panels), tuple(facts), note)
 
 
 def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: SceneOptions) -> Scene:
     """Return the scene of a spec without a chip: the order in which elements are stored."""
-    found = layout_scene(spec.stored, side=side, title=title or str(spec), **options)
+    itemsize = None if spec.dtype.has_blocks else spec.dtype.itemsize
+    found = layout_scene(spec.stored, itemsize=itemsize, side=side, title=title or str(spec), **options)
     steps: list[Fact] = []
     if at is not None:
         explained = explain(spec, at)
@@ -105,7 +110,7 @@ def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: S
 
 def _cell_at(grid: Grid, at: Any, spec: TensorSpec) -> tuple[int, int] | None:
     """Return the cell of an element among coordinates; memory has the same cells if it is drawn tile by tile."""
-    if grid.row_axis == "offset" and grid.boxes is None:
+    if grid.title == "memory":  # drawn in rows
         return None
     *outer, column = (0, *at) if len(at) < 2 else at
     row = int(np.ravel_multi_index(tuple(outer), spec.padded_shape[-len(outer) - 1 : -1])) if any(outer) else 0
@@ -182,21 +187,21 @@ class _Pages:
         """Return the shards of a core, by its position in the list of cores."""
         paging = self.spec.paging
         if paging.in_runs:
-            return range(position * paging.shards_per_core, (position + 1) * paging.shards_per_core)
+            first = position * paging.shards_per_core
+            return range(first, min(first + paging.shards_per_core, paging.num_shards))
         return range(position, paging.num_shards, len(paging.cores))
 
-    def pages_of(self, position: int) -> list[int]:
-        """Return the pages of a core, by its position in the list of cores."""
+    def page_runs(self) -> list[str | None]:
+        """Return the pages of each core of `paging.cores` as runs, such as P0-P3; None if they are too many to list."""
         paging = self.spec.paging
-        found: list[int] = np.sort(self._page_of_slot()[list(self.shards_of(position))].reshape(-1)).tolist()
-        return [page for page in found if page < paging.num_pages]
-
-    def _page_of_slot(self) -> NDArray[np.int64]:
-        """Return the page of every slot, shard by shard; the number of pages where a partial shard has none."""
-        paging = self.spec.paging
-        found = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
-        found[np.asarray(paging.slots(np.arange(paging.num_pages, dtype=np.int64)))] = np.arange(paging.num_pages)
-        return found.reshape(paging.num_shards, paging.shard_pages)
+        if paging.num_pages > _MOST_LISTED:
+            return [None] * len(paging.cores)
+        page_of_slot = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
+        number = np.arange(paging.num_pages, dtype=np.int64)
+        page_of_slot[np.asarray(paging.slots(number))] = number  # a partial shard leaves slots without a page
+        shards = page_of_slot.reshape(paging.num_shards, paging.shard_pages)
+        held = [np.sort(shards[list(self.shards_of(k))].reshape(-1)) for k in range(len(paging.cores))]
+        return [_format_runs(pages[pages < paging.num_pages].tolist()) for pages in held]
 
     @property
     def note(self) -> str:
@@ -359,12 +364,14 @@ def _core_grid(pages: _Pages) -> Grid:
     first: list[int | None] = [None] * len(held)
     shards: list[str | None] = [None] * len(held)
     runs: list[str | None] = [None] * len(held)
-    for position, (core, count) in enumerate(zip(cores, pages.page_counts().tolist(), strict=True)):
+    for position, (core, count, listed) in enumerate(
+        zip(cores, pages.page_counts().tolist(), pages.page_runs(), strict=True)
+    ):
         own = pages.shards_of(position)
         if len(own):
             at = core.y * width + core.x
             held[at], first[at], shards[at] = count, own[0], _format_shards(own)
-            runs[at] = _format_runs(pages.pages_of(position)) if spec.num_pages <= _MOST_LISTED else None
+            runs[at] = listed
     names = [f"{at % width},{at // width}" for at in range(len(held))]
     fields = (
         Field("shard", tuple(first)),
@@ -399,7 +406,7 @@ def _format_runs(pages: list[int]) -> str:
     starts = [k for k, page in enumerate(pages) if not k or page != pages[k - 1] + 1]
     if len(starts) > _MOST_RUNS:
         return f"{len(pages)} pages"
-    ends = [*starts[1:], len(pages)]
+    ends = [*starts[1:], len(pages)] if starts else []
     runs = [(pages[k], pages[end - 1]) for k, end in zip(starts, ends, strict=True)]
     return " ".join(f"P{first}" if first == last else f"P{first}-P{last}" for first, last in runs)
 
@@ -410,28 +417,39 @@ def _bank_page_grid(pages: _Pages, side: int) -> Grid:
     count = len(spec.banks)
     rounds = spec.paging.shards_per_core
     if rounds > side or count > side:
-        fields = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.page_counts().tolist()), "ramp"))
-        wide = min(count, 16)
+        counted = (Field("bank", tuple(range(count))), Field("pages", tuple(pages.page_counts().tolist()), "ramp"))
+        wide = min(count, _FOLDED_BANKS)
         if count % wide == 0 or rounds > side:
             wide = wide if count % wide == 0 else count
-            return Grid(count // wide, wide, fields, title="pages per bank", color="bank", label="pages")
-    address = [_start_address(spec) + each * spec.aligned_page_bytes for each in range(rounds)]
+            return Grid(count // wide, wide, counted, title="pages per bank", color="bank", label="pages")
     page: list[Any] = [number if number < spec.num_pages else None for number in range(rounds * count)]
+    turn = [None if number is None else k // count for k, number in enumerate(page)]
+    start = _start_address(spec)
+    address = [None if k is None else start + k * spec.aligned_page_bytes for k in turn]
+    fields = (
+        Field("page", tuple(page), "ramp", PAGE_FORM),
+        Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
+        Field("address", tuple(address), "ramp"),
+        Field("local page", tuple(turn), "ramp", PAGE_FORM),
+        Field("host page", tuple(page), "ramp", HOST_FORM),
+    )
+    # More banks than can be read side by side are folded; pages keep their order.
+    folded = count > _MOST_BANKS and count % _FOLDED_BANKS == 0 and rounds * count // _FOLDED_BANKS <= side
+    wide = _FOLDED_BANKS if folded else count
+    starts = [(start + k // count * spec.aligned_page_bytes, k % count) for k in range(0, rounds * count, wide)]
     return Grid(
-        rounds,
-        count,
-        (
-            Field("page", tuple(page), "ramp", PAGE_FORM),
-            Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
-        ),
+        len(starts),
+        wide,
+        fields,
         title=f"{spec.memory.buffer_type} banks and their pages",
         color="bank",
         label="page",
         valid=() if None not in page else tuple(n is not None for n in page),
         link=tuple(page),
-        row_axis="address",
-        column_axis="bank",
-        row_names=tuple(map(str, address)),
+        row_axis="address,bank" if folded else "address",
+        column_axis="" if folded else "bank",
+        row_names=tuple(f"{at},{bank}" if folded else str(at) for at, bank in starts),
+        column_names=tuple(f"+{k}" for k in range(wide)) if folded else (),
         hatched="unused",
     )
 
