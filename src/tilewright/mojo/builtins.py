@@ -78,6 +78,9 @@ class _IndexListBrackets:
     ((1, 2), (0, 0, 0))
     """
 
+    def __repr__(self) -> str:
+        return "IndexList"
+
     def __getitem__(self, size: SupportsIndex) -> IndexListType:
         return IndexListType(as_integer(size, "the size of an IndexList"))
 
@@ -131,6 +134,9 @@ class _InlineArrayBrackets:
     [1.5, 1.5, 1.5, 1.5]
     """
 
+    def __repr__(self) -> str:
+        return "InlineArray"
+
     def __getitem__(self, parameters: tuple[NumberType, int]) -> Callable[..., Span]:
         dtype, size = parameters
         element, count = scalar_format(dtype), as_integer(size, "the size of an array")
@@ -158,6 +164,9 @@ class _ListBrackets:
     >>> List["int32"](1, 2, 3).array.tolist()
     [1, 2, 3]
     """
+
+    def __repr__(self) -> str:
+        return "List"
 
     def __getitem__(self, dtype: NumberType) -> Callable[..., Span]:
         element = scalar_format(dtype)

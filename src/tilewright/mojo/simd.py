@@ -190,6 +190,9 @@ class _ScalarBrackets:
     1
     """
 
+    def __repr__(self) -> str:
+        return "Scalar"
+
     def __getitem__(self, dtype: NumberType) -> SIMDType:
         return SIMDType(scalar_format(dtype), 1)
 
@@ -216,6 +219,9 @@ class _SimdWidthOf:
     >>> simd_width_of[DType.float32](), simd_width_of[DType.int8]()
     (16, 64)
     """
+
+    def __repr__(self) -> str:
+        return "simd_width_of"
 
     def __getitem__(self, dtype: NumberType) -> Callable[[], int]:
         width = max(1, SIMD_BYTES // scalar_format(dtype).itemsize)

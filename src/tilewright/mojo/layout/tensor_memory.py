@@ -52,7 +52,7 @@ class LabelledStore(Store):
     any_origin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pointer:
     """A scalar of a store: `offset` scalars after its start. Unlike Mojo's `UnsafePointer`, every access is checked.
 
@@ -102,6 +102,9 @@ class Pointer:
 
     def __class_getitem__(cls, _: Any) -> type[Pointer]:
         return cls
+
+    def __repr__(self) -> str:
+        return f"<UnsafePointer to scalar {self.offset} of {self.store.size} x {self.store.format.name}>"
 
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, Pointer):
