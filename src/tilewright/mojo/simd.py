@@ -231,6 +231,22 @@ class _SimdWidthOf:
 simd_width_of = _SimdWidthOf()
 
 
+class _SizeOf:
+    """`size_of[type]()`, `align_of[type]()`: the bytes of a number or a vector, which it is aligned to.
+
+    >>> size_of[DType.float32](), align_of[SIMD[DType.float32, 4]]()
+    (4, 16)
+    """
+
+    def __getitem__(self, kind: NumberType) -> Callable[[], int]:
+        count = kind.size if isinstance(kind, SIMDType) else 1
+        size = count * (kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)).itemsize
+        return lambda: size
+
+
+size_of = align_of = _SizeOf()
+
+
 class DType:
     """The number types by name: `DType.float32` is the format of that name.
 

@@ -18,7 +18,7 @@ from ...tensor.shape_views import require_row_major
 from ...tensor.store import Store
 from ..brackets import brackets
 from ..buffer import NDBuffer
-from ..builtins import Origin
+from ..builtins import Origin, memory_type
 from ..std.gpu.host import DeviceBuffer, DeviceContext
 from .coord import RuntimeInt, StaticExtents
 from .tile_layout import Layout, from_core
@@ -100,8 +100,17 @@ class Pointer:
     def __add__(self, count: int) -> Pointer:
         return Pointer(self.store, self.offset + as_integer(count, "a pointer step"))
 
-    def __class_getitem__(cls, _: Any) -> type[Pointer]:
-        return cls
+    @property
+    def dtype(self) -> ScalarFormat:
+        """Return the format of the scalars.
+
+        >>> Pointer(Store.of([10, 11]), 1).dtype
+        format_of('int64')
+        """
+        return self.store.format
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return memory_type(cls, parameters)
 
     def __repr__(self) -> str:
         return f"<UnsafePointer to scalar {self.offset} of {self.store.size} x {self.store.format.name}>"
