@@ -31,6 +31,7 @@ from .text_boxes import box_lines
 
 _MOST_NAMES = 32
 _FEWEST = 8  # columns of a band
+_MOST_RULED = 16  # rows that may all have a line above them
 
 _SYMBOLS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHADES = "@%#*+=-:. "  # dark to pale, like the ramp
@@ -378,6 +379,8 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
+    if grid.rows > _MOST_RULED and len(rules) == grid.rows:
+        rules = {}  # a rule above every row says nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 
 

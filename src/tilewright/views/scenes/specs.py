@@ -29,7 +29,7 @@ _MOST_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
 _MOST_BANKS, _FOLDED_BANKS = 24, 16  # side by side, and in a row if there are more
 _MOST_RUNS = 3  # of pages that are written for a core
 _BOXED_PAGES, _BOXED_CORES, _BOXED_ROWS = 1024, 64, 96  # most pages, cores and rows that are drawn in boxes
-_BOX_COLUMN, _BOX_GAP, _BOX_WIDTH = 24, 14, 900  # pixels of a page in a box, of the gap, and of all boxes
+_BOX_GAP, _BOX_WIDTH = 14, 1000  # pixels between boxes, and of all of them
 PAGE_FORM, HOST_FORM, CORE_FORM = "P{}", "H{}", "C({})"  # of a page, a page of the host, and a core
 
 
@@ -295,7 +295,7 @@ def _core_boxes(pages: _Pages) -> Grid | None:
         spec.num_pages > _BOXED_PAGES
         or across * down > _BOXED_CORES
         or down * high > _BOXED_ROWS
-        or across * (wide * _BOX_COLUMN + _BOX_GAP) > _BOX_WIDTH
+        or across * (wide * (7 + 5 * len(f"P{spec.num_pages - 1}")) + _BOX_GAP) > _BOX_WIDTH
     ):
         return None
     number = np.arange(spec.num_pages, dtype=np.int64)
