@@ -7,6 +7,7 @@ term     = tree ":" tree ["+R[" int ":" step "]"]* ["+" step] [" where " guard (
 guard    = tree ["+" int] "<" int
 tree     = step | "(" [tree ("," tree)*] ")"
 step     = ["-"] int ["@" axis]  |  "{" step (("+" | "-") step)* "}"
+int      = digits, also as CuTe prints static integers: "_8", "_-1"
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][\w.]*)|([()\[\]{}<>:,@+-]))", re
 def parse(text: str) -> Any:
     """Return the layout, composition, swizzle or inverse that `text` describes: what `str` prints of it.
 
-    >>> parse("(4,8):(8,1)"), parse("Sw<2,0,2> o (4,4):(4,1)")
+    >>> parse("(_4,_8):(_8,_1)"), parse("Sw<2,0,2> o (4,4):(4,1)")
     (Layout((4, 8), (8, 1)), ComposedLayout(Swizzle(2, 0, 2), Layout((4, 4), (4, 1))))
     """
     if not isinstance(text, str):
@@ -208,6 +209,11 @@ class _Parser:
     def read_integer(self) -> int:
         negative = self.accept("-")
         token = self.peek()
+        if token == "_":  # CuTe's static integers: _8, _-1
+            self.next += 1
+            negative, token = self.accept("-"), self.peek()
+        elif token.startswith("_"):
+            token = token[1:]
         if not token.isdigit():
             raise self.error(self.position(), "an integer")
         if len(token) > 40:

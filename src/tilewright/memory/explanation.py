@@ -66,6 +66,8 @@ class Explanation(Shown):
         """
         numbers = {field.name: getattr(self.where, field.name) for field in fields(self.where)}
         numbers |= {"core": list(self.where.core), "buffer_type": self.where.buffer_type.name.lower()}
+        if self.spec.chip is None:
+            numbers |= {"core": None, "bank": None}
         neighbours = self.neighbours
         return {
             **numbers,

@@ -1,71 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-ins of Mojo that its layout snippets use: number types, arrays and spans."""
+"""Built-ins of Mojo that its layout snippets use: arrays, lists and spans, origins, and small types."""
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from .. import formats
 from ..copying.host_memory import aligned_empty
 from ..errors import CoordinateError
-from ..formats import FormatLike, ScalarFormat, fit_values, format_of
+from ..formats import fit_values, format_of
 from ..layout.validation import as_integer
 from ..tensor.store import Storage, as_array, flat_scalars
+from .simd import NumberType, UInt64, scalar_format
 
 Int = int
 
 
-class DType:
-    """The number types by name: `DType.float32` is the format of that name.
+UInt = UInt64
+String = str
+Optional = typing.Optional
 
-    >>> DType.float32
-    format_of('float32')
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a pointer comes from: `owner` is the object that holds the memory, which a tensor keeps alive.
+
+    `mut` says whether it can be written through the pointer. An origin without an owner stands for any:
+    `MutAnyOrigin`, `ImmutAnyOrigin`.
+
+    >>> MutAnyOrigin.mut, Origin(False) == ImmutAnyOrigin
+    (True, True)
     """
 
-    bool = formats.bool_
-    int8 = formats.int8
-    int16 = formats.int16
-    int32 = formats.int32
-    int64 = formats.int64
-    uint8 = formats.uint8
-    uint16 = formats.uint16
-    uint32 = formats.uint32
-    uint64 = formats.uint64
-    float16 = formats.float16
-    bfloat16 = formats.bfloat16
-    float32 = formats.float32
-    float64 = formats.float64
-    float8_e4m3fn = formats.float8_e4m3
-    float8_e5m2 = formats.float8_e5m2
+    mut: bool
+    owner: Any = field(default=None, repr=False, compare=False)
+
+    def __class_getitem__(cls, mut: bool) -> Origin:
+        return cls(bool(mut))
 
 
-Bool = formats.bool_
-Int8, Int16, Int32, Int64 = formats.int8, formats.int16, formats.int32, formats.int64
-UInt8, UInt16, UInt32, UInt64 = formats.uint8, formats.uint16, formats.uint32, formats.uint64
-Float16, BFloat16 = formats.float16, formats.bfloat16
-Float32, Float64 = formats.float32, formats.float64
+MutAnyOrigin, ImmutAnyOrigin = Origin(True), Origin(False)
 
 
-class _ScalarBrackets:
-    """`Scalar[dtype](value)` is a number of that type.
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexListType:
+    """The type `IndexList[size]`: called, a tuple of so many integers; `isinstance` checks tuples.
 
-    >>> Scalar[DType.int8](5).itemsize
-    1
+    >>> isinstance((2, 4), IndexList[2]), isinstance((2, 4), IndexList[3])
+    (True, False)
     """
 
-    def __getitem__(self, dtype: FormatLike) -> Callable[[Any], Any]:
-        return _scalar_format(dtype).dtype.type
+    size: int
+
+    def __call__(self, *entries: SupportsIndex) -> tuple[int, ...]:
+        numbers = tuple([as_integer(entry, "an entry of an IndexList") for entry in entries])
+        if len(numbers) == 1:
+            numbers *= self.size
+        if len(numbers) != self.size:
+            raise CoordinateError(f"{self!r} takes one integer or {self.size}, got {len(numbers)}")
+        return numbers
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, tuple) and len(value) == self.size and all(isinstance(entry, int) for entry in value)
+
+    def __repr__(self) -> str:
+        return f"IndexList[{self.size}]"
 
 
-Scalar = _ScalarBrackets()
+class _IndexListBrackets:
+    """`IndexList[2](1, 2)` is a tuple of two integers.
+
+    >>> IndexList[2](1, 2), IndexList[3](0)
+    ((1, 2), (0, 0, 0))
+    """
+
+    def __getitem__(self, size: SupportsIndex) -> IndexListType:
+        return IndexListType(as_integer(size, "the size of an IndexList"))
 
 
-def _scalar_format(dtype: FormatLike) -> ScalarFormat:
-    """Return the format of a dtype; raise unless it is a scalar format."""
-    return format_of(dtype).require_scalar("an array")
+IndexList = _IndexListBrackets()
 
 
 class Span:
@@ -110,13 +127,13 @@ class Span:
 class _InlineArrayBrackets:
     """`InlineArray[Float32, 16](uninitialized=True)`, or `(fill=0)`, or the values themselves.
 
-    >>> InlineArray[Float32, 4](fill=1.5).array.tolist()
+    >>> InlineArray["float32", 4](fill=1.5).array.tolist()
     [1.5, 1.5, 1.5, 1.5]
     """
 
-    def __getitem__(self, parameters: tuple[FormatLike, int]) -> Callable[..., Span]:
+    def __getitem__(self, parameters: tuple[NumberType, int]) -> Callable[..., Span]:
         dtype, size = parameters
-        element, count = _scalar_format(dtype), as_integer(size, "the size of an array")
+        element, count = scalar_format(dtype), as_integer(size, "the size of an array")
 
         def create(*values: Any, fill: Any = None, uninitialized: bool = False) -> Span:
             array = aligned_empty(count, element.dtype)
@@ -138,12 +155,12 @@ Array = InlineArray
 class _ListBrackets:
     """`List[Float32](length=4, fill=0)` or `List[Float32](1, 2, 3)`.
 
-    >>> List[Int32](1, 2, 3).array.tolist()
+    >>> List["int32"](1, 2, 3).array.tolist()
     [1, 2, 3]
     """
 
-    def __getitem__(self, dtype: FormatLike) -> Callable[..., Span]:
-        element = _scalar_format(dtype)
+    def __getitem__(self, dtype: NumberType) -> Callable[..., Span]:
+        element = scalar_format(dtype)
 
         def create(*values: Any, length: int = 0, fill: Any = 0) -> Span:
             if values:

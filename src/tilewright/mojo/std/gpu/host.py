@@ -14,11 +14,12 @@ from ....copying.device_array import DeviceArray
 from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....copying.host_memory import aligned_empty
 from ....errors import LayoutError, TransferError
-from ....formats import ScalarFormat, format_of
+from ....formats import ScalarFormat
 from ....layout.validation import as_integer
 from ....tensor.store import DeviceMemory
 from ...brackets import brackets
 from ...builtins import Span
+from ...simd import scalar_format
 
 
 class DeviceBuffer:
@@ -73,10 +74,10 @@ def _buffer_constructor(kind: Any) -> Any:
         """
         if len(parameters) != 1 or len(size) != 1:
             raise TypeError("expected ctx.enqueue_create_buffer[dtype](size)")
-        element = format_of(parameters[0])
+        element = scalar_format(parameters[0])
         count = as_integer(size[0], "the size of a buffer")
-        if element.has_blocks or count < 0:
-            raise LayoutError(f"a buffer needs a scalar format and a nonnegative size, got {count} x {element.name}")
+        if count < 0:
+            raise LayoutError(f"the size of a buffer must not be negative, got {count} x {element.name}")
         return kind(context, element, count)
 
     return create
@@ -126,6 +127,23 @@ class DeviceContext:
             origin.backend.download(origin, into)
         else:
             into[...] = origin
+
+    @brackets
+    def enqueue_function(self, parameters: tuple[Any, ...], *arguments: Any, **options: Any) -> None:
+        """Raise: kernels are not run. Tensors over device buffers are copied on the device, by `t.copy_from(u)`.
+
+        >>> try:
+        ...     DeviceContext().enqueue_function[print](1, grid_dim=1, block_dim=1)
+        ... except TransferError as problem:
+        ...     print(str(problem).partition(";")[0])
+        DeviceContext does not run kernels, got print
+        """
+        kernel = (*parameters, *arguments)[:1]
+        name = getattr(kernel[0], "__name__", repr(kernel[0])) if kernel else "none"
+        raise TransferError(
+            f"DeviceContext does not run kernels, got {name}; copy on the device with target.copy_from(source), or copy"
+            " to a host buffer with ctx.enqueue_copy, compute there, and copy back"
+        )
 
     def synchronize(self) -> None:
         """Wait until everything that was enqueued is done.
