@@ -64,5 +64,5 @@ def test_what_cannot_be_explained():
         str(tw.explain(tw.row_major(4, 8), (4, 0)))
     with pytest.raises(MemoryConfigError, match="a layout has offsets, not addresses; leave out base=5"):
         tw.explain(tw.row_major(4, 8), (1, 1), base=5)
-    with pytest.raises(MemoryConfigError, match="expected a TensorSpec or a tensor that has one, got tiler_t"):
-        tw.explain(ttl.create_tiler(ttl.create_shape(8), ttl.create_shape(4)), (1, 1))
+    with pytest.raises(MemoryConfigError, match="expected a TensorSpec or a tensor, got offset_t"):
+        tw.explain(ttl.create_offset(1, 1), (1, 1))

@@ -434,6 +434,6 @@ def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
             assert tw.explain(subject, (33, 5)).where == placed.where(33, 5)
         assert scene_of(x).title == scene_of(x.plain).title
         assert scene_of(ttnn.TensorSpec.wrap(placed)).title == scene_of(placed).title
-    for wrong in (np.ones((3, 4)), 5, x.shape):
+    for wrong in (np.ones((3, 4)), 5, ttnn.DRAM_MEMORY_CONFIG):
         with pytest.raises(tw.MemoryConfigError, match="expected a TensorSpec or a tensor"):
             tw.explain(wrong, (0, 0))

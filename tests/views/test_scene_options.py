@@ -119,10 +119,11 @@ def test_hexadecimal_addresses_everywhere_they_are_written():
 
 def test_a_label_that_does_not_fit_is_mentioned():
     scene = views.scene_of(spec((2048, 2048), "bfloat16", tw.height_sharded((8, 8))), label="held")
-    assert "held does not fit in 80 columns" in views.to_text(scene)
-    wide = views.to_text(scene, 120)
-    assert "does not fit" not in wide
-    assert "P0-P63" in wide
+    assert "held does not fit in 40 columns" in views.to_text(scene, 40)
+    for width in (80, 120):  # in two bands, and in one
+        text = views.to_text(scene, width)
+        assert "does not fit" not in text
+        assert all(f"P{64 * core}-P{64 * core + 63}" in text for core in range(64))
 
 
 def test_cores_hold_their_pages_however_the_tensor_is_sharded():

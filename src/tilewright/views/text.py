@@ -31,6 +31,7 @@ from .text_boxes import box_lines
 
 _MOST_NAMES = 32
 _FEWEST = 8  # columns of a band
+_MOST_RULED = 16  # rows that may all have a line above them
 
 _SYMBOLS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHADES = "@%#*+=-:. "  # dark to pale, like the ramp
@@ -61,10 +62,11 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
     ]
     for panel in scene.panels:
         if isinstance(panel, Grid):
-            lines = grid_lines(panel, scales, ink, width, height)
-            labelled = labels_fit(panel, width) or bool(_split_bands(panel, scales, width, height))
+            requested = bool(set(panel.labels) & set(scene.labels))
+            lines = grid_lines(panel, scales, ink, width, height, requested)
+            labelled = labels_fit(panel, width) or bool(_split_bands(panel, scales, width, height, requested))
             legend = _grid_legend(panel, scales, ink, width, labelled)
-            if set(panel.labels) & set(scene.labels) and not _first_labels_fit(panel, scales, width, height):
+            if requested and not _first_labels_fit(panel, scales, width, height):
                 names = ", ".join(panel.labels)
                 legend.append(f"  {names} does not fit in {width} columns; a wider terminal or an .svg shows it")
         else:
@@ -216,8 +218,12 @@ class _TextGeometry:
     rules: dict[int, str]  # rows with a line above them
 
 
-def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: int, height: int) -> list[str]:
+def grid_lines(
+    grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: int, height: int, requested: bool = False
+) -> list[str]:
     """Return a grid as lines of at most `width` columns, about `height` of them.
+
+    Labels that were `requested` are written in bands of columns rather than left out.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(2, 3, (Field("offset", (0, 1, 2, 3, 4, 5), "ramp"),), label="offset")
@@ -232,7 +238,7 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
         if boxes is not None:
             return title + boxes
         grid = replace(grid, boxes=None)
-    bands = _split_bands(grid, scales, width, height)
+    bands = _split_bands(grid, scales, width, height, requested)
     if bands:
         title = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
         drawn = [grid_lines(band, scales, ink, width, height) for band in bands]
@@ -267,24 +273,30 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
     return lines
 
 
-def _split_bands(grid: Grid, scales: dict[str, Scale], width: int, height: int) -> list[Grid]:
+def _split_bands(grid: Grid, scales: dict[str, Scale], width: int, height: int, requested: bool = False) -> list[Grid]:
     """Return a grid as bands of columns, one below the other, if only so its labels can be read; otherwise nothing.
 
-    Cells whose color is one of a few categories have a character each, which can be read as well.
+    Cells whose color is one of a few categories have a character each, which can be read as well, unless the labels
+    were `requested`.
     """
-    distinct = not grid.color or scales[grid.color].kind == "category"
-    if distinct or labels_fit(grid, width) or grid.boxes or not grid.labels:
+    distinct = not requested and (not grid.color or scales[grid.color].kind == "category")
+    if distinct or grid.boxes or not grid.labels or _fit_alone(grid, width, requested):
         return []
     for count in range(2, max(2, height // max(1, grid.rows)) + 1):
         columns = -(-grid.columns // count)
-        if grid.rows * count > height or columns < _FEWEST:
+        if grid.rows * count > height or columns < (_FEWEST // 2 if requested else _FEWEST):
             return []
         bands = [
             _cut_columns(grid, first, min(columns, grid.columns - first)) for first in range(0, grid.columns, columns)
         ]
-        if all(labels_fit(band, width) for band in bands):
+        if all(_fit_alone(band, width, requested) for band in bands):
             return bands
     return []
+
+
+def _fit_alone(grid: Grid, width: int, requested: bool) -> bool:
+    """Return whether the labels of a grid fit; those that were requested may not be replaced by those of its color."""
+    return labels_fit(replace(grid, color="") if requested else grid, width)
 
 
 def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: int) -> bool:
@@ -293,7 +305,7 @@ def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: 
     if grid.boxes is not None:
         clean = replace_control_characters
         return box_lines(alone, scales, lambda words, color: words, clean, width, height) is not None
-    return labels_fit(alone, width) or bool(_split_bands(grid, scales, width, height))
+    return labels_fit(alone, width) or bool(_split_bands(grid, scales, width, height, requested=True))
 
 
 def _cut_columns(grid: Grid, first: int, count: int) -> Grid:
@@ -378,6 +390,8 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
+    if grid.rows > _MOST_RULED and len(rules) == grid.rows:
+        rules = {}  # a rule above every row says nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import MemoryConfigError
 from ...layout import Box, row_major, with_logical_shape
-from ...memory import MemoryConfig, Shape, TensorMemoryLayout, TensorSpec
+from ...memory import Chip, MemoryConfig, Shape, TensorMemoryLayout, TensorSpec
 from ..layout_grid import MAX_SIDE, sample_layout
 from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, scene_function
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 _ELEMENT = "·"
 _CHIP = "wormhole_n150"  # of the tensor that shows a config
+_WRAPPED_PAGES, _MOST_ACROSS = 4, 17  # pages of the second round, and side by side, of interleaved memory
 
 
 @scene_function
@@ -98,6 +98,8 @@ def _coordinate(at: tuple[int, ...], start: tuple[int, ...] = ()) -> str:
 def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
     """Return the scene of a tensor in tiles or rows that has one shard on every core of a `config`.
 
+    Of an interleaved config, it is that of pages in turn over the banks, until they start again.
+
     `options` are those of the scene of a spec.
 
     >>> import tilewright as tw
@@ -107,9 +109,12 @@ def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
     """
     sharding = config.sharding
     if sharding is None:
-        raise MemoryConfigError(
-            f"cannot draw {config} alone: where pages lie depends on the tensor; draw a TensorSpec with this memory"
-        )
+        banks = Chip.named(_CHIP).banks(config.buffer_type)
+        pages = banks + min(banks, _WRAPPED_PAGES)
+        across = max([n for n in range(1, _MOST_ACROSS + 1) if pages % n == 0])
+        spec = TensorSpec((32 * (pages // across), 32 * across), "bfloat16", "tile", memory=config, chip=_CHIP)
+        title = f"{config}: {pages} pages in turn over the {banks} banks of {_CHIP}"
+        return spec_scene(spec, **{"title": title, **options})  # type: ignore[arg-type]  # which it checks
     count, box = sharding.grid.num_cores, sharding.grid.bounding_box
     *outer, height, width = (1, *sharding.shape)[-max(2, len(sharding.shape)) :]
     repeats = {
