@@ -90,32 +90,32 @@ class SIMD(np.ndarray[Any, Any]):
     def reduce_add(self) -> Any:
         """Return the sum.
 
-        >>> SIMD[DType.uint8, 2](200, 100).reduce_add()  # 300 - 256
-        np.uint8(44)
+        >>> int(SIMD[DType.uint8, 2](200, 100).reduce_add())  # 300 - 256
+        44
         """
         return np.add.reduce(np.asarray(self), dtype=self.dtype)
 
     def reduce_mul(self) -> Any:
         """Return the product.
 
-        >>> SIMD[DType.int32, 4](1, 9, 3, 4).reduce_mul()
-        np.int32(108)
+        >>> int(SIMD[DType.int32, 4](1, 9, 3, 4).reduce_mul())
+        108
         """
         return np.multiply.reduce(np.asarray(self), dtype=self.dtype)
 
     def reduce_min(self) -> Any:
         """Return the smallest number.
 
-        >>> SIMD[DType.int32, 2](7, 3).reduce_min()
-        np.int32(3)
+        >>> int(SIMD[DType.int32, 2](7, 3).reduce_min())
+        3
         """
         return np.asarray(self).min()
 
     def reduce_max(self) -> Any:
         """Return the largest number.
 
-        >>> SIMD[DType.int32, 2](7, 3).reduce_max()
-        np.int32(7)
+        >>> int(SIMD[DType.int32, 2](7, 3).reduce_max())
+        7
         """
         return np.asarray(self).max()
 
