@@ -83,9 +83,7 @@ def test_arithmetic_in_place_does_not_wrap_into_a_smaller_type():
     tensor = tw.TileTensor(np.full(2, 100, np.int8), tw.row_major(2))
     with pytest.raises(tw.FormatError, match="1100 at 0 is not a value of int8"):
         tensor += np.array([1000, 1])
-    with pytest.raises(
-        tw.FormatError, match=r"300 out of bounds for int8; use a number of that type|400 at 0 is not a value of int8"
-    ):
+    with pytest.raises(tw.FormatError, match=r"300 out of bounds for int8|400 at 0 is not a value of int8"):
         tensor += 300
     assert tensor.to_numpy().tolist() == [100, 100]
 
