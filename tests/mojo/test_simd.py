@@ -9,9 +9,25 @@ import pytest
 
 from tilewright import FormatError, LayoutError, TileTensor
 from tilewright.formats import format_of
-from tilewright.mojo import SIMD, Bool, DType, Float32, Int8, Int32, Scalar, UInt8, simd_width_of
+from tilewright.mojo import (
+    SIMD,
+    Bool,
+    DType,
+    Float32,
+    Int8,
+    Int32,
+    MutAnyOrigin,
+    Scalar,
+    Span,
+    UInt8,
+    UnsafePointer,
+    align_of,
+    simd_width_of,
+    size_of,
+)
 from tilewright.mojo.layout import Layout, RowMajorLayout, row_major
 from tilewright.mojo.layout import TileTensor as MojoTensor
+from tilewright.mojo.std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
 
 V = SIMD[DType.int32, 4](1, 9, 3, 4)
 
@@ -88,3 +104,17 @@ def test_types_of_tensors():
     assert pickle.loads(pickle.dumps(kind)) == kind  # noqa: S301
     for name in ("CoalescedType", "GenericType", "SIMDVectorizedType", "device_type"):
         assert isinstance(t, getattr(MojoTensor, name)), name
+
+
+def test_types_of_memory():
+    context = DeviceContext()
+    span, buffer = Span(np.zeros(2, np.float32)), context.enqueue_create_buffer[DType.float32](2)
+    for memory, kind in ((span, Span), (buffer, DeviceBuffer), (MojoTensor(span, row_major[2]()).ptr, UnsafePointer)):
+        assert isinstance(memory, kind[Float32]), kind
+        assert isinstance(memory, kind[DType.float32, MutAnyOrigin]), kind
+        assert not isinstance(memory, kind[DType.int32]), kind
+    assert isinstance(context.enqueue_create_host_buffer[Float32](2), HostBuffer[Float32])
+    assert Span[DType.float32](np.zeros(2, np.float32)).dtype == DType.float32
+    with pytest.raises(FormatError, match=r"Span\[DType\.int8\] cannot hold float32"):
+        Span[DType.int8](np.zeros(2, np.float32))
+    assert (size_of[Float32](), align_of[SIMD[DType.float32, 4]](), size_of[DType.int8]()) == (4, 16, 1)

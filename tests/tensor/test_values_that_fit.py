@@ -93,3 +93,13 @@ def test_padding_of_a_tensor_with_pages():
         tw.Tensor.of(np.zeros((1, 2), np.uint8)).pad((2, 4), value=300)
     with pytest.raises(tw.FormatError, match=r"0\.5 is not a value of uint8"):
         tw.Tensor.of(np.zeros((1, 2), np.uint8)).to_layout("tile", pad_value=0.5)
+
+
+def test_a_list_must_fit_and_an_array_is_converted():
+    with pytest.raises(tw.FormatError, match=r"1\.5 at \(0, 0\) is not a value of int32"):
+        tw.Tensor.of([[1.5, 2.0]], dtype="int32")
+    with pytest.raises(tw.FormatError, match=r"300 at \(0, 0\) is not a value of uint8"):
+        tw.Tensor.from_array([[300, 2]], tw.TensorSpec((1, 2), "uint8"))
+    assert tw.Tensor.of([[1.0, 2.0]], dtype="int32").numpy().tolist() == [[1, 2]]
+    assert tw.Tensor.of([[0.1]], dtype="bfloat8_b").numpy().tolist() == [[pytest.approx(0.1, rel=0.01)]]
+    assert tw.Tensor.of(np.array([[1.5, 2.0]]), dtype="int32").numpy().tolist() == [[1, 2]]

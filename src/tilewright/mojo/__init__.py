@@ -50,7 +50,9 @@ from .simd import (
     UInt16,
     UInt32,
     UInt64,
+    align_of,
     simd_width_of,
+    size_of,
 )
 from .traits import (
     AnyType,
@@ -103,8 +105,10 @@ __all__ = [
     "UInt64",
     "UnsafePointer",
     "Writable",
+    "align_of",
     "imports",
     "install",
     "simd_width_of",
+    "size_of",
     "uninstall",
 ]

@@ -11,8 +11,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..copying.host_memory import aligned_empty
-from ..errors import CoordinateError
-from ..formats import fit_values, format_of
+from ..errors import CoordinateError, FormatError
+from ..formats import ScalarFormat, fit_values, format_of
 from ..layout.validation import as_integer
 from ..tensor.store import Storage, as_array, flat_scalars
 from .simd import NumberType, UInt64, scalar_format
@@ -78,11 +78,47 @@ class _IndexListBrackets:
     ((1, 2), (0, 0, 0))
     """
 
+    def __repr__(self) -> str:
+        return "IndexList"
+
     def __getitem__(self, size: SupportsIndex) -> IndexListType:
         return IndexListType(as_integer(size, "the size of an IndexList"))
 
 
 IndexList = _IndexListBrackets()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MemoryType:
+    """The type of memory with its number type, such as `Span[Float32]`: it makes such memory, and checks values.
+
+    >>> isinstance(Span(np.arange(4)), Span["int64"]), isinstance(Span(np.arange(4)), Span["int8"])
+    (True, False)
+    """
+
+    kind: Any
+    dtype: ScalarFormat
+
+    def __call__(self, *arguments: Any) -> Any:
+        memory = self.kind(*arguments)
+        if memory.dtype != self.dtype:
+            raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[DType.{memory.dtype}]")
+        return memory
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, self.kind) and value.dtype == self.dtype
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}[DType.{self.dtype}]"
+
+
+def memory_type(kind: type, parameters: Any) -> MemoryType:
+    """Return `kind[dtype, ...]`: the number type comes first, and what follows has no meaning on a host.
+
+    >>> memory_type(Span, ("float32", MutAnyOrigin))
+    Span[DType.float32]
+    """
+    return MemoryType(kind, scalar_format(parameters[0] if isinstance(parameters, tuple) else parameters))
 
 
 class Span:
@@ -95,7 +131,10 @@ class Span:
 
     def __init__(self, storage: Storage) -> None:
         self.array = flat_scalars(as_array(storage))
-        self._format = format_of(self.array).require_scalar("a span")
+        self.dtype = format_of(self.array).require_scalar("a span")
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return memory_type(cls, parameters)
 
     def _check_index(self, k: SupportsIndex) -> int:
         index = as_integer(k, "an index")
@@ -110,7 +149,7 @@ class Span:
         return self.array[self._check_index(k)]
 
     def __setitem__(self, k: SupportsIndex, value: float) -> None:
-        self.array[self._check_index(k)] = fit_values(value, self._format)
+        self.array[self._check_index(k)] = fit_values(value, self.dtype)
 
     def unsafe_ptr(self) -> Any:
         """Return the memory itself.
@@ -121,7 +160,7 @@ class Span:
         return self.array
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self)} x {format_of(self.array).name}>"
+        return f"<{type(self).__name__} of {len(self)} x {self.dtype.name}>"
 
 
 class _InlineArrayBrackets:
@@ -130,6 +169,9 @@ class _InlineArrayBrackets:
     >>> InlineArray["float32", 4](fill=1.5).array.tolist()
     [1.5, 1.5, 1.5, 1.5]
     """
+
+    def __repr__(self) -> str:
+        return "InlineArray"
 
     def __getitem__(self, parameters: tuple[NumberType, int]) -> Callable[..., Span]:
         dtype, size = parameters
@@ -158,6 +200,9 @@ class _ListBrackets:
     >>> List["int32"](1, 2, 3).array.tolist()
     [1, 2, 3]
     """
+
+    def __repr__(self) -> str:
+        return "List"
 
     def __getitem__(self, dtype: NumberType) -> Callable[..., Span]:
         element = scalar_format(dtype)

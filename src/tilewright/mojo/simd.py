@@ -190,6 +190,9 @@ class _ScalarBrackets:
     1
     """
 
+    def __repr__(self) -> str:
+        return "Scalar"
+
     def __getitem__(self, dtype: NumberType) -> SIMDType:
         return SIMDType(scalar_format(dtype), 1)
 
@@ -217,12 +220,31 @@ class _SimdWidthOf:
     (16, 64)
     """
 
+    def __repr__(self) -> str:
+        return "simd_width_of"
+
     def __getitem__(self, dtype: NumberType) -> Callable[[], int]:
         width = max(1, SIMD_BYTES // scalar_format(dtype).itemsize)
         return lambda: width
 
 
 simd_width_of = _SimdWidthOf()
+
+
+class _SizeOf:
+    """`size_of[type]()`, `align_of[type]()`: the bytes of a number or a vector, which it is aligned to.
+
+    >>> size_of[DType.float32](), align_of[SIMD[DType.float32, 4]]()
+    (4, 16)
+    """
+
+    def __getitem__(self, kind: NumberType) -> Callable[[], int]:
+        count = kind.size if isinstance(kind, SIMDType) else 1
+        size = count * (kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)).itemsize
+        return lambda: size
+
+
+size_of = align_of = _SizeOf()
 
 
 class DType:

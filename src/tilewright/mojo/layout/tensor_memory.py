@@ -18,7 +18,7 @@ from ...tensor.shape_views import require_row_major
 from ...tensor.store import Store
 from ..brackets import brackets
 from ..buffer import NDBuffer
-from ..builtins import Origin
+from ..builtins import Origin, memory_type
 from ..std.gpu.host import DeviceBuffer, DeviceContext
 from .coord import RuntimeInt, StaticExtents
 from .tile_layout import Layout, from_core
@@ -52,7 +52,7 @@ class LabelledStore(Store):
     any_origin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pointer:
     """A scalar of a store: `offset` scalars after its start. Unlike Mojo's `UnsafePointer`, every access is checked.
 
@@ -100,8 +100,20 @@ class Pointer:
     def __add__(self, count: int) -> Pointer:
         return Pointer(self.store, self.offset + as_integer(count, "a pointer step"))
 
-    def __class_getitem__(cls, _: Any) -> type[Pointer]:
-        return cls
+    @property
+    def dtype(self) -> ScalarFormat:
+        """Return the format of the scalars.
+
+        >>> Pointer(Store.of([10, 11]), 1).dtype
+        format_of('int64')
+        """
+        return self.store.format
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return memory_type(cls, parameters)
+
+    def __repr__(self) -> str:
+        return f"<UnsafePointer to scalar {self.offset} of {self.store.size} x {self.store.format.name}>"
 
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, Pointer):

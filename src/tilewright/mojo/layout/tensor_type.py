@@ -28,6 +28,9 @@ class _Parametrized:
     def __getitem__(self, parameters: Any) -> TensorType:
         return self._function(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
+    def __repr__(self) -> str:
+        return "a type of tensors with parameters: add them in brackets"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TensorType:
