@@ -25,8 +25,9 @@ from tilewright.mojo import (
     simd_width_of,
     size_of,
 )
-from tilewright.mojo.layout import Layout, RowMajorLayout, row_major
+from tilewright.mojo.layout import AddressSpace, Layout, RowMajorLayout, row_major, stack_allocation
 from tilewright.mojo.layout import TileTensor as MojoTensor
+from tilewright.mojo.layout.tile_layout import upcast
 from tilewright.mojo.std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
 
 V = SIMD[DType.int32, 4](1, 9, 3, 4)
@@ -118,3 +119,16 @@ def test_types_of_memory():
     with pytest.raises(FormatError, match=r"Span\[DType\.int8\] cannot hold float32"):
         Span[DType.int8](np.zeros(2, np.float32))
     assert (size_of[Float32](), align_of[SIMD[DType.float32, 4]](), size_of[DType.int8]()) == (4, 16, 1)
+
+
+def test_keywords_of_brackets_go_to_the_parentheses():
+    t = MojoTensor(np.arange(24.0), row_major[2, 12]())
+    shared = stack_allocation[DType.float32](row_major[2, 2](), address_space=AddressSpace.SHARED)
+    assert shared.address_space is stack_allocation[Float32, AddressSpace.SHARED](row_major[2]()).address_space
+    assert [part.layout for part in t.split[3](axis=1)] == [part.layout for part in t.split[3, 1]()]
+    assert t.split(4, 2, axis=1, alignment=4).shape == t.split[1, 4](4, 2).shape == (2, 4)
+    assert t.split(2, 1).shape == (1, 12)
+    assert upcast(row_major[3, 12](), factor=3) == upcast[3](row_major[3, 12]()) == upcast(row_major[3, 12](), 3)
+    assert MojoTensor(np.zeros(2), row_major[2]()).exp(scale=2.0)[0] == 1.0
+    with pytest.raises(LayoutError, match="upcast needs a factor"):
+        upcast(row_major[3, 12]())

@@ -119,16 +119,16 @@ class ElementwiseTensor(MemoryTensor):
         return FillBrackets(self)
 
     @brackets
-    def exp(self, parameters: tuple[Any, ...]) -> Any:
-        """Replace every element x by exp(scale * x): `t.exp[scale]()`, scale 1 without brackets; return the tensor.
+    def exp(self, parameters: tuple[Any, ...], scale: float = 1) -> Any:
+        """Replace every element x by exp(`scale` * x): `t.exp[scale]()`, 1 without brackets; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
         >>> ElementwiseTensor([0.0, 0.0], row_major[2]()).exp[2.0]().to_numpy().tolist()
         [1.0, 1.0]
         """
         values = self.to_numpy(copy=None)
-        scale = parameters[0] if parameters else 1
-        return self._assign(np.exp(values * values.dtype.type(scale)))
+        factor = parameters[0] if parameters else scale
+        return self._assign(np.exp(values * values.dtype.type(factor)))
 
     def min(self, other: Any) -> Any:
         """Replace every element by the smaller of itself and `other`; return the tensor.

@@ -412,8 +412,10 @@ def coalesce(layout: Layout) -> Layout:
     return result
 
 
-def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, *arguments: int) -> Layout:
-    (factor,) = parameters or arguments
+def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+    (factor,) = parameters or (factor,)
+    if factor is None:
+        raise LayoutError("upcast needs a factor: upcast[factor](layout)")
     extents, steps = layout.flat_modes()
     new_extents = [_shape_div(n, _shape_div(factor, d)) for n, d in zip(extents, steps, strict=True)]
     new_steps = [_shape_div(d, factor) for d in steps]

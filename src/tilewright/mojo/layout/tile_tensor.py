@@ -145,11 +145,16 @@ class _SplitBrackets(SplitBrackets[Kind]):
     __slots__ = ()
 
     def __getitem__(self, parameters: Extents) -> partial[Any]:
-        return partial(_keep_index_type, self._tensor, super().__getitem__(parameters))
+        return partial(self._split, parameters if isinstance(parameters, tuple) else (parameters,))
 
-    def __call__(self, count: int, k: int) -> Kind:
-        view: Kind = _keep_index_type(self._tensor, partial(super().__call__, count, k))
+    def __call__(self, count: int, k: int, *, axis: int = 0, alignment: int = 1) -> Kind:
+        """Return part `k` of `count` along `axis`, each a multiple of `alignment` long but for the last ones."""
+        view: Kind = self._split((axis, alignment), count, k)
         return view
+
+    def _split(self, parameters: tuple[int, ...], *part: int, axis: int | None = None) -> Any:
+        everything = parameters if axis is None else (*parameters, axis)
+        return _keep_index_type(self._tensor, super().__getitem__(everything), *part)
 
 
 def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -436,9 +441,11 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _stack_allocation(_: Any, parameters: tuple[Any, ...], layout: Any) -> TileTensor:
+def _stack_allocation(
+    _: Any, parameters: tuple[Any, ...], layout: Any, address_space: AddressSpace = AddressSpace.GENERIC
+) -> TileTensor:
     element = scalar_format(parameters[0])
-    space = parameters[1] if len(parameters) > 1 else AddressSpace.GENERIC
+    space = parameters[1] if len(parameters) > 1 else address_space
     return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)
 
 
