@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from . import buffering, tensors
+from .pointers import TYPES, vector_type
 from .tensors import (
     SUB_TENSOR_OF,
     build_empty_sub_tensor,
@@ -23,7 +24,6 @@ from .tensors import (
     is_empty,
     tensor_t,
 )
-from .values import TYPES, vector_type
 
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}

@@ -18,6 +18,8 @@ from ..layout import Layout
 from ..showing import Shown
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
+from .pointers import pointer
+from .structs import require_struct, struct_t
 from .tilers import outer_first_offset, outer_first_shape
 from .values import (
     describe_layout,
@@ -27,12 +29,9 @@ from .values import (
     linearize,
     offset_t,
     packed_layout,
-    pointer,
-    require_struct,
     shape_empty,
     shape_t,
     significant_axes,
-    struct_t,
     tile_t,
 )
 

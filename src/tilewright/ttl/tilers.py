@@ -10,7 +10,8 @@ from typing import ClassVar
 from ..layout.box import empty_box
 from ..showing import Shown
 from ..tiling import Box, Tiler
-from .values import augmentation_t, offset_t, overlap_t, shape_t, significant_axes, struct_t, tile_t
+from .structs import struct_t
+from .values import augmentation_t, offset_t, overlap_t, shape_t, significant_axes, tile_t
 
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
