@@ -156,6 +156,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 pictures: $(INSTALLED) ## draw the pictures of the documentation again
 	$(BIN)/python docs/images/make_where.py
 	$(BIN)/python docs/images/make_gallery.py
+	$(BIN)/python docs/images/make_founding_figures.py
 	$(BIN)/python -m tests.docs.pictures
 
 # Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.

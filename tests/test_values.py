@@ -38,7 +38,7 @@ NOT_VALUES = {
     "ThreadQueue",
     "TileKernel",  # compiled for one device
     "event_t",
-    "int",
+    *["int", "str"],
     *["duplex_buffering_t", "export_double_buffering_t", "import_double_buffering_t", "simplex_buffering_t"],
 }
 # Equal only to views of the same memory or the same open file, which a copy in another process is not.

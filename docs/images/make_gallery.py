@@ -30,6 +30,22 @@ GIVEN = {
 }  # fmt: skip
 
 
+IMPORTS = (
+    "```python",
+    "from tempfile import mkdtemp",
+    "",
+    "import numpy as np",
+    "import tilewright as tw",
+    "from tilewright import addr, bank, views",
+    "from tilewright.copying import Placement, plan_copy, tiled_layout",
+    "from tilewright.tiling import Schedule, Tiler",
+    "from tilewright.tiling.trace import TraceSpan",
+    "",
+    "folder = mkdtemp()",
+    "```",
+)
+
+
 @dataclass(frozen=True)
 class Picture:
     """A picture: the name of its file, its title, what there is to see, and the code whose `scene` it shows."""
@@ -38,10 +54,18 @@ class Picture:
     title: str
     words: str
     code: str
+    page: str = "gallery"  # of which it is a picture
+    in_text: bool = False  # whether it is shown as text, too
 
     @property
     def file(self) -> str:
-        return f"gallery_{self.name}.svg"
+        return f"{self.page}_{self.name}.svg"
+
+    def section(self) -> list[str]:
+        """Return the lines of the page about this picture."""
+        lines = ["", f"## {self.title}", "", self.words, "", f"![{self.title}](images/{self.file})", ""]
+        lines += ["```python", dedent(self.code).strip(), "```"]
+        return [*lines, "", "```text", views.to_text(self.scene()), "```"] if self.in_text else lines
 
     def scene(self) -> Any:
         with TemporaryDirectory() as folder:
@@ -276,26 +300,20 @@ def page() -> str:
         ),
         "",
         (
+            "Every picture takes `label=` and `color=`, the attributes that are written into its cells and color them,"
+            ' and `address="hex"`; an option that it does not have is refused by name. `views.side_by_side(a, b)` sets'
+            " pictures beside each other. The [founding figures](founding-figures.md) show what these are for."
+        ),
+        "",
+        (
             "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under"
             " every picture after these:"
         ),
         "",
-        "```python",
-        "from tempfile import mkdtemp",
-        "",
-        "import numpy as np",
-        "import tilewright as tw",
-        "from tilewright import addr, bank, views",
-        "from tilewright.copying import Placement, plan_copy, tiled_layout",
-        "from tilewright.tiling import Schedule, Tiler",
-        "from tilewright.tiling.trace import TraceSpan",
-        "",
-        "folder = mkdtemp()",
-        "```",
+        *IMPORTS,
     ]
     for picture in PICTURES:
-        parts += ["", f"## {picture.title}", "", picture.words, "", f"![{picture.title}](images/{picture.file})", ""]
-        parts += ["```python", dedent(picture.code).strip(), "```"]
+        parts += picture.section()
     text = views.to_text(PICTURES[0].scene())
     parts += ["", "## The same in a terminal", "", "```text", text, "```", ""]
     return "\n".join(parts)
@@ -303,10 +321,20 @@ def page() -> str:
 
 def files() -> dict[Path, str]:
     """Return every file of the gallery with its text."""
-    return {PAGE: page(), **{HERE / picture.file: views.to_svg(picture.scene()) for picture in PICTURES}}
+    return {PAGE: page(), **draw_pictures(PICTURES)}
+
+
+def draw_pictures(pictures: tuple[Picture, ...]) -> dict[Path, str]:
+    """Return the files of pictures with their text."""
+    return {HERE / picture.file: views.to_svg(picture.scene()) for picture in pictures}
+
+
+def write_files(texts: dict[Path, str]) -> None:
+    """Write the files of a page."""
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.name}, {len(text.encode()) / 1024:.1f} KiB")
 
 
 if __name__ == "__main__":
-    for path, text in files().items():
-        path.write_text(text, encoding="utf-8")
-        print(f"wrote {path.name}, {len(text.encode()) / 1024:.1f} KiB")
+    write_files(files())

@@ -32,14 +32,14 @@ def shown(code: str, names: dict[str, Any]) -> list[str]:
     body = ast.parse(code)
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     printed, pictures = io.StringIO(), []
-    before = output._in_notebook
-    output._in_notebook = lambda scene: bool(pictures.append(to_fragment(scene)) or True)
+    before = output._display_in_notebook
+    output._display_in_notebook = lambda scene: bool(pictures.append(to_fragment(scene)) or True)
     try:
         with contextlib.redirect_stdout(printed):
             exec(compile(body, "<cell>", "exec"), names)
             value = None if last is None else eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
     finally:
-        output._in_notebook = before
+        output._display_in_notebook = before
     if value is not None:
         drawn = getattr(value, "_repr_html_", lambda: None)()
         if drawn:

@@ -101,7 +101,29 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
         (("foo",), 2, "cannot parse 'foo' as a layout"),
         (("missing.npy",), 3, "check the path"),
         (("4x8", "-o", "x.gif"), 2, "expected a name that ends in"),
-        (("4x8", "8x8"), 2, "--memory l1"),
+        (
+            ("4x8", "--label", "taste"),
+            2,
+            "is not an attribute of the picture of a TensorSpec; it has page, bank",
+        ),
+        (("4x8", "--memory", "dram", "--color", "taste"), 2, "it has name, kind, start, end, size"),
+        (("4x8", "--depth", "3"), 2, "--depth has no effect on the picture of a tensor; add --pipeline"),
+        (("4x8", "--times", "1,2,1"), 2, "add --pipeline"),
+        (("4x8", "--overlap", "1"), 2, "add --tiles"),
+        (("4x8", "--each"), 2, "add --memory l1 or dram"),
+        (("4x8", "--cb", "64"), 2, "add --memory l1 or dram"),
+        (("4x8", "--tiles", "2x2", "--at", "1,1"), 2, "--at has no effect with --tiles; remove it"),
+        (("4x8", "--tiles", "2x2", "--dtype", "uint8"), 2, "--dtype has no effect with --tiles; remove --dtype"),
+        (("4x8:dtype=uint8", "--tiles", "2x2"), 2, "settings have no effect with --tiles; give only the shape"),
+        (("4x8", "--page", "1", "--side", "4"), 2, "--side has no effect with --page"),
+        (("4x8", "--tiles", "2x2", "--pipeline", "double", "--depth", "4"), 2, "no effect on double buffering"),
+        (("4x8", "--tensor", "a"), 2, "--tensor needs a file, but 4x8 is not one"),
+        (("(4,8):(8,1)", "--at", "1,1"), 2, "--at has no effect on the picture of a layout"),
+        (("(4,8):(8,1)", "--page", "1"), 2, "--page needs a tensor"),
+        (("(4,8):(8,1)", "--chip", "n150"), 2, "--chip has no effect on the picture of a layout"),
+        (("4x8", "--chip", "none", "--dispatch", "slow"), 2, "--dispatch needs a chip"),
+        (("4x8", "--chip", "none", "--memory", "dram"), 2, "this needs a chip; remove --chip none"),
+        (("4x8", "--layout", "tile", "--tile", "2x2", "--chip", "n150"), 2, "chips have no tiles of 2 x 2"),
         (("(4,8):(8,1)", "--tiles", "2x2"), 2, "expected the shape of a tensor"),
         (("4x8", "--error"), 2, "--error needs values"),
         (("4x8", "--tiles", "2x2", "--overlap", "2"), 2, "must be larger than overlap"),
@@ -124,6 +146,59 @@ def test_what_cannot_be_shown_is_said_with_the_remedy(run, tmp_path, arguments, 
     said = run("show", *arguments, status=status).err
     assert words in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_addresses_are_hexadecimal_in_every_mode(run, files, name):
+    before, after = (run("show", *THINGS[name], *more, "--json").json for more in ((), ("--address", "hex")))
+    for one, other in zip(before["panels"], after["panels"], strict=True):
+        if one["kind"] == "tracks":
+            assert other["hexadecimal"] == (one["unit"] == "bytes")
+            continue
+        for was, now in zip(one["fields"], other["fields"], strict=True):
+            assert was["values"] == now["values"]
+            assert now["form"] == ("0x{:X}" if was["name"] in ("address", "offset") else was["form"])
+    run("show", *THINGS[name], "--address", "hex")
+
+
+def test_labels_and_colors_in_every_mode(run, files):
+    for name, label, color in (
+        ("layout", "row_major", "column"),
+        ("swizzle", "offset", "bank"),
+        ("spec", "core", "page"),
+        ("page", "address", "face"),
+        ("tiles", "tile", "tile"),
+        ("pipeline", "kind", "name"),
+        ("memory", "start,end", "kind"),
+        ("file", "bank,page", "page"),
+        ("error", "exponent", "exponent"),
+    ):
+        scene = run("show", *THINGS[name], "--label", label, "--color", color, "--json").json
+        grids = [panel for panel in scene["panels"] if panel["kind"] == "grid"]
+        chosen = label if "," not in label else label.split(",")
+        assert not grids or any(grid["label"] == chosen for grid in grids), name
+        assert not grids or any(grid["color"] == color for grid in grids), name
+    spans = run("show", *THINGS["memory"], "--label", "start,end", "--address", "hex", "--json").json["panels"][0][
+        "spans"
+    ]
+    assert all(span["label"] == f"0x{span['start']:X} 0x{span['end']:X}" for span in spans)
+
+
+def test_several_things_are_drawn_side_by_side(run):
+    scene = run("show", "64x64:layout=tile", "64x64:layout=tile:shard=height:grid=2x1", "--json").json
+    assert [panel["title"] for panel in scene["panels"]] == [
+        "A: pages of 32 x 32 elements",
+        "A: DRAM banks and their pages",
+        "B: pages of 32 x 32 elements",
+        "B: cores and the pages they hold",
+    ]
+    assert scene["breaks"] == [2]
+
+
+def test_words_may_be_spelled_as_people_do(run):
+    spelled = run("show", "64x64", "--layout", "Tiled", "--shard", "HEIGHT", "--orientation", "COLUMN-MAJOR", "--json")
+    plain = run("show", "64x64", "--layout", "tile", "--shard", "height", "--orientation", "col_major", "--json")
+    assert spelled.json == plain.json
 
 
 def test_memory_becomes_a_report_for_ttnn_visualizer(run, tmp_path, files):

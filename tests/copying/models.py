@@ -10,7 +10,8 @@ import pytest
 
 from tilewright.copying import Placement, cuda_engine, native_engine, opencl_engine, plan_copy
 from tilewright.copying.codegen import supports_formats
-from tilewright.formats import SCALAR_FORMATS, BlockFormat, cast, format_of
+from tilewright.errors import FormatError
+from tilewright.formats import SCALAR_FORMATS, BlockFormat, cast, fit_values, format_of
 from tilewright.layout import Layout
 
 SCALARS = list(SCALAR_FORMATS)
@@ -77,6 +78,15 @@ def untilized(flat, shape, tile=(32, 32), face=(16, 16), transpose=False):
     logical = np.empty_like(flat)
     logical[number] = flat
     return logical.reshape(whole)[..., : lifted[-2], : lifted[-1]].reshape(shape)
+
+
+def fitting(value, element):
+    """Return a pad value if it is a value of the format of the source, else 1, which always is."""
+    try:
+        fit_values(value, element)
+    except FormatError:
+        return 1
+    return value
 
 
 def padding(value, source, target):

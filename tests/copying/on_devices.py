@@ -6,7 +6,7 @@ import numpy as np
 from tilewright.copying import Placement, execute
 from tilewright.formats import BLOCK_FORMATS, format_of
 
-from .models import any_bits, ragged_plan
+from .models import any_bits, fitting, ragged_plan
 
 KNOWN_BLOCKS = [name for name in BLOCK_FORMATS if name.startswith("bfloat")]
 
@@ -43,7 +43,9 @@ def bytes_made(engine, plan, source, tuning):
 def check_cut(engine, tuning, pair, elements, seed):
     """Fail if kernels that are cut in another way make other bytes than the reference does."""
     source, target = pair.source, pair.target
-    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
+    plan = ragged_plan(
+        Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fitting(3, elements[0]))
+    )
     data = any_bits(np.random.default_rng(seed), (int(source.layout.cosize),), elements[0])
     wanted = np.full(max(1, plan.target.nbytes), 0xA5, dtype=np.uint8)
     execute(plan, data, wanted, engine="reference")

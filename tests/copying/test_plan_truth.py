@@ -19,7 +19,7 @@ from tilewright.formats import BLOCK_FORMATS, cast
 from tilewright.layout import Layout, PagedLayout, compose, pad, row_major, with_logical_shape
 
 from ..cases import examples
-from .models import SCALARS, numbers, ragged_plan
+from .models import SCALARS, fitting, numbers, ragged_plan
 from .test_random_plans import block_sides, scalar_sides, seeds
 
 POISONS = (0xA5, 0x5A)
@@ -114,7 +114,8 @@ ALL = [*SCALARS, *BLOCK_FORMATS]
 @examples(50)
 def test_a_plan_says_what_it_does(case, fill, seed):
     (first, source, tile), (second, target, other) = case
-    before, after = place_of(source, first, tile), place_of(target, second, other, fill)
+    before = place_of(source, first, tile)
+    after = place_of(target, second, other, fitting(fill, before.format.value_format))
     plan = ragged_plan(before, after)
     engines = ["native"] if native_engine.can_run(plan) else []
     check_truth(plan, source, target, memory_of(before, source, seed), engines)

@@ -14,7 +14,7 @@ from tilewright.formats import BLOCK_FORMATS, cast, format_of
 from tilewright.layout import Layout, row_major, with_logical_shape
 
 from ..cases import examples
-from .models import POISON, SCALARS, any_bits, as_bytes, numbers, padding, ragged_plan, require
+from .models import POISON, SCALARS, any_bits, as_bytes, fitting, numbers, padding, ragged_plan, require
 from .strategies import Side, pairs, strided
 
 GUARD = 80
@@ -64,7 +64,7 @@ def copied_one_by_one(source, target, before, elements, fill, shift):
 @given(pair=pairs(), elements=formats, fill=fills, seed=seeds, shifts=st.tuples(*[st.integers(0, 8)] * 2))
 def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(engine, pair, elements, fill, seed, shifts):
     source, target = pair.source, pair.target
-    before = filled_memory(source, elements[0], seed, shifts[0])
+    before, fill = filled_memory(source, elements[0], seed, shifts[0]), fitting(fill, elements[0])
     untouched = before.bytes.copy()
     wanted = copied_one_by_one(source, target, before, elements, fill, shifts[1])
     after = Memory(int(target.layout.cosize), format_of(elements[1]).dtype, shifts[1])
@@ -80,9 +80,11 @@ def test_larger_plans_agree_with_the_places_of_their_layouts(engine, pair, eleme
     source, target = pair.source, pair.target
     before = filled_memory(source, elements[0], seed, 0)
     after = Memory(int(target.layout.cosize), format_of(elements[1]).dtype, 0)
-    plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], 3))
+    plan = ragged_plan(
+        Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fitting(3, elements[0]))
+    )
     wanted = after.elements.copy()
-    wanted[target.layout.offsets().reshape(-1)] = padding(3, *elements)
+    wanted[target.layout.offsets().reshape(-1)] = padding(fitting(3, elements[0]), *elements)
     box = tuple(slice(min(a, b)) for a, b in zip(source.data, target.data, strict=True))
     at, to = source.layout.offsets()[box], target.layout.offsets()[box]
     wanted[to.reshape(-1)] = cast(before.elements[at.reshape(-1)], elements[1])
@@ -130,7 +132,7 @@ def test_a_plan_packs_blocks_from_any_strides(engine, name, data, source_format,
     element = BLOCK_FORMATS[name]
     target, tile = data.draw(block_sides(element.block))
     source = data.draw(scalar_sides(target))
-    memory = filled_memory(source, source_format, seed, 0)
+    memory, fill = filled_memory(source, source_format, seed, 0), fitting(fill, source_format)
     values = np.full(target.extents, padding(fill, source_format, "float32"), dtype=np.float32)
     box = tuple(slice(min(a, b)) for a, b in zip(source.data, target.data, strict=True))
     values[box] = cast(memory.elements[source.layout.offsets()[box]], "float32")

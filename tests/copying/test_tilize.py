@@ -19,6 +19,7 @@ from .models import (
     any_bits,
     as_bytes,
     assert_same_bits,
+    fitting,
     numbers,
     opencl_step,
     padded_shape,
@@ -124,7 +125,7 @@ PADS = st.one_of(st.integers(-300, 300), st.floats(width=32), st.sampled_from([-
     pad=PADS,
 )
 def test_elements_and_pad_value_are_converted_on_the_way_in(engine, data, shape, tiling, elements, pad):
-    array = data.draw(views(shape, elements[0]))
+    array, pad = data.draw(views(shape, elements[0])), fitting(pad, elements[0])
     wanted = tilized(cast(array, elements[1]), **tiling, pad=padding(pad, *elements))
     assert_same_bits(tilize(array, **tiling, dtype=elements[1], pad_value=pad, **engine), wanted)
 
@@ -274,7 +275,7 @@ def test_random_arrays_of_any_format_are_packed_like_the_model(engine, name, dat
     element = BLOCK_FORMATS[name]
     tiling = data.draw(block_tilings(element.block))
     elements = prod(tiling["tile"])
-    array = data.draw(views(shape, source))
+    array, pad = data.draw(views(shape, source)), fitting(pad, source)
     wanted = element.pack(tilized(cast(array, "float32"), **tiling, pad=padding(pad, source, "float32")), elements)
     out = np.zeros_like(wanted)
     assert_same_bits(tilize(array, **tiling, dtype=element, pad_value=pad, out=out, **engine), wanted)
@@ -485,3 +486,12 @@ def test_every_scalar_format_was_among_the_random_ones():
     assert set(SCALARS) == set(SCALAR_FORMATS)
     assert len(SCALARS) == 15
     assert len(BLOCK_FORMATS) == 13
+
+
+def test_a_pad_value_must_be_a_value_of_the_source():
+    assert tilize(np.ones((1, 1), np.float32), dtype="int32", pad_value=-3.7)[1] == -3  # converted like the data
+    with pytest.raises(FormatError, match=r"converted like the data, from int32: 1\.5 is not a value of int32"):
+        tilize(np.ones((1, 1), np.int32), dtype="float32", pad_value=1.5)
+    with pytest.raises(FormatError, match="300 is not a value of uint8, which holds whole numbers from 0 to 255"):
+        tilize(np.ones((1, 1), np.uint8), pad_value=300)
+    assert tilize(np.ones((32, 32), np.uint8), pad_value=300).sum() == 1024  # nothing is padded

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The notebooks run from top to bottom in a real kernel, and are kept without outputs."""
 
+import runpy
+
 import pytest
 
 from .pages import DOCS
@@ -21,6 +23,13 @@ def test_the_notebook_runs(path, tmp_path):
     assert not [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"]
     assert sum("text/html" in output.get("data", {}) for output in outputs) >= 3, "pictures are missing"
     assert not list(tmp_path.iterdir()), "the notebook leaves files behind"
+
+
+def test_pages_of_the_site_have_the_pictures_of_cells():
+    shown = runpy.run_path(str(DOCS / "site" / "notebook_pages.py"))["shown"]
+    names: dict[str, object] = {}
+    lines = shown("import tilewright as tw\ntw.row_major(2, 3).show()\ntw.row_major(2, 3)", names)
+    assert sum("<svg" in line for line in lines) == 2
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -133,7 +133,8 @@ def write_page() -> str:
 
 
 def _cell(text: str) -> str:
-    return re.sub(r"(?<!\\)\|", r"\\|", text)
+    """Return a text for a cell of a table: bars end no cell, and brackets before parentheses are no link."""
+    return text.replace("|", "\\|").replace("](", "&#93;(")
 
 
 def _anchor(title: str) -> str:

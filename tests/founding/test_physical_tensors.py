@@ -112,6 +112,8 @@ def test_structs_are_assigned_and_copied():
     assert tensor.array().tolist() == [[[0, 1, 2], [10, 11, 12]]]
     with pytest.raises(LayoutError, match="expected an integer as row_spacing of layout_t, got 'wide'"):
         layout.row_spacing = "wide"
+    with pytest.raises(AttributeError, match="int_tensor_t has no field 'spacing'; its fields are base, elem_size"):
+        tensor.spacing = 10
 
 
 @shows("L8", "33", "TTL_create_layout()")
@@ -243,6 +245,8 @@ def test_fields_of_a_tensor():
     tensor = ttl.create_int_tensor(np.arange(12, dtype=np.int16), ttl.create_shape(4, 3))
     assert (tensor.elem_size, tensor.layout, tensor.shape) == (2, ttl.create_layout(4, 12), ttl.create_shape(4, 3))
     assert (tensor.base[1], (tensor.base + 4)[0]) == (1, 4)
+    by_name = ttl.int_tensor_t(base=tensor.base, elem_size=2, layout=tensor.layout, shape=tensor.shape)
+    assert by_name == tensor
     with pytest.raises(IndexError, match="outside the memory of 24 bytes"):
         tensor.base[12]
 
@@ -336,6 +340,7 @@ def test_internal_tensors_of_a_tile():
     assert ttl.create_int_tensor(np.zeros(24, np.int16), tile, layout).layout == layout
     of_bytes = ttl.create_int_tensor(bytearray(48), tile, layout, 2)
     assert (of_bytes.elem_size, of_bytes.shape, of_bytes.base.offset) == (2, tile.shape, 0)
+    assert ttl.create_int_tensor(base=bytearray(48), tile=tile, int_layout=layout, elem_size=2).layout == layout
     wider = ttl.create_int_tensor(np.zeros(24, np.int16), tile, layout, 4)
     assert (wider.elem_size, wider.dtype) == (4, np.dtype("V4"))
 
@@ -350,6 +355,7 @@ def test_external_tensors_of_a_tile():
     tensor = ttl.create_ext_tensor(image(), tile, layout)
     assert (tensor.base.offset, tensor.shape) == (start, ttl.create_shape(4, 3))
     assert ttl.create_ext_tensor(bytearray(140), tile, layout, 2).base.offset == start
+    assert ttl.create_ext_tensor(base=bytearray(140), tile=tile, ext_layout=layout, elem_size=2).base.offset == start
     inside = local()
     ttl.blocking_import(inside, tensor)
     assert ttl.read_tensor(inside, 0, 0) == image()[3, 4]
@@ -452,7 +458,15 @@ def test_pictures():
         "  1  8  9 10 11 12 13 14 15",
     ]
     assert "7 x 10 in tiles of 3 x 4" in shown(tiler)
-    part = ttl.create_int_sub_tensor(local())
+    corner = ttl.create_offset(-1, -1)
+    part = ttl.create_int_sub_tensor(
+        np.zeros(12, np.int16), tile.shape, ttl.create_layout(4, 12), source(image()), corner
+    )
+    assert "at (-1, -1) of an origin of 10 x 7 (width x height)" in shown(part).replace("\n", " ")
+    origin = views.scene_of(part).panels[2]
+    parts = origin.field("part").values
+    assert (parts.count("inside"), parts.count("outside")) == (3 * 2, 12 - 3 * 2)
+    assert (origin.rows, origin.columns, origin.row_names[0]) == (HEIGHT + 1, WIDTH + 1, "-1")
     for subject in (ttl.create_shape(4, 3), tile, part, local(), ttl.create_layout(4, 12)):
         assert "coordinates" in shown(subject)
         assert subject._repr_html_().startswith("<div")

@@ -29,7 +29,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
-from tests.copying.models import POISON, SCALARS, any_bits, numbers, padding, ragged_plan
+from tests.copying.models import POISON, SCALARS, any_bits, fitting, numbers, padding, ragged_plan
 from tests.copying.strategies import SOURCES, TARGETS, Side, layouts, pairs
 from tests.copying.test_plan_truth import check_truth
 from tests.copying.test_random_plans import (
@@ -120,7 +120,7 @@ def check_copies(outcomes, pair, kinds, fill, seed, shift):
 
 def check_copy(outcomes, pair, elements, fill, seed, shift):
     source, target = pair.source, pair.target
-    memory = filled_memory(source, elements[0], seed, shift[0])
+    memory, fill = filled_memory(source, elements[0], seed, shift[0]), fitting(fill, elements[0])
     model = copied_one_by_one if prod(target.extents) <= ONE_BY_ONE else copied_by_offsets
     wanted = model(source, target, memory, elements, fill, shift[1])
     plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
@@ -133,7 +133,7 @@ def check_copy(outcomes, pair, elements, fill, seed, shift):
 @drawn(pair=pairs(largest=70, most=20_000), elements=formats, fill=fills, seed=seeds, shift=shifts)
 def check_larger_copies(outcomes, pair, elements, fill, seed, shift):
     source, target = pair.source, pair.target
-    memory = filled_memory(source, elements[0], seed, shift[0])
+    memory, fill = filled_memory(source, elements[0], seed, shift[0]), fitting(fill, elements[0])
     wanted = copied_by_offsets(source, target, memory, elements, fill, shift[1])
     plan = ragged_plan(Placement(source.layout, elements[0]), Placement(target.layout, elements[1], fill))
     check_runs(plan, memory, Memory(int(target.layout.cosize), wanted.dtype, shift[1]), wanted.bytes)
@@ -196,7 +196,7 @@ def check_packing(outcomes, name, source_format, fill, seed, shift, data):
     element = BLOCK_FORMATS[name]
     target, tile = data.draw(block_sides(element.block))
     source = data.draw(scalar_sides(target))
-    memory = filled_memory(source, source_format, seed, shift[0])
+    memory, fill = filled_memory(source, source_format, seed, shift[0]), fitting(fill, source_format)
     values = np.full(target.extents, padding(fill, source_format, "float32"), dtype=np.float32)
     box = common_box(source, target)
     values[box] = cast(memory.elements[source.layout.offsets()[box]], "float32")
@@ -256,7 +256,7 @@ def check_repacking(outcomes, names, fill, seed, shift, data):
 def check_tensors(outcomes, spec, element, seed, fill):
     """Tensors of a chip, sharded and interleaved in all ways, to pages and back: engines agree, and values return."""
     shape = spec.shape.logical
-    values = any_bits(np.random.default_rng(seed), shape, element)
+    values, fill = any_bits(np.random.default_rng(seed), shape, element), fitting(fill, element)
     found = []
     for name in ("reference", "native"):
         os.environ["TILEWRIGHT_ENGINE"] = name

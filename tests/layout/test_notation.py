@@ -269,3 +269,17 @@ def test_a_layout_is_formatted_like_its_text_or_as_mojo_writes_it():
     assert f"{layout:>30}" == str(layout).rjust(30)
     assert f"{layout:mojo}" == "((4, (2, 3)):(6, (3, 1)))"
     assert f"{MojoLayout(4, 2):mojo}" == "((4):(2))"
+
+
+def test_static_integers_of_cute_are_integers():
+    assert parse("(_4,_8):(_8,_1)") == Layout((4, 8), (8, 1))
+    assert parse("((_2,2),_8):((_1,_-4),_0)") == Layout(((2, 2), 8), ((1, -4), 0))
+    assert parse("Sw<3,4,3> o (_8,_64):(_64,_1)") == parse("Sw<3,4,3> o (8,64):(64,1)")
+    swizzled = parse("Sw<3,4,3> o _5 o (_8,_64):(_64,_1)")  # the offset is added before the swizzle
+    assert swizzled == ComposedLayout(Swizzle(3, 4, 3), Layout((8, 64), (64, 1)) + 5)
+    assert parse("Sw<3,4,3> o _0 o (_8,_64):(_64,_1)") == parse("Sw<3,4,3> o (8,64):(64,1)")
+    with pytest.raises(LayoutError, match="expected a layout after an offset"):
+        parse("(8):(1) o _5 o Sw<3,4,3> o (8,64):(64,1)")
+    for text in ("(_,4):(1,2)", "(__4):(1)", "(_x):(1)"):
+        with pytest.raises(LayoutError, match="expected an integer"):
+            parse(text)

@@ -3,6 +3,7 @@
 
 from math import prod
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,3 +77,17 @@ def test_json_has_only_plain_values():
 def test_an_explanation_has_a_picture():
     spec = tw.TensorSpec((4, 60, 90), "bfloat8_b", memory=tw.block_sharded((8, 8)), chip="wormhole_n150")
     assert explain(spec, (2, 33, 17))._repr_html_().startswith("<div")
+
+
+def test_without_a_chip_pages_follow_one_another():
+    values = np.arange(60 * 90, dtype=np.int32).reshape(60, 90)
+    for tile in ((32, 32), (2, 2), (5, 7)):
+        spec = tw.TensorSpec((60, 90), "int32", "tile", tile=tile)
+        stored = np.frombuffer(tw.to_bytes(values, spec), np.int32)
+        for at in ((0, 0), (33, 17), (59, 89)):
+            found = explain(spec, at)
+            assert stored[found.where.address // 4] == values[at]
+            assert found.to_json()["bank"] is None
+    assert explain(tw.TensorSpec((4, 8), "uint8"), (1, 3), base=100).where.address == 111
+    with pytest.raises(tw.MemoryConfigError, match="depend on the chip"):
+        explain(tw.TensorSpec((64, 64), "uint8", "tile", memory=tw.height_sharded((2, 1))), (1, 3))

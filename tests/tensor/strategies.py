@@ -157,7 +157,7 @@ def sliced(draw, walk: Walk) -> Walk | None:
     if any(part is None for part in model.leaves) or (model.owners and any(len(part) > 1 for part in model.leaves)):
         return None
     model = model if all(len(part) == 1 for part in model.leaves) else model.by_leaf()
-    if draw(st.booleans()):
+    if not walk.tensor.all_dims_known or draw(st.booleans()):
         pairs = [draw(bounds(n)) for n in model.shape]
         step = f"slice{tuple(pairs)}"
         return walk.on(step, walk.tensor.slice(*pairs), model.cut(*[range(a, b) for a, b in pairs]))
@@ -248,12 +248,12 @@ def reshaped(draw, walk: Walk) -> Walk | None:
     shape = draw(factored(model.size))
     tensor = walk.tensor
     found = {
-        "brackets": tensor.reshape[shape],
         "Coord": lambda: tensor.reshape(Coord(*shape)),
         "static Coord": lambda: tensor.reshape(Coord(*[Idx[n]() for n in shape])),
         "a tuple": lambda: tensor.reshape(shape),
-        "coalesce": tensor.coalesce,
     }
+    if tensor.all_dims_known:
+        found |= {"brackets": tensor.reshape[shape], "coalesce": tensor.coalesce}
     form = draw(st.sampled_from(sorted(found)))
     shape = (model.size,) if form == "coalesce" else shape
     return walk.on(f"reshape[{shape}] by {form}", found[form](), model.reshape(shape))

@@ -26,7 +26,7 @@ from tilewright import (
 )
 from tilewright.formats import SCALAR_FORMATS
 from tilewright.mojo import Array, DType, Float32, InlineArray, Int32, List, Span
-from tilewright.mojo.layout import AddressSpace, PageLayout, TileTensor, stack_allocation
+from tilewright.mojo.layout import AddressSpace, TensorLayout, TileTensor, stack_allocation
 from tilewright.mojo.layout.tile_layout import from_core
 from tilewright.mojo.std.gpu.host import DeviceContext
 
@@ -125,7 +125,7 @@ def test_storage_is_read_and_written_in_place(kind):
     storage, memory = shared(kind, iota(12, np.int32))
     tensor = TileTensor(storage, col_major(3, 4), dtype="int32" if kind == "bytearray" else None)
     assert tensor.dtype is format_of("int32")
-    assert tensor.origin is tensor.ptr.storage is storage
+    assert tensor.origin.owner is tensor.ptr.storage is storage
     np.testing.assert_array_equal(tensor.to_numpy(), iota(12).reshape(3, 4, order="F"))
     memory[0] = -1
     assert tensor[0, 0] == -1
@@ -142,7 +142,7 @@ def test_numbers_are_copied(kind):
     tensor = TileTensor(numbers, row_major(3, 4))
     tensor[0, 0] = 99
     assert numbers[0] == 0
-    assert tensor.origin is numbers
+    assert tensor.origin.owner is numbers
     assert TileTensor([1.5, 2.5], row_major(2)).dtype is format_of("float64")
     assert TileTensor([1, 2], row_major(2), dtype="bfloat16").dtype is format_of("bfloat16")
 
@@ -308,7 +308,7 @@ def test_named_axes_are_dimensions_of_the_storage():
     np.testing.assert_array_equal(tensor.to_numpy(), banks.T)
     tensor[1, 2] = 99
     assert banks[2, 1] == 99
-    assert tensor.origin is banks
+    assert tensor.origin.owner is banks
 
 
 def test_the_address_axis_is_the_last_dimension():
@@ -346,9 +346,9 @@ class Diagonal:
 
 
 def test_any_object_with_the_layout_protocol_will_do():
-    assert isinstance(Diagonal(), PageLayout)
-    assert isinstance(from_core(row_major(4, 4)), PageLayout)
-    assert not isinstance((4, 4), PageLayout)
+    assert isinstance(Diagonal(), TensorLayout)
+    assert isinstance(from_core(row_major(4, 4)), TensorLayout)
+    assert not isinstance((4, 4), TensorLayout)
     tensor = TileTensor(iota(16), Diagonal())
     assert tensor.to_numpy().tolist() == [0, 5, 10, 15]
 

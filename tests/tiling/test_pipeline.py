@@ -201,7 +201,7 @@ def test_operands_must_fit_together():
     for wrong in (a, [a], [Output(b, Tiler((8, 8), (4, 4)))]):
         with pytest.raises(TypeError, match=r"expected a list of Input.*write \[Input\(array, Tiler"):
             Pipeline(wrong, [])
-    with pytest.raises(TransferError, match="NaN is not a value of"):
+    with pytest.raises(TransferError, match="nan is not a value of"):
         Pipeline([Input(np.zeros(4, int), Tiler((4,), (2,)), "nan")], [])
     b.flags.writeable = False
     with pytest.raises(TransferError, match="read-only"):

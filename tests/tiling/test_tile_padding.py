@@ -110,8 +110,9 @@ def test_constants():
 @pytest.mark.parametrize(
     ("fill", "dtype", "message"),
     [
-        ("nan", "int32", "NaN is not a value of int32"),
-        (float("nan"), "uint8", "NaN is not a value of uint8"),
+        ("nan", "int32", "fill nan is not a value of int32"),
+        (float("nan"), "uint8", "fill nan is not a value of uint8"),
+        (2.5, "int8", "fill 2.5 is not a value of int8, which holds whole numbers from -128 to 127"),
         ("mirror", "int32", "unknown fill 'mirror'"),
         (300, "uint8", "not a value"),
         (None, "uint8", "extends outside"),

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from tilewright import LayoutError, TransferError, ttl
+from tilewright import FormatError, LayoutError, TransferError, ttl
 from tilewright.tiling import SimulatedQueue
 from tilewright.tiling.transfers import COMPLETIONS
 
@@ -290,3 +290,15 @@ def test_leaving_a_loop_early_retires_what_is_in_flight(scheme):
         ttl.finish_buffering(one)
     assert not engine.pending
     assert target.tolist() == [*range(1, 13), *([0] * 28)]
+
+
+def test_values_that_the_element_type_does_not_have_are_refused():
+    tensor = ttl.create_int_tensor(np.zeros(12, np.uint8), ttl.create_shape(4, 3))
+    for value in (1.5, 300, -1, float("nan")):
+        with pytest.raises(FormatError, match="is not a value of uint8, which holds whole numbers from 0 to 255"):
+            ttl.write_tensor(tensor, value, 1, 1)
+        with pytest.raises(FormatError, match="is not a value of uint8"):
+            tensor.base[5] = value
+    assert not tensor.array().any()
+    ttl.write_tensor(tensor, 7.0, 1, 1)
+    assert ttl.read_tensor(tensor, 1, 1) == 7

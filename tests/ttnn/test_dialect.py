@@ -89,18 +89,47 @@ def test_values_must_fit_the_type_taken():
     assert ttnn.from_torch(np.array([-1]), ttnn.int32).to_list() == [-1]
 
 
+def test_pad_values_are_converted_like_the_data():
+    x = ttnn.from_torch(np.float32([1]), ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, pad_value=0.1)
+    assert np.frombuffer(x.plain.raw, ml_dtypes.bfloat16)[1] == ml_dtypes.bfloat16(0.1)
+    x = ttnn.from_torch(np.float32([1]), ttnn.int32, layout=ttnn.TILE_LAYOUT, pad_value=-3.0)
+    assert np.frombuffer(x.plain.raw, np.int32)[1] == -3
+
+
 @pytest.mark.parametrize(
-    ("values", "pad", "dtype", "expected"),
-    [
-        (np.float32([1]), 0.1, ttnn.bfloat16, ml_dtypes.bfloat16(0.1)),
-        (np.float32([1]), -3.7, ttnn.int32, -3),
-        (np.int32([1]), -np.inf, ttnn.int32, -(2**31)),
-        (np.int32([1]), 2.9, ttnn.float32, 2.0),
-    ],
+    ("refused", "reason"),
+    {
+        "a float above the range": (lambda: ttnn.from_torch(np.float32([70000]), ttnn.uint16), "outside 0 to 65535"),
+        "a float below the range": (lambda: ttnn.from_torch(np.float32([1, -1]), ttnn.uint8), "-1.0 at 1 is outside"),
+        "not a number": (lambda: ttnn.from_torch(np.float32([np.nan]), ttnn.int32), "nan at 0 is outside"),
+        "bfloat16": (lambda: ttnn.from_torch(np.array([300], ml_dtypes.bfloat16), ttnn.int8), "outside -128 to 127"),
+        "a fraction in a list": (lambda: ttnn.Tensor([1.5], [1], ttnn.uint16), "1.5 at 0 is not a value of uint16"),
+        "a large number in a list": (lambda: ttnn.Tensor([70000], [1], ttnn.uint16), "70000 at 0 is not a value of"),
+        "one too large for the default": (lambda: ttnn.Tensor([2**31], [1]), "is not a value of int32"),
+        "a float that is too large": (lambda: ttnn.Tensor([1e39], [1], ttnn.float32), "is not a value of float32"),
+        "words": (lambda: ttnn.Tensor(["a"], [1]), "expected numbers"),
+        "a pad value": (lambda: padded(np.float32, ttnn.int32, -3.7), "-3.7 is not a value of int32"),
+        "a large pad value": (lambda: padded(np.uint8, None, 300), "300 is not a value of uint8"),
+        "a pad value of integers": (lambda: padded(np.int32, ttnn.float32, 2.9), "2.9 is not a value of int32"),
+        "ttnn.pad": (lambda: ttnn.pad(ttnn.from_torch(np.uint8([1])), [(0, 1)], 300), "300 is not a value of uint8"),
+        "pad_to_tile": (lambda: ttnn.from_torch(np.uint8([[1]])).pad_to_tile(-1), "-1 is not a value of uint8"),
+        "typecast": (lambda: ttnn.typecast(ttnn.from_torch(np.float32([-1])), ttnn.uint8), "-1.0 at 0 is outside"),
+        "reciprocal": (lambda: ttnn.reciprocal(ttnn.from_torch(np.uint8([1]))), "expected numbers with a fraction"),
+    }.values(),
 )
-def test_pad_values_take_the_type_of_the_input_first(values, pad, dtype, expected):
-    x = ttnn.from_torch(values, dtype, layout=ttnn.TILE_LAYOUT, pad_value=pad)
-    assert np.frombuffer(x.plain.raw, x.dtype.format.dtype)[1] == expected
+def test_numbers_that_are_not_values_of_the_type_are_refused(refused, reason):
+    with pytest.raises((tw.FormatError, TypeError), match=reason):
+        refused()
+
+
+def padded(source, dtype, value):
+    return ttnn.from_torch(np.ones(1, source), dtype, layout=ttnn.TILE_LAYOUT, pad_value=value)
+
+
+def test_arrays_are_converted_as_ttnn_converts_them():
+    assert ttnn.from_torch(np.float32([1.9, -1.9]), ttnn.int32).to_list() == [1, -1]
+    assert ttnn.from_torch(np.int32([-1, 300]), ttnn.uint8).to_list() == [255, 44]
+    assert ttnn.Tensor([4294967295, 16777217], [2], ttnn.uint32).to_list() == [4294967295, 16777217]
 
 
 # Caches.
@@ -405,6 +434,6 @@ def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
             assert tw.explain(subject, (33, 5)).where == placed.where(33, 5)
         assert scene_of(x).title == scene_of(x.plain).title
         assert scene_of(ttnn.TensorSpec.wrap(placed)).title == scene_of(placed).title
-    for wrong in (np.ones((3, 4)), 5, x.shape):
+    for wrong in (np.ones((3, 4)), 5, ttnn.DRAM_MEMORY_CONFIG):
         with pytest.raises(tw.MemoryConfigError, match="expected a TensorSpec or a tensor"):
             tw.explain(wrong, (0, 0))

@@ -52,6 +52,24 @@ def test_pointing_at_an_element_marks_its_place_in_memory(browser, saved):
         assert page.locator("svg[data-panel='0'] .mark").count() == 1
 
 
+def test_boxes_are_pointed_at_one_by_one(browser, saved):
+    cores = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=tw.block_sharded((2, 2)), chip="wormhole_n150")
+    scene = views.scene_of(cores, address="hex")
+    with open_page(browser, saved(scene)) as page:
+        page.mouse.move(*middle(page, 0, 2, 3))  # page 11, in the box of core (1, 1)
+        told = page.locator("#told").inner_text()
+        assert "page: P11" in told
+        assert "address: 0x16C800" in told
+        assert "cores and the pages they hold: Core (1,1)" in told
+        mark = page.locator("svg[data-panel='1'] .mark").bounding_box()
+        page.mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+        told = page.locator("#told").inner_text()
+        assert told.startswith("Core (1,1)")
+        assert "host page: H11" in told
+        page.mouse.move(mark["x"] - 6, mark["y"] + mark["height"] / 2)  # its neighbour in the box
+        assert "page: P10" in page.locator("#told").inner_text()
+
+
 def test_a_click_holds_the_mark_until_escape(browser, saved):
     with open_page(browser, saved(views.scene_of(tw.row_major(4, 8)))) as page:
         page.mouse.click(*middle(page, 0, 2, 3))

@@ -187,7 +187,7 @@ def test_another_site_may_not_ask(explorer):
         ("shape=", "shape", "the shape is missing"),
         ("shape=4x4&dtype=float99", "dtype", "unknown format"),
         ("shape=4x4&chip=abacus", "chip", "unknown chip"),
-        ("shape=4x4&tile=7x7", "tile", "expected a tile height"),
+        ("shape=4x4&tile=7x7", "tile", "chips have no tiles of 7 x 7"),
         ("shape=4x4&memory=block_sharded&grid=0x8", "grid", "8x8"),
         ("shape=4x4&memory=cloud", "memory", "choose one of"),
         ("shape=" + "1x" * 20 + "1", "shape", "expected at most"),

@@ -139,3 +139,20 @@ def test_circular_buffers_that_clash_are_told():
     assert not found["fit"]["fits"]
     assert "circular buffers use L1" in found["fit"]["problems"][0]
     assert found["fit"]["alternatives"]
+
+
+def test_pictures_have_the_label_color_and_base_of_the_form():
+    words = {"shape": "128x128", "memory": "block_sharded", "buffer": "l1", "grid": "2x2", "chip": "n150"}
+    scene = answers.PICTURES["placement"]({**words, "label": "local page, host page", "color": "core", "base": "hex"})
+    assert [panel.label for panel in scene.panels] == [("local page", "host page")] * 2
+    assert [panel.color for panel in scene.panels] == ["core"] * 2
+    assert scene.facts[-1].value == "0x16C000"
+    layout = {"notation": "((2,2),(2,4)):((2,16),(1,4))", "label": "row_major", "base": "hex"}
+    assert answers.PICTURES["layout"](layout).panels[1].box_rows[3] == ("0xC", "0xE")
+    assert answers.PICTURES["memory"]({**words, "base": "hex"}).panels[0].hexadecimal
+    for field, value in (("label", "bnak"), ("color", "bnak")):
+        with pytest.raises(FieldError, match=f"{field}='bnak' is not an attribute") as problem:
+            answers.PICTURES["placement"]({**words, field: value})
+        assert problem.value.field == field
+    with pytest.raises(FieldError, match="decimal, hex, got 'octal'"):
+        answers.PICTURES["placement"]({**words, "base": "octal"})

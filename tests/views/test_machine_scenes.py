@@ -49,10 +49,11 @@ def test_every_page_is_where_the_spec_says(name):
         elif placed.memory.is_sharded:
             assert (column, row) == (table.core_x[page], table.core_y[page])
         else:
-            assert (holders.column_name(column), holders.row_name(row)) == (
-                str(table.bank[page]),
-                str(table.address[page]),
-            )
+            found = holders.cell(row, column).attributes
+            assert (found["bank"], found["address"]) == (table.bank[page], table.address[page])
+            address, *first = holders.row_name(row).split(",")  # many banks are folded
+            assert address == str(table.address[page])
+            assert int(holders.column_name(column)) + int(*first or [0]) == table.bank[page]
 
 
 @pytest.mark.parametrize("name", ["interleaved", "block", "height", "rows"])
@@ -226,7 +227,7 @@ def test_pictures_of_pages_say_what_the_table_of_pages_says(placed):
     elif "pages" in [field.name for field in holders.fields]:
         assert np.bincount(table.bank, minlength=len(placed.banks)).tolist() == list(holders.field("pages").values)
     else:
-        count = holders.columns
+        count = len(placed.banks)
         rows = np.array([-1 if page is None else page for page in holders.field("page").values]).reshape(-1, count)
         for page, bank in enumerate(table.bank.tolist()):
             assert page in rows[:, bank]

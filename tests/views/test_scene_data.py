@@ -86,7 +86,9 @@ def test_exponents_and_errors_are_those_of_the_report():
 def test_padding_of_a_view_has_no_place():
     memory = views.scene_of(tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)).panels[1]
     assert [name for name in memory.field("element").values if name] == [f"{r},{c}" for r in (0, 1) for c in range(4)]
-    assert memory.row_name(0) == "32"
+    assert [memory.row_name(row) for row in range(memory.rows)] == ["0", "8", "16", "24", "32", "40"]
+    (mark,) = memory.outlines  # the first element
+    assert (mark.kind, mark.label, mark.row, mark.column) == ("mark", "origin", 4, 4)
 
 
 def test_differences_are_those_of_the_arrays():

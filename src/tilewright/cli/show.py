@@ -215,10 +215,10 @@ def _check_picture_path(output: str | None) -> None:
 
 def _build_answer(scene: Scene, output: str | None) -> Answer:
     from ..views import to_data, to_text
-    from ..views.text import supports_color
+    from ..views.text import supports_color, terminal_width
 
     if output is None:
-        return Answer(lambda: to_text(scene, color=supports_color(sys.stdout)), to_data(scene))
+        return Answer(lambda: to_text(scene, terminal_width(sys.stdout), supports_color(sys.stdout)), to_data(scene))
     save_picture(scene, output)
     written = Path(output)
     size = written.stat().st_size
@@ -240,11 +240,14 @@ def _build_scene(
             names=names,
             **show_options.scene_options("side"),
         )
-    if len(subjects) > 1:
-        raise click.UsageError(
-            "several THINGs can be drawn together only with --memory; add --memory l1, or name one THING"
-        )
-    subject = subjects[0]
+    scenes = [_subject_scene(subject, show_options, options, typed) for subject in subjects]
+    return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
+
+
+def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]) -> Scene:
+    """Return the scene of one THING."""
+    from .. import views
+
     if show_options.mode in ("tiles", "pipeline"):
         return _tiling_scene(subject, show_options)
     if show_options.error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import inf, prod, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..memory import TensorSpec
 from ..plain import to_plain
 from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc
+from .description_diff import Description, DescriptionComparison, compare_descriptions, is_description
 from .error_statistics import ErrorMap, Moments, coarser_format, settle_non_finite, ulp_distance
 
 Array = np.ndarray[Any, Any]
@@ -153,6 +154,9 @@ def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool = False) -
     raise LayoutError(f"shapes {list(a.shape)} and {list(b.shape)} differ{hint}")
 
 
+@overload
+def diff(a: Description, b: Description) -> DescriptionComparison: ...
+@overload
 def diff(
     a: Any,
     b: Any,
@@ -165,13 +169,27 @@ def diff(
     transpose: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
-) -> Comparison:
+) -> Comparison: ...
+def diff(
+    a: Any,
+    b: Any,
+    *,
+    atol: float = 0.0,
+    rtol: float = 0.0,
+    ulp: float | None = None,
+    pcc: float | None = None,
+    tensors: Any = None,
+    transpose: bool = False,
+    memory: int = DEFAULT_MEMORY,
+    progress: Callable[[int, int], None] | None = None,
+) -> Comparison | DescriptionComparison:
     """Return how two files, directories, arrays or mappings of arrays differ.
 
-    Values are compared at their logical coordinates; number formats and layouts may differ.
+    Values are compared at their logical coordinates; number formats and layouts may differ. Two specs, memory configs,
+    shapes, layouts or tilers, also of a dialect, are compared attribute by attribute.
 
     Args:
-        a, b: paths, arrays, tensors, also of a dialect, or mappings of names to them.
+        a, b: paths, arrays, tensors, also of a dialect, or mappings of names to them; or two descriptions.
         atol, rtol, ulp, pcc: the tolerance: elements are the same within atol + rtol x |a|, or within `ulp` ULPs; `pcc`
             is the least correlation.
         tensors: names or patterns of the tensors to compare; by default all.
@@ -186,6 +204,13 @@ def diff(
     >>> print(found.tensors[0].findings[0])
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
+    descriptions = [to_plain(each) for each in (a, b)]
+    compared = compare_descriptions(*descriptions)
+    if compared is not None:
+        return compared
+    if any(map(is_description, descriptions)):
+        kinds = " and ".join([type(each).__name__ for each in (a, b)])
+        raise LayoutError(f"cannot compare {kinds}: expected two tensors, or two descriptions of the same kind")
     tolerance = Tolerance(atol, rtol, ulp, pcc)
     ones, others = collect_tensors(a), collect_tensors(b)
     if len(ones) == len(others) == 1:  # names do not matter

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
-from ..formats import Format, cast, format_of
+from ..errors import FormatError, LayoutError
+from ..formats import Format, cast, fit_values, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
@@ -194,6 +194,20 @@ def fill_value(source: Placement, target: Placement) -> np.ndarray[Any, Any]:
     if not source.format.has_blocks:
         value = cast(value, source.format)
     return cast(value, target.format.value_format)
+
+
+def validate_fill(source: Placement, target: Placement) -> None:
+    """Raise unless the fill value of `target` is a value of the source's format: it is converted like the data.
+
+    >>> from tilewright import Layout
+    >>> validate_fill(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7))
+    """
+    if target.fill.__class__ is int and not target.fill:
+        return
+    try:
+        fit_values(target.fill, source.format.value_format)
+    except FormatError as problem:
+        raise FormatError(f"padding is converted like the data, from {source.format}: {problem}") from None
 
 
 def _has_guards(layout: Any) -> bool:

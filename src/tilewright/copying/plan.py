@@ -23,7 +23,7 @@ from ..showing import Shown
 from .codegen import generate_program
 from .loop_nest import LoopNest, split_mode
 from .nest_builder import build_nests
-from .placement import Placement
+from .placement import Placement, validate_fill
 
 SLAB_BYTES = 16 << 20
 Memory = TypeVar("Memory")
@@ -215,8 +215,12 @@ def _make_plan(source: Placement, target: Placement) -> Plan:
     _validate_placements(source, target)
     if source.format.has_blocks and target.format.has_blocks:
         stages = tuple([_make_plan(*ends) for ends in _stage_placements(source, target)])
-        return Plan(source, target, tuple([nest for stage in stages for nest in stage.nests]), stages)
-    return Plan(source, target, build_nests(source, target))
+        plan = Plan(source, target, tuple([nest for stage in stages for nest in stage.nests]), stages)
+    else:
+        plan = Plan(source, target, build_nests(source, target))
+    if plan.filled:
+        validate_fill(source, target)
+    return plan
 
 
 def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Placement, Placement]]:

@@ -2,7 +2,7 @@
 """Number formats: scalar formats, and block formats in which neighbouring elements share a scale."""
 
 from .block_format import BlockFormat
-from .casts import cast
+from .casts import cast, fit_values
 from .catalogue import (
     BLOCK_FORMATS,
     Format,
@@ -77,6 +77,7 @@ __all__ = [
     "block_format_of",
     "bool_",
     "cast",
+    "fit_values",
     "float8_e4m3",
     "float8_e5m2",
     "float16",

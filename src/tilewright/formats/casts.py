@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import inf
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +15,7 @@ from ..errors import FormatError
 from .encodings import E4M3, E5M2, SmallFloat
 from .rounding import Floats
 from .scalar_format import (
+    SCALAR_FORMATS,
     FormatLike,
     ScalarFormat,
     bfloat16,
@@ -70,6 +74,107 @@ def cast(array: ArrayLike, target: FormatLike, on_overflow: OnOverflow = "satura
     if on_overflow == "raise" and lost is not None and lost.any():
         _raise_overflow(values.reshape(shape), lost.reshape(shape), source, wanted)
     return result.reshape(shape)
+
+
+def fit_values(values: ArrayLike, target: FormatLike) -> NDArray[Any]:
+    """Return numbers in the scalar format `target`; raise a FormatError if one of them is not a value of it.
+
+    `values` is a number or an array. Integer formats take whole numbers within their limits, bool takes 0 and 1. Float
+    formats round to nearest, and refuse a finite number that rounds to one beyond their limits, or an infinity that
+    they do not have. `cast` converts such numbers instead.
+
+    >>> fit_values([1.0, 2], "int8"), fit_values(0.1, "bfloat16").item()
+    (array([1, 2], dtype=int8), 0.10009765625)
+    >>> try:
+    ...     fit_values([7, 300], "uint8")
+    ... except FormatError as problem:
+    ...     print(str(problem).partition(";")[0])
+    300 at 1 is not a value of uint8, which holds whole numbers from 0 to 255
+    """
+    wanted = scalar_format_of(target)
+    types, low, high = direct_range(wanted)
+    number: Any = values
+    kind: type = number.__class__
+    if kind in types and low <= number <= high:
+        return np.array(number, wanted.dtype)
+    array = np.asarray(values)
+    if array.dtype == wanted.dtype:
+        return array
+    if array.dtype.kind in "Oc" or array.dtype == np.longdouble:
+        array = _narrow(array, wanted)
+    elif array.dtype.kind in "USMm":
+        raise TypeError(f"expected numbers of {wanted}, got {values!r}")
+    source = scalar_format_of(array)
+    with np.errstate(all="ignore"):
+        result, lost = _fit(array.reshape(-1).astype(source.dtype, copy=False), source, wanted)
+    if lost.any():
+        _raise_misfit(array, lost.reshape(array.shape), wanted)
+    return result.reshape(array.shape)
+
+
+def _fit(values: NDArray[Any], source: ScalarFormat, target: ScalarFormat) -> tuple[NDArray[Any], Any]:
+    """Return the values in another format, and which of them are not values of it."""
+    if target.kind == "float":
+        result = values.astype(target.dtype)
+        if source.kind != "float":
+            return result, ~np.isfinite(result)
+        return result, (np.isfinite(values) != np.isfinite(result)) | (np.isinf(values) != np.isinf(result))
+    if target.kind == "bool":
+        result = values != 0
+    elif source.kind == "float":
+        values = _as_float64(values, source)
+        result, lost = _float_to_integer(values, target)
+        return result, lost | (result != values)
+    else:
+        result = values.astype(target.dtype)
+        if source.kind != "bool":
+            return result, _out_of_range(values, target)
+    return result, result != values
+
+
+@lru_cache(maxsize=len(SCALAR_FORMATS))
+def direct_range(target: ScalarFormat) -> tuple[frozenset[type], float, float]:
+    """Return (types, low, high): a number of one of these types from low to high fits `target` without a closer look.
+
+    >>> types, low, high = direct_range(scalar_format_of("int8"))
+    >>> int in types, float in types, low, high
+    (True, False, -128, 127)
+    """
+    types = {int, bool} if target.kind != "float" else {int, bool, float, np.float64, np.float32, np.float16}
+    return frozenset(types), target.limits.lowest, target.limits.highest
+
+
+def _narrow(array: NDArray[Any], target: ScalarFormat) -> NDArray[Any]:
+    """Return Python objects, long doubles or complex numbers as float64 or as `target`, after checking them."""
+    lost = np.array([not _is_value(number, target) for number in array.ravel().tolist()], bool)
+    if lost.any():
+        _raise_misfit(array, lost.reshape(array.shape), target)
+    return array.astype(np.float64 if target.kind == "float" else target.dtype)
+
+
+def _is_value(number: Any, target: ScalarFormat) -> bool:
+    if isinstance(number, complex | np.complexfloating):
+        raise FormatError(f"{number} is not a value of {target}: it is complex; store its real or imaginary part")
+    if not isinstance(number, Real):
+        raise TypeError(f"expected a number of {target}, got {type(number).__name__} {number!r}")
+    real: Any = number
+    within = bool(target.limits.lowest <= real <= target.limits.highest)
+    if target.kind == "float":
+        return within or bool(real != real or abs(real) == inf)
+    return within and bool(real == int(real))
+
+
+def _raise_misfit(values: NDArray[Any], lost: NDArray[np.bool_], target: ScalarFormat) -> None:
+    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), lost.shape))
+    where = f" at {first[0] if len(first) == 1 else first}" if first else ""
+    number = values[first]
+    holds = {"bool": "0 and 1", "float": f"numbers from {target.limits}"}.get(
+        target.kind, f"whole numbers from {target.limits}"
+    )
+    raise FormatError(
+        f"{getattr(number, 'item', lambda: number)()}{where} is not a value of {target}, which holds {holds}; use one"
+        f" that fits, or convert on purpose: tilewright.formats.cast(values, {target.name!r})"
+    )
 
 
 def to_float32(values: NDArray[Any]) -> Singles:

@@ -274,6 +274,8 @@ def find_scalar_format(value: object) -> ScalarFormat | None:
     if isinstance(value, type) and issubclass(value, np.generic):
         value = np.dtype(value)
     dtype = value if isinstance(value, np.dtype) else getattr(value, "dtype", None)
+    if isinstance(dtype, ScalarFormat):  # of a tensor, or of a dialect's number type
+        return dtype
     return _BY_DTYPE.get(dtype.newbyteorder("=")) if isinstance(dtype, np.dtype) else None
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text form of layouts: `(4,2):(1,4)`, `(12,100):(1@bank,2048@addr)+5@bank`, `Sw<3,0,3> o (8,8):(8,1)`.
 
-chain    = term (" o " term)*
+chain    = term (" o " [int " o "] term)*
 term     = tree ":" tree ["+R[" int ":" step "]"]* ["+" step] [" where " guard (" and " guard)*]
          | "Sw<" int "," int "," int ">"  |  "inverse(" chain ")"
 guard    = tree ["+" int] "<" int
 tree     = step | "(" [tree ("," tree)*] ")"
 step     = ["-"] int ["@" axis]  |  "{" step (("+" | "-") step)* "}"
+int      = digits, also as CuTe prints static integers: "_8", "_-1"
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][\w.]*)|([()\[\]{}<>:,@+-]))", re
 def parse(text: str) -> Any:
     """Return the layout, composition, swizzle or inverse that `text` describes: what `str` prints of it.
 
-    >>> parse("(4,8):(8,1)"), parse("Sw<2,0,2> o (4,4):(4,1)")
+    >>> parse("(_4,_8):(_8,_1)"), parse("Sw<2,0,2> o (4,4):(4,1)")
     (Layout((4, 8), (8, 1)), ComposedLayout(Swizzle(2, 0, 2), Layout((4, 4), (4, 1))))
     """
     if not isinstance(text, str):
@@ -100,8 +101,20 @@ class _Parser:
     def read_chain(self, depth: int = 0) -> list[_Term]:
         terms = [self.read_term(depth)]
         while self.accept("o"):
-            terms.append(self.read_term(depth))
+            position, shift = self.position(), self.read_shift()
+            term: Any = self.read_term(depth)
+            if shift and isinstance(term, Swizzle):
+                raise self.error(position, "a layout after an offset")
+            terms.append(term + shift if shift else term)
         return terms
+
+    def read_shift(self) -> int:
+        """Return the offset that CuTe prints between a swizzle and its layout, `Sw<3,4,3> o _0 o (8,64):(64,1)`."""
+        if self.next + 1 >= len(self.tokens) or self.tokens[self.next + 1][0] != "o":
+            return 0
+        shift = self.read_integer()
+        self.expect("o")
+        return shift
 
     def read_term(self, depth: int) -> _Term:
         if self.accept("Sw"):
@@ -208,6 +221,11 @@ class _Parser:
     def read_integer(self) -> int:
         negative = self.accept("-")
         token = self.peek()
+        if token == "_":  # CuTe's static integers: _8, _-1
+            self.next += 1
+            negative, token = self.accept("-"), self.peek()
+        elif token.startswith("_"):
+            token = token[1:]
         if not token.isdigit():
             raise self.error(self.position(), "an integer")
         if len(token) > 40:

@@ -18,6 +18,7 @@ from .memory_config import (
     ShardStrategy,
     TensorMemoryLayout,
 )
+from .offset_explanation import OffsetExplanation
 from .paging import PageMap, PageTable, Paging
 from .placement_rules import Violation
 from .shape import Shape, Tile, alignment_of, padded_extents
@@ -62,6 +63,7 @@ __all__ = [
     "MemoryConfig",
     "MemoryView",
     "NdShardSpec",
+    "OffsetExplanation",
     "PageLayout",
     "PageMap",
     "PageTable",

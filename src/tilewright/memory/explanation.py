@@ -7,13 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from math import prod
 from textwrap import fill
-from typing import Any
+from typing import Any, overload
 
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
+from ..layout import LayoutLike, row_major
+from ..layout.tuples import Coordinate
+from ..plain import to_plain
 from ..showing import Shown
 from .cores import CoreCoord, CoreLike
+from .offset_explanation import OffsetExplanation
 from .paging import PageMap, interleaved_paging
+from .shape import Shape
 from .spec import TensorSpec, as_spec, device_address
 from .where import ElementLocator, Where
 
@@ -61,6 +66,8 @@ class Explanation(Shown):
         """
         numbers = {field.name: getattr(self.where, field.name) for field in fields(self.where)}
         numbers |= {"core": list(self.where.core), "buffer_type": self.where.buffer_type.name.lower()}
+        if self.spec.chip is None:
+            numbers |= {"core": None, "bank": None}
         neighbours = self.neighbours
         return {
             **numbers,
@@ -192,11 +199,21 @@ class AddressContent:
         return f"element {at}: {where}" if self.is_data else f"padding, at the padded coordinate {at}: {where}"
 
 
-def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Explanation:  # also of a dialect
+@overload
+def explain(spec: TensorSpec, coordinate: Iterable[int], base: int | None = None) -> Explanation: ...
+@overload
+def explain(spec: LayoutLike, coordinate: Iterable[Coordinate], base: int | None = None) -> OffsetExplanation: ...
+@overload
+def explain(
+    spec: object, coordinate: Iterable[Coordinate], base: int | None = None
+) -> Explanation | OffsetExplanation: ...
+def explain(spec: Any, coordinate: Any, base: int | None = None) -> Any:  # also what a tiler gives
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
     a device, and otherwise the first one of an empty chip. Without a chip, pages follow one another from `base`, or 0.
+    Of a layout, and of a tensor in memory with a layout, the offset is explained; of a shape, that of its padded rows;
+    of a tiler, the tiles that hold the element.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -209,6 +226,17 @@ def explain(spec: Any, coordinate: Iterable[int], base: int | None = None) -> Ex
     bank      3 of the 12 banks of DRAM
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
+    plain = to_plain(spec)
+    if hasattr(plain, "explain_element"):  # a tiler, which knows its tiles
+        return plain.explain_element(tuple(coordinate))
+    if isinstance(plain, Shape):
+        plain = row_major(*plain.padded)
+    layout = plain if isinstance(plain, LayoutLike) else getattr(plain, "layout", None)
+    if isinstance(layout, LayoutLike):
+        if base is not None:
+            raise MemoryConfigError(f"a layout has offsets, not addresses; leave out base={base}")
+        start, itemsize = getattr(plain, "offset", None), getattr(getattr(plain, "dtype", None), "itemsize", None)
+        return OffsetExplanation(layout, tuple(coordinate), None if plain is layout else start, itemsize)
     placed, at = as_spec(spec), tuple([int(c) for c in coordinate])
     if placed.chip is None and not placed.memory.is_sharded:
         paging = interleaved_paging(placed.num_pages, (CoreCoord(0, 0),))

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from ..errors import MemoryConfigError
 from ..layout.tuples import ceil_div, round_up
+from ..spelling import canonical_word
 from .cores import CoreRangeSet, CoresLike
 from .memory_config import (
     BufferType,
@@ -101,12 +102,14 @@ OrientationLike: TypeAlias = ShardOrientation | str
 def as_memory(memory: MemoryLike) -> ShardedMemory:
     """Return a config or a sharding as it is, and interleaved memory for a buffer type; None is DRAM.
 
-    >>> as_memory("l1"), as_memory(None)
-    (MemoryConfig('interleaved', 'l1'), MemoryConfig('interleaved', 'dram'))
+    >>> as_memory("l1"), as_memory(None), as_memory("Interleaved")
+    (MemoryConfig('interleaved', 'l1'), MemoryConfig('interleaved', 'dram'), MemoryConfig('interleaved', 'dram'))
     """
     if isinstance(memory, (MemoryConfig, Sharding)):
         return memory
-    return MemoryConfig() if memory is None else MemoryConfig("interleaved", memory)
+    if memory is None or (isinstance(memory, str) and canonical_word(memory) == "interleaved"):
+        return MemoryConfig()
+    return MemoryConfig("interleaved", memory)
 
 
 def interleaved(buffer_type: BufferTypeLike = "dram") -> MemoryConfig:

@@ -228,9 +228,12 @@ def as_spec(value: Any) -> TensorSpec:
     plain = to_plain(value)
     spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
     if not isinstance(spec, TensorSpec):
+        shape = getattr(plain, "logical", "...")
+        missing = {"Shape": f"TensorSpec({shape}, dtype)", "MemoryConfig": "TensorSpec(shape, dtype, memory=...)"}
+        example = missing.get(type(value).__name__, "TensorSpec(shape, dtype, ...)")
         raise MemoryConfigError(
-            f"expected a TensorSpec or a tensor that has one, got {type(value).__name__}; create one with"
-            " TensorSpec(shape, dtype, ...)"
+            f"expected a TensorSpec or a tensor, got {type(value).__name__}, which does not say what is stored; create"
+            f" {example}"
         )
     return spec
 
@@ -246,6 +249,21 @@ def device_address(value: Any) -> int | None:
     return None if allocation is None else int(allocation.address)
 
 
+def _as_fitted(value: Any) -> TensorSpec:
+    """Return the spec of a tensor, or of the storage of a tensor in memory with a layout: one page, in one bank."""
+    plain = to_plain(value)
+    cosize, dtype = getattr(getattr(plain, "layout", None), "cosize", None), getattr(plain, "dtype", None)
+    if cosize is None or dtype is None or isinstance(getattr(plain, "spec", None), TensorSpec):
+        return as_spec(value)
+    return TensorSpec((1, int(cosize)), dtype, "row_major", memory="l1" if _is_local(value) else "dram")
+
+
+def _is_local(value: Any) -> bool:
+    """Return whether a tensor is in the memory of a core: internal, shared or local."""
+    space = getattr(getattr(to_plain(value), "address_space", None), "name", "")
+    return bool(getattr(value, "internal", False)) or space in ("SHARED", "LOCAL")
+
+
 def fit(
     request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
     chip: ChipLike | None = None,
@@ -256,7 +274,8 @@ def fit(
     """Return whether tensors fit a chip together with circular buffers, and the nearest alternatives if not.
 
     Args:
-        request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order.
+        request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order. A
+            tensor in memory with a layout is fitted as its storage, into one bank.
         chip: the chip; the default is that of the first tensor.
         circular_buffers: bytes per core: a number, several, or several by name.
         l1_small_size: bytes reserved at the top of L1.
@@ -271,5 +290,5 @@ def fit(
     float32 as bfloat16: 524288 bytes in each of 64 banks
     """
     listed = request if isinstance(request, (list, tuple, Iterator)) else [request]
-    requests: list[FitRequest] = [item if isinstance(item, Mapping) else as_spec(item) for item in listed]
+    requests: list[FitRequest] = [item if isinstance(item, Mapping) else _as_fitted(item) for item in listed]
     return check_fit(requests, TensorSpec, chip, circular_buffers, l1_small_size, trace_region_size)

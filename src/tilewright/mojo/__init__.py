@@ -1,50 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Mojo dialect: TileTensor and its layouts under Mojo's own module names, and the built-ins its snippets use.
 
-A snippet of Mojo's documentation runs with `var` and `comptime` removed, after `from tilewright.mojo import *`:
+A snippet of Mojo's documentation runs without `var`, `comptime` and `raises` and with keywords of brackets in the
+parentheses, after `from tilewright.mojo import *` and `install()`:
 
 >>> from tilewright.mojo import *
->>> from tilewright.mojo.layout import TileTensor
->>> from tilewright.mojo.layout.tile_layout import row_major
+>>> install()
+>>> from layout import TileTensor
+>>> from layout.tile_layout import row_major
 >>> storage = InlineArray[Float32, 16](uninitialized=True)
 >>> tensor = TileTensor(storage, row_major[4, 4]()).fill(0.0)
 >>> tensor[1, 2] = 2.0
 >>> print(tensor.tile[2, 2](0, 1))
 [[0.0, 0.0],
 [2.0, 0.0]]
+>>> uninstall()
 """
 
 from .builtins import (
     Array,
+    ImmutAnyOrigin,
+    IndexList,
+    InlineArray,
+    Int,
+    List,
+    MutAnyOrigin,
+    Optional,
+    Origin,
+    Span,
+    String,
+    UInt,
+)
+from .importing import imports, install, uninstall
+from .layout.tensor_memory import UnsafePointer
+from .simd import (
+    SIMD,
     BFloat16,
     Bool,
     DType,
     Float16,
     Float32,
     Float64,
-    InlineArray,
-    Int,
     Int8,
     Int16,
     Int32,
     Int64,
-    List,
     Scalar,
-    Span,
     UInt8,
     UInt16,
     UInt32,
     UInt64,
+    align_of,
+    simd_width_of,
+    size_of,
+)
+from .traits import (
+    AnyType,
+    Copyable,
+    DevicePassable,
+    ImplicitlyCopyable,
+    ImplicitlyDestructible,
+    Movable,
+    RegisterPassable,
+    TrivialRegisterPassable,
+    Writable,
 )
 
 __all__ = [
+    "SIMD",
+    "AnyType",
     "Array",
     "BFloat16",
     "Bool",
+    "Copyable",
     "DType",
+    "DevicePassable",
     "Float16",
     "Float32",
     "Float64",
+    "ImmutAnyOrigin",
+    "ImplicitlyCopyable",
+    "ImplicitlyDestructible",
+    "IndexList",
     "InlineArray",
     "Int",
     "Int8",
@@ -52,10 +89,26 @@ __all__ = [
     "Int32",
     "Int64",
     "List",
+    "Movable",
+    "MutAnyOrigin",
+    "Optional",
+    "Origin",
+    "RegisterPassable",
     "Scalar",
     "Span",
+    "String",
+    "TrivialRegisterPassable",
+    "UInt",
     "UInt8",
     "UInt16",
     "UInt32",
     "UInt64",
+    "UnsafePointer",
+    "Writable",
+    "align_of",
+    "imports",
+    "install",
+    "simd_width_of",
+    "size_of",
+    "uninstall",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from ..copying.dlpack import as_host_array, export_dlpack
 from ..errors import LayoutError
-from ..formats import Format, FormatLike, format_of
+from ..formats import Format, FormatLike, fit_values, format_of
 from ..memory import (
     Allocation,
     Device,
@@ -63,7 +63,8 @@ class BaseTensor(Shown):
     ) -> Kind:
         """Return a tensor with the values of `array`, an array or any object with DLPack.
 
-        `dtype` is another number format, `pad_value` fills padding, and `spec` are further arguments of `TensorSpec`.
+        `dtype` is another number format, to which an array is converted, and of which the numbers of a list must be
+        values; `pad_value` fills padding, and `spec` are further arguments of `TensorSpec`.
         An array that already has the bytes of the pages is borrowed: both share memory. `borrow=True` raises if that is
         not possible, `borrow=False` always copies.
 
@@ -75,6 +76,8 @@ class BaseTensor(Shown):
         """
         values = as_host_array(array)
         full_spec = TensorSpec(values.shape, values.dtype if dtype is None else dtype, **spec)
+        if isinstance(array, (list, tuple)):
+            fit_values(values, full_spec.dtype.value_format)
         return cls.from_array(values, full_spec, pad_value, borrow)
 
     @classmethod
@@ -87,6 +90,8 @@ class BaseTensor(Shown):
         8
         """
         values = as_host_array(array)
+        if isinstance(array, (list, tuple)):
+            fit_values(values, spec.dtype.value_format)
         is_pages = (
             values.shape == spec.shape.logical == spec.padded_shape
             and spec.page_layout is PageLayout.ROW_MAJOR

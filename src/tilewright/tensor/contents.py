@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from ..copying.engine import execute
 from ..copying.plan import plan_copy
-from ..errors import LayoutError
+from ..errors import FormatError, LayoutError
+from ..formats import fit_values
 from .element_access import require_writable
 from .scalars import SMALL, Scalars, assign, mask_extents, run_plan, valid_box
 from .store import Array, Number
@@ -22,25 +23,29 @@ Operand: TypeAlias = "View | ArrayLike"
 
 
 def fill(tensor: Kind, value: ArrayLike) -> Kind:
-    """Set every valid scalar to `value`; return the tensor.
+    """Set every valid scalar to `value`, which must be a value of the tensor's format; return the tensor.
 
     >>> import tilewright as tw
     >>> tw.TileTensor([0] * 4, tw.row_major(2, 2)).fill(7).to_numpy().tolist()
     [[7, 7], [7, 7]]
     """
     require_writable(tensor)
+    data, number = tensor._store.host, fit_values(value, tensor._store.format)
     scalars = Scalars.of(tensor)
     view = scalars.view()
     if view is not None:
-        view[...] = value
+        view[...] = number
     else:
         table, mask = scalars.places()
-        tensor._store.host[table[mask]] = value
+        data[table[mask]] = number
     return tensor
 
 
 def copy_from(tensor: Kind, source: View | ArrayLike, order: str | None = None, fill: Number | None = None) -> Kind:
-    """Copy and convert the elements of `source`, a tensor or an array, into this tensor; return it.
+    """Copy the elements of `source`, a tensor or an array, into this tensor; return it.
+
+    The elements of a tensor are converted as by `formats.cast`; the numbers of an array must be values of this tensor's
+    format, and only floats are rounded.
 
     With equal extents, elements are copied by coordinate. Another shape with the same number of scalars needs an
     `order`: "row" (last mode fastest) or "colex" (first mode fastest). Where the target is valid but the source is not,
@@ -58,6 +63,7 @@ def copy_from(tensor: Kind, source: View | ArrayLike, order: str | None = None, 
         return _copy_on_device(tensor, target, source)
     if not isinstance(source, View):
         values = np.asarray(source)
+        fit_values(values, tensor._store.format)
         return _copy_array(
             tensor, target, np.broadcast_to(values, target.extents) if values.ndim == 0 else values, order
         )
@@ -275,6 +281,14 @@ def _as_operand_in_place(value: Operand, target: View) -> Any:
     return operand
 
 
+def _compute(function: Any, operands: list[Any], options: dict[str, Any]) -> Any:
+    """Return the result of a NumPy function; a Python integer beyond the type of an operand is refused."""
+    try:
+        return function(*operands, **options)
+    except OverflowError as problem:
+        raise FormatError(f"{problem}; use a number of that type, or an array of a wider one") from None
+
+
 class Arithmetic(View, np.lib.mixins.NDArrayOperatorsMixin):
     """The operators of a tensor. Results are new tensors in row-major order; comparisons return arrays of bools.
 
@@ -297,14 +311,14 @@ class Arithmetic(View, np.lib.mixins.NDArrayOperatorsMixin):
         self, ufunc: np.ufunc, method: str, *inputs: Operand, out: tuple[Any, ...] | None = None, **options: Any
     ) -> Any:
         if out is None:
-            result = getattr(ufunc, method)(*[_as_operand(value) for value in inputs], **options)
+            result = _compute(getattr(ufunc, method), [_as_operand(value) for value in inputs], options)
             wrap = method == "__call__" and isinstance(result, np.ndarray) and result.ndim and result.dtype != bool
             return self._new_tensor(result) if wrap else result
         target = out[0]
         if method != "__call__" or not isinstance(target, Arithmetic):
             return NotImplemented
-        result = np.asarray(ufunc(*[_as_operand_in_place(value, target) for value in inputs], **options))
-        return target._assign(result)
+        result = _compute(ufunc, [_as_operand_in_place(value, target) for value in inputs], options)
+        return target._assign(np.asarray(result))
 
     def _new_tensor(self, values: Array) -> View:
         raise NotImplementedError
@@ -321,5 +335,5 @@ class Arithmetic(View, np.lib.mixins.NDArrayOperatorsMixin):
         shape = to_numpy(self, copy=None).shape
         if values.shape != shape:
             raise LayoutError(f"a result of shape {values.shape} does not fit a tensor of shape {shape}")
-        write_elements(self, values)
+        write_elements(self, fit_values(values, self._store.format))
         return self

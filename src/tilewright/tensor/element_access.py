@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import CoordinateError, LayoutError
+from ..formats import ScalarFormat, fit_values
+from ..formats.casts import direct_range
 from ..layout import Layout
 from ..layout.coordinate import is_slice
 from ..layout.tuples import leaves, product, product_each
@@ -122,13 +124,13 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = Non
         if product(tensor.layout.shape) == 0:
             raise _out_of_range_error(tensor, index)
         tensor.layout(*index)  # raises outside the full shape, where nothing is padded
-        return data.dtype.type(fill)
+        return fit_values(fill, tensor._store.format)[()]
     places, valid = vector_places(tensor, index)
     if valid.all():
         return data[places]
     if fill is None:
         raise _partly_valid_error(tensor, index, valid, "load(..., fill=x) reads x there")
-    values = np.full(places.shape, fill, dtype=data.dtype)
+    values = np.full(places.shape, fit_values(fill, tensor._store.format), dtype=data.dtype)
     values[valid] = data[places[valid]]
     return values
 
@@ -148,10 +150,10 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
         if masked and tensor.is_ragged and not tensor.layout.valid(*index):
             tensor.layout(*index)
             return
-        data[element_place(tensor, index)] = value
+        data[element_place(tensor, index)] = fit_values(value, tensor._store.format)
         return
     places, valid = vector_places(tensor, index)
-    scalars = np.asarray(value, dtype=data.dtype)
+    scalars = fit_values(value, tensor._store.format)
     if scalars.ndim and scalars.size != places.size:
         raise LayoutError(
             f"an element has {places.size} scalars of shape {places.shape}: expected one number or {places.size}, got"
@@ -161,6 +163,22 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
         raise _partly_valid_error(tensor, index, valid, "store(..., fill=x) writes only those")
     block = np.broadcast_to(scalars.reshape(places.shape) if scalars.ndim else scalars, places.shape)
     data[places[valid]] = block[valid]
+
+
+def fit_scalar(value: View | ArrayLike, target: ScalarFormat) -> Any:
+    """Return one number, or an array of one, in a format; raise if it is not a value of it.
+
+    >>> from tilewright.formats import int8
+    >>> int(fit_scalar(2.0, int8))
+    2
+    """
+    number: Any = value.item() if isinstance(value, np.generic) else value
+    if number.__class__ is float and target.kind in ("int", "uint") and number.is_integer():
+        number = int(number)
+    fitted = fit_values(np.asarray(number) if isinstance(number, View) else number, target)
+    if fitted.size != 1:
+        raise LayoutError(f"an element is one number, got {fitted.size}; assign to a slice, or use t.store[width]")
+    return fitted.reshape(())[()]
 
 
 def _partly_valid_error(tensor: View, index: tuple[Any, ...], valid: Array, remedy: str) -> CoordinateError:
@@ -292,7 +310,7 @@ class StoreBrackets(Brackets[Kind]):
             write_element(tensor, index, value, masked=fill is not None)
             return
         place, count = scalar_run(tensor, index, width, alignment)
-        scalars = np.asarray(value).reshape(-1)
+        scalars = fit_values(value, tensor._store.format).reshape(-1)
         if scalars.size != count:
             raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
         tensor._store.host[place : place + count] = scalars
@@ -313,19 +331,20 @@ def _unpack_index(index: tuple[Any, ...]) -> tuple[Any, ...]:
     return index
 
 
-def quick_access(tensor: View) -> tuple[tuple[int, ...], tuple[Any, ...], Any]:
-    """Return (extents, steps, vector) for access on the hot path; extents (0,) refuse every index.
+def quick_access(tensor: View) -> tuple[tuple[int, ...], tuple[Any, ...], Any, Any]:
+    """Return (extents, steps, vector, numbers) for access on the hot path; extents (0,) refuse every index.
 
     The step of a nested mode is the (extent, stride) of each of its leaves. The vector has the offsets of the scalars
-    of an element, None for plain scalars.
+    of an element, None for plain scalars. Numbers are those that can be stored as they are: of the format's own
+    type, or (types, low, high).
 
     >>> import tilewright as tw
-    >>> quick_access(tw.TileTensor(bytearray(24), tw.Layout((4, (2, 3)), (6, (3, 1)))))
+    >>> quick_access(tw.TileTensor(bytearray(24), tw.Layout((4, (2, 3)), (6, (3, 1)))))[:3]
     ((4, 6), (6, [(2, 3), (3, 1)]), None)
     """
-    pair = tensor._pair
+    pair, numbers = tensor._pair, (tensor._store.format.dtype.type, *direct_range(tensor._store.format))
     if not isinstance(pair, Layout) or pair.guards:
-        return (0,), (0,), None
+        return (0,), (0,), None, numbers
     modes = zip(pair.shape[0], pair.stride[0], strict=True)
     steps: list[Any] = []
     for shape, stride in modes:
@@ -339,4 +358,4 @@ def quick_access(tensor: View) -> tuple[tuple[int, ...], tuple[Any, ...], Any]:
     if pair.shape[1]:
         vector = Layout(pair.shape[1], pair.stride[1]).offsets()
         vector = vector.reshape(tuple([n for n in vector.shape if n != 1]) or (1,))
-    return tensor.shape, tuple(steps), vector
+    return tensor.shape, tuple(steps), vector, numbers

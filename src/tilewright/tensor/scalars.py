@@ -18,7 +18,7 @@ from ..copying.host_memory import Buffer, aligned_empty, footprint_of, placement
 from ..copying.placement import Placement
 from ..copying.plan import plan_copy
 from ..errors import LayoutError
-from ..formats import cast
+from ..formats import cast, fit_values
 from ..layout import ComposedLayout, Layout, Swizzle, compose
 from ..layout.tuples import leaves, product_each
 from .element_access import require_writable
@@ -117,7 +117,7 @@ class Scalars:
         values = self._read_valid()
         if fill is None or self.is_whole:
             return values
-        padded = np.full(self.extents, fill, dtype=values.dtype)
+        padded = np.full(self.extents, fit_values(fill, self.tensor._store.format), dtype=values.dtype)
         padded[tuple([slice(0, n) for n in self.valid])] = values
         return padded
 
@@ -177,7 +177,7 @@ class Scalars:
             )
         table, mask = self.places()
         data = self.tensor._store.host
-        values = np.full(self.extents, fill, dtype=data.dtype)
+        values = np.full(self.extents, fit_values(fill, self.tensor._store.format), dtype=data.dtype)
         values[mask] = data[table[mask]]
         return values
 

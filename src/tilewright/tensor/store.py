@@ -18,7 +18,7 @@ from ..copying.device_array import DeviceArray
 from ..copying.dlpack import from_dlpack
 from ..copying.host_memory import native_format
 from ..errors import LayoutError
-from ..formats import FormatLike, ScalarFormat, format_of
+from ..formats import FormatLike, ScalarFormat, fit_values, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
 from ..layout.axes import Step, component
 from ..layout.evaluation import chunks
@@ -205,7 +205,7 @@ def as_array(storage: Storage, dtype: FormatLike | None = None) -> Array:
                 f"storage must be an array, a buffer such as bytearray, an object with DLPack or a list of numbers,"
                 f" got {type(storage).__name__} {storage!r}"
             )
-        return np.array(storage, dtype=None if element is None else element.dtype)
+        return np.array(storage) if element is None else np.array(fit_values(storage, element))
     if element is None or element.dtype == shared.dtype:
         return shared
     return _reinterpret(shared, element)

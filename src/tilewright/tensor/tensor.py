@@ -11,7 +11,7 @@ import numpy as np
 from ..copying import copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
-from ..formats import FormatLike, format_of
+from ..formats import FormatLike, fit_values, format_of
 from ..memory import (
     ChangeKind,
     Device,
@@ -215,7 +215,7 @@ class Tensor(BaseTensor):
         spec, begin = pad_spec(here.spec, padded_shape, start)
         change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is added around the data")
         values = here.numpy()
-        padded = np.full(spec.padded_shape, value, values.dtype)
+        padded = np.full(spec.padded_shape, fit_values(value, here.dtype.value_format), values.dtype)
         copy(values, padded[tuple([slice(first, first + n) for first, n in zip(begin, here.shape, strict=True)])])
         result = here._from_pages(change, to_bytes(padded, padding_as_data(spec)))
         result._start = begin if any(begin) else None

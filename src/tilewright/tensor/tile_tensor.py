@@ -100,9 +100,14 @@ class TileTensor(Arithmetic):
     def __setitem__(self, key: Subscript, value: View | ArrayLike) -> None:
         if not self._store.readonly:
             place = self._quick_place(key)
-            if place is not None and self._quick[2] is None:
-                self._store.data[place] = value
-                return
+            if place is not None:
+                _, _, vector, (own_type, types, low, high) = self._quick
+                if vector is None:
+                    kind: type = value.__class__
+                    if kind is not own_type and (kind not in types or not low <= value <= high):
+                        value = element_access.fit_scalar(value, self._store.format)
+                    self._store.data[place] = value
+                    return
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
             part = slice_views.subscript(self, index)
@@ -116,9 +121,9 @@ class TileTensor(Arithmetic):
     def _quick_place(self, key: object) -> int | None:
         """Return the place of an index of plain integers, one per mode, in a strided view; else None."""
         try:
-            shape, stride, _ = self._quick
+            shape, stride, _, _ = self._quick
         except AttributeError:
-            shape, stride, _ = self._quick = element_access.quick_access(self)
+            shape, stride, _, _ = self._quick = element_access.quick_access(self)
         if type(key) is not tuple or len(key) != len(shape):
             return None
         place = self._offset

@@ -32,7 +32,7 @@ class View(Shown):
     # computed on first use
     _layout: Any
     _extents_: tuple[int, ...]
-    _quick: tuple[tuple[int, ...], tuple[Any, ...], Any]
+    _quick: tuple[tuple[int, ...], tuple[Any, ...], Any, Any]
     _ragged: bool
 
     def _view(self: Kind, pair: PairLayout, offset: int, store: Store | None = None) -> Kind:

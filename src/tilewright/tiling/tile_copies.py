@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import product as combinations
-from math import gcd, isnan
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ import numpy as np
 from ..copying import Placement, plan_copy
 from ..copying.engine import Runner, make_runner
 from ..copying.host_memory import Footprint, dense_footprint, strided_range
-from ..errors import LayoutError, TransferError
-from ..formats import Format, format_of
+from ..errors import FormatError, LayoutError, TransferError
+from ..formats import Format, fit_values, format_of
+from ..formats.scalar_format import find_scalar_format
 from ..layout import Box, Layout, compose
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
 
@@ -429,15 +430,14 @@ def validate_fill(fill: Any, dtype: np.dtype[Any]) -> str | np.ndarray[Any, Any]
         if fill not in _NAMED_VALUES:
             raise TransferError(f"unknown fill {fill!r}; use a value, zero, nan, {', '.join(REPEATING_FILLS)}")
         fill = _NAMED_VALUES[fill]
-    if isinstance(fill, float) and isnan(fill) and dtype.kind in "iub":
-        raise TransferError(f"fill NaN is not a value of {dtype}; use one that fits, such as 0")
     if dtype.kind == "V" and dtype.names is None and isinstance(fill, int) and fill == 0:
         return np.zeros(1, dtype)
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
-        raise TransferError(f"fill {fill!r} is not a value of {dtype}; use one that fits")
+    element = find_scalar_format(dtype)
     try:
         value = np.empty(1, dtype)
-        value[0] = fill
+        value[0] = fill if element is None else fit_values(fill, element)
+    except FormatError as problem:
+        raise TransferError(f"fill {problem}") from None
     except (TypeError, ValueError, OverflowError) as problem:
         raise TransferError(f"fill {fill!r} is not a value of {dtype}: {problem}") from None
     return value

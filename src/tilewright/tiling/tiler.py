@@ -15,6 +15,7 @@ from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
 from ..showing import Shown
 from ..spelling import canonical_word
+from .tile_explanation import TileExplanation
 
 Extents: TypeAlias = int | Sequence[int]
 """One number for every axis, or one number per axis."""
@@ -245,6 +246,27 @@ class Tiler(Shown):
         True
         """
         return self[number] if self.has_tile(number) else empty_box(self.rank)
+
+    def explain_element(self, coordinate: Sequence[int]) -> TileExplanation:
+        """Return which tiles hold the element at `coordinate`, and where in them.
+
+        >>> print(Tiler((10, 7), (4, 3)).explain_element((8, 6)))
+        element   (8, 6) of 10 x 7
+        tile      8 = (2, 2) of 3 x 3: element (0, 0)
+        """
+        at = tuple([int(c) for c in coordinate])
+        if len(at) != self.rank or not all(0 <= c < n for c, n in zip(at, self.space, strict=True)):
+            raise CoordinateError(f"element {at} is outside a space of {' x '.join(map(str, self.space))}")
+        along = []
+        for c, (step, first, extent, last, rest) in zip(at, self.axes, strict=True):
+            low = max(0, -(-(c - first - extent + 1) // step))  # the first tile that reaches it
+            spans = [(k, k * step + first, rest if k == last else extent) for k in range(low, (c - first) // step + 1)]
+            along.append([(k, c - start) for k, start, length in spans if k <= last and c < start + length])
+        holders = []
+        for entries in combinations(*along):
+            tile, inside = (tuple(each) for each in zip(*entries, strict=True)) if entries else ((), ())
+            holders.append((number_of(self.order, self.grid, tile), tile, inside))
+        return TileExplanation(self.space, self.grid, at, tuple(holders))
 
     def neighbours(self, number: int, diagonal: bool = False) -> list[int]:
         """Return the numbers of the tiles that share a face (with `diagonal`, also a corner) with tile `number`.

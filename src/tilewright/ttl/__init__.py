@@ -32,6 +32,7 @@ from .buffering import (
     step_buffering,
     tensors_empty,
 )
+from .pointers import SIZEOF, pointer
 from .tensor_functions import FUNCTIONS, dump, typed_name, valid_int_tensor, valid_tensors
 from .tensors import (
     const_ext_sub_tensor_t,
@@ -76,7 +77,6 @@ from .transactions import (
 from .values import (
     ARRAYSIZE,
     MAX,
-    SIZEOF,
     augmentation_t,
     augmented_dim_t,
     ceil_of_a_div_b,
@@ -95,7 +95,6 @@ from .values import (
     offset_t,
     overlap_dim_t,
     overlap_t,
-    pointer,
     shape_empty,
     shape_t,
     tile_empty,

@@ -16,9 +16,10 @@ from typing import Any
 from ..errors import LayoutError
 from ..tiling.schedule import Action, Compute, Export, Import, Phase, TransferKey, TransferKind, Wait
 from ..tiling.transfers import Transfer, TransferEvent
+from .pointers import pointer
 from .tensors import build_empty_sub_tensor, build_tensor, int_sub_tensor_t, int_tensor_t, is_empty, origin_t
 from .transactions import export_clipped, import_sub_tensor, wait
-from .values import create_empty_tile, packed_layout, pointer, tile_empty, tile_t
+from .values import create_empty_tile, packed_layout, tile_empty, tile_t
 
 
 @dataclass

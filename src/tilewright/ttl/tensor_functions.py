@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from . import buffering, tensors
+from .pointers import TYPES, vector_type
 from .tensors import (
     SUB_TENSOR_OF,
     build_empty_sub_tensor,
@@ -23,7 +24,6 @@ from .tensors import (
     is_empty,
     tensor_t,
 )
-from .values import TYPES, vector_type
 
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
@@ -61,7 +61,8 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., An
         _make_public_function(
             f"create_{prefix}_tensor",
             partial(build_tensor, kind),
-            f"Return {one} at `base` with `shape`, or that of a tile. `arguments`: {forms}; `dtype` for typed reads.",
+            f"Return {one} at `base` with `shape`, or that of a `tile`. `arguments`: {forms}; by name `layout`,"
+            " `int_layout` or `ext_layout`, `offset` and `elem_size`; `dtype` for typed reads.",
             f"{whole}.layout",
             "layout_t(row_spacing=4, plane_spacing=12)",
         ),

@@ -7,6 +7,7 @@ checked against the memory until a transfer or an access, since schemes use tile
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,9 @@ from ..layout import Layout
 from ..showing import Shown
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
-from .tilers import outer_first_shape
+from .pointers import pointer
+from .structs import require_struct, struct_t
+from .tilers import outer_first_offset, outer_first_shape
 from .values import (
     describe_layout,
     describe_offset,
@@ -26,12 +29,9 @@ from .values import (
     linearize,
     offset_t,
     packed_layout,
-    pointer,
-    require_struct,
     shape_empty,
     shape_t,
     significant_axes,
-    struct_t,
     tile_t,
 )
 
@@ -50,10 +50,16 @@ class tensor_t(struct_t, Shown):
     elem_size: int
     layout: layout_t
     shape: shape_t
-    dtype: Any
+    dtype: Any = None  # that of the base
 
     const: ClassVar[bool] = False
     internal: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        base: Any = self.base  # also memory that is not a pointer yet
+        if base is not None:
+            self.base = base if isinstance(base, pointer) else pointer(base)
+            self.dtype = _element_dtype(self.base.dtype if self.dtype is None else self.dtype, self.elem_size)
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the elements as a NumPy view, indexed [z, y, x]; read-only for a const tensor.
@@ -153,6 +159,14 @@ class sub_tensor_t(struct_t, Shown):
         return self.tensor.plain
 
     @property
+    def picture_window(self) -> tuple[tuple[int, ...], Box]:
+        """Return the extents of the origin, and the box of this part in it, outermost first."""
+        rank = max(len(significant_axes(self.shape)), len(significant_axes(self.origin.shape)), 2)
+        offset, shape = self.origin.sub_offset, outer_first_shape(self.shape)
+        box = Box(outer_first_offset(offset)[-rank:], shape[-rank:])
+        return outer_first_shape(self.origin.shape)[-rank:], box
+
+    @property
     def picture_title(self) -> str:
         """Return kind, shape and spacings, and where in which origin the part lies."""
         kind = type(self.tensor).__name__
@@ -213,28 +227,46 @@ CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
 }
 
 
-def build_tensor(kind: type[tensor_t], base: Any, shape: Any, *arguments: Any, dtype: Any = None) -> Any:
+def build_tensor(
+    kind: type[tensor_t],
+    base: Any,
+    shape: shape_t | tile_t | None = None,
+    *arguments: Any,
+    tile: tile_t | None = None,
+    layout: layout_t | None = None,
+    int_layout: layout_t | None = None,
+    ext_layout: layout_t | None = None,
+    offset: offset_t | None = None,
+    elem_size: int | None = None,
+    dtype: Any = None,
+) -> Any:
     """Return a tensor of a kind from any of the documented forms of its constructor.
 
     After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
-    elem_size. The offset of a tile moves the base of an external tensor only.
+    elem_size, by position or by name. The offset of a tile moves the base of an external tensor only.
 
     >>> build_tensor(ext_tensor_t, np.zeros(99, np.int16), shape_t(3), layout_t(10), offset_t(1, 2), 2).base.offset
     42
     """
-    layout, offset, elem_size = _parse_tensor_arguments(kind, arguments)
-    if isinstance(shape, tile_t):
+    named = [value for value in (layout, int_layout, ext_layout, offset, elem_size) if value is not None]
+    spacing, skipped, given_size = _parse_tensor_arguments(kind, (*arguments, *named))
+    if shape is not None and tile is not None:
+        raise LayoutError(f"create_{kind.__name__.removesuffix('_t')} got a shape and a tile; pass one of them")
+    extents = shape if tile is None else tile
+    if isinstance(extents, tile_t):
         if not kind.internal:
-            offset = offset_t(*[a + b for a, b in zip(_offset_tuple(offset), _offset_tuple(shape.offset), strict=True)])
-        shape = shape.shape
-    require_struct(shape_t, shape, "shape")
+            corners = zip(_offset_tuple(skipped), _offset_tuple(extents.offset), strict=True)
+            skipped = offset_t(*[a + b for a, b in corners])
+        extents = extents.shape
+    box = require_struct(shape_t, extents, "shape")
     start = base if isinstance(base, pointer) else pointer(base)
-    if elem_size is None and start.dtype is None and dtype is None:
+    if given_size is None and start.dtype is None and dtype is None:
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
-    size = elem_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
+    size = given_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
     element = _element_dtype(dtype if dtype is not None else start.dtype, size)
-    layout = packed_layout(shape) if layout is None else layout
-    return kind(pointer(start, linearize(offset, layout) * size, element), size, layout, shape, element)
+    spacing = packed_layout(box) if spacing is None else copy(spacing)
+    at = pointer(start, linearize(skipped, spacing) * size, element)
+    return kind.of_fields(at, size, spacing, copy(box), element)
 
 
 def _parse_tensor_arguments(

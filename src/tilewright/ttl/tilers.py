@@ -10,7 +10,8 @@ from typing import ClassVar
 from ..layout.box import empty_box
 from ..showing import Shown
 from ..tiling import Box, Tiler
-from .values import augmentation_t, offset_t, overlap_t, shape_t, significant_axes, struct_t, tile_t
+from .structs import struct_t
+from .values import augmentation_t, offset_t, overlap_t, shape_t, significant_axes, tile_t
 
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
@@ -138,7 +139,7 @@ def from_box(box: Box) -> tile_t:
     >>> from_box(Box((0, 0, 1), (2, 3, 4)))
     tile_t(shape=shape_t(width=4, height=3, depth=2), offset=offset_t(x=1, y=0, z=0))
     """
-    return tile_t(shape_t(*box.shape[::-1]), offset_t(*box.offset[::-1]))
+    return tile_t.of_fields(shape_t.of_fields(*box.shape[::-1]), offset_t.of_fields(*box.offset[::-1]))
 
 
 def create_tiler(space: shape_t, tile: shape_t) -> tiler_t:
@@ -178,7 +179,8 @@ def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
     >>> get_tile(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=4, y=0, z=0)
     """
-    return from_box(tiler.row_major.get(tile_id)) if valid_tile_id(tile_id, tiler) else from_box(empty_box(3))
+    tiles = tiler.row_major
+    return from_box(tiles.get(tile_id) if tiles.has_tile(tile_id) else empty_box(3))
 
 
 def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:

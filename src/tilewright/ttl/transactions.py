@@ -14,9 +14,10 @@ from ..tiling import Box, TransferEvent
 from ..tiling.tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
 from ..tiling.transfers import Transfer, TransferQueue
 from ..tiling.transfers import wait as wait_for
+from .pointers import pointer
 from .tensors import is_empty, sub_tensor_t, tensor_t, to_core_tensor
 from .tilers import from_box, outer_first_offset, outer_first_shape
-from .values import linearize, offset_t, pointer, shape_t, tile_t
+from .values import linearize, offset_t, shape_t, tile_t
 
 
 class event_t(TransferEvent):

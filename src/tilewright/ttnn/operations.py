@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..copying import copy
-from ..errors import LayoutError, MemoryConfigError
+from ..errors import FormatError, LayoutError, MemoryConfigError
+from ..formats import fit_values
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
@@ -21,6 +22,7 @@ from .enums import DataType, DataTypeLike, Layout, LayoutLike
 from .memory import MemoryConfig
 from .tensor import Tensor
 from .tensor_spec import TensorSpec, Tile, TileLike
+from .tensor_values import has_fractions, needs_truncation, truncate
 from .wrapper import reject_unsupported, unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
@@ -229,12 +231,15 @@ def to_layout(
 
 
 def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
-    """Return the tensor converted to `dtype`, padding included.
+    """Return the tensor converted to `dtype`, padding included; floats outside the range of integers are refused.
 
     >>> to_dtype(from_torch(np.ones((5, 7), np.float32)), DataType.BFLOAT16).dtype
     DataType.BFLOAT16
     """
-    return Tensor.wrap(tensor.plain.to_dtype(DataType.of(dtype).format))
+    element = DataType.of(dtype).format
+    if needs_truncation(tensor.plain.dtype, element):
+        truncate(tensor.to_numpy(), element)
+    return Tensor.wrap(tensor.plain.to_dtype(element))
 
 
 def typecast(
@@ -324,7 +329,7 @@ def pad(
         )
     values = tensor.to_numpy()
     shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
-    whole = np.full(shape, fill, values.dtype)
+    whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
     copy(values, whole[tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])])
     result, device = from_torch(whole, tensor.dtype, layout=tensor.layout, tile=tensor.tile).plain, tensor.device()
     placed = result if device is None else result.to_device(device, tensor.plain.memory)
@@ -462,6 +467,8 @@ def reciprocal(
     [[1.7014118346046923e+38, 0.0]]
     """
     reject_unsupported(output_tensor=output_tensor)
+    if not has_fractions(tensor.plain.dtype):
+        raise FormatError(f"expected numbers with a fraction for reciprocal, got {tensor.dtype}; use typecast first")
     values = tensor.plain.numpy("float32")
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         inverse = np.float32(1) / values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ttnn.Tensor`, around a tilewright tensor; and how ttnn makes it of an array: default data types, rounding."""
+"""`ttnn.Tensor`, around a tensor of the core."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import memory, tensor
-from ..copying.dlpack import as_host_array
-from ..errors import FormatError, LayoutError, MemoryConfigError
-from ..formats import Format, cast, format_of
+from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..tensor.page_storage import DeviceStorage
 from .devices import Device
@@ -23,6 +21,7 @@ from .enums import DataType, DataTypeLike, Layout, LayoutLike, StorageType
 from .memory import MemoryConfig
 from .printing import tensor_text
 from .tensor_spec import Shape, TensorProperties, TensorSpec, Tile, TileLike
+from .tensor_values import create_tensor, reshape_values
 from .wrapper import bind_by_type, reject_unsupported, unwrap
 
 TILE_SIZE = 32
@@ -108,7 +107,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
             return
         dtype: DataTypeLike | None = properties.pop("data_type", None)
         if "shape" in properties:
-            source = _reshape_values(np.asarray(source), tuple(properties.pop("shape")), dtype)
+            source = reshape_values(np.asarray(source), tuple(properties.pop("shape")), dtype)
         config = properties.pop("mem_config", None)
         self.plain = create_tensor(source, dtype, memory_config=config, col_tilize=col_tilize, **properties)
 
@@ -399,77 +398,3 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return tensor_text(self.plain)
 
     __str__ = __repr__
-
-
-_INTEGERS = ("uint8", "uint16", "uint32", "int8", "int32")
-
-
-def _reshape_values(
-    flat: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: DataTypeLike | None
-) -> np.ndarray[Any, Any]:
-    """Return the values of a list in `shape`: int32 if they are integers that fit and `dtype` allows, else float32."""
-    if flat.size != prod(shape):
-        raise LayoutError(f"cannot reshape {flat.size} elements to shape {list(shape)}, which has {prod(shape)}")
-    limits = np.iinfo(np.int32)
-    is_integer = flat.dtype.kind in "iu" and (dtype is None or DataType.of(dtype).format.name in _INTEGERS)
-    fits = not flat.size or bool(flat.min() >= limits.min and flat.max() <= limits.max)
-    return flat.reshape(shape).astype(np.int32 if is_integer and fits else np.float32)
-
-
-_BFLOAT16 = format_of("bfloat16")
-# Types that ttnn does not have, and what it stores them in by default.
-_DEFAULT_FORMATS = {
-    "bool": "uint8",
-    "float16": "bfloat16",
-    "float64": "float32",
-    "int64": "uint32",
-    "int16": "uint16",
-    "uint64": "uint32",
-}
-# Types that reach a block format through bfloat16, and so are rounded twice.
-_THROUGH_BFLOAT16 = ("float64", "float16", "int64", "int16", "uint64")
-
-
-def create_tensor(
-    source: ArrayLike,
-    dtype: DataTypeLike | None = None,
-    layout: LayoutLike | None = None,
-    tile: TileLike | None = None,
-    pad_value: float | None = None,
-    memory_config: MemoryConfig | None = None,
-    col_tilize: bool = False,
-    device: Device | None = None,
-) -> tensor.Tensor:
-    """Return the core tensor that ttnn makes of an array; the arguments are those of `ttnn.from_torch`.
-
-    >>> create_tensor(np.ones((5, 7), np.float16)).dtype
-    format_of('bfloat16')
-    """
-    values = as_host_array(source)
-    source_format = format_of(values.dtype)
-    element = _default_format(values, source_format) if dtype is None else DataType.of(dtype).format
-    if col_tilize:
-        if not element.has_blocks or values.ndim < 2:
-            raise FormatError(
-                f"col_tilize expects bfloat8_b or bfloat4_b and rank 2 or more, got {element} of rank {values.ndim}"
-            )
-        values = values.swapaxes(-1, -2)
-    page_layout = None if layout is None else memory.PageLayout.of(layout)
-    spec = memory.TensorSpec(values.shape, element, page_layout, unwrap(tile), unwrap(memory_config))
-    if element.has_blocks and (source_format.name in _THROUGH_BFLOAT16 or spec.memory.is_sharded):
-        values = cast(values, _BFLOAT16)
-    fill = 0 if pad_value is None else cast(np.array(pad_value), values.dtype).item()
-    result = tensor.Tensor.from_array(values, spec, fill)
-    return result if device is None else result.to_device(device)
-
-
-def _default_format(values: np.ndarray[Any, Any], source_format: Format) -> Format:
-    """Return the format that ttnn stores `values` in by default, or raise if they do not fit it."""
-    name = _DEFAULT_FORMATS.get(source_format.name, source_format.name)
-    element = DataType.of(name).format
-    if source_format.name in ("int64", "int16", "uint64"):
-        try:
-            cast(values, element, on_overflow="raise")
-        except FormatError as problem:
-            raise FormatError(f"ttnn stores {source_format} as {element} by default; pass a dtype: {problem}") from None
-    return element

@@ -17,7 +17,8 @@ from ..tensor import Tensor as PlainTensor
 from .devices import Device
 from .enums import DataType, DataTypeLike, Layout, LayoutLike
 from .memory import MemoryConfig
-from .tensor import Tensor, create_tensor
+from .tensor import Tensor
+from .tensor_values import create_tensor
 from .wrapper import reject_unsupported
 
 EXTENSION = ".tensorbin"

@@ -186,9 +186,7 @@ class LayoutGrid:
         [(0, 0), (0, 2)]
         """
         found: list[Outline] = []
-        levels = (_block_sizes(self.down), _block_sizes(self.across))
-        for depth, kind in _NESTING:
-            steps = [level[-depth] if len(level) >= depth else None for level in levels]
+        for kind, steps in self._nested_blocks():
             if steps == [None, None] or any(
                 step is not None and (step % block or step <= block)
                 for step, block in zip(steps, self.block, strict=True)
@@ -212,6 +210,16 @@ class LayoutGrid:
                 for c in range(0, self.columns, wide)
             ]
         return tuple(found)
+
+    def _nested_blocks(self) -> list[tuple[OutlineKind, list[int | None]]]:
+        """Return the rows and columns of the faces and of the tiles; None where they are as large as the layout."""
+        if len(self.extents) == 2 and len(self.down) == len(self.across):  # both sides nest alike
+            whole = (prod(self.down), prod(self.across))
+            nested = [(prod(self.down[:k]), prod(self.across[:k])) for k in range(1, len(self.down))]
+            boxes = [box for box in dict.fromkeys(nested) if box not in ((1, 1), whole)]
+            return [(kind, list(boxes[-depth])) for depth, kind in _NESTING if len(boxes) >= depth]
+        levels = (_block_sizes(self.down), _block_sizes(self.across))
+        return [(kind, [each[-depth] if len(each) >= depth else None for each in levels]) for depth, kind in _NESTING]
 
 
 def sample_layout(layout: LayoutLike, side: int = MAX_SIDE, block: tuple[int, int] | None = None) -> LayoutGrid:

@@ -21,7 +21,7 @@ from .html import to_fragment, to_html
 from .scene import Scene, to_json
 from .scenes import scene_of
 from .svg import to_svg
-from .text import supports_color, to_text
+from .text import supports_color, terminal_width, to_text
 
 _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored in the notebook
 
@@ -69,7 +69,7 @@ def show(subject: Any, to: str | os.PathLike[str] | None = None, **options: Any)
     if to is not None:
         save(scene, to)
     elif not _display_in_notebook(scene):
-        print(to_text(scene, color=supports_color(sys.stdout)))
+        print(to_text(scene, terminal_width(sys.stdout), supports_color(sys.stdout)))
 
 
 def _display_in_notebook(scene: Scene) -> bool:

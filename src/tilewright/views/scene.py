@@ -299,6 +299,8 @@ Panel: TypeAlias = "Grid | Tracks"
 class Scene:
     """A picture as data: a title, panels, and the facts beside them.
 
+    Panels stand side by side as far as they fit; those numbered in `breaks` begin a new row.
+
     >>> Scene("two cells", (Grid(1, 2),)).panels[0].columns
     2
     """
@@ -307,6 +309,8 @@ class Scene:
     panels: tuple[Panel, ...] = ()
     facts: tuple[Fact, ...] = ()
     note: str = ""
+    breaks: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()  # attributes that were asked for as labels
 
 
 def to_data(scene: Scene) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 AddressBase: TypeAlias = Literal["decimal", "hex"]
 _ADDRESSES = frozenset(("address", "offset", "addr"))  # attributes and axes whose numbers are addresses
+_ABOUT_ADDRESSES = re.compile(r"(?:^|: )(?:address|offset|first scalar)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?!\w|%|\.\d)")
 _SPAN_FIELDS: dict[str, Callable[[Span], Any]] = {
     "name": lambda span: span.label,
@@ -57,7 +58,7 @@ class SceneOptionError(LayoutError, TypeError):
     ...     tw.row_major(4, 8).show(hex=True)
     ... except TypeError as problem:
     ...     print(problem)
-    a Layout cannot be drawn with 'hex'; its options are address, color, label, memory, side, title
+    a Layout cannot be drawn with 'hex'; its options are address, color, itemsize, label, memory, side, title
     """
 
 
@@ -121,7 +122,7 @@ def choose_attributes(scene: Scene, kind: str, options: SceneOptions) -> Scene:
         for name in names:
             scene = _provide_attribute(scene, role, name, kind)
     panels = [_choose_in_panel(panel, labels, color) for panel in scene.panels]
-    scene = replace(scene, panels=tuple(panels))
+    scene = replace(scene, panels=tuple(panels), labels=labels or scene.labels)
     return _write_hexadecimal(scene) if base == "hex" else scene
 
 
@@ -263,7 +264,7 @@ def _hexadecimal_tracks(tracks: Tracks) -> Tracks:
 
 def _hexadecimal_text(name: str, words: str) -> str:
     """Return words about addresses, such as the value of a fact with that `name`, with hexadecimal numbers."""
-    if not name.lower().startswith(("address", "offset", "first scalar")):
+    if not _ABOUT_ADDRESSES.search(name):
         return words
     once = re.sub(r" \(0x[0-9a-f]+\)", "", words)
     return _NUMBER.sub(lambda number: format_value(int(number[0]), HEXADECIMAL), once)

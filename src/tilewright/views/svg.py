@@ -114,8 +114,8 @@ def to_svg(scene: Scene) -> str:
     right = _MARGIN + max(
         text_width(scene.title, 15), *(text_width(line, 11) * 0.92 for line in wrap(scene.note, 150)), 0
     )
-    for drawing in drawings:
-        if x > _MARGIN and x + drawing.width > PAGE:
+    for k, drawing in enumerate(drawings):
+        if x > _MARGIN and (x + drawing.width > PAGE or k in scene.breaks):
             x, y, row_height = _MARGIN, y + row_height + _GAP, 0.0
         body.append(drawing.translate(x, round(y, 1)))
         right = max(right, x + drawing.width)

@@ -23,7 +23,7 @@ from .svg_elements import (
     text_width,
 )
 
-WIDEST = 900  # pixels that the cells of one grid may take
+WIDEST, WIDEST_BOXES = 900, 2000  # pixels that the cells of one grid may take, also if it is drawn in boxes
 MOST_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
 _LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the text in an outline, and the smallest height for it
@@ -80,7 +80,7 @@ def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
         longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
-            if longest and width * grid.columns + gaps <= WIDEST:
+            if longest and width * grid.columns + gaps <= (WIDEST if grid.boxes is None else WIDEST_BOXES):
                 return CellGeometry(left, top, width, min(max(size + 9, width), size + 17), size), labels
     least = max(3, min(_SMALL, WIDEST // max(1, grid.columns)))
     side = max(least, min(22, _PLAIN // max(1, grid.columns, grid.rows)))
@@ -121,11 +121,13 @@ def draw_grid(grid: Grid, scales: dict[str, Scale], number: int = 0, colors_expl
         high, wide = grid.boxes
         left, above = _box_margins(grid)
         cells = replace(cells, left=left, top=(24 if grid.title else 0) + above)
-        right, down = cells.width * wide + left, cells.height * high + above
+        titles = max([text_width(title, _LABEL_SIZE) for title in grid.box_titles], default=0)
+        right, down = max(cells.width * wide + left, int(titles) + 10), cells.height * high + above
         data += f' data-tall="{high}" data-wide="{wide}" data-right="{right}" data-down="{down}"'
         names, parts = _draw_boxes(grid, cells, labels, scales, (right, down))
         body += names
-        width, height = grid.columns // wide * right - left, grid.rows // high * down - above
+        width = (grid.columns // wide - 1) * right + max(cells.width * wide, int(titles))
+        height = grid.rows // high * down - above
     data += f' data-left="{cells.left}" data-top="{cells.top}" data-width="{cells.width}" data-height="{cells.height}"'
     body += [f'<g class="tw-cells" {data}>', *parts, "</g>"]
     legend = draw_legend(grid, scales, max(width, 240), colors_explained)

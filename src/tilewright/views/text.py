@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from textwrap import wrap
@@ -29,6 +30,8 @@ from .svg import format_position
 from .text_boxes import box_lines
 
 _MOST_NAMES = 32
+_FEWEST = 8  # columns of a band
+_MOST_RULED = 16  # rows that may all have a line above them
 
 _SYMBOLS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHADES = "@%#*+=-:. "  # dark to pale, like the ramp
@@ -59,8 +62,13 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
     ]
     for panel in scene.panels:
         if isinstance(panel, Grid):
-            lines = grid_lines(panel, scales, ink, width, height)
-            legend = _grid_legend(panel, scales, ink, width, labels_fit(panel, width))
+            requested = bool(set(panel.labels) & set(scene.labels))
+            lines = grid_lines(panel, scales, ink, width, height, requested)
+            labelled = labels_fit(panel, width) or bool(_split_bands(panel, scales, width, height, requested))
+            legend = _grid_legend(panel, scales, ink, width, labelled)
+            if requested and not _first_labels_fit(panel, scales, width, height):
+                names = ", ".join(panel.labels)
+                legend.append(f"  {names} does not fit in {width} columns; a wider terminal or an .svg shows it")
         else:
             lines = _track_lines(panel, scales, ink, width, height)
             legend = _track_legend(panel, scales, ink, width)
@@ -210,8 +218,12 @@ class _TextGeometry:
     rules: dict[int, str]  # rows with a line above them
 
 
-def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: int, height: int) -> list[str]:
+def grid_lines(
+    grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: int, height: int, requested: bool = False
+) -> list[str]:
     """Return a grid as lines of at most `width` columns, about `height` of them.
+
+    Labels that were `requested` are written in bands of columns rather than left out.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(2, 3, (Field("offset", (0, 1, 2, 3, 4, 5), "ramp"),), label="offset")
@@ -226,6 +238,11 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
         if boxes is not None:
             return title + boxes
         grid = replace(grid, boxes=None)
+    bands = _split_bands(grid, scales, width, height, requested)
+    if bands:
+        title = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
+        drawn = [grid_lines(band, scales, ink, width, height) for band in bands]
+        return title + [line for k, lines in enumerate(drawn) for line in ([""] * bool(k) + lines)]
     names = [replace_control_characters(grid.row_name(row)) for row in range(grid.rows)]
     gutter = max([len(name) for name in names], default=0) + 3
     page, labels = _fit_labels(grid, gutter, width, height) or (_fit_symbols(grid, gutter, width, height), [])
@@ -256,6 +273,59 @@ def grid_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: 
     return lines
 
 
+def _split_bands(grid: Grid, scales: dict[str, Scale], width: int, height: int, requested: bool = False) -> list[Grid]:
+    """Return a grid as bands of columns, one below the other, if only so its labels can be read; otherwise nothing.
+
+    Cells whose color is one of a few categories have a character each, which can be read as well, unless the labels
+    were `requested`.
+    """
+    distinct = not requested and (not grid.color or scales[grid.color].kind == "category")
+    if distinct or grid.boxes or not grid.labels or _fit_alone(grid, width, requested):
+        return []
+    for count in range(2, max(2, height // max(1, grid.rows)) + 1):
+        columns = -(-grid.columns // count)
+        if grid.rows * count > height or columns < (_FEWEST // 2 if requested else _FEWEST):
+            return []
+        bands = [
+            _cut_columns(grid, first, min(columns, grid.columns - first)) for first in range(0, grid.columns, columns)
+        ]
+        if all(_fit_alone(band, width, requested) for band in bands):
+            return bands
+    return []
+
+
+def _fit_alone(grid: Grid, width: int, requested: bool) -> bool:
+    """Return whether the labels of a grid fit; those that were requested may not be replaced by those of its color."""
+    return labels_fit(replace(grid, color="") if requested else grid, width)
+
+
+def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: int) -> bool:
+    """Return whether the labels that a grid has, rather than those of its color, are written into its cells."""
+    alone = replace(grid, color="")
+    if grid.boxes is not None:
+        clean = replace_control_characters
+        return box_lines(alone, scales, lambda words, color: words, clean, width, height) is not None
+    return labels_fit(alone, width) or bool(_split_bands(grid, scales, width, height, requested=True))
+
+
+def _cut_columns(grid: Grid, first: int, count: int) -> Grid:
+    """Return some columns of a grid, without its title."""
+    cells = [row * grid.columns + first + column for row in range(grid.rows) for column in range(count)]
+    return replace(
+        grid,
+        columns=count,
+        title="",
+        fields=tuple(replace(field, values=tuple(field.values[at] for at in cells)) for field in grid.fields),
+        valid=tuple(grid.valid[at] for at in cells) if grid.valid else (),
+        link=(),
+        row_names=tuple(grid.row_name(row) for row in range(grid.rows)),
+        column_names=tuple(grid.column_name(column) for column in range(first, first + count)),
+        outlines=tuple(
+            replace(box, column=box.column - first) for box in grid.outlines if first <= box.column < first + count
+        ),
+    )
+
+
 def labels_fit(grid: Grid, width: int) -> bool:
     """Return whether labels are written into the cells of a grid at this width.
 
@@ -272,7 +342,8 @@ def _fit_labels(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Text
     columns: list[int | None] = list(range(grid.columns))
     for labels in candidate_labels(grid):
         labels = [replace_control_characters(label) for label in labels]
-        cell = max(map(len, labels))
+        empty = bool(grid.valid) and not any(grid.valid)
+        cell = max(map(len, labels)) or int(empty)  # hatching needs a width, too
         for shown_bars in (bars, {}):
             if cell and gutter + grid.columns * (cell + 1) + 2 * len(shown_bars) <= width:
                 lines = rules if shown_bars or not bars else {}
@@ -319,6 +390,8 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
+    if grid.rows > _MOST_RULED and len(rules) == grid.rows:
+        rules = {}  # a rule above every row says nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 
 
@@ -449,6 +522,18 @@ def replace_control_characters(words: str) -> str:
     'a\\ufffd[31mb'
     """
     return words if words.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in words)
+
+
+def terminal_width(stream: Any) -> int:
+    """Return the number of columns of a terminal; 80 for anything else, so that files do not depend on a window.
+
+    >>> import io
+    >>> terminal_width(io.StringIO())
+    80
+    """
+    if not getattr(stream, "isatty", lambda: False)():
+        return 80
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
 def supports_color(stream: Any) -> bool:

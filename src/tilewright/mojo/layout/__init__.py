@@ -4,7 +4,7 @@
 from .coord import ComptimeInt, Coord, Idx, RuntimeInt, coord
 from .swizzle import ComposedLayout, Swizzle
 from .tensor_memory import AddressSpace
-from .tile_layout import Layout, PageLayout, col_major, row_major
+from .tile_layout import Layout, RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_tensor import All, LayoutTensor, TileTensor, TileTensorIter, stack_allocation
 
 __all__ = [
@@ -16,9 +16,10 @@ __all__ = [
     "Idx",
     "Layout",
     "LayoutTensor",
-    "PageLayout",
+    "RowMajorLayout",
     "RuntimeInt",
     "Swizzle",
+    "TensorLayout",
     "TileTensor",
     "TileTensorIter",
     "col_major",

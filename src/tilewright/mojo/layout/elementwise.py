@@ -3,17 +3,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ...errors import CoordinateError, LayoutError
+from ...formats import fit_values
 from ...layout.validation import as_integer
+from ...tensor import contents
 from ...tensor.element_access import require_writable
+from ...tensor.tile_views import Brackets
+from ...tensor.view import View
 from ..brackets import brackets
 from .tensor_memory import MemoryTensor
 
-Kind = TypeVar("Kind", bound="ElementwiseTensor")
+Kind = TypeVar("Kind", bound=View)
+
+
+class FillBrackets(Brackets[Kind]):
+    """`t.fill(7)`, or `t.fill[use_runtime_layout](7)`; see `TileTensor.fill`.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> ElementwiseTensor([0] * 2, row_major[2]()).fill[True](7).to_numpy().tolist()
+    [7, 7]
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, use_runtime_layout: bool) -> partial[Kind]:
+        return partial(self, use_runtime_layout=use_runtime_layout)
+
+    def __call__(self, value: Any, *, use_runtime_layout: bool | None = None) -> Kind:
+        """Set every valid scalar to `value`; return the tensor. `use_runtime_layout` has no effect."""
+        return contents.fill(self._tensor, value)
 
 
 class ElementwiseTensor(MemoryTensor):
@@ -68,7 +91,7 @@ class ElementwiseTensor(MemoryTensor):
         [[0, 5], [6, 0]]
         """
         require_writable(self)
-        scalars = np.asarray(value).reshape(-1)
+        scalars = fit_values(value, self._store.format).reshape(-1)
         place, count = self._raw_range(parameters[0] if parameters else scalars.size, offset)
         if scalars.size != count:
             raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
@@ -83,26 +106,29 @@ class ElementwiseTensor(MemoryTensor):
 
     # Arithmetic in place.
 
-    def fill(self: Kind, value: Any, use_runtime_layout: bool | None = None) -> Kind:
-        """Set every valid scalar to `value`; return the tensor. `use_runtime_layout` has no effect.
+    @property
+    def fill(self: Kind) -> FillBrackets[Kind]:  # type: ignore[override]
+        """Set every valid scalar to a value of the tensor's type; return the tensor: `t.fill(7)`.
+
+        `use_runtime_layout`, in brackets or parentheses, has no effect: it says how Mojo compiles the loop.
 
         >>> from tilewright.mojo.layout import row_major
         >>> ElementwiseTensor([0] * 4, row_major[2, 2]()).fill(7).to_numpy().tolist()
         [[7, 7], [7, 7]]
         """
-        return super().fill(value)
+        return FillBrackets(self)
 
     @brackets
-    def exp(self, parameters: tuple[Any, ...]) -> Any:
-        """Replace every element x by exp(scale * x): `t.exp[scale]()`, scale 1 without brackets; return the tensor.
+    def exp(self, parameters: tuple[Any, ...], scale: float = 1) -> Any:
+        """Replace every element x by exp(`scale` * x): `t.exp[scale]()`, 1 without brackets; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
         >>> ElementwiseTensor([0.0, 0.0], row_major[2]()).exp[2.0]().to_numpy().tolist()
         [1.0, 1.0]
         """
         values = self.to_numpy(copy=None)
-        scale = parameters[0] if parameters else 1
-        return self._assign(np.exp(values * values.dtype.type(scale)))
+        factor = parameters[0] if parameters else scale
+        return self._assign(np.exp(values * values.dtype.type(factor)))
 
     def min(self, other: Any) -> Any:
         """Replace every element by the smaller of itself and `other`; return the tensor.

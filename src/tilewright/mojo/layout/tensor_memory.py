@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from ...errors import CoordinateError, LayoutError
-from ...formats import ScalarFormat, format_of, int32, int64
+from ...formats import ScalarFormat, fit_values, format_of, int32, int64
 from ...layout import ComposedLayout, LayoutLike
 from ...layout.tuples import leaves
 from ...layout.validation import as_integer
@@ -17,6 +17,8 @@ from ...tensor.element_access import element_place
 from ...tensor.shape_views import require_row_major
 from ...tensor.store import Store
 from ..brackets import brackets
+from ..buffer import NDBuffer
+from ..builtins import Origin, memory_type
 from ..std.gpu.host import DeviceBuffer, DeviceContext
 from .coord import RuntimeInt, StaticExtents
 from .tile_layout import Layout, from_core
@@ -40,18 +42,19 @@ class AddressSpace(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledStore(Store):
-    """A store with the address space of its memory.
+    """A store with the address space of its memory, and whether its pointers may come from anywhere.
 
     >>> LabelledStore.of([1, 2]).address_space
     <AddressSpace.GENERIC: 0>
     """
 
     address_space: AddressSpace = AddressSpace.GENERIC
+    any_origin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pointer:
-    """A scalar of a store: `offset` scalars after its start.
+    """A scalar of a store: `offset` scalars after its start. Unlike Mojo's `UnsafePointer`, every access is checked.
 
     >>> pointer = Pointer(Store.of([10, 11, 12]), 1)
     >>> int(pointer[0]), int(pointer[1]), (pointer + 1).offset
@@ -92,10 +95,25 @@ class Pointer:
     def __setitem__(self, k: int, value: Any) -> None:
         if self.store.readonly:
             raise LayoutError("cannot write through a pointer into read-only storage")
-        self.store.host[self._check_index(k)] = value
+        self.store.host[self._check_index(k)] = fit_values(value, self.store.format)
 
     def __add__(self, count: int) -> Pointer:
         return Pointer(self.store, self.offset + as_integer(count, "a pointer step"))
+
+    @property
+    def dtype(self) -> ScalarFormat:
+        """Return the format of the scalars.
+
+        >>> Pointer(Store.of([10, 11]), 1).dtype
+        format_of('int64')
+        """
+        return self.store.format
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return memory_type(cls, parameters)
+
+    def __repr__(self) -> str:
+        return f"<UnsafePointer to scalar {self.offset} of {self.store.size} x {self.store.format.name}>"
 
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, Pointer):
@@ -103,6 +121,9 @@ class Pointer:
                 raise LayoutError("cannot subtract pointers into different storage")
             return self.offset - other.offset
         return self + -as_integer(other, "a pointer step")
+
+
+UnsafePointer = Pointer
 
 
 class MemoryTensor(StaticExtents, CoreTileTensor):
@@ -128,6 +149,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         linear_idx_type: Any = None,
     ) -> None:
         self._index_type = None if linear_idx_type is None else _index_format(linear_idx_type)
+        if isinstance(storage, NDBuffer):
+            layout = storage.layout if layout is None else layout
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
             layout = Layout(layout.shape_coord(), layout.stride_coord())
         super().__init__(storage, layout, dtype=dtype)
@@ -220,6 +243,17 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return not self._store.readonly
 
     @property
+    def origin(self) -> Origin:
+        """Return where the pointer comes from: the object that holds the memory, which the tensor keeps alive.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> MemoryTensor(bytes(2), row_major[2]()).origin.owner, MemoryTensor(bytes(2), row_major[2]()).origin.mut
+        (b'\\x00\\x00', False)
+        """
+        is_any = isinstance(self._store, LabelledStore) and self._store.any_origin
+        return Origin(self.mut, None if is_any else self._store.origin)
+
+    @property
     def address_space(self) -> AddressSpace:
         """Return the address space of the memory: a label.
 
@@ -285,18 +319,22 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     as_imm = as_immut
 
     def as_any_origin(self: Kind) -> Kind:
-        """Return the same view; in Python every view keeps its storage alive.
+        """Return the same view with any origin, as mutable as it was; in Python it still keeps its storage alive.
 
         >>> from tilewright.mojo.layout import row_major
-        >>> MemoryTensor(bytearray(4), row_major[2, 2]()).as_any_origin().layout
-        Layout((2, 2), (2, 1))
+        >>> MemoryTensor(bytearray(4), row_major[2, 2]()).as_any_origin().origin
+        Origin(mut=True)
         """
-        view = self._view(self._pair, self._offset)
-        view._index_type = self._index_type
+        view = self.__copy__()
+        view._store = label_store(self._store, self.address_space, any_origin=True)
         return view
 
     as_unsafe_any_origin = as_any_origin
-    __copy__ = as_any_origin
+
+    def __copy__(self: Kind) -> Kind:
+        view = self._view(self._pair, self._offset)
+        view._index_type = self._index_type
+        return view
 
     def to_device_buffer(self, context: DeviceContext) -> DeviceBuffer:
         """Return a device buffer of `context` with all scalars of the view, which must be in order without gaps.
@@ -324,13 +362,14 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return self.to_numpy(copy=None).reshape(-1)
 
 
-def label_store(store: Store, space: AddressSpace) -> LabelledStore:
-    """Return a store of the same memory with an address space.
+def label_store(store: Store, space: AddressSpace, any_origin: bool = False) -> LabelledStore:
+    """Return a store of the same memory with an address space; `any_origin` forgets where its pointers come from.
 
     >>> label_store(Store.of([1, 2]), AddressSpace.SHARED).address_space
     <AddressSpace.SHARED: 3>
     """
-    return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space))
+    is_any = any_origin or (isinstance(store, LabelledStore) and store.any_origin)
+    return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space), is_any)
 
 
 def _index_format(dtype: Any) -> ScalarFormat:

@@ -18,7 +18,8 @@ from .coord import Coord, RuntimeInt, StaticExtents, as_coord
 
 __all__ = [
     "Layout",
-    "PageLayout",
+    "RowMajorLayout",
+    "TensorLayout",
     "WeaklyCompatible",
     "blocked_product",
     "coalesce",
@@ -35,10 +36,10 @@ __all__ = [
 
 
 @runtime_checkable
-class PageLayout(Protocol):
+class TensorLayout(Protocol):
     """What a tensor needs of a layout; any object with these can be one.
 
-    >>> isinstance(row_major[4, 4](), PageLayout)
+    >>> isinstance(row_major[4, 4](), TensorLayout)
     True
     """
 
@@ -63,6 +64,30 @@ class PageLayout(Protocol):
     @property
     def cosize(self) -> Any: ...
     def __call__(self, *coord: Any) -> Any: ...
+
+
+class RowMajorLayoutType:
+    """The type `RowMajorLayout`: of flat layouts with row-major strides; `RowMajorLayout[4, 8]` is that of one shape.
+
+    >>> isinstance(row_major[4, 8](), RowMajorLayout), isinstance(col_major[4, 8](), RowMajorLayout)
+    (True, False)
+    >>> RowMajorLayout[4, 8]
+    Layout((4, 8), (8, 1))
+    """
+
+    def __getitem__(self, extents: Any) -> Layout:
+        return row_major[extents]()
+
+    def __instancecheck__(self, layout: object) -> bool:
+        if not isinstance(layout, Layout) or layout.flat_rank != layout.rank:
+            return False
+        return as_tuple(layout.stride) == as_tuple(suffix_product(layout.shape))
+
+    def __repr__(self) -> str:
+        return "RowMajorLayout"
+
+
+RowMajorLayout = RowMajorLayoutType()
 
 
 class Count(int):
@@ -387,8 +412,10 @@ def coalesce(layout: Layout) -> Layout:
     return result
 
 
-def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, *arguments: int) -> Layout:
-    (factor,) = parameters or arguments
+def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+    (factor,) = parameters or (factor,)
+    if factor is None:
+        raise LayoutError("upcast needs a factor: upcast[factor](layout)")
     extents, steps = layout.flat_modes()
     new_extents = [_shape_div(n, _shape_div(factor, d)) for n, d in zip(extents, steps, strict=True)]
     new_steps = [_shape_div(d, factor) for d in steps]

@@ -5,24 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, ClassVar, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from ...copying.host_memory import aligned_empty
 from ...errors import CoordinateError, LayoutError
-from ...formats import format_of
 from ...layout import Layout as CoreLayout
 from ...layout import compose
 from ...layout.layout import make_layout
-from ...tensor.shape_views import SplitBrackets, VectorizeBrackets
+from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
-from ...tensor.tile_views import Extents, TileBrackets
+from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
+from ..simd import scalar_format
+from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import RuntimeInt
 from .elementwise import ElementwiseTensor
 from .tensor_memory import AddressSpace, label_store
+from .tensor_type import TensorType, TypeMember
 from .tile_layout import make_dynamic_layout
 
 __all__ = ["All", "LayoutTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
@@ -50,7 +50,58 @@ class _TileBrackets(TileBrackets[Kind]):
     __slots__ = ()
 
     def __getitem__(self, shape: Extents) -> partial[Kind]:
-        return partial(_tile, self._tensor, shape if isinstance(shape, tuple) else (shape,))
+        extents, options = _split_stride_layout(shape)
+        return partial(_tile, self._tensor, extents, **options)
+
+
+class _LocatedTileBrackets(LocatedTileBrackets[Kind]):
+    """`t.tile_with_offset[4, 8](1, 0)`; as `tile`, strides that are known may come last in brackets."""
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[LocatedView[Kind]]:
+        extents, options = _split_stride_layout(shape)
+        return partial(super().__getitem__(extents), **options)
+
+
+def _split_stride_layout(parameters: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return (extents, options) of brackets; a layout after the extents is `stride_layout`."""
+    values = parameters if isinstance(parameters, tuple) else (parameters,)
+    if values and isinstance(values[-1], CoreLayout):
+        return values[:-1], {"stride_layout": values[-1]}
+    return values, {}
+
+
+class _ReshapeBrackets(ReshapeBrackets[Kind]):
+    """`t.reshape[2, 6]()` of a static layout; `t.reshape(layout)` takes any layout within the storage, as Mojo does."""
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Extents) -> partial[Kind]:
+        _require_static(self._tensor, "reshape[...]", "pass the shape at run time: t.reshape(Coord(Idx(2), Idx(6)))")
+        return super().__getitem__(shape)
+
+    def __call__(self, *shape: Any, allow_resize: bool = True) -> Kind:
+        return super().__call__(*shape, allow_resize=allow_resize)
+
+
+class _SliceBrackets(SliceBrackets[Kind]):
+    """`t.slice[1:3, 2:5]()` of a static layout, or at run time `t.slice((1, 3), (2, 5))`."""
+
+    __slots__ = ()
+
+    def __getitem__(self, entries: SliceEntries) -> partial[Kind]:
+        _require_static(self._tensor, "slice[...]", "pass the ranges at run time: t.slice((1, 3), (2, 5))")
+        return super().__getitem__(entries)
+
+
+def _require_static(tensor: Any, caller: str, remedy: str) -> None:
+    """Raise unless every extent and stride of a tensor is known at compile time, as Mojo demands."""
+    if not tensor.all_dims_known:
+        raise LayoutError(
+            f"{caller} needs extents and strides that are known at compile time, but the layout is {tensor.layout!r};"
+            f" {remedy}"
+        )
 
 
 def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str = "logical", **options: Any) -> Kind:
@@ -94,11 +145,16 @@ class _SplitBrackets(SplitBrackets[Kind]):
     __slots__ = ()
 
     def __getitem__(self, parameters: Extents) -> partial[Any]:
-        return partial(_keep_index_type, self._tensor, super().__getitem__(parameters))
+        return partial(self._split, parameters if isinstance(parameters, tuple) else (parameters,))
 
-    def __call__(self, count: int, k: int) -> Kind:
-        view: Kind = _keep_index_type(self._tensor, partial(super().__call__, count, k))
+    def __call__(self, count: int, k: int, *, axis: int = 0, alignment: int = 1) -> Kind:
+        """Return part `k` of `count` along `axis`, each a multiple of `alignment` long but for the last ones."""
+        view: Kind = self._split((axis, alignment), count, k)
         return view
+
+    def _split(self, parameters: tuple[int, ...], *part: int, axis: int | None = None) -> Any:
+        everything = parameters if axis is None else (*parameters, axis)
+        return _keep_index_type(self._tensor, super().__getitem__(everything), *part)
 
 
 def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -177,6 +233,49 @@ class TileTensor(ElementwiseTensor):
         return _VectorizeBrackets(self)
 
     @property
+    def tile_with_offset(self: Kind) -> LocatedTileBrackets[Kind]:
+        """Return (tile, corner, offset): as `tile`, with the index of its first element and how far that is.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).tile_with_offset[2, 4](1, 1)[1:]
+        ((2, 4), 20)
+        """
+        return _LocatedTileBrackets(self)
+
+    @property
+    def reshape(self: Kind) -> ReshapeBrackets[Kind]:
+        """Return another shape, `t.reshape[2, 6]()` or `t.reshape(Coord(...))`, or another layout.
+
+        Brackets need a layout whose extents and strides are known at compile time. A layout may have another size; its
+        places must lie within the storage.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(12), row_major[3, 4]()).reshape[2, 6]().layout
+        Layout((2, 6), (6, 1))
+        """
+        return _ReshapeBrackets(self)
+
+    @property
+    def slice(self: Kind) -> SliceBrackets[Kind]:
+        """Return a part: `t.slice[1:4, 2:7]()` of a static layout, or at run time `t.slice((1, 4), (2, 7))`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).slice[1:3, 2:5]().offset
+        10
+        """
+        return _SliceBrackets(self)
+
+    def coalesce(self: Kind) -> Kind:
+        """Return the tensor with one mode; its layout must be static, and row-major without gaps.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(12), row_major[3, 4]()).coalesce().layout
+        Layout((12,), (1,))
+        """
+        _require_static(self, "coalesce", "give it static extents, as in row_major[3, 4]()")
+        return super().coalesce()
+
+    @property
     def split(self: Kind) -> SplitBrackets[Kind]:
         """Return equal parts, `t.split[count, axis]()`, or one part, `t.split[axis, alignment](count, k)`.
 
@@ -205,34 +304,25 @@ class TileTensor(ElementwiseTensor):
 
     get_type_name: Any = _TypeName()
 
-    @property
-    def ElementType(self) -> type:  # noqa: N802  (Mojo's name)
-        """Return the NumPy type of an element: a scalar, or an array for vectors.
+    # Types that Mojo derives from the type of a tensor; of the class they leave open what it does.
+    ElementType: Any = TypeMember("ElementType")
+    ViewType: Any = TypeMember("ViewType")
+    AddressSpaceCastType: Any = TypeMember("AddressSpaceCastType")
+    OriginCastType: Any = TypeMember("OriginCastType")
+    GenericType: Any = TypeMember("GenericType")
+    device_type: Any = TypeMember("device_type")
+    DynamicType: Any = TypeMember("DynamicType")
+    CoalescedType: Any = TypeMember("CoalescedType")
+    ReshapedType: Any = TypeMember("ReshapedType")
+    VectorizedType: Any = TypeMember("VectorizedType")
+    SIMDVectorizedType: Any = TypeMember("SIMDVectorizedType")
 
-        >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor(bytearray(4), row_major[2, 2]()).ElementType.__name__
-        'uint8'
-        """
-        return np.ndarray if self.element_size > 1 else self.dtype.dtype.type
-
-    # Names of types in Mojo; here they are all the class, for annotations.
-    ViewType: ClassVar[Any]
-    AddressSpaceCastType: ClassVar[Any]
-    OriginCastType: ClassVar[Any]
-    GenericType: ClassVar[Any]
-    device_type: ClassVar[Any]
-    DynamicType: ClassVar[Any]
-    CoalescedType: ClassVar[Any]
-    ReshapedType: ClassVar[Any]
-    VectorizedType: ClassVar[Any]
-    SIMDVectorizedType: ClassVar[Any]
-
-    def __class_getitem__(cls, _: Any) -> Any:
-        return cls
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return TensorType.of_parameters(cls, parameters)
 
 
-for _name in [name for name in TileTensor.__annotations__ if name.endswith(("Type", "device_type"))]:
-    setattr(TileTensor, _name, TileTensor)
+for _trait in (Movable, ImplicitlyCopyable, RegisterPassable, TrivialRegisterPassable):
+    _trait.register(TileTensor)
 for _name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial"):
     setattr(TileTensor, _name, True)
 
@@ -351,9 +441,11 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _stack_allocation(_: Any, parameters: tuple[Any, ...], layout: Any) -> TileTensor:
-    element = format_of(parameters[0]).require_scalar("stack_allocation")
-    space = parameters[1] if len(parameters) > 1 else AddressSpace.GENERIC
+def _stack_allocation(
+    _: Any, parameters: tuple[Any, ...], layout: Any, address_space: AddressSpace = AddressSpace.GENERIC
+) -> TileTensor:
+    element = scalar_format(parameters[0])
+    space = parameters[1] if len(parameters) > 1 else address_space
     return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)
 
 

@@ -28,14 +28,17 @@ from ..scenes.pages import page_scene
 from ..scenes.pipelines import schedule_scene, tiler_scene
 from ..scenes.specs import spec_scene
 from .form import (
+    BASES,
     MEMORIES,
     FieldError,
     FormFields,
+    attribute_scene,
     format_extents,
     parse_bytes,
     parse_element,
     parse_integer,
     parse_integers,
+    parse_scene_options,
     parse_spec,
     require_drawable,
     require_placement,
@@ -68,6 +71,7 @@ def list_choices(fields: FormFields) -> dict[str, Any]:
         "chip": chip_names(),
         "dispatch": ["fast", "slow"],
         "scheme": list(SCHEMES),
+        "base": list(BASES),
     }
 
 
@@ -150,7 +154,7 @@ def describe_element(fields: FormFields) -> dict[str, Any]:
         "address": where.address,
         "steps": [_split_step(name, text) for name, text in explain(spec, at, base).steps()],
         "note": note,
-        "scene": render_for_page(page_scene(spec, at=at)),
+        "scene": render_for_page(page_scene(spec, at=at, **parse_scene_options(fields))),
     }
 
 
@@ -299,7 +303,7 @@ def placement_picture(fields: FormFields) -> Scene:
     2
     """
     spec = require_placement(require_drawable(parse_spec(fields)))
-    return spec_scene(spec, side=MOST_SIDE)
+    return attribute_scene(fields, lambda options: spec_scene(spec, side=MOST_SIDE, **options))
 
 
 def memory_picture(fields: FormFields) -> Scene:
@@ -316,7 +320,13 @@ def memory_picture(fields: FormFields) -> Scene:
     if circular and spec.memory.buffer_type.is_l1:
         taken = allocator.reserve(allocator.start_address("l1"), circular, "l1")
         names[taken.number] = "circular buffers"
-    return memory_scene(allocator, buffer_type=spec.memory.buffer_type, names=names, whole=bool(circular))
+    return memory_scene(
+        allocator,
+        buffer_type=spec.memory.buffer_type,
+        names=names,
+        whole=bool(circular),
+        **parse_scene_options(fields),
+    )
 
 
 def pipeline_tiler(fields: FormFields) -> Tiler:
@@ -350,7 +360,7 @@ def tiles_picture(fields: FormFields) -> Scene:
     >>> tiles_picture({"shape": "64x64", "chip": "n150"}).title
     '64 x 64 in tiles of 32 x 64'
     """
-    return tiler_scene(pipeline_tiler(fields), side=MOST_TILE_SIDE)
+    return tiler_scene(pipeline_tiler(fields), side=MOST_TILE_SIDE, **parse_scene_options(fields))
 
 
 def schedule_picture(fields: FormFields) -> Scene:
@@ -398,7 +408,10 @@ def layout_picture(fields: FormFields) -> Scene:
     if not text:
         raise FieldError("notation", "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
     try:
-        return scene_of(parse(text), side=MOST_SIDE)
+        layout = parse(text)
+        return attribute_scene(fields, lambda options: scene_of(layout, side=MOST_SIDE, **options))
+    except FieldError:
+        raise
     except (TilewrightError, TypeError) as problem:
         raise FieldError("notation", str(problem)) from None
 

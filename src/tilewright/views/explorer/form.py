@@ -29,6 +29,8 @@ from ...memory import (
     width_sharded,
 )
 from ...memory.placement_rules import placement_violations
+from ...spelling import canonical_word
+from ..scene_options import SceneOptionError, SceneOptions
 
 FormFields: TypeAlias = Mapping[str, str]
 Made = TypeVar("Made")
@@ -43,8 +45,9 @@ MOST_CORES = 4096
 _STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
 FIELDS = (
     *("shape", "dtype", "layout", "tile", "memory", "buffer", "grid", "shard", "orientation", "distribution"),
-    *("chip", "dispatch", "circular", "alignment"),
+    *("chip", "dispatch", "circular", "alignment", "label", "color", "base"),
 )
+BASES = ("decimal", "hex")
 MEMORIES = ("interleaved", *_STRATEGIES, "nd_sharded")
 _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
@@ -137,6 +140,37 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
     return _attribute_errors("grid", lambda: CoreRangeSet(ranges))
 
 
+def parse_scene_options(fields: FormFields, *names: str) -> SceneOptions:
+    """Return the options of a picture: its base of addresses, and those of `names`, "label" and "color".
+
+    >>> parse_scene_options({"label": "page, bank", "base": "hex"}, "label", "color")
+    {'address': 'hex', 'label': ('page', 'bank')}
+    """
+    base = fields.get("base") or "decimal"
+    if base not in BASES:
+        raise FieldError("base", f"addresses are written in one of {', '.join(BASES)}, got {base!r}")
+    found = SceneOptions(address="hex" if base == "hex" else "decimal")
+    if "label" in names and fields.get("label", "").strip():
+        found["label"] = tuple(name.strip() for name in fields["label"].split(","))
+    if "color" in names and fields.get("color", "").strip():
+        found["color"] = fields["color"].strip()
+    return found
+
+
+def attribute_scene(fields: FormFields, draw: Callable[[SceneOptions], Made]) -> Made:
+    """Return what `draw` makes of the label, color and base in a form; an unknown attribute is an error of its field.
+
+    >>> attribute_scene({"label": "page"}, lambda options: options["label"])
+    ('page',)
+    """
+    options = parse_scene_options(fields, "label", "color")
+    try:
+        return draw(options)
+    except SceneOptionError as problem:
+        field = "color" if str(problem).startswith("color") else "label"
+        raise FieldError(field, str(problem)) from None
+
+
 def spec_arguments(fields: FormFields) -> dict[str, Any]:
     """Return the arguments of `TensorSpec` that the fields spell; every problem names its field.
 
@@ -160,14 +194,14 @@ def spec_arguments(fields: FormFields) -> dict[str, Any]:
         "memory": _parse_memory(fields, chip),
     }
     if tile := parse_integers(fields, "tile", "32x32", 2):
-        found["tile"] = _attribute_errors("tile", lambda: Tile(tile))
+        found["tile"] = _attribute_errors("tile", lambda: Tile(tile).require_on_chips())
     if alignment := parse_integers(fields, "alignment", "32x32"):
         found["alignment"] = alignment
     return found
 
 
 def _parse_memory(fields: FormFields, chip: Chip) -> Any:
-    kind, buffer = fields.get("memory") or "interleaved", fields.get("buffer") or "dram"
+    kind, buffer = canonical_word(fields.get("memory") or "interleaved"), fields.get("buffer") or "dram"
     if kind not in MEMORIES:
         raise FieldError("memory", f"unknown memory layout {kind!r}; choose one of {', '.join(MEMORIES)}")
     if kind == "interleaved":

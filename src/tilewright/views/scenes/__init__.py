@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
+from itertools import accumulate
 from typing import Any
 
 from ...compare import Comparison, TensorComparison
@@ -22,7 +24,7 @@ from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
-from .shapes import memory_config_scene, shape_scene
+from .shapes import memory_config_scene, shape_scene, window_grid
 from .specs import spec_scene
 from .tensors import tensor_scene, tile_scene, values_scene
 
@@ -33,7 +35,8 @@ def scene_of(subject: Any, **options: Any) -> Scene:
 
     `subject` is the object, and `options` are those of its scene: `label`, `color` and `address="hex"` for all, and
     its own. An object of a dialect is drawn as its attribute `plain`, the object of the core that it stands for, with
-    its `picture_title` if it has one; `scene_of.register(MyType)` adds a scene for another type.
+    its `picture_title` if it has one, and its `picture_window` in a larger space; `scene_of.register(MyType)` adds a
+    scene for another type.
 
     >>> from tilewright import row_major
     >>> scene_of(row_major(4, 8)).title
@@ -42,10 +45,41 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     own = to_plain(subject)
     if own is not subject:
         title = getattr(subject, "picture_title", None)  # in the words of the dialect
-        return scene_of(own, **({"title": title} if title else {}) | options)
+        scene = scene_of(own, **({"title": title} if title else {}) | options)
+        window = getattr(subject, "picture_window", None)  # of a part: the space around it, and its box
+        grid = window_grid(*window) if window else None
+        return scene if grid is None else replace(scene, panels=(*scene.panels, grid))
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
     raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
 
+
+def side_by_side(*subjects: Any, title: str = "", **options: Any) -> Scene:
+    """Return one scene of several `subjects`, with all their panels; what is the same in them is marked together.
+
+    Panels and facts are named A, B and so on, as the subjects are in the note below the `title`; `options` are those
+    of their scenes.
+
+    >>> from tilewright import col_major, row_major
+    >>> scene = side_by_side(row_major(2, 2), col_major(2, 2), memory=False)
+    >>> [panel.title for panel in scene.panels], scene.note
+    (['A: coordinates', 'B: coordinates'], 'A: (2,2):(2,1). B: (2,2):(1,2).')
+    """
+    if not subjects:
+        raise LayoutError("nothing to draw: side_by_side needs at least one object")
+    scenes = [scene_of(subject, **options) for subject in subjects]
+    letters = [chr(ord("A") + k) if k < _ALPHABET else str(k) for k in range(len(scenes))]
+    named = list(zip(letters, scenes, strict=True))
+    notes = [f"{letter}: {scene.title}. {scene.note}".strip() for letter, scene in named]
+    return Scene(
+        title or "side by side",
+        tuple(replace(panel, title=f"{letter}: {panel.title}") for letter, scene in named for panel in scene.panels),
+        tuple(replace(fact, name=f"{letter}: {fact.name}") for letter, scene in named for fact in scene.facts),
+        " ".join(notes),
+        tuple(accumulate(len(scene.panels) for scene in scenes[:-1])),
+    )
+
+
+_ALPHABET = 26
 
 scene_of.register(LayoutLike, layout_scene)
 scene_of.register(TileTensor, tensor_scene)
@@ -79,7 +113,7 @@ def _tile_plan_scene(subject: TilePlan, **options: Any) -> Scene:
 
 @scene_of.register
 def _explanation_scene(subject: Explanation, **options: Any) -> Scene:
-    return spec_scene(subject.spec, at=subject.where.coordinate, **options)
+    return spec_scene(subject.spec, **{"at": subject.where.coordinate, **options})
 
 
 @scene_of.register

@@ -15,17 +15,15 @@ from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle
 from ...layout.layout_like import require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
-from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, derived_field, scene_function
+from .memory_grids import memory_grid, number_in_bytes, tiled_memory_grid
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _MOST_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
-_MOST_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
-_MOST_BOXES = 256  # tiles that memory is drawn in
 
-_MOST = MAX_SIDE * MAX_SIDE
 _WARP = 32  # threads that read at the same time
 _MOST_NESTS = 4  # of the loop nests, those that are written out
 _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
@@ -33,14 +31,20 @@ _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 @scene_function
 def layout_scene(
-    layout: LayoutLike, *, memory: bool = True, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+    layout: LayoutLike,
+    *,
+    memory: bool = True,
+    itemsize: int | None = None,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the scene of a layout: offsets or named axes, nested coordinates, padding, and memory beside it.
 
-    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. `side` is the most
-    rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells have
-    the attributes `offset`, or the names of axes, and `tile`, `row`, `column`, `coordinate`, and `row_major`, the
-    number of the element if one counts row by row.
+    `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. It is numbered in
+    elements, or in bytes if their `itemsize` is given. `side` is the most rows and columns that are drawn, and `title`
+    that of the picture. `options` are those of every scene: cells have the attributes `offset`, or the names of axes,
+    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -50,6 +54,8 @@ def layout_scene(
     require_layout(layout, "layout_scene")
     sheet = sample_layout(layout, side)
     panels = layout_panels(sheet, (), requested_attributes(options), memory)
+    if itemsize is not None and not layout.axes:
+        panels = tuple(number_in_bytes(panel, itemsize) if panel.row_axis == "offset" else panel for panel in panels)
     return Scene(title or layout_title(layout), panels, tuple(layout_facts(layout)), block_note(sheet))
 
 
@@ -107,7 +113,10 @@ def layout_panels(
     if not memory or not sheet.is_complete:
         return (grid,)
     if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
-        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
+        modes: Any = sheet.layout.shape
+        one_tile = all(isinstance(mode, tuple) and mode[-1] == 1 for mode in modes)
+        name = "face" if one_tile else "tile"  # of a single tile, the faces are outlined
+        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested, name)
         if tiles is not None:
             return (grid, tiles)
     held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
@@ -122,45 +131,6 @@ def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
     """
     label = options.get("label") or ()
     return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
-
-
-def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = ()) -> Grid | None:
-    """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
-
-    `grid` has the coordinates with their tiles outlined, `elements` names them, `offsets` are their places, and
-    `requested` the attributes that memory is to have, too.
-
-    >>> from tilewright import row_major, blocked_product
-    >>> sheet = sample_layout(blocked_product(row_major(2, 2), row_major(1, 2)))
-    >>> (logical, memory) = layout_panels(sheet)
-    >>> memory.title, memory.boxes, memory.box_rows
-    ('memory, tile by tile', (2, 2), (('0', '2'), ('4', '6')))
-    """
-    boxes = {(box.rows, box.columns) for box in grid.outlines if box.kind == "tile"}
-    if len(boxes) != 1 or any(box.kind == "face" for box in grid.outlines):
-        return None
-    ((high, wide),) = boxes
-    down, across = grid.rows // high, grid.columns // wide
-    if (down * high, across * wide) != (grid.rows, grid.columns) or down * across > _MOST_BOXES:
-        return None
-    tiles = offsets.reshape(down, high, across, wide).transpose(0, 2, 1, 3).reshape(down * across, high * wide)
-    if not (np.diff(tiles, axis=1) == 1).all() or not (np.diff(tiles[:, 0]) == high * wide).all():
-        return None
-    shared_fields = dict.fromkeys((grid.color, *(name for name in requested if name != "element")))
-    fields = [field for field in grid.fields if field.name in shared_fields]
-    return Grid(
-        grid.rows,
-        grid.columns,
-        (Field("element", tuple(elements)), *fields),
-        title="memory, tile by tile",
-        color=grid.color,
-        label="element",
-        valid=grid.valid,
-        link=grid.link,
-        row_axis="offset",
-        boxes=(high, wide),
-        box_rows=tuple(tuple(str(start) for start in tile[::wide].tolist()) for tile in tiles),
-    )
 
 
 def place_field(name: str, table: Any, valid: Any = None) -> Field:
@@ -241,129 +211,6 @@ def layout_facts(layout: LayoutLike) -> list[Fact]:
     elif small and layout.shape != () and not isinstance(layout, InverseLayout):  # an inverse is always injective
         facts.append(Fact("injective", "yes" if is_injective(layout) else "no: some offsets hold several elements"))
     return facts
-
-
-def memory_grid(
-    grid: Grid,
-    elements: list[str],
-    places: dict[str, Any],
-    link: Any,
-    valid: Any,
-    scalars: tuple[int, ...] = (0,),
-    padding: bool = True,
-    requested: tuple[str, ...] = (),
-) -> Grid | None:
-    """Return memory as a grid, colored like the grid of coordinates; None if it is too large to draw.
-
-    `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
-    down. `scalars` are the offsets of the scalars of an element from its first one; `padding` says whether padding
-    has places, and `requested` names attributes of the coordinates that memory is to have, too.
-
-    >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
-    >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
-    >>> memory = memory_grid(logical, ["0,0", "0,1"], {"offset": offsets}, offsets.reshape(-1), valid)
-    >>> memory.columns, memory.field("element").values
-    (3, ('0,0', None, '0,1'))
-    """
-    here = np.arange(len(elements)) if padding else np.flatnonzero(valid)
-    if not len(here):
-        return None
-    which = np.repeat(here, len(scalars))  # the cell of each scalar
-    tables = {
-        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in places.items()
-    }
-    (first, across), *others = tables.items()
-    if not others:
-        low, high = int(across.min()), int(across.max())
-        width = _memory_columns(grid.columns, _row_step(places[first]), high + 1 - min(low, 0))
-        low = 0 if 0 < low <= high < _MOST_FROM_ZERO else low - low % width
-        rows = -(-(high + 1 - low) // width)
-        at = across - low
-        shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
-        names: tuple[str, ...] = tuple(f"+{k}" for k in range(width))
-        axes = ("offset", "")
-    else:
-        columns, column = np.unique(across, return_inverse=True)
-        rest = np.stack([table for _, table in others], axis=1)
-        down, row = np.unique(rest, axis=0, return_inverse=True)
-        at = row.reshape(-1) * len(columns) + column.reshape(-1)
-        shape = (len(down), len(columns))
-        row_names = tuple(",".join(map(str, entry)) for entry in down.tolist())
-        names = tuple(map(str, columns.tolist()))
-        axes = (",".join(name for name, _ in others), first)
-    if shape[0] * shape[1] > _MOST:
-        return None
-    shared_fields = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
-    return _build_memory_grid(
-        grid, shared_fields, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes
-    )
-
-
-def _row_step(offsets: Any) -> int:
-    """Return the offset from the first row of a layout to the next."""
-    return int(offsets[1, 0] - offsets[0, 0]) if len(offsets) > 1 else 0
-
-
-def _memory_columns(columns: int, row_step: int, size: int) -> int:
-    """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
-    if columns < row_step <= min(64, size):
-        return row_step
-    return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
-
-
-def _build_memory_grid(
-    grid: Grid,
-    shared_fields: tuple[Field, ...],
-    elements: list[str],
-    which: Any,
-    at: Any,
-    link: Any,
-    valid: Any,
-    shape: tuple[int, int],
-    row_names: tuple[str, ...],
-    column_names: tuple[str, ...],
-    axes: tuple[str, str],
-) -> Grid:
-    count = shape[0] * shape[1]
-    held: list[Any] = [None] * count
-    shown: list[list[Any]] = [[None] * count for _ in shared_fields]
-    links: list[Any] = [None] * count
-    data = [False] * count
-    shared = [0] * count
-    alive, same = valid.tolist(), link.tolist()
-    for place, k in zip(at.tolist(), which.tolist(), strict=True):
-        shared[place] += 1
-        if held[place] is None or (alive[k] and not data[place]):
-            held[place], links[place], data[place] = elements[k], same[k], alive[k]
-            for values, field in zip(shown, shared_fields, strict=True):
-                values[place] = field.values[k]
-    fields = [Field("element", tuple(held))]
-    fields += [replace(field, values=tuple(values)) for values, field in zip(shown, shared_fields, strict=True)]
-    if max(shared) > 1:
-        fields.append(Field("elements here", tuple(shared), "ramp"))
-    return Grid(
-        *shape,
-        tuple(fields),
-        title="memory",
-        color=grid.color,
-        label="element",
-        valid=() if all(data) else tuple(data),
-        link=tuple(links),
-        outlines=_origin_outline(at, which, shape[1], grid),
-        row_names=row_names,
-        column_names=column_names,
-        row_axis=axes[0],
-        column_axis=axes[1],
-        hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
-    )
-
-
-def _origin_outline(at: Any, which: Any, columns: int, grid: Grid) -> tuple[Outline, ...]:
-    """Return a mark on the place of the first element, if it is not where memory begins."""
-    (first,) = np.flatnonzero(which == 0)[:1].tolist() or [None]
-    if first is None or grid.color != "offset" or not grid.field("offset").values[0]:
-        return ()
-    return (Outline(*divmod(int(at[first]), columns), 1, 1, "mark", "origin"),)
 
 
 @scene_function

@@ -14,11 +14,14 @@ from ....copying.device_array import DeviceArray
 from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....copying.host_memory import aligned_empty
 from ....errors import LayoutError, TransferError
-from ....formats import ScalarFormat, format_of
+from ....formats import ScalarFormat
 from ....layout.validation import as_integer
 from ....tensor.store import DeviceMemory
+from ....tensor.view import View
 from ...brackets import brackets
-from ...builtins import Span
+from ...builtins import Span, memory_type
+from ...simd import scalar_format
+from .grid import launch
 
 
 class DeviceBuffer:
@@ -32,7 +35,11 @@ class DeviceBuffer:
         self.context = context
         home = context.home
         array = aligned_empty(size, element.dtype) if home is None else home.empty((size,), element)
+        self.dtype = element
         self.device_memory = DeviceMemory(element, array)
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return memory_type(cls, parameters)
 
     def __len__(self) -> int:
         return self.device_memory.size
@@ -73,10 +80,10 @@ def _buffer_constructor(kind: Any) -> Any:
         """
         if len(parameters) != 1 or len(size) != 1:
             raise TypeError("expected ctx.enqueue_create_buffer[dtype](size)")
-        element = format_of(parameters[0])
+        element = scalar_format(parameters[0])
         count = as_integer(size[0], "the size of a buffer")
-        if element.has_blocks or count < 0:
-            raise LayoutError(f"a buffer needs a scalar format and a nonnegative size, got {count} x {element.name}")
+        if count < 0:
+            raise LayoutError(f"the size of a buffer must not be negative, got {count} x {element.name}")
         return kind(context, element, count)
 
     return create
@@ -127,6 +134,35 @@ class DeviceContext:
         else:
             into[...] = origin
 
+    @brackets
+    def enqueue_function(
+        self, parameters: tuple[Any, ...], *arguments: Any, grid_dim: Any, block_dim: Any, **options: Any
+    ) -> None:
+        """Run a kernel, `ctx.enqueue_function[kernel](*arguments, grid_dim=4, block_dim=64)`: a function of Python.
+
+        Its threads run one after another, on the host only, with tensors and buffers of the device in its `arguments`
+        within reach. `grid_dim` and `block_dim` are numbers, or tuples of up to three; other `options` have no effect.
+
+        >>> from tilewright.mojo.std.gpu import global_idx
+        >>> ctx = DeviceContext()
+        >>> numbers, back = ctx.enqueue_create_buffer["int32"](4), ctx.enqueue_create_host_buffer["int32"](4)
+        >>> def kernel(out):
+        ...     out[global_idx.x] = global_idx.x**2
+        >>> ctx.enqueue_function[kernel](numbers, grid_dim=2, block_dim=2)
+        >>> ctx.enqueue_copy(back, numbers)
+        >>> back.array.tolist()
+        [0, 1, 4, 9]
+        """
+        kernel, *rest = (*parameters, *arguments)
+        if not callable(kernel):
+            raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
+        if self.home is not None:
+            raise TransferError(
+                f"cannot run {getattr(kernel, '__name__', kernel)} on a real device: kernels of Python run on the host;"
+                " use DeviceContext(), or copy on the device with target.copy_from(source)"
+            )
+        launch(kernel, tuple([_in_kernel(value) for value in rest]), grid_dim, block_dim)
+
     def synchronize(self) -> None:
         """Wait until everything that was enqueued is done.
 
@@ -134,6 +170,15 @@ class DeviceContext:
         """
         if self.home is not None:
             self.home.synchronize()
+
+
+def _in_kernel(value: Any) -> Any:
+    """Return an argument as a kernel sees it: a tensor or buffer of the device with its memory within reach."""
+    if isinstance(value, DeviceBuffer):
+        return Span(value.device_memory.array)
+    if isinstance(value, View) and isinstance(value._store.data, DeviceMemory):
+        return value._view(value._pair, value._offset, value._store.with_fields(data=value._store.data.array))
+    return value
 
 
 def _memory(buffer: Any) -> Any:

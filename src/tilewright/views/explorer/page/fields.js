@@ -19,16 +19,20 @@ export const FIELDS = {
   dispatch: { label: "Dispatch", usual: "fast", pick: true },
   circular: { label: "Circular buffers", usual: "", hint: "64KiB" },
   alignment: { label: "Alignment", usual: "", hint: "as the layout" },
+  label: { label: "Label of pages", usual: "", hint: "page" },
+  color: { label: "Color of pages", usual: "", hint: "bank or shard" },
+  base: { label: "Addresses", usual: "decimal", pick: true },
 };
 const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
   width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
-  round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
+  hex: "hexadecimal", round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
 };
 const GROUPS = [
   ["Tensor", ["shape", "dtype", "layout", "tile"]],
   ["Memory", ["memory", "buffer", "grid", "shard", "orientation", "distribution"]],
   ["Machine", ["chip", "dispatch", "circular", "alignment"]],
+  ["Picture", ["label", "color", "base"]],
 ];
 
 function isSharded(words) {

@@ -20,7 +20,7 @@ function changed(side) {
   const other = side === a ? b : a;
   if (b && side?.chosen && other.chosen && other.chosen !== side.chosen && other.shape() === side.shape()) other.look({ at: side.chosen });
   const fragment = written({
-    view: state.view, ...(state.view === "layout" ? { a: {}, notation: state.notation.words() } : { a: a.words(), b: b?.words() }),
+    view: state.view, ...(state.view === "layout" ? { a: {}, notation: state.notation.words(), drawn: state.notation.drawn() } : { a: a.words(), b: b?.words() }),
   });
   remembered(`#${fragment}`);
   at("comparison").hidden = !b || state.view !== "tensor";
@@ -129,7 +129,7 @@ async function build(asked) {
   for (const side of state.sides) side.remove();
   state.notation?.element.remove();
   state.sides = [];
-  state.notation = new Notation(asked.notation, changed);
+  state.notation = new Notation(asked.notation, asked.drawn, changed);
   at("notation").append(state.notation.element);
   const ready = [addSide("A", asked.a)];
   if (asked.b) ready.push(addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b));

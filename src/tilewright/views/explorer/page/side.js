@@ -37,7 +37,8 @@ export class Side {
   /** Return all that a link has to say about this side. */
   words() {
     const motion = Object.fromEntries(Object.entries(this.motion.words()).filter(([name, value]) => !(name === "times" && value === "2x3x2") && !(name === "scheme" && value === "double")));
-    return { ...this.form.words(), ...motion, at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
+    const { base, ...form } = this.form.words();
+    return { ...form, ...(base === "decimal" ? {} : { base }), ...motion, at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
   }
 
   /** Take it off the page, and forget what was asked. */

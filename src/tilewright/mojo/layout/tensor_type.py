@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of tensors, `TileTensor[dtype, LayoutType, origin]`, and the types that Mojo derives from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from ...errors import FormatError, LayoutError
+from ...formats import ScalarFormat
+from ...layout import LayoutLike
+from ...layout.tuples import as_tuple, ceil_div, map_leaves
+from ..builtins import Origin
+from ..simd import SIMD, SIMDType, scalar_format, simd_width_of
+from .coord import ComptimeInt, RuntimeInt, is_dynamic
+from .tensor_memory import AddressSpace
+from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major
+
+
+class _Parametrized:
+    """A type alias with parameters, called in brackets: `VectorizedType[1, 4]`."""
+
+    def __init__(self, function: Callable[..., TensorType]) -> None:
+        self._function = function
+
+    def __getitem__(self, parameters: Any) -> TensorType:
+        return self._function(*(parameters if isinstance(parameters, tuple) else (parameters,)))
+
+    def __repr__(self) -> str:
+        return "a type of tensors with parameters: add them in brackets"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TensorType:
+    """The type of a tensor, with None for what it leaves open. It makes tensors, and `isinstance` checks them.
+
+    `layout` is a class, such as `Layout` or `RowMajorLayout`, or a layout: then extents and strides that are known at
+    compile time must be equal, and the others must be known only at run time.
+
+    >>> from tilewright.mojo import DType, MutAnyOrigin
+    >>> from tilewright.mojo.layout import RowMajorLayout, TileTensor, row_major
+    >>> kind = TileTensor[DType.int64, RowMajorLayout, MutAnyOrigin]
+    >>> isinstance(kind(list(range(6)), row_major[2, 3]()), kind)
+    True
+    """
+
+    kind: Any
+    dtype: ScalarFormat | None = None
+    layout: Any = None
+    origin: Origin | None = None
+    address_space: AddressSpace | None = None
+    linear_idx_type: ScalarFormat | None = None
+    element_size: int | None = None
+
+    @classmethod
+    def of_parameters(cls, kind: Any, parameters: Any) -> TensorType:
+        """Return `kind[dtype, LayoutType, origin, ...]`; later entries may be left out.
+
+        >>> from tilewright.mojo.layout import TileTensor
+        >>> TensorType.of_parameters(TileTensor, "float32").dtype
+        format_of('float32')
+        """
+        values: list[Any] = list(parameters) if isinstance(parameters, tuple) else [parameters]
+        if len(values) > 6:
+            raise TypeError(f"{kind.__name__} has six parameters, dtype to element_size, got {len(values)}")
+        dtype, layout, origin, space, index_type, size = (values + [None] * 6)[:6]
+        return cls(
+            kind,
+            None if dtype is None else scalar_format(dtype),
+            layout,
+            _as_origin(origin),
+            None if space is None else AddressSpace(space),
+            None if index_type is None else scalar_format(index_type),
+            size,
+        )
+
+    def __call__(
+        self,
+        storage: Any,
+        layout: Any = None,
+        *,
+        address_space: AddressSpace | None = None,
+        linear_idx_type: Any = None,
+    ) -> Any:
+        """Return a tensor of this type over `storage`; raise if storage or `layout` are of another one."""
+        index_type = linear_idx_type if linear_idx_type is not None else self.linear_idx_type
+        reads_bytes = self.dtype is not None and isinstance(storage, (list, tuple, bytes, bytearray))
+        tensor = self.kind(
+            storage,
+            layout,
+            dtype=self.dtype if reads_bytes else None,
+            address_space=address_space or self.address_space or AddressSpace.GENERIC,
+            linear_idx_type=index_type,
+        )
+        if self.origin is not None and not self.origin.mut and tensor.mut:
+            tensor = tensor.as_immut()
+        self._check(tensor)
+        return tensor
+
+    def _check(self, tensor: Any) -> None:
+        """Raise unless a tensor is of this type."""
+        if self.dtype is not None and tensor.dtype != self.dtype:
+            raise FormatError(
+                f"{self!r} cannot be a view of {tensor.dtype}: the storage must have the type in brackets; use"
+                f" DType.{tensor.dtype}, or convert the storage"
+            )
+        if not matches_layout(self.layout, tensor.layout):
+            raise LayoutError(f"{self!r} cannot have the layout {tensor.layout!r}: it is not of the type in brackets")
+        if self.origin is not None and self.origin.mut and not tensor.mut:
+            raise LayoutError(f"{self!r} is mutable, but the storage is read-only; use ImmutAnyOrigin")
+        if not self.__instancecheck__(tensor):
+            raise LayoutError(f"{self!r} is not the type of {tensor!r} in {tensor.address_space}")
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return (
+            isinstance(value, self.kind)
+            and self.dtype in (None, value.dtype)
+            and matches_layout(self.layout, value.layout)
+            and (self.origin is None or self.origin.mut == value.mut)
+            and self.address_space in (None, value.address_space)
+            and self.linear_idx_type in (None, value.linear_idx_type)
+            and self.element_size in (None, value.element_size)
+        )
+
+    def __repr__(self) -> str:
+        entries = [
+            *[f"DType.{self.dtype}" if self.dtype else "_", _layout_name(self.layout)],
+            *(["_"] if self.origin is None else [f"Origin[{self.origin.mut}]"]),
+            *([] if self.address_space is None else [f"address_space={self.address_space}"]),
+            *([] if self.element_size in (None, 1) else [f"element_size={self.element_size}"]),
+        ]
+        return f"{self.kind.__name__}[{', '.join(entries)}]"
+
+    # What a layout tells at compile time.
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _COMPTIME_MEMBERS and isinstance(self.layout, Layout):
+            return getattr(self.layout, name)
+        raise AttributeError(f"a type of tensors has no attribute {name!r}")
+
+    @property
+    def ElementType(self) -> Any:  # noqa: N802  (Mojo's name)
+        """Return the type of an element: `SIMD[dtype, element_size]`, or `SIMD` if the dtype is open.
+
+        >>> from tilewright.mojo.layout import TileTensor, row_major
+        >>> TileTensor["int8", row_major[2, 2]()].ElementType
+        SIMD[DType.int8, 1]
+        """
+        return SIMD if self.dtype is None else SIMDType(self.dtype, self.element_size or 1)
+
+    # Types derived from this one.
+
+    @property
+    def device_type(self) -> TensorType:
+        """Return the type in a kernel: the same."""
+        return self
+
+    @property
+    def GenericType(self) -> TensorType:  # noqa: N802
+        """Return the type in the address space GENERIC."""
+        return replace(self, address_space=AddressSpace.GENERIC)
+
+    @property
+    def AddressSpaceCastType(self) -> _Parametrized:  # noqa: N802
+        """Return the type in another address space: `AddressSpaceCastType[AddressSpace.SHARED]`."""
+        return _Parametrized(lambda space: replace(self, address_space=AddressSpace(space)))
+
+    @property
+    def OriginCastType(self) -> _Parametrized:  # noqa: N802
+        """Return the type with another origin: `OriginCastType[MutAnyOrigin]`."""
+        return _Parametrized(lambda origin: replace(self, origin=_as_origin(origin)))
+
+    @property
+    def ViewType(self) -> _Parametrized:  # noqa: N802
+        """Return the type with another layout: `ViewType[layout]`."""
+        return _Parametrized(self._with_layout)
+
+    @property
+    def DynamicType(self) -> _Parametrized:  # noqa: N802
+        """Return the type with every extent and stride known only at run time: `DynamicType[DType.int64]`."""
+
+        def dynamic(_: Any) -> TensorType:
+            layout = self.layout
+            return self._with_layout(make_dynamic_layout(layout) if isinstance(layout, Layout) else layout)
+
+        return _Parametrized(dynamic)
+
+    @property
+    def CoalescedType(self) -> TensorType:  # noqa: N802
+        """Return the type of the tensor as one dimension."""
+        is_open = not isinstance(self.layout, Layout)
+        return self._with_layout(None if is_open else Layout((self.layout.product(),), (self.element_size or 1,)))
+
+    @property
+    def ReshapedType(self) -> _Parametrized:  # noqa: N802
+        """Return the type in another shape, in row-major order: `ReshapedType[Idx[2](), Idx(6)]`."""
+        return _Parametrized(lambda *shape: self._with_layout(row_major(*map(_as_static, shape))))
+
+    @property
+    def VectorizedType(self) -> _Parametrized:  # noqa: N802
+        """Return the type of vectors: `VectorizedType[1, 4]`."""
+
+        def vectorized(*widths: int) -> TensorType:
+            vectors = None
+            if isinstance(self.layout, Layout):
+                pairs = list(zip(as_tuple(self.layout.shape), as_tuple(self.layout.stride), widths, strict=True))
+                shape = tuple([ceil_div(n, width) for n, _, width in pairs])
+                vectors = Layout(shape, tuple([d * width for _, d, width in pairs]))
+            return replace(self._with_layout(vectors), element_size=(self.element_size or 1) * prod(widths))
+
+        return _Parametrized(vectorized)
+
+    @property
+    def SIMDVectorizedType(self) -> TensorType:  # noqa: N802
+        """Return the type of vectors as long as a register, in the last dimension."""
+        if self.dtype is None or not isinstance(self.layout, Layout):
+            return replace(self, layout=None, element_size=None)
+        return self.VectorizedType[(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())]
+
+    def _with_layout(self, layout: Any) -> TensorType:
+        return replace(self, layout=layout, linear_idx_type=None)
+
+
+_COMPTIME_MEMBERS = frozenset(
+    ["rank", "flat_rank", "shape_known", "stride_known", "all_dims_known", "static_shape", "static_stride"]
+)
+
+
+class TypeMember:
+    """A type that Mojo derives from the type of a tensor: of a tensor it is exact, of the class as open as that."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        return getattr(TensorType(kind) if tensor is None else type_of(tensor), self._name)
+
+
+def type_of(tensor: Any) -> TensorType:
+    """Return the type of a tensor, with all its parameters.
+
+    >>> from tilewright.mojo.layout import TileTensor, row_major
+    >>> type_of(TileTensor([1, 2], row_major[2]()))
+    TileTensor[DType.int64, Layout[(2):(1)], Origin[True], address_space=AddressSpace.GENERIC]
+    """
+    return TensorType(
+        type(tensor),
+        tensor.dtype,
+        tensor.layout,
+        Origin(tensor.mut),
+        tensor.address_space,
+        tensor.linear_idx_type,
+        tensor.element_size,
+    )
+
+
+def matches_layout(pattern: Any, layout: Any) -> bool:
+    """Return whether a layout is of a type: a class, or a layout with the same leaves known at compile time.
+
+    >>> from tilewright.mojo.layout import Layout, row_major
+    >>> matches_layout(row_major(4, 8), row_major(6, 2)), matches_layout(row_major[4, 8](), row_major[6, 2]())
+    (True, False)
+    """
+    if pattern is None:
+        return True
+    if not isinstance(pattern, LayoutLike):
+        return isinstance(layout, pattern)
+    if not isinstance(pattern, Layout) or not isinstance(layout, Layout):
+        return bool(pattern == layout)
+    return bool(_leaf_types(pattern) == _leaf_types(layout))
+
+
+def _leaf_types(layout: Layout) -> Any:
+    """Return shape and stride with None for leaves that are known only at run time."""
+    return tuple(map_leaves(lambda leaf: None if is_dynamic(leaf) else leaf, tree) for tree in layout._parts()[:2])
+
+
+def _as_static(extent: Any) -> Any:
+    """Return an extent in brackets: known at compile time, unless it is `Idx(n)`."""
+    return extent if isinstance(extent, (RuntimeInt, tuple)) else ComptimeInt(extent)
+
+
+def _as_origin(origin: Any) -> Origin | None:
+    if origin is None or isinstance(origin, Origin):
+        return origin
+    raise TypeError(f"expected an origin, such as MutAnyOrigin or tensor.origin, got {origin!r}")
+
+
+def _layout_name(layout: Any) -> str:
+    if layout is None:
+        return "_"
+    if isinstance(layout, Layout):
+        return f"Layout[{format(layout, 'mojo')[1:-1]}]"
+    return "RowMajorLayout" if isinstance(layout, RowMajorLayoutType) else getattr(layout, "__name__", str(layout))
