@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
+from ..memory.tile_explanation import TileExplanation
 from ..showing import Shown
 from ..spelling import canonical_word
-from .tile_explanation import TileExplanation
 
 Extents: TypeAlias = int | Sequence[int]
 """One number for every axis, or one number per axis."""
