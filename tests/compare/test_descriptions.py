@@ -3,12 +3,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ttl, ttnn
 from tilewright.errors import CoordinateError
 from tilewright.mojo.layout.tile_layout import row_major as mojo_row_major
 from tilewright.tiling import Tiler
+
+from ..cases import examples
 
 SHARDED = ttnn.create_sharded_memory_config(
     (64, 64), core_grid=ttnn.CoreGrid(y=2, x=2), strategy=ttnn.ShardStrategy.BLOCK
@@ -39,6 +43,44 @@ def test_attributes_that_differ(a, b, different):
         assert name in str(found)
 
 
+MEMORIES = (None, "l1", tw.height_sharded((2, 1)), tw.width_sharded((2, 1)), tw.block_sharded((2, 1)))
+CHIPS = (None, "wormhole_n150", tw.Chip.named("wormhole_n150", harvested=0))
+
+
+@st.composite
+def descriptions(draw):
+    """Return two specs, their memory configs or shapes, two layouts or two tilers, which are often equal."""
+    kind = draw(st.sampled_from(["spec", "memory", "shape", "layout", "tiler"]))
+    pair = []
+    for _ in range(2):
+        if kind == "layout":
+            layout = draw(st.sampled_from([tw.row_major(4, 6), tw.col_major(4, 6), tw.row_major(4, (2, 3))]))
+            changed = [
+                layout,
+                layout + 5,
+                tw.with_logical_shape(layout, (4, 5)),
+                tw.compose(tw.Swizzle(1, 0, 2), layout),
+            ]
+            pair.append(draw(st.sampled_from(changed)))
+        elif kind == "tiler":
+            order = draw(st.sampled_from(["row_major", "col_major", "snake"]))
+            overlap, halo = draw(st.tuples(st.integers(0, 1), st.integers(0, 1)))
+            pair.append(Tiler((7, 10), (3, 4), (0, overlap), (0, halo), order=order))
+        else:
+            memory, chip = draw(st.sampled_from(MEMORIES)), draw(st.sampled_from(CHIPS))
+            alignment = draw(st.sampled_from([None, (64, 64)]))
+            spec = tw.TensorSpec((64, 64), "bfloat16", "tile", memory=memory, chip=chip, alignment=alignment)
+            pair.append({"spec": spec, "memory": spec.memory, "shape": spec.shape}[kind])
+    return pair
+
+
+@examples(100)
+@given(descriptions())
+def test_descriptions_are_the_same_if_they_are_equal(pair):
+    a, b = pair
+    assert tw.diff(a, b).same is (a == b)
+
+
 def test_a_sharded_config_has_attributes_that_others_have_not():
     found = tw.diff(SHARDED, ttnn.DRAM_MEMORY_CONFIG)
     assert ("shard shape", "[32, 32]", "none") in found.differences
@@ -52,7 +94,7 @@ def test_two_kinds_are_not_compared(other):
 
 @pytest.mark.parametrize("thing", [ttnn.Shape([2, 3]), SHARDED, tw.row_major(2, 3), ttl.create_shape(4, 3)])
 def test_what_holds_nothing_does_not_fit_or_miss(thing):
-    with pytest.raises(tw.MemoryConfigError, match="does not say what is stored; create TensorSpec"):
+    with pytest.raises(tw.MemoryConfigError, match="does not say what is stored; create a TensorSpec"):
         tw.fit(thing, "wormhole_n150")
 
 
@@ -87,6 +129,11 @@ def test_every_tile_that_holds_an_element_is_named(order, overlap):
                 if all(a <= c < b for a, c, b in zip(box.offset, (i, j), box.end, strict=True))
             }
             assert found == expected
+
+
+def test_a_tiler_has_no_addresses():
+    with pytest.raises(tw.MemoryConfigError, match="a tiler has tiles, not addresses; leave out base=64"):
+        tw.explain(Tiler((9, 11), (4, 5)), (0, 0), base=64)
 
 
 def test_elements_outside_a_tiler():

@@ -2,6 +2,8 @@
 """`diff`: the figures are NumPy's, whatever the memory, the formats and the layouts; and PCC is not believed."""
 
 import json
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
+from tilewright import ttnn
 from tilewright.cli.console import to_json
 from tilewright.files import Tensorbin, write_tensorbin
 
@@ -101,6 +104,26 @@ def test_dimensions_of_one_do_not_matter_and_transposes_must_be_asked_for():
     assert tw.diff(square, square.T, transpose=True).same
     assert not tw.diff(square, square, transpose=True).same
     assert tw.diff(np.arange(3), np.arange(3), transpose=True).same
+
+
+@examples(30)
+@given(
+    dtype=st.sampled_from(["bfloat8_b", "bfloat4_b", "bfloat16"]),
+    rows=st.integers(1, 70),
+    seed=st.integers(0, 10**6),
+)
+def test_a_tensor_in_memory_is_as_far_away_as_in_a_file(dtype, rows, seed):
+    values = np.random.default_rng(seed).standard_normal((rows, 90)).astype(np.float32)
+    spec = tw.TensorSpec((rows, 90), dtype, "tile")
+    held = tw.Tensor.from_array(values, spec)
+    with tempfile.TemporaryDirectory() as folder:
+        path = stored(Path(folder), "x", values, dtype, page_layout="tile")
+        far = [
+            only(tw.diff(values, each)).max_ulp for each in (held, ttnn.Tensor.wrap(held), tw.open_tensors(path)["x"])
+        ]
+    assert far[0] == far[1] == far[2] <= 1
+    assert tw.diff(values, held, ulp=1).same
+    assert not tw.diff(values + np.float32(0.5), held, ulp=1).same
 
 
 def test_a_tensor_in_memory_with_blocks_can_be_transposed_or_have_dimensions_of_one():

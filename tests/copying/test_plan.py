@@ -403,3 +403,8 @@ def test_a_source_of_random_bits_moves_through_a_cached_plan_unchanged(engine):
     for _ in range(2):
         execute(plan_copy(Placement(source, "float64"), Placement(target, "float64")), array, out, **engine)
         assert_same_bits(out, np.ascontiguousarray(array.T))
+
+
+def test_a_word_does_not_fill_padding():
+    with pytest.raises(TypeError, match="expected a number to fill padding with, got 'tile'"):
+        Placement(row_major(4, 8), "float32", fill="tile")

@@ -107,6 +107,10 @@ def test_structs_are_assigned_and_copied():
     layout.row_spacing = 20
     assert layout == ttl.create_layout(20)
     assert tensor.layout == ttl.create_layout(16)  # the tensor has a copy
+    tensor.layout = layout  # and so has one that it is assigned to
+    tile = ttl.tile_t(shape := ttl.create_shape(4, 2), ttl.create_offset())
+    layout.row_spacing, shape.width = 24, 8
+    assert (tensor.layout, tile.shape) == (ttl.create_layout(20), ttl.create_shape(4, 2))
     tensor.layout.row_spacing = 10
     tensor.shape.width = 3
     assert tensor.array().tolist() == [[[0, 1, 2], [10, 11, 12]]]

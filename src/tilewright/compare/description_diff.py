@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..layout import LayoutLike
+from ..layout import Layout, LayoutLike
+from ..layout.axes import format_tree
 from ..memory import MemoryConfig, Shape, TensorSpec
 from ..tiling import Tiler
 
@@ -74,7 +75,7 @@ def compare_descriptions(a: object, b: object) -> DescriptionComparison | None:
 
     >>> from tilewright import row_major, col_major
     >>> print(compare_descriptions(row_major(2, 3), col_major(2, 3)))
-    different layouts: 2 of 4 attributes
+    different layouts: 2 of 5 attributes
                               A      B
     stride                    (3,1)  (1,2)
     offset of element (0, 1)  1      2
@@ -85,6 +86,8 @@ def compare_descriptions(a: object, b: object) -> DescriptionComparison | None:
             rows = [(key, one.get(key, "none"), other.get(key, "none")) for key in dict.fromkeys([*one, *other])]
             if isinstance(a, LayoutLike) and isinstance(b, LayoutLike):
                 rows += _first_difference(a, b)
+            if a != b and all(row[1] == row[2] for row in rows):  # in something that has no row
+                rows.append(("all of it", repr(a), repr(b)))
             return DescriptionComparison(name, tuple(rows))
     return None
 
@@ -128,10 +131,10 @@ def _describe_shape(shape: Shape) -> dict[str, str]:
 
 
 def _describe_layout(layout: LayoutLike) -> dict[str, str]:
-    shape, _, stride = str(layout).rpartition(":")
-    if not shape or " o " in str(layout):
+    if not isinstance(layout, Layout):
         return {"layout": str(layout), "elements": str(layout.size)}
-    return {"shape": shape, "stride": stride, "elements": str(layout.size)}
+    shape, stride = format_tree(layout.shape), format_tree(layout.stride)
+    return {"shape": shape, "stride": stride, "offset": str(layout.offset), "elements": str(layout.size)}
 
 
 def _describe_tiler(tiler: Tiler) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
 from ..files.stored_tensor import StoredTensor, as_box
 from ..files.tensor_file import open_tensors
-from ..files.tensor_values import read_step_sizes
+from ..files.tensor_values import decode_step_sizes, read_step_sizes
 from ..formats import Format, format_of
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..memory import TensorSpec
@@ -85,6 +85,7 @@ class ComparedTensor:
     format: Format | None
     spec: TensorSpec | None = None
     transposed: bool = False
+    steps: Array | None = None  # of every element of a block format in memory
 
     def read(self, box: Box) -> Array:
         """Return the values in a box."""
@@ -94,8 +95,10 @@ class ComparedTensor:
         )
 
     def step_sizes(self, box: Box) -> Array | None:
-        """Return the distance to the next representable number in a box, for block formats in files."""
-        source = self.source
+        """Return the distance to the next representable number in a box, for block formats."""
+        source, steps = self.source, self.steps
+        if steps is not None:
+            return self._read_through(box, lambda at: steps[at.slices])
         if not isinstance(source, StoredTensor) or self.format is None or not self.format.has_blocks:
             return None
         return self._read_through(box, lambda at: read_step_sizes(source, at))
@@ -132,7 +135,8 @@ def _as_compared_tensor(value: Any) -> ComparedTensor:
     spec = getattr(value, "spec", None)
     if isinstance(spec, TensorSpec):
         array: Array = np.asarray(value)
-        return ComparedTensor(array, array.shape, spec.dtype, spec)
+        steps = decode_step_sizes(value.pages, spec) if spec.dtype.has_blocks else None
+        return ComparedTensor(array, array.shape, spec.dtype, spec, steps=steps)
     array = as_host_array(value)
     return ComparedTensor(array, array.shape, format_of(array))
 

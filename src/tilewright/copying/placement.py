@@ -46,6 +46,8 @@ class Placement:
     def _validate(self) -> None:
         if not isinstance(self.layout, LayoutLike):
             raise TypeError(f"a placement needs a layout, got {type(self.layout).__name__} {self.layout!r}")
+        if isinstance(self.fill, (str, bytes)):
+            raise TypeError(f"expected a number to fill padding with, got {self.fill!r}")
         if self.layout.axes:
             raise LayoutError(
                 f"{self.layout} maps to named axes {', '.join(self.layout.axes)}, but a placement needs plain offsets;"

@@ -40,7 +40,11 @@ def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
     ...     read_block_scales(open_tensors(folder)["x"])[0, 15:17].tolist()
     [2.0, 0.25]
     """
-    return _read_from_tiles(tensor, box, lambda tiles: np.repeat(tiles.factors(), tiles.format.block, axis=1))
+
+    def decode(data: ByteArray, spec: TensorSpec) -> Array:
+        return _decode_tiles(data, spec, lambda tiles: np.repeat(tiles.factors(), tiles.format.block, axis=1))
+
+    return tensor.read(box, decode)
 
 
 def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
@@ -56,18 +60,25 @@ def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
     ...     float(read_step_sizes(open_tensors(folder)["x"])[0, 0])
     0.015625
     """
-    return _read_from_tiles(tensor, box, PackedTiles.steps)
+    return tensor.read(box, decode_step_sizes)
 
 
-def _read_from_tiles(tensor: StoredTensor, box: Any, numbers: Callable[[PackedTiles], Array]) -> Array:
-    """Return `numbers` [tiles, elements] of the packed tiles of a tensor for every element in `box`."""
+def decode_step_sizes(data: ByteArray, spec: TensorSpec) -> Array:
+    """Return the distance to the next representable number for every element of `data`, the pages of `spec`.
 
-    def decode(data: ByteArray, spec: TensorSpec) -> Array:
-        result = numbers(split_tiles(data, spec.dtype, spec.page_elements)).astype(np.float32)
-        plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
-        return from_bytes(result.reshape(-1).view(np.uint8), plain)
+    >>> from tilewright import to_bytes
+    >>> spec = TensorSpec((1, 32), "bfloat8_b")
+    >>> float(decode_step_sizes(to_bytes(np.ones((1, 32), np.float32), spec), spec)[0, 0])
+    0.015625
+    """
+    return _decode_tiles(data, spec, PackedTiles.steps)
 
-    return tensor.read(box, decode)
+
+def _decode_tiles(data: ByteArray, spec: TensorSpec, numbers: Callable[[PackedTiles], Array]) -> Array:
+    """Return `numbers` [tiles, elements] of packed tiles for every element of the pages of `spec`."""
+    result = numbers(split_tiles(data, spec.dtype, spec.page_elements)).astype(np.float32)
+    plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
+    return from_bytes(result.reshape(-1).view(np.uint8), plain)
 
 
 _CELL = 9  # characters per number

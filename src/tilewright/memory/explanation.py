@@ -20,6 +20,7 @@ from .offset_explanation import OffsetExplanation
 from .paging import PageMap, interleaved_paging
 from .shape import Shape
 from .spec import TensorSpec, as_spec, device_address
+from .tile_explanation import Tiled, TileExplanation
 from .where import ElementLocator, Where
 
 WIDTH = 80
@@ -204,10 +205,12 @@ def explain(spec: TensorSpec, coordinate: Iterable[int], base: int | None = None
 @overload
 def explain(spec: LayoutLike, coordinate: Iterable[Coordinate], base: int | None = None) -> OffsetExplanation: ...
 @overload
+def explain(spec: Tiled, coordinate: Iterable[int], base: int | None = None) -> TileExplanation: ...
+@overload
 def explain(
     spec: object, coordinate: Iterable[Coordinate], base: int | None = None
-) -> Explanation | OffsetExplanation: ...
-def explain(spec: Any, coordinate: Any, base: int | None = None) -> Any:  # also what a tiler gives
+) -> Explanation | OffsetExplanation | TileExplanation: ...
+def explain(spec: Any, coordinate: Any, base: int | None = None) -> Explanation | OffsetExplanation | TileExplanation:
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
@@ -227,7 +230,9 @@ def explain(spec: Any, coordinate: Any, base: int | None = None) -> Any:  # also
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
     plain = to_plain(spec)
-    if hasattr(plain, "explain_element"):  # a tiler, which knows its tiles
+    if isinstance(plain, Tiled):
+        if base is not None:
+            raise MemoryConfigError(f"a tiler has tiles, not addresses; leave out base={base}")
         return plain.explain_element(tuple(coordinate))
     if isinstance(plain, Shape):
         plain = row_major(*plain.padded)

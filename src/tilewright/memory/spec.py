@@ -228,12 +228,9 @@ def as_spec(value: Any) -> TensorSpec:
     plain = to_plain(value)
     spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
     if not isinstance(spec, TensorSpec):
-        shape = getattr(plain, "logical", "...")
-        missing = {"Shape": f"TensorSpec({shape}, dtype)", "MemoryConfig": "TensorSpec(shape, dtype, memory=...)"}
-        example = missing.get(type(value).__name__, "TensorSpec(shape, dtype, ...)")
         raise MemoryConfigError(
             f"expected a TensorSpec or a tensor, got {type(value).__name__}, which does not say what is stored; create"
-            f" {example}"
+            " a TensorSpec(shape, dtype, ...) with it"
         )
     return spec
 

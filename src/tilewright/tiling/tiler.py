@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
+from ..memory.tile_explanation import TileExplanation
 from ..showing import Shown
 from ..spelling import canonical_word
-from .tile_explanation import TileExplanation
 
 Extents: TypeAlias = int | Sequence[int]
 """One number for every axis, or one number per axis."""
@@ -258,10 +258,10 @@ class Tiler(Shown):
         if len(at) != self.rank or not all(0 <= c < n for c, n in zip(at, self.space, strict=True)):
             raise CoordinateError(f"element {at} is outside a space of {' x '.join(map(str, self.space))}")
         along = []
-        for c, (step, first, extent, last, rest) in zip(at, self.axes, strict=True):
+        for c, (step, first, extent, last, _) in zip(at, self.axes, strict=True):
             low = max(0, -(-(c - first - extent + 1) // step))  # the first tile that reaches it
-            spans = [(k, k * step + first, rest if k == last else extent) for k in range(low, (c - first) // step + 1)]
-            along.append([(k, c - start) for k, start, length in spans if k <= last and c < start + length])
+            high = min(last, (c - first) // step)  # the last one that starts before it
+            along.append([(k, c - k * step - first) for k in range(low, high + 1)])
         holders = []
         for entries in combinations(*along):
             tile, inside = (tuple(each) for each in zip(*entries, strict=True)) if entries else ((), ())

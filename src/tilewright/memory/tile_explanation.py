@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 _MAX_LISTED = 16  # tiles that are printed
 
@@ -53,3 +54,17 @@ class TileExplanation:
 
     def __str__(self) -> str:
         return "\n".join([f"{name:<10}{text}" for name, text in self.steps()])
+
+
+@runtime_checkable
+class Tiled(Protocol):
+    """What knows which of its tiles hold an element, as a tiler does.
+
+    >>> from tilewright.tiling import Tiler
+    >>> isinstance(Tiler((7, 10), (3, 4)), Tiled)
+    True
+    """
+
+    def explain_element(self, coordinate: Sequence[int]) -> TileExplanation:
+        """Return which tiles hold the element at `coordinate`, and where in them."""
+        ...
