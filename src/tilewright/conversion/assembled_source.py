@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..copying import Placement, execute, plan_copy
-from ..copying.assembly import Assembly, Part
+from ..copying.assembly import Assembly, Mode, Part, modes_layout
 from ..copying.host_memory import aligned_empty
 from ..files import StoredTensor
 from ..files.source_file import ByteArray
@@ -51,32 +51,38 @@ class PartReading:
         >>> PartReading.of(columns, 2).starts, PartReading.of(columns, 2).count
         (array([    0,  4096,  8192, 12288]), 1024)
         """
-        leaves = sorted({pair for mode in part.modes for pair in mode if pair[0] > 1 and pair[1]}, key=lambda p: p[1])
-        dense, inner = 1, 0
-        for extent, step in leaves:
-            if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
-                break
-            dense = (extent - 1) * step + dense
-            inner += 1
-        outer = leaves[inner:]
-        if any(step < dense for _, step in outer):  # runs would overlap
-            outer, dense = [], part.span[1] - part.span[0]
-        compact = {}
-        size = dense
-        for extent, step in outer:
-            compact[(extent, step)] = size
-            size *= extent
-        starts = np.full((), part.offset, np.int64)
-        for extent, step in reversed(outer):
-            starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
-        modes = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in part.modes])
-        layout = Part(part.box, part.source, 0, modes).layout(0)
-        return cls(starts.reshape(-1), dense, layout)
+        starts, count, layout = _plan_reading(part.modes, itemsize)
+        return cls(starts + part.offset, count, layout)
 
     @property
     def elements(self) -> int:
         """Return the number of elements that are read."""
         return len(self.starts) * self.count
+
+
+@lru_cache(maxsize=128)  # layers have parts of the same shapes
+def _plan_reading(modes: tuple[Mode, ...], itemsize: int) -> tuple[NDArray[np.int64], int, Layout]:
+    """Return the starts of the runs of a part, the elements of a run, and the layout over them."""
+    leaves = sorted({pair for mode in modes for pair in mode if pair[0] > 1 and pair[1]}, key=lambda p: p[1])
+    dense, inner = 1, 0
+    for extent, step in leaves:
+        if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
+            break
+        dense = (extent - 1) * step + dense
+        inner += 1
+    outer = leaves[inner:]
+    if any(step < dense for _, step in outer):  # runs would overlap
+        outer, dense = [], sum([(n - 1) * step for mode in modes for n, step in mode]) + 1
+    compact = {}
+    size = dense
+    for extent, step in outer:
+        compact[(extent, step)] = size
+        size *= extent
+    starts = np.zeros((), np.int64)
+    for extent, step in reversed(outer):
+        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
+    held = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in modes])
+    return starts.reshape(-1), dense, modes_layout(held)
 
 
 class PartValues(NamedTuple):
@@ -245,9 +251,8 @@ class AssembledSource:
         """
         target = host_placement(spec, pad_value)
         if box is not None:
-            boxes = PagedBoxes(spec)
-            target, at = _move_to_start(_cut_placement(target, boxes.page_window(box)), spec)
-            spec, out = boxes.box_spec(box), out[start + at :]
+            target, at, spec = _place_box(spec, pad_value, box)
+            out = out[start + at :]
         shape = spec.shape.logical
         lead = len(spec.padded_shape) - len(shape)
         windows = self._page_windows([each.part for each in parts], spec)
@@ -385,15 +390,18 @@ def _add_modes(layout: Layout, count: int) -> Layout:
     return result
 
 
-def _move_to_start(place: Placement, spec: TensorSpec) -> tuple[Placement, int]:
-    """Return a placement of whole pages without its offset, and the bytes before it.
+@lru_cache(maxsize=1024)  # layers have boxes of the same specs
+def _place_box(spec: TensorSpec, pad_value: float, box: Box) -> tuple[Placement, int, TensorSpec]:
+    """Return the placement of a box in the pages of `spec`, the bytes before its first page, and its own spec.
 
-    Boxes of the same shape then have the same plan, wherever they are.
+    Boxes of the same shape have the same placement, and so the same plan, wherever they are.
     """
+    boxes = PagedBoxes(spec)
+    place = _cut_placement(host_placement(spec, pad_value), boxes.page_window(box))
     assert isinstance(place.layout, Layout)
     elements = int(place.layout.offset)
     moved = Placement(place.layout - elements, place.format, place.fill, place.tile_elements)
-    return moved, elements * spec.page_bytes // spec.page_elements
+    return moved, elements * spec.page_bytes // spec.page_elements, boxes.box_spec(box)
 
 
 def _cut_placement(place: Placement, box: Box) -> Placement:
