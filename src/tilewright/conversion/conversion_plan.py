@@ -159,7 +159,7 @@ class ConversionPlan:
             "tensors": [
                 {
                     "name": item.name,
-                    "shape": list(item.source.value.shape),
+                    "shape": list(item.source_shape),
                     "from": item.source.kind,
                     "spec": str(item.target.spec),
                     "file": item.slot.file,
