@@ -105,7 +105,7 @@ def check_cache(
     """
     directory = find_cache(Path(cache))
     names = sorted([each.name for each in directory.iterdir() if each.suffix == ".tensorbin"])
-    place = read_place(directory, Recipe.named(recipe))
+    place = read_place(directory, Recipe.load(recipe))
     chosen = machine or place.get("machine")
     if source is None:
         found = [problem for name in names for problem in _check_alone(directory / name)]
@@ -155,7 +155,7 @@ def read_place(directory: Path, recipe: Recipe) -> dict[str, Any]:
         "instruct": found[1] is not None,
         "model_dtype": "bfloat8_b" if found[2] == "bfp8" else "bfloat16",
     }
-    return {"machine": machine if machine in recipe.cache["devices"] else None, "options": options}
+    return {"machine": machine if machine in recipe.devices else None, "options": options}
 
 
 def _choose_plan(

@@ -56,6 +56,7 @@ class ConversionPlan:
     notes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     beside: Mapping[str, bytes] = field(default_factory=dict)
+    recipe: Mapping[str, Any] | None = None  # of a weight cache, as its manifest records it
 
     @property
     def is_single_file(self) -> bool:
@@ -111,7 +112,7 @@ class ConversionPlan:
         entries = {
             item.name: item.entry(record.source_hashes, record.output_hash, self.data_start) for item, record in records
         }
-        return ConversionManifest(self.to, __version__, entries)
+        return ConversionManifest(self.to, __version__, entries, self.recipe)
 
     def head(self, manifest: ConversionManifest) -> bytes:
         """Return the bytes before the data of a single file, which end with its `manifest`."""

@@ -69,7 +69,7 @@ def _range(*bounds: int) -> range:
     return result
 
 
-def _multiply(one: float, other: float) -> float:
+def _multiply(one: Any, other: Any) -> Any:
     if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):  # no text of any length
         raise FormatError(f"expected two numbers to multiply, got {one!r} and {other!r}")
     return one * other

@@ -48,8 +48,10 @@ class Optimizations:
     all_layers: Formats | None = None
 
     @classmethod
-    def of(cls, text: FilePath, recipe: Recipe) -> Optimizations:
+    def of(cls, text: FilePath | Optimizations, recipe: Recipe) -> Optimizations:
         """Return the number formats that a text names: a mode, a JSON file, or a setting for all layers."""
+        if isinstance(text, Optimizations):
+            return text
         name = str(text)
         if name in MODES:
             return cls(name)
@@ -66,6 +68,28 @@ class Optimizations:
             f"expected performance, accuracy, a decoder config that ends in .json, or 'precision_cfg = {{wqkv: bf16}}'"
             f" as optimizations, got {name!r}"
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data.
+
+        >>> Optimizations("accuracy").to_json()
+        {'mode': 'accuracy'}
+        """
+        chosen = {"mode": self.mode, "layers": self.layers, "all_layers": self.all_layers}
+        return {key: value for key, value in chosen.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Optimizations:
+        """Return the optimizations of plain data, or raise a `FileFormatError`.
+
+        >>> Optimizations.from_json({"mode": "accuracy"})
+        Optimizations(mode='accuracy', layers=None, all_layers=None)
+        """
+        if not isinstance(data, dict) or data.get("mode") not in MODES:
+            raise FileFormatError(f"expected optimizations with a mode, got {repr(data)[:60]}")
+        layers = data.get("layers")
+        by_number = None if layers is None else {int(layer): formats for layer, formats in layers.items()}
+        return cls(data["mode"], by_number, data.get("all_layers"))
 
 
 def _read_decoder_config(path: Path, recipe: Recipe) -> dict[int, Formats | None]:

@@ -119,7 +119,7 @@ class Recipe:
 
     def family(self, model_type: str) -> Family:
         """Return the family of a model type; the one that was added last counts."""
-        for family in reversed(self.families.values()):
+        for family in reversed(list(self.families.values())):
             if model_type in family.model_types:
                 return family
         known = sorted({each for family in self.families.values() for each in family.model_types})
@@ -238,8 +238,8 @@ def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], is_built_i
     digest = hashlib.sha256(recipe.revision.encode())
     for file, text in sorted(texts.items()):
         digest.update(file.encode() + b"\0" + text)
-    for file in parsed.values():
-        recipe = recipe._add(file)
+    for content in parsed.values():
+        recipe = recipe._add(content)
     families = dict(recipe.families)
     for key in _order_families(parsed, families):
         base = parsed[key].extends

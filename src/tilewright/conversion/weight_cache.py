@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import StoredTensor, open_tensors
+from ..files.file_names import find_checkpoint_folder
 from ..files.mesh import Mesh, Topology
 from ..files.source_file import FilePath
 from ..files.strict_json import expect_integers, expect_string, read_json
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
-from ..memory import Chip, MemoryConfig, TensorSpec, interleaved, width_sharded
+from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
 from .assembled_source import stored_assembly
 from .optimizations import Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _MAX_CONFIG_BYTES = 1 << 20
+_HUB_FOLDER = re.compile(r"models--([^/]+?)--([^/]+)")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")
 _MODEL_DTYPES = ("bfloat8_b", "bfloat16")
 
@@ -45,7 +47,8 @@ class CacheOptions(TypedDict, total=False):
     `recipe` is the name of a recipe, or the path of its file or folder; `optimizations` the number formats:
     "performance" (the default), "accuracy", a decoder config (JSON), or text such as "precision_cfg = {wqkv: bf16}";
     `model_dtype` the format of the head, "bfloat8_b" or "bfloat16"; `hf_rope` keeps the order of rotary halves;
-    `instruct` takes the directory of instruct models; `mesh` is the shape of the mesh, if not that of the machine;
+    `instruct` takes the directory of instruct models; `hf_model` is what HF_MODEL will be where the model is served, by
+    default the source as it is spelled: the name of the model and of the directory go by it; `mesh` is the shape of the mesh, if not that of the machine;
     `layers` are the only layers to make; `pad_mlp_cores` is PAD_MLP_CORES, by default that of the environment;
     `max_batch_size` is the batch size that the marker is for.
 
@@ -53,10 +56,11 @@ class CacheOptions(TypedDict, total=False):
     """
 
     recipe: FilePath
-    optimizations: FilePath
+    optimizations: FilePath | Optimizations
     model_dtype: str
     hf_rope: bool
     instruct: bool
+    hf_model: str
     mesh: Sequence[int]
     layers: Sequence[int]
     pad_mlp_cores: int
@@ -108,7 +112,7 @@ class Checkpoint:
     @classmethod
     def of(cls, source: FilePath, tensors: Mapping[str, StoredTensor]) -> Checkpoint:
         """Return the checkpoint at a path, with its opened tensors."""
-        path = Path(source) / "config.json"
+        path = find_checkpoint_folder(Path(source)) / "config.json"
         try:
             config = read_json(path, str(path), _MAX_CONFIG_BYTES)
         except FileNotFoundError:
@@ -116,7 +120,7 @@ class Checkpoint:
         if not isinstance(config, dict):
             raise FileFormatError(f"{path}: expected an object, got {repr(config)[:40]}")
         return cls(
-            os.fspath(source),
+            "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source),
             config,
             {name: stored_assembly(tensor) for name, tensor in tensors.items()},
             {name: format_of(tensor.dtype) for name, tensor in tensors.items()},
@@ -134,19 +138,19 @@ class Checkpoint:
     def to_json(self) -> dict[str, Any]:
         """Return the checkpoint as plain data, which is enough to plan its cache again."""
         tensors = {name: [self.formats[name].name, list(value.shape)] for name, value in self.tensors.items()}
-        return {"name": model_name(self.spelling), "config": self.config, "tensors": tensors}
+        return {"config": self.config, "tensors": tensors}
 
     @classmethod
-    def from_json(cls, data: Any) -> Checkpoint:
-        """Return the checkpoint of plain data, or raise a `FileFormatError`."""
+    def from_json(cls, data: Any, name: str) -> Checkpoint:
+        """Return the checkpoint of plain data, with the name of its model, or raise a `FileFormatError`."""
         if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
             raise FileFormatError("the manifest does not describe the checkpoint")
         tensors, formats = {}, {}
-        for name, entry in dict(data.get("tensors") or {}).items():
+        for key, entry in dict(data.get("tensors") or {}).items():
             kind, shape = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
-            tensors[name] = Assembly.of(name, expect_integers(shape, f"the shape of {name!r}"))
-            formats[name] = format_of(expect_string(kind, f"the dtype of {name!r}"))
-        return cls(expect_string(data.get("name"), "the name of the model"), data["config"], tensors, formats)
+            tensors[key] = Assembly.of(key, expect_integers(shape, f"the shape of {key!r}"))
+            formats[key] = format_of(expect_string(kind, f"the dtype of {key!r}"))
+        return cls(name, data["config"], tensors, formats)
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,7 @@ class WeightCache:
         if unknown:
             raise TypeError(f"unknown option {min(unknown)!r}; there are {', '.join(CacheOptions.__annotations__)}")
         self.checkpoint, self.options = checkpoint, options
+        self.hf_model = options.get("hf_model", checkpoint.spelling)
         self.recipe = Recipe.load(options.get("recipe", DEFAULT_RECIPE))
         self.machine = Machine.named(machine, self.recipe, options.get("mesh"))
         self.optimizations = Optimizations.of(options.get("optimizations", "performance"), self.recipe)
@@ -202,8 +207,8 @@ class WeightCache:
                 "ring": self.machine.ring,
                 "architecture": self.machine.chip.arch,
                 "banks": self.machine.chip.banks("dram"),
-                "source_name": checkpoint.spelling,
-                "model_name": model_name(checkpoint.spelling),
+                "source_name": self.hf_model,
+                "model_name": model_name(self.hf_model),
                 "mode": self.optimizations.mode,
                 "model_dtype": model_dtype,
                 "hf_rope": options.get("hf_rope", False),
@@ -228,14 +233,14 @@ class WeightCache:
         mesh = self._build_mesh(output)
         dtype = format_of(output.dtype)
         try:
-            memory = self._build_memory(output, mesh.part_shape)
+            memory = self._choose_memory(output, mesh.part_shape)
             spec = TensorSpec(mesh.part_shape, dtype, output.layout, memory=memory)
         except (LayoutError, FormatError) as problem:
             raise FormatError(f"{output.where}: {problem}") from None
         file = f"{output.name}_dtype_{dtype.name.upper()}_layout_{output.layout.upper()}.tensorbin"
         return CacheFile(output.name, file, output.value, self._rounding(output, dtype), spec, mesh, output.layer)
 
-    def _build_memory(self, output: RecipeOutput, part_shape: tuple[int, ...]) -> MemoryConfig:
+    def _choose_memory(self, output: RecipeOutput, part_shape: tuple[int, ...]) -> MemoryConfig | Sharding:
         if output.memory == "interleaved":
             return interleaved("dram")
         if output.memory != "dram_sharded":
@@ -299,12 +304,14 @@ class WeightCache:
 
     def record(self) -> dict[str, Any]:
         """Return what the manifest says of the cache: the recipe, the machine, the options, and the checkpoint."""
-        options: dict[str, Any] = {key: value for key, value in self.options.items() if key != "recipe"}
+        # without where the user has the checkpoint: the same everywhere
+        options: dict[str, Any] = {key: value for key, value in self.options.items() if key not in ("recipe", "hf_model")}
         options |= {"optimizations": self.optimizations.to_json(), "instruct": self.run.names.get("instruct", False)}
         return {
             **self.recipe.to_json(),
             "family": self.run.family.name,
             "machine": self.machine.name,
+            "model": self.run.names["model_name"],
             "options": options,
             "checkpoint": self.checkpoint.to_json(),
         }
@@ -315,9 +322,10 @@ class WeightCache:
         options = record.get("options")
         if not isinstance(options, dict) or not isinstance(record.get("name"), str):
             raise FileFormatError("the manifest does not say which recipe made the cache")
+        name = expect_string(record.get("model"), "the name of the model")
         options = {**options, "recipe": recipe or record["name"]}
         options["optimizations"] = Optimizations.from_json(options.get("optimizations"))
-        return cls(Checkpoint.from_json(record.get("checkpoint")), machine, **options)  # type: ignore[typeddict-item]
+        return cls(Checkpoint.from_json(record.get("checkpoint"), name), machine, **options)
 
 
 def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTensor]]:
