@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints converted to tiled files: planned, in bounded memory, resumable and verifiable."""
 
+from .cache_check import CacheReport, check_cache
+from .cache_relations import CacheProblem
 from .conversion_plan import ConversionPlan, plan_conversion
-from .cache_check import CacheProblem, CacheReport, check_cache
 from .conversion_run import ConversionReport, ProgressEvent, convert, run_plan
 from .optimizations import Optimizations
 from .prepare import plan_cache, prepare

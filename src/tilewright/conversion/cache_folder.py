@@ -15,7 +15,7 @@ from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, read_manifest
 from ..files.source_file import FilePath
 from ..files.tensorbin import Tensorbin, read_tensorbin
-from .optimizations import MODES
+from .optimizations import MODES, Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe
 from .weight_cache import CacheOptions, Checkpoint, Machine, WeightCache
 
@@ -110,14 +110,15 @@ class CacheFolder:
         if name is None:
             raise FormatError(f"cannot tell from {self.path} which machine it is for; name it, such as N300")
         mesh = self.mesh
-        if mesh is not None and mesh != (1, 1) and prod(mesh) == prod(Machine.named(name, rules).mesh):
+        if mesh is not None and mesh != (1, 1) and prod(mesh) == prod(Machine.of(name, rules).mesh):
             options = {"mesh": mesh, **options}
         known: CacheOptions = {**self.options(), **options}
-        modes = [known["optimizations"]] if "optimizations" in known else [*MODES]
+        modes: list[FilePath | Optimizations] = [known["optimizations"]] if "optimizations" in known else [*MODES]
         caches, problems = [], []
         for mode in modes:
             try:
-                caches.append(WeightCache(checkpoint, name, **{**known, "optimizations": mode}))
+                known["optimizations"] = mode
+                caches.append(WeightCache(checkpoint, name, **known))
             except TilewrightError as problem:
                 problems.append(problem)
         if not caches:

@@ -21,6 +21,7 @@ from ..files.stored_tensor import PagedBoxes
 from ..formats import scalar_format_of
 from ..version import __version__
 from .assembled_source import aligned_bytes
+from .assembly_explanation import ItemExplanation, explain_item, find_items
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
@@ -105,6 +106,17 @@ class ConversionPlan:
                 mine.append(item)
         position = {item.name: k for k, item in enumerate(self.items)}
         return sorted(mine, key=lambda item: position[item.name])
+
+    def explain(self, pattern: str) -> list[ItemExplanation]:
+        """Return where the pieces of some tensors come from: `pattern` is a name, the start of one, or has wildcards.
+
+        >>> try:
+        ...     ConversionPlan(Path("o"), "npy", ()).explain("x")
+        ... except FormatError as problem:
+        ...     print(problem)
+        no tensor is called 'x'; there are none
+        """
+        return [explain_item(item) for item in find_items(self.items, pattern)]
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from `done`, the records of all items by key."""

@@ -164,9 +164,9 @@ def validate(text: str, names: Collection[str]) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in known:
             raise ExpressionError(f"{text}: {_describe_unknown(node.id, known)}")
-        if isinstance(node, ast.expr) and not hasattr(_Evaluator, f"_{type(node).__name__.lower()}"):
-            if not isinstance(node, (ast.FormattedValue, ast.Starred)):
-                raise ExpressionError(f"{text}: {type(node).__name__} is not possible in an expression")
+        is_known = hasattr(_Evaluator, f"_{type(node).__name__.lower()}")
+        if isinstance(node, ast.expr) and not is_known and not isinstance(node, (ast.FormattedValue, ast.Starred)):
+            raise ExpressionError(f"{text}: {type(node).__name__} is not possible in an expression")
         if isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in _OPERATORS:
             raise ExpressionError(f"{text}: the operator {type(node).__name__} is not possible in an expression")
 

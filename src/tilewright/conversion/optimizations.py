@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Optimizations`: the number formats that a user chose: a mode of the recipe, a decoder config, or one setting for all.
+"""`Optimizations`: the number formats that a user chose: a mode of the recipe, a decoder config, or one for all layers.
 
 A decoder config is the JSON that tt_transformers keeps per model and takes with --decoder_config_file:
 

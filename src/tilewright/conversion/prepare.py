@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def plan_cache(
-    source: FilePath, out: FilePath | None, machine: str, **options: Unpack[CacheOptions]
-) -> ConversionPlan:
+def plan_cache(source: FilePath, out: FilePath | None, machine: str, **options: Unpack[CacheOptions]) -> ConversionPlan:
     """Return the plan of a weight cache: every file with its parts, spec and mesh; nothing is written.
 
     Args:
@@ -50,8 +48,9 @@ def plan_files(cache: WeightCache, tensors: Mapping[str, StoredTensor], out: Fil
     """Return the plan that writes the files of a `cache` below `out` from opened `tensors`."""
     folder = Path("model_cache", cache.hf_model) if out is None else Path(out)
     items = tuple([build_item(file, tensors) for file in cache.files])
+    notes = () if cache.is_complete else ("no marker is written: only some layers are made",)
     return ConversionPlan(
-        folder / cache.directory, "tensorbin", items, beside=cache.marker(), recipe=cache.record()
+        folder / cache.directory, "tensorbin", items, notes, beside=cache.marker(), recipe=cache.record()
     )
 
 

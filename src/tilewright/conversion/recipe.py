@@ -87,7 +87,7 @@ class Recipe:
     name: str
     revision: str = ""  # the first digits of a hash of its files
     follows: str = ""
-    directory: Expression = Expression("''", "directory")
+    directory: Expression | None = None
     marker: bool = False
     devices: Mapping[str, MachineTable] = field(default_factory=dict, repr=False)
     groups: Mapping[str, Table] = field(default_factory=dict, repr=False)
@@ -124,8 +124,8 @@ class Recipe:
                 return family
         known = sorted({each for family in self.families.values() for each in family.model_types})
         raise FormatError(
-            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(known)}; if the model is"
-            f" built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
+            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(known)}; if the model"
+            f" is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
         )
 
     def to_json(self) -> dict[str, str]:
@@ -184,7 +184,8 @@ class Recipe:
 
     def _expressions(self, family: Family) -> Iterator[tuple[Expression, Collection[str]]]:
         """Yield all expressions that apply to a family, with the names that only they have."""
-        yield self.directory, ()
+        if self.directory is not None:
+            yield self.directory, ()
         for signature, expression in {**self.functions, **family.functions}.items():
             yield expression, parse_signature(signature)[1]
         for value in {**self.values, **family.values}.values():
@@ -254,7 +255,8 @@ def _order_families(parsed: Mapping[str, RecipeFile], known: Mapping[str, Family
     ordered: list[str] = []
     pending = [name for name, file in parsed.items() if file.is_family]
     while pending:
-        ready = [name for name in pending if parsed[name].extends in (None, *ordered, *known.keys() - (set(pending) - {name}))]
+        free = {None, *ordered, *known.keys() - set(pending)}
+        ready = [name for name in pending if parsed[name].extends in free or parsed[name].extends == name in known]
         if not ready:
             file = parsed[pending[0]]
             families = ", ".join([*known, *ordered]) or "none"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`RecipeFile`: one TOML file of a recipe, with everything in it checked: keys, types, and the syntax of expressions."""
+"""`RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`RecipeRun`: a recipe applied to one checkpoint and one machine: its weights, its outputs, and their number formats."""
+"""`RecipeRun`: a recipe applied to one checkpoint and one machine: weights, outputs, and number formats."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class RecipeRun:
                 expected = tuple(self.evaluate(expression, _numbers(found)))
                 if value.shape != expected:
                     raise _LocatedError(
-                        f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json makes it"
+                        f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
                         f" {list(expected)}; is that the config.json of this checkpoint?"
                     )
         return value

@@ -7,7 +7,6 @@ pages get another header, and what differs is made from the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,7 @@ _MOST_LISTED = 4  # files in a message
 
 def plan_retarget(
     cache: FilePath,
-    out: FilePath,
+    out: FilePath | None,
     machine: str,
     source: FilePath | None = None,
     *,
@@ -51,7 +50,8 @@ def plan_retarget(
 
     Args:
         cache: the directory with the files, or one above it that holds a single cache.
-        out: what TT_CACHE_PATH will name for the other machine.
+        out: what TT_CACHE_PATH will name for the other machine; by default that of the cache, whose path must then
+            end as tt_transformers names it.
         machine: the other machine, such as "P150".
         source: the checkpoint. A cache that tilewright made needs it only where more than headers differ.
         original: the machine that the cache is for, if its path does not say so.
@@ -80,8 +80,21 @@ def plan_retarget(
         for file in new.files
     ]
     notes = (f"{len(same)} of {len(items)} files differ in their headers at most",)
-    target = Path(out) / new.directory
+    target = (_find_root(folder.path, old.directory) if out is None else Path(out)) / new.directory
     return ConversionPlan(target, "tensorbin", tuple(items), notes, beside=new.marker(), recipe=new.record())
+
+
+def _find_root(path: Path, directory: str) -> Path:
+    """Return the directory that TT_CACHE_PATH names, above a cache.
+
+    >>> _find_root(Path("cache/N150/tensor_cache_bfp8"), "N150/tensor_cache_bfp8").name
+    'cache'
+    """
+    parts = Path(directory).parts
+    whole = path.absolute()
+    if whole.parts[-len(parts) :] != parts:
+        raise FormatError(f"{path} does not end in {directory}, so name the output, which TT_CACHE_PATH will name")
+    return whole.parents[len(parts) - 1]
 
 
 def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> ConversionItem:
@@ -122,7 +135,7 @@ def _view_as_bytes(stored: StoredTensor, step: int) -> tuple[StoredTensor, Assem
 
 def retarget_cache(
     cache: FilePath,
-    out: FilePath,
+    out: FilePath | None,
     machine: str,
     source: FilePath | None = None,
     *,

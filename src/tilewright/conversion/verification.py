@@ -34,6 +34,7 @@ from .expressions import evaluate
 from .output_file import hash_range
 from .rules import ConversionTarget
 from .tensor_job import SlabCutter
+from .weight_cache import MARKER_PREFIX
 from .work_folder import WorkFolder, output_names
 
 

@@ -35,6 +35,7 @@ from .recipe_run import RecipeOutput, RecipeRun
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+MARKER_PREFIX = ".weights_complete."
 _MAX_CONFIG_BYTES = 1 << 20
 _HUB_FOLDER = re.compile(r"models--([^/]+?)--([^/]+)")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")
@@ -47,10 +48,10 @@ class CacheOptions(TypedDict, total=False):
     `recipe` is the name of a recipe, or the path of its file or folder; `optimizations` the number formats:
     "performance" (the default), "accuracy", a decoder config (JSON), or text such as "precision_cfg = {wqkv: bf16}";
     `model_dtype` the format of the head, "bfloat8_b" or "bfloat16"; `hf_rope` keeps the order of rotary halves;
-    `instruct` takes the directory of instruct models; `hf_model` is what HF_MODEL will be where the model is served, by
-    default the source as it is spelled: the name of the model and of the directory go by it; `mesh` is the shape of the mesh, if not that of the machine;
-    `layers` are the only layers to make; `pad_mlp_cores` is PAD_MLP_CORES, by default that of the environment;
-    `max_batch_size` is the batch size that the marker is for.
+    `instruct` takes the directory of instruct models; `hf_model` is what HF_MODEL will be where the model is served,
+    by default the source as it is spelled, and the names of the model and of the directory go by it; `mesh` is the
+    shape of the mesh, if not that of the machine; `layers` are the only layers to make; `pad_mlp_cores` is
+    PAD_MLP_CORES, by default that of the environment; `max_batch_size` is the batch size that the marker is for.
 
     >>> options: CacheOptions = {"optimizations": "accuracy", "layers": [0, 1]}
     """
@@ -71,7 +72,7 @@ class CacheOptions(TypedDict, total=False):
 class Machine:
     """The machine that a cache is for: its name, chip, and mesh of devices.
 
-    >>> Machine.named("N300", Recipe.load()).mesh
+    >>> Machine.of("N300", Recipe.load()).mesh
     (1, 2)
     """
 
@@ -81,7 +82,7 @@ class Machine:
     ring: bool = False
 
     @classmethod
-    def named(cls, name: str, recipe: Recipe, mesh: Sequence[int] | None = None) -> Machine:
+    def of(cls, name: str, recipe: Recipe, mesh: Sequence[int] | None = None) -> Machine:
         """Return the machine of a `name` that the recipe knows, with another shape of its mesh if one is given."""
         machines = {known.lower(): known for known in recipe.devices}
         if name.lower() not in machines:
@@ -133,7 +134,9 @@ class Checkpoint:
         try:
             return scalar_format_of(name)
         except (FormatError, TypeError):
-            raise FileFormatError(f"config.json: expected a type such as bfloat16 as torch_dtype, got {name!r}") from None
+            raise FileFormatError(
+                f"config.json: expected a type such as bfloat16 as torch_dtype, got {name!r}"
+            ) from None
 
     def to_json(self) -> dict[str, Any]:
         """Return the checkpoint as plain data, which is enough to plan its cache again."""
@@ -190,7 +193,7 @@ class WeightCache:
         self.checkpoint, self.options = checkpoint, options
         self.hf_model = options.get("hf_model", checkpoint.spelling)
         self.recipe = Recipe.load(options.get("recipe", DEFAULT_RECIPE))
-        self.machine = Machine.named(machine, self.recipe, options.get("mesh"))
+        self.machine = Machine.of(machine, self.recipe, options.get("mesh"))
         self.optimizations = Optimizations.of(options.get("optimizations", "performance"), self.recipe)
         model_dtype = options.get("model_dtype", _MODEL_DTYPES[0])
         if model_dtype not in _MODEL_DTYPES:
@@ -221,8 +224,7 @@ class WeightCache:
     @property
     def directory(self) -> str:
         """Return the directory of the files, below the one that the user names."""
-        result: str = self.run.evaluate(self.recipe.directory)
-        return result
+        return "" if self.recipe.directory is None else str(self.run.evaluate(self.recipe.directory))
 
     @cached_property
     def files(self) -> tuple[CacheFile, ...]:
@@ -270,9 +272,15 @@ class WeightCache:
             rounding = (*rounding, scalar_format_of("bfloat16"))
         return rounding
 
+    @property
+    def is_complete(self) -> bool:
+        """Return whether all layers are made."""
+        layers = self.options.get("layers")
+        return layers is None or set(layers) == set(range(self.run.names["layers"]))
+
     def marker(self) -> dict[str, bytes]:
-        """Return the file that says that the cache is complete, by its name; none if the recipe has none."""
-        if not self.recipe.marker:
+        """Return the file that says that the cache is complete, by name; none if it is not, or the recipe has none."""
+        if not self.recipe.marker or not self.is_complete:
             return {}
         names = self.run.names
         spelled = []
@@ -300,12 +308,14 @@ class WeightCache:
             "host_weights": [],
             "weights": {key: [list(value.shape), loaded] for key, value in self.run.all_weights().items()},
         }
-        return {f".weights_complete.{_short_hash(json.dumps(variant, sort_keys=True))}": json.dumps(body).encode()}
+        return {marker_name(variant): json.dumps(body).encode()}
 
     def record(self) -> dict[str, Any]:
         """Return what the manifest says of the cache: the recipe, the machine, the options, and the checkpoint."""
         # without where the user has the checkpoint: the same everywhere
-        options: dict[str, Any] = {key: value for key, value in self.options.items() if key not in ("recipe", "hf_model")}
+        options: dict[str, Any] = {
+            key: value for key, value in self.options.items() if key not in ("recipe", "hf_model")
+        }
         options |= {"optimizations": self.optimizations.to_json(), "instruct": self.run.names.get("instruct", False)}
         return {
             **self.recipe.to_json(),
@@ -343,6 +353,15 @@ def model_name(source: FilePath) -> str:
     path = os.fspath(source).rstrip("/")
     snapshot = _SNAPSHOT.fullmatch(path)
     return snapshot[1] if snapshot else path.rpartition("/")[2]
+
+
+def marker_name(variant: Mapping[str, Any]) -> str:
+    """Return the name of the file that marks a build as complete: a hash of what tells builds apart.
+
+    >>> marker_name({})
+    '.weights_complete.bf21a9e8fbc5'
+    """
+    return f"{MARKER_PREFIX}{_short_hash(json.dumps(variant, sort_keys=True))}"
 
 
 def _short_hash(text: str) -> str:
