@@ -130,7 +130,7 @@ def _find_cache(path: Path) -> Path:
     """Return the directory of a cache: this one, or the only one below it that holds tensorbin files."""
     if not path.is_dir():
         raise FileFormatError(f"{path} is not a directory of tensorbin files")
-    if any(path.glob("*.tensorbin")):
+    if list(path.glob("*.tensorbin")):
         return path
     below = sorted({each.parent for each in path.rglob("*.tensorbin") if not each.parent.name.startswith(".")})
     if len(below) != 1:
