@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from tilewright.conversion import WeightCache, check_cache, prepare
-from tilewright.conversion.weight_cache import MARKER_PREFIX
+from tilewright.conversion import check_cache, prepare
+from tilewright.conversion.weight_cache import MARKER_PREFIX, WeightCache
 from tilewright.files import read_tensorbin
 
 from .recorded_caches import cache_options, describe_checkpoint, records, write_checkpoint

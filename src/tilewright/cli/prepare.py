@@ -93,7 +93,7 @@ def command(
     \b
     tilewright prepare Llama-3.1-8B-Instruct cache/ --for N300
     tilewright prepare Llama-3.1-8B-Instruct cache/ --for T3K --dry-run
-    tilewright prepare Llama-3.1-8B-Instruct --for N300 --explain layers.0.attention.wqkv
+    tilewright prepare Llama-3.1-8B-Instruct --for N300 --explain layers.0.*wqkv*
     tilewright prepare --check cache/ Llama-3.1-8B-Instruct
     tilewright prepare --retarget cache/ --for P300
 

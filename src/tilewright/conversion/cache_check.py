@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileFormatError
@@ -19,10 +19,10 @@ from ..files.source_file import FilePath
 from ..files.tensorbin import Tensorbin, read_tensorbin_tensor
 from .cache_content import ContentCheck, find_placeholder
 from .cache_folder import CacheFolder
+from .cache_preparation import build_item
 from .cache_relations import CONVERTED, CacheProblem, FileName, check_relations
 from .conversion_run import DEFAULT_MEMORY, plan_memory
 from .output_file import hash_range
-from .prepare import build_item
 from .recipe import DEFAULT_RECIPE, Recipe
 from .weight_cache import MARKER_PREFIX, CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
 
@@ -51,7 +51,7 @@ class CacheReport:
     compared: str
     problems: tuple[CacheProblem, ...]
     notes: tuple[str, ...] = ()
-    recipe: Mapping[str, str] | None = None
+    recipe: Mapping[str, str] | None = field(default=None, hash=False)
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -257,7 +257,7 @@ def _check_tied_head(
 def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterator[CacheProblem]:
     """Yield the problems of completion markers; `expected` is None if the model is not known."""
     wanted = {} if expected is None else {name: json.loads(body) for name, body in expected.marker().items()}
-    known = next(iter(wanted.values()), {})  # of any batch size or mode
+    known: dict[str, Any] = next(iter(wanted.values()), {})  # of any batch size or mode
     for path in sorted(folder.path.glob(f"{MARKER_PREFIX}*")):
         try:
             body = json.loads(path.read_text(encoding="utf-8"))

@@ -49,7 +49,10 @@ class Optimizations:
 
     @classmethod
     def of(cls, text: FilePath | Optimizations, recipe: Recipe) -> Optimizations:
-        """Return the number formats that a text names: a mode, a JSON file, or a setting for all layers."""
+        """Return the number formats that a `text` names: a mode, a JSON file, or a setting for all layers.
+
+        `recipe` is the one that names the groups of weights.
+        """
         if isinstance(text, Optimizations):
             return text
         name = str(text)

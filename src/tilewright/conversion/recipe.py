@@ -89,16 +89,16 @@ class Recipe:
     follows: str = ""
     directory: Expression | None = None
     marker: bool = False
-    devices: Mapping[str, MachineTable] = field(default_factory=dict, repr=False)
-    groups: Mapping[str, Table] = field(default_factory=dict, repr=False)
-    precision: tuple[FormatRule, ...] = field(default=(), repr=False)
-    model_precision: tuple[ModelFormats, ...] = field(default=(), repr=False)
-    shapes: Mapping[str, Expression] = field(default_factory=dict, repr=False)
-    output: tuple[OutputTable, ...] = field(default=(), repr=False)
-    functions: Mapping[str, Expression] = field(default_factory=dict, repr=False)
-    values: Mapping[str, Expression] = field(default_factory=dict, repr=False)
-    refuse: tuple[Refusal, ...] = field(default=(), repr=False)
-    families: Mapping[str, Family] = field(default_factory=dict, repr=False)
+    devices: Mapping[str, MachineTable] = field(default_factory=dict, repr=False, compare=False)
+    groups: Mapping[str, Table] = field(default_factory=dict, repr=False, compare=False)
+    precision: tuple[FormatRule, ...] = field(default=(), repr=False, compare=False)
+    model_precision: tuple[ModelFormats, ...] = field(default=(), repr=False, compare=False)
+    shapes: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    output: tuple[OutputTable, ...] = field(default=(), repr=False, compare=False)
+    functions: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    values: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    refuse: tuple[Refusal, ...] = field(default=(), repr=False, compare=False)
+    families: Mapping[str, Family] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(cls, name: FilePath = DEFAULT_RECIPE) -> Recipe:
@@ -118,7 +118,7 @@ class Recipe:
         )
 
     def family(self, model_type: str) -> Family:
-        """Return the family of a model type; the one that was added last counts."""
+        """Return the family of a `model_type`, as config.json has it; the one that was added last counts."""
         for family in reversed(list(self.families.values())):
             if model_type in family.model_types:
                 return family
@@ -260,7 +260,7 @@ def _order_families(parsed: Mapping[str, RecipeFile], known: Mapping[str, Family
         if not ready:
             file = parsed[pending[0]]
             families = ", ".join([*known, *ordered]) or "none"
-            raise FileFormatError(f"{file.where}: extends: there is no family {file.extends!r}; there are {families}")
+            raise FileFormatError(f"{file.where}: extends: unknown family {file.extends!r}; expected one of {families}")
         ordered += ready
         pending = [name for name in pending if name not in ready]
     return ordered

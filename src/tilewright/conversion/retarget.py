@@ -23,11 +23,11 @@ from ..memory import TensorSpec
 from ..version import __version__
 from .assembled_source import AssembledSource
 from .cache_folder import CacheFolder
+from .cache_preparation import build_item
 from .conversion_item import NO_HASH, ConversionItem, tensorbin_slot
 from .conversion_plan import ConversionPlan
 from .conversion_run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
 from .output_file import hash_range
-from .prepare import build_item
 from .rules import ConversionTarget
 from .weight_cache import CacheFile, CacheOptions, WeightCache, open_checkpoint
 
@@ -56,6 +56,15 @@ def plan_retarget(
         source: the checkpoint. A cache that tilewright made needs it only where more than headers differ.
         original: the machine that the cache is for, if its path does not say so.
         options: those of `plan_cache`, where they cannot be seen from the cache.
+
+    >>> import tempfile
+    >>> from tilewright.conversion import prepare
+    >>> from tilewright.files import write_sample_llama
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_llama(f"{folder}/Llama-3.2-1B")
+    ...     _ = prepare(f"{folder}/Llama-3.2-1B", f"{folder}/cache", "N150")
+    ...     plan_retarget(f"{folder}/cache", None, "P150").notes
+    ('22 of 22 files differ in their headers at most',)
     """
     folder = CacheFolder(cache)
     checkpoint, tensors = (None, {}) if source is None else open_checkpoint(source)

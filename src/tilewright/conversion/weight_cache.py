@@ -184,6 +184,14 @@ class WeightCache:
         checkpoint: the checkpoint.
         machine: the name of the machine.
         options: what else decides the cache.
+
+    >>> from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
+    >>> weights = sample_llama()
+    >>> tensors = {name: Assembly.of(name, values.shape) for name, values in weights.items()}
+    >>> checkpoint = Checkpoint("Llama-3.2-1B", LLAMA_CONFIG, tensors, dict.fromkeys(weights, format_of("bfloat16")))
+    >>> cache = WeightCache(checkpoint, "N300")
+    >>> cache.directory, len(cache.files), cache.files[1].mesh.part_shape
+    ('N300/tensor_cache_bfp8', 22, (1, 1, 256, 256))
     """
 
     def __init__(self, checkpoint: Checkpoint, machine: str, **options: Unpack[CacheOptions]) -> None:
@@ -328,7 +336,7 @@ class WeightCache:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], machine: str, recipe: FilePath | None = None) -> WeightCache:
-        """Return the cache that a manifest describes, for a machine; `recipe` is where one of a user is."""
+        """Return the cache that the `record` of a manifest describes; `recipe` is where a user has one."""
         options = record.get("options")
         if not isinstance(options, dict) or not isinstance(record.get("name"), str):
             raise FileFormatError("the manifest does not say which recipe made the cache")
