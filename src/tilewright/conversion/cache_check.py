@@ -105,7 +105,7 @@ def check_cache(
     described = checkpoint is not None or folder.record is not None
     expected = folder.describe(checkpoint, machine, **options) if described else None
     files = {file.file: file for file in expected.files} if expected is not None else {}
-    threads, slab = plan_memory(memory, jobs)
+    threads, slab, _ = plan_memory(memory, jobs)
     content = ContentCheck(slab, full)
     problems: list[CacheProblem] = []
     names = sorted({*files, *folder.names})

@@ -16,7 +16,7 @@ from .assembled_source import aligned_bytes
 from .cache_relations import FileName
 from .conversion_item import ConversionItem
 from .conversion_run import MIN_SLAB_BYTES
-from .tensor_job import Slab, SlabCutter
+from .slabs import Slab, SlabCutter
 
 _SAMPLE_BYTES = 1 << 19  # of a slab that is compared
 _SAMPLED_SLABS = 8  # of each part

@@ -31,7 +31,7 @@ from .conversion_item import (
     encode_safetensors_head,
 )
 from .rules import OUTPUT_KINDS, ConversionTarget, OutputTensor, Rules, choose_target, dimension_order, list_outputs
-from .tensor_job import SlabCutter
+from .slabs import SlabCutter
 
 Sources: TypeAlias = "FilePath | TensorFile | Iterable[FilePath | TensorFile]"
 _SAMPLE_BYTES = 8 << 20
