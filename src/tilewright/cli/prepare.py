@@ -14,12 +14,19 @@ import click
 
 from ..byte_sizes import format_bytes
 from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, wrap_lines
-from .convert import format_report, format_shape, open_dask_executor, parse_part, report_output_errors, report_progress
+from .convert import (
+    format_seconds,
+    format_shape,
+    open_dask_executor,
+    parse_part,
+    report_output_errors,
+    report_progress,
+)
 from .options import SHAPE, SIZE
 from .program import SectionedOption, verb
 
 if TYPE_CHECKING:
-    from ..conversion import CacheReport, ConversionPlan
+    from ..conversion import CacheReport, ConversionPlan, ConversionReport
     from ..conversion.assembly_explanation import ItemExplanation
 
 _ELISION = ".."
@@ -141,7 +148,8 @@ def command(
             executor=executor,
             progress=lambda event: report_progress(event, bar, console),
         )
-    return Answer(lambda: format_report(report), {"event": "report", **report.to_json()})
+    root = report.out.removesuffix(str(plan.recipe["directory"])) if plan.recipe else report.out
+    return Answer(lambda: _format_report(report, root), {"event": "report", **report.to_json()})
 
 
 def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None]:
@@ -149,6 +157,19 @@ def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None
     if not 1 <= len(paths) <= 2:
         raise click.UsageError(f"{expected}, got {len(paths)} paths")
     return paths[0], paths[1] if len(paths) > 1 else None
+
+
+def _format_report(report: ConversionReport, root: str) -> str:
+    """Return what was made, and how to use it; `root` is what TT_CACHE_PATH is to name."""
+    rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
+    reused = f", {report.reused} already done" if report.reused else ""
+    amounts = f"{format_bytes(report.bytes_in)} read, {format_bytes(report.bytes_out)} written"
+    lines = [f"{report.converted} files{reused}: {amounts} in {format_seconds(report.seconds)}{rate}"]
+    lines += [f"note: {note}" for note in report.notes]
+    if not report.complete:
+        return "\n".join([*lines, f"{report.out} is not complete: {report.elsewhere} files are left to other parts"])
+    use = f"start tt_transformers with TT_CACHE_PATH={root.rstrip('/') or '.'}"
+    return "\n".join([*lines, f"{report.out} is complete", f"{use}; check it with tilewright prepare --check"])
 
 
 def _parse_layers(text: str | None) -> list[int] | None:
@@ -223,6 +244,8 @@ def _format_check(report: CacheReport) -> str:
     for each in report.problems:
         lines += [f"{bad} {each.file}: {each.problem}", f"     on the card: {each.effect}"]
     what = f" for {report.machine}" if report.machine else ""
+    if report.recipe is not None:
+        lines.append(f"recipe {report.recipe['name']}, which follows {report.recipe['follows']}")
     if report.problems:
         lines.append(f"{report.directory}{what}: {len(report.problems)} problems in {report.files} files")
     else:

@@ -128,7 +128,8 @@ class ItemExplanation(Shown):
             item.slot.file or item.name,
             f"  shape     {_format_shape(item.source.value.shape)}, {spec.dtype} in {tiles}, {spec.memory}",
             f"  values    {' -> '.join(self.steps)}",
-            f"  made as   {item.source.value.text}",
+            f"  made as   {(item.made_as or (item.source.value.text,))[0]}",
+            *[f"    where {line}" for line in item.made_as[1:]],
             *self._piece_lines(),
             *self._device_lines(),
         ]
@@ -168,6 +169,7 @@ class ItemExplanation(Shown):
             "file": item.slot.file,
             "shape": list(item.source.value.shape),
             "spec": str(item.target.spec),
+            "made_as": list(item.made_as),
             "value": item.source.value.text,
             "steps": self.steps,
             "pieces": [piece.to_json() for piece in self.pieces],
@@ -198,7 +200,7 @@ def explain_item(item: ConversionItem) -> ItemExplanation:
 
 
 def find_items(items: Sequence[ConversionItem], pattern: str) -> list[ConversionItem]:
-    """Return the items that a pattern names: a name or a file, the start of one, or a pattern such as "*.wo*".
+    """Return the items that a pattern names: a name or a file, the start or a part of one, or wildcards as in "*.wo*".
 
     >>> try:
     ...     find_items([], "w")
@@ -210,6 +212,7 @@ def find_items(items: Sequence[ConversionItem], pattern: str) -> list[Conversion
         lambda name: name == pattern,
         lambda name: fnmatchcase(name, pattern),
         lambda name: name.startswith(pattern),
+        lambda name: pattern in name,
     )
     for test in tests:
         if found := [item for item in items if test(item.name) or test(item.slot.file)]:

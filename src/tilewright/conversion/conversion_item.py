@@ -138,9 +138,10 @@ class ConversionItem:
     """One tensor to convert.
 
     `recorded` is the manifest entry of a file whose pages are copied as they are: what it was made from at first.
+    `made_as` are the expressions of a recipe that say how it is put together, for explanations.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
-    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded']
+    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded', 'made_as']
     """
 
     name: str
@@ -150,6 +151,7 @@ class ConversionItem:
     version: str
     to: str
     recorded: ManifestEntry | None = None
+    made_as: tuple[str, ...] = ()
 
     @property
     def source_shape(self) -> tuple[int, ...]:
