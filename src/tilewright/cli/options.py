@@ -117,6 +117,15 @@ def _parse_grid(text: str) -> Any:
     return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
 
 
+def _parse_device(text: str) -> int | tuple[int, ...]:
+    """Return a device of a mesh: its coordinate, as in 1,0, or its number."""
+    parts = text.strip().strip("()[]").split(",")
+    if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a device of a mesh; write its coordinate as 1,0, or its number")
+    numbers = tuple([int(part) for part in parts])
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
 def _parse_format(text: str) -> str:
     from ..formats import format_of
 
@@ -151,9 +160,14 @@ GRID = ParsedType("grid", _parse_grid)
 FORMAT = ParsedType("format", _parse_format, _format_names)
 CHIP = ParsedType("chip", _parse_chip, _chip_names)
 COORDINATE = integer_list("coordinate", "2,33,17")
+DEVICE = ParsedType("device", _parse_device)
 CORE = integer_list("core", "column,row, such as 0,5", 2)
 DIMENSIONS = integer_list("list of dimensions", "0,1")
 
+
+device_option = click.option(
+    "--device", type=DEVICE, metavar="R,C", help="Only what one device of a mesh holds: its coordinate, or number."
+)
 
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
 SHARDS = ("height", "width", "block", "nd", "dims")

@@ -26,10 +26,10 @@ _ELISION = ".."
 @verb("prepare")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE OUT")
 @click.option("--for", "machine", metavar="MACHINE", help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...")
-@click.option("--recipe", default="tt_transformers", show_default=True, metavar="NAME", help="Recipe, or its TOML file.")
 @click.option(
-    "--optimizations", metavar="MODE", help="performance, accuracy, or a JSON file of formats. [performance]"
+    "--recipe", default="tt_transformers", show_default=True, metavar="NAME", help="Recipe, or its TOML file."
 )
+@click.option("--optimizations", metavar="MODE", help="performance, accuracy, or a JSON file of formats. [performance]")
 @click.option("--model-dtype", type=click.Choice(["bfloat8_b", "bfloat16"]), help="Format of the head. [bfloat8_b]")
 @click.option("--hf-rope", is_flag=True, help="Keep the order of rotary halves, for use_hf_rope.")
 @click.option("--instruct", is_flag=True, help="Use the directory of instruct models, as the text demo always does.")

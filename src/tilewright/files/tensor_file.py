@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, LayoutError
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
+from .mesh import DeviceLike
 from .npy import read_npy, read_npz
 from .safetensors import read_safetensors
 from .source_file import FilePath
@@ -65,6 +67,23 @@ class TensorFile(Mapping[str, StoredTensor]):
     def __len__(self) -> int:
         return len(self._tensors)
 
+    def on_device(self, device: DeviceLike) -> TensorFile:
+        """Return what one device of a mesh holds: its parts, and entire tensors that are not on a mesh.
+
+        `device` is a mesh coordinate, or a number in row-major order.
+
+        >>> import tempfile, numpy, tilewright as tw
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     numpy.save(Path(folder, "x.npy"), numpy.zeros((64, 96)))
+        ...     _ = tw.convert(f"{folder}/x.npy", f"{folder}/out", rules={"x": {"mesh": [1, 2], "cut": 1}})
+        ...     open_tensors(f"{folder}/out").on_device((0, 1))["x"].shape
+        (64, 48)
+        """
+        if all(tensor.mesh is None for tensor in self.values()):
+            raise LayoutError(f"{self.path} has no tensor on a mesh of devices; leave out device {device}")
+        parts = [tensor if tensor.mesh is None else tensor.on_device(device) for tensor in self.values()]
+        return TensorFile(self.path, self.kind, parts, self.metadata)
+
     @property
     def files(self) -> list[Path]:
         """Return the paths of the files that hold the tensors.
@@ -91,6 +110,23 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     def __repr__(self) -> str:
         return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
+
+
+def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[str]:
+    """Return the names that equal or match shell patterns, in the order of the patterns.
+
+    >>> select_names(["wq", "wk", "b"], "w*")
+    ['wq', 'wk']
+    """
+    result: list[str] = []
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not hits:
+            near = get_close_matches(pattern, names, 1) or names[:1]
+            such_as = f", such as {near[0]!r}" if near else ""
+            raise LayoutError(f"no tensor matches {pattern!r}; there are {len(names)}{such_as}")
+        result += hits
+    return list(dict.fromkeys(result))
 
 
 def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
