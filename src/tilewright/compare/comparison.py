@@ -393,7 +393,7 @@ class Comparison(Shown):
         """
         same = sum([tensor.same for tensor in self.tensors])
         missing = len(self.only_a) + len(self.only_b)
-        verb = "is" if same == 1 else "are"
+        verb = "is" if 1 in (same, len(self.tensors)) else "are"
         heading = f"{same} of {count_of(len(self.tensors), 'tensor')} {verb} the same ({self.tolerance})"
         others = f", {missing} in only one of the two" if missing else ""
         worst = self.worst

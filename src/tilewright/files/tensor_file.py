@@ -122,9 +122,10 @@ def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[st
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         if not hits:
-            near = get_close_matches(pattern, names, 1) or names[:1]
-            such_as = f", such as {near[0]!r}" if near else ""
-            raise LayoutError(f"no tensor matches {pattern!r}; there are {len(names)}{such_as}")
+            near = get_close_matches(pattern, names, 1)
+            such_as = f", such as {names[0]!r}" if names else ""
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {len(names)}{such_as}"
+            raise LayoutError(f"no tensor matches {pattern!r}; {hint}")
         result += hits
     return list(dict.fromkeys(result))
 
