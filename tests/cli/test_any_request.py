@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.cli.console import ExitCode
-from tilewright.files import write_sample_model
+from tilewright.files import write_sample_llama, write_sample_model
 
 from ..cases import examples
 from .runner import invoke
@@ -68,9 +68,11 @@ def test_fit(tensors, placement, circular):
 def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_sample_model("model.safetensors", layers=1)
+    write_sample_llama("small-llama")
     np.save("a.npy", np.arange(12.0).reshape(3, 4))
     requests = {
         "convert": ["model.safetensors", "tiles", "--dtype", "bfloat8_b"],
+        "prepare": ["small-llama", "cache", "--for", "N300"],
         "verify": ["tiles"],
         "inspect": ["tiles"],
         "diff": ["model.safetensors", "tiles", "--ulp", "1"],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from os.path import commonprefix
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -198,20 +199,19 @@ def _name_width(widths: list[int]) -> int | None:
     """Return the columns for names on a terminal, None in a pipe."""
     if not sys.stdout.isatty():
         return None
-    columns = click.get_terminal_size()[0] if hasattr(click, "get_terminal_size") else 80
-    return max(24, columns - sum(widths[1:]) - 10)
+    return max(24, get_terminal_size().columns - sum(widths[1:]) - 10)
 
 
 def shorten_names(names: list[str], width: int | None) -> list[str]:
     """Return names of at most `width` characters where possible: what they have in common is cut in its middle.
 
     >>> shorten_names(["model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight"], 24)
-    ['mod..mlp.gate_proj.weight', 'mod..mlp.up_proj.weight']
+    ['mod..lp.gate_proj.weight', 'mod..lp.up_proj.weight']
     """
     if width is None or len(names) < 2 or max(map(len, names)) <= width:
         return names
-    front = len(commonprefix(names))
-    back = len(commonprefix([name[::-1] for name in names]))
+    front = len(commonprefix(names))  # noqa: RUF071  (names, not paths)
+    back = len(commonprefix([name[::-1] for name in names]))  # noqa: RUF071
     excess = max(map(len, names)) - width + len(_ELISION)
     if front >= back:
         cut = min(excess, max(0, front - 3))

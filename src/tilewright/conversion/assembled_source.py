@@ -21,7 +21,7 @@ from ..copying.host_memory import aligned_empty
 from ..files import StoredTensor
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import inverse_order
-from ..formats import Format, format_of
+from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout import Box, Layout, compose, row_major
 from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
@@ -84,8 +84,8 @@ class PartValues(NamedTuple):
 class AssembledSource:
     """A tensor that is put together from stored tensors: `value` over `tensors`, by name.
 
-    The elements of a source count in the order in which they are stored. Values are rounded to the formats of `through`,
-    one after the other, before they are packed; a constant is added in the first of those.
+    The elements of a source count in the order in which they are stored. Values are rounded to the formats of
+    `through`, one after the other, before they are packed; a constant is added in the first of those.
 
     >>> import tempfile
     >>> from tilewright import open_tensors
@@ -98,7 +98,7 @@ class AssembledSource:
 
     value: Assembly
     tensors: Mapping[str, StoredTensor]
-    through: tuple[Format, ...] = ()
+    through: tuple[ScalarFormat, ...] = ()
 
     @classmethod
     def of(cls, tensor: StoredTensor) -> AssembledSource:
@@ -126,9 +126,9 @@ class AssembledSource:
         """Return the types of the sources, as their files name them."""
         return ", ".join(dict.fromkeys([tensor.kind for tensor in self.tensors.values()]))
 
-    def _element(self, name: str) -> Format:
+    def _element(self, name: str) -> ScalarFormat:
         """Return the number format of the values of a source."""
-        return format_of(self.tensors[name].dtype)
+        return scalar_format_of(self.tensors[name].dtype)
 
     @cached_property
     def _largest_part(self) -> Part | None:
@@ -190,7 +190,7 @@ class AssembledSource:
             yield PartValues(part, reading, data.view(tensor.dtype))
 
     def piece_of(self, name: str, parts: Sequence[PartValues]) -> Piece:
-        """Return the bytes of a source that some parts were read from, and where they start; None: in several places."""
+        """Return the bytes of a source that parts were read from, and where they start; None: in several places."""
         tensor = self.tensors[name]
         own = [each for each in parts if each.part.source == name]
         if not own:
@@ -238,9 +238,9 @@ class AssembledSource:
         """Return the box of whole pages that each part fills; None if parts cannot be packed one by one."""
         return None if self.value.added or self.through else _page_windows(parts, spec)
 
-    def _steps(self, parts: Sequence[Part]) -> tuple[Format, ...]:
+    def _steps(self, parts: Sequence[Part]) -> tuple[ScalarFormat, ...]:
         """Return the formats that values have between source and target."""
-        return self.through or (self._element(parts[0].source) if parts else format_of("float32"),)
+        return self.through or (self._element(parts[0].source) if parts else scalar_format_of("float32"),)
 
     def _gather(self, parts: Sequence[PartValues], shape: tuple[int, ...], allocate: Allocate, threads: int) -> Any:
         """Return the values of a box in row-major order, rounded, with the constant added."""
@@ -343,7 +343,8 @@ def _add_modes(layout: Layout, count: int) -> Layout:
     """Return a layout with modes of extent 1 before its own."""
     if not count:
         return layout
-    return Layout((*(1,) * count, *layout.shape), (*(0,) * count, *layout.stride)) + layout.offset
+    result: Layout = Layout((*(1,) * count, *layout.shape), (*(0,) * count, *layout.stride)) + layout.offset
+    return result
 
 
 def _cut_placement(place: Placement, box: Box) -> Placement:

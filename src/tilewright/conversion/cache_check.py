@@ -177,8 +177,8 @@ def _check_alone(path: Path) -> Iterator[CacheProblem]:
     if (found := _FILE_NAME.fullmatch(path.name)) is not None:
         dtype, layout = held.spec.dtype.name.upper(), held.spec.page_layout.name
         if (dtype, layout) != (found["dtype"], found["layout"]):
-            problem = f"its name says {found['dtype']} in {found['layout']}, but it holds {dtype} in {layout}"
-            yield CacheProblem(path.name, problem, f"ttnn loads it as {dtype}")
+            said = f"its name says {found['dtype']} in {found['layout']}, but it holds {dtype} in {layout}"
+            yield CacheProblem(path.name, said, f"ttnn loads it as {dtype}")
     if not _OPTIONAL.fullmatch(path.name) and (kind := find_placeholder(held)) is not None:
         yield CacheProblem(path.name, f"is a placeholder: {kind}", _BELIEVED)
 
@@ -254,8 +254,8 @@ def _compare_headers(item: ConversionItem, held: Tensorbin) -> Iterator[CachePro
         )
         yield CacheProblem(name, f"is distributed as {found}, expected {wanted}", _BELIEVED)
     if held.spec.shape.logical != spec.shape.logical:
-        found, wanted = list(held.spec.shape.logical), list(spec.shape.logical)
-        yield CacheProblem(name, f"has shape {found} per device, expected {wanted}", _BELIEVED)
+        shapes = [list(each.shape.logical) for each in (held.spec, spec)]
+        yield CacheProblem(name, f"has shape {shapes[0]} per device, expected {shapes[1]}", _BELIEVED)
     elif held.spec.memory != spec.memory:
         yield CacheProblem(
             name, f"is {held.spec.memory}, expected {spec.memory}", "ttnn loads it with the placement of the file"
@@ -335,10 +335,9 @@ def _check_markers(directory: Path, plan: ConversionPlan) -> Iterator[CacheProbl
             continue
         missing = [name for name in listed if not (directory / name).exists()]
         if missing:
-            problem = f"lists {missing[0]}, which does not exist" + (
-                f", and {len(missing) - 1} more" if missing[1:] else ""
-            )
-            yield CacheProblem(path.name, problem, "tt_transformers loads the checkpoint")
+            more = f", and {len(missing) - 1} more" if missing[1:] else ""
+            said = f"lists {missing[0]}, which does not exist{more}"
+            yield CacheProblem(path.name, said, "tt_transformers loads the checkpoint")
         wanted = plan.beside.get(path.name)
         if wanted is not None and json.loads(wanted)["weights"] != body.get("weights"):
             yield CacheProblem(path.name, "lists other weights than the checkpoint has", _BELIEVED)

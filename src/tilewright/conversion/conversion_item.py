@@ -149,6 +149,12 @@ class ConversionItem:
     to: str
 
     @property
+    def source_shape(self) -> tuple[int, ...]:
+        """Return the shape of the source; that of the value if there are several."""
+        tensors = list(self.source.tensors.values())
+        return tensors[0].shape if len(tensors) == 1 else self.source.value.shape
+
+    @property
     def bytes_in(self) -> int:
         """Return the bytes of the sources."""
         return sum([tensor.nbytes for tensor in self.source.tensors.values()])

@@ -18,7 +18,7 @@ from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..files.source_file import FilePath
 from ..files.stored_tensor import PagedBoxes
-from ..formats import format_of
+from ..formats import scalar_format_of
 from ..version import __version__
 from .assembled_source import aligned_bytes
 from .conversion_item import (
@@ -159,7 +159,7 @@ class ConversionPlan:
             "tensors": [
                 {
                     "name": item.name,
-                    "shape": list(item.source.value.shape),
+                    "shape": list(item.source_shape),
                     "from": item.source.kind,
                     "spec": str(item.target.spec),
                     "file": item.slot.file,
@@ -263,7 +263,7 @@ def _build_item(output: OutputTensor, target: ConversionTarget, rules: Rules, to
     source = output.source
     order = dimension_order(len(source.value.shape), output.own.with_defaults(rules.for_all).transpose)
     through = output.own.with_defaults(rules.for_all).through or ()
-    source = replace(source.transpose(order), through=tuple([format_of(each) for each in through]))
+    source = replace(source.transpose(order), through=tuple([scalar_format_of(each) for each in through]))
     return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), __version__, to)
 
 

@@ -202,7 +202,10 @@ class _Evaluator:
         if not isinstance(node.func, ast.Name):
             raise FormatError("only functions can be called in an expression, by their name")
         arguments = [value for each in node.args for value in self._arguments(each)]
-        return self._name(node.func)(*arguments, **{each.arg: self.evaluate(each.value) for each in node.keywords})
+        keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+        if len(keywords) < len(node.keywords):
+            raise FormatError("** is not possible in an expression")
+        return self._name(node.func)(*arguments, **keywords)
 
     def _arguments(self, node: ast.AST) -> Sequence[Any]:
         return tuple(self.evaluate(node.value)) if isinstance(node, ast.Starred) else (self.evaluate(node),)

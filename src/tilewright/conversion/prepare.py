@@ -18,7 +18,7 @@ from ..files import StoredTensor, open_tensors
 from ..files.mesh import Mesh, Topology
 from ..files.source_file import FilePath
 from ..files.strict_json import read_json
-from ..formats import Format, format_of
+from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
 from ..memory import Chip, TensorSpec, interleaved, width_sharded
 from ..version import __version__
@@ -26,7 +26,7 @@ from .assembled_source import AssembledSource, stored_assembly
 from .conversion_item import ConversionItem, tensorbin_slot
 from .conversion_plan import ConversionPlan
 from .conversion_run import ConversionReport, run_plan
-from .recipe import Output, Recipe, RecipeRun
+from .recipe import Recipe, RecipeOutput, RecipeRun
 from .rules import ConversionTarget
 
 _MAX_CONFIG_BYTES = 1 << 20
@@ -100,7 +100,7 @@ def plan_cache(
         },
     )
     directory = Path(out) / run.evaluate(rules.cache["directory"])
-    memory_dtype = format_of(config.get("torch_dtype") or config.get("dtype") or "bfloat16")
+    memory_dtype = scalar_format_of(config.get("torch_dtype") or config.get("dtype") or "bfloat16")
     items = tuple([_build_item(output, tensors, target, memory_dtype) for output in run.outputs(layers)])
     name, body = marker(run, items, target, max_batch_size, memory_dtype)
     return ConversionPlan(directory, "tensorbin", items, beside={name: json.dumps(body).encode()})
@@ -125,7 +125,7 @@ def model_name(source: FilePath) -> str:
 
 
 def _build_item(
-    output: Output, tensors: Mapping[str, StoredTensor], machine: Machine, memory_dtype: Format
+    output: RecipeOutput, tensors: Mapping[str, StoredTensor], machine: Machine, memory_dtype: ScalarFormat
 ) -> ConversionItem:
     mesh = _build_mesh(output, machine)
     dtype = format_of(output.dtype)
@@ -145,19 +145,19 @@ def _build_item(
 
 
 def _rounding(
-    tensors: Mapping[str, StoredTensor], dtype: Format, memory: str, memory_dtype: Format
-) -> tuple[Format, ...]:
+    tensors: Mapping[str, StoredTensor], dtype: Format, memory: str, memory_dtype: ScalarFormat
+) -> tuple[ScalarFormat, ...]:
     """Return the formats that values are rounded to between the checkpoint and the cache.
 
     The checkpoint is loaded as the dtype of its config, and sharded block formats are packed from bfloat16.
     """
     rounding = () if all(format_of(each.dtype) == memory_dtype for each in tensors.values()) else (memory_dtype,)
     if dtype.has_blocks and memory == "dram_sharded" and memory_dtype.name != "bfloat16":
-        rounding = (*rounding, format_of("bfloat16"))
+        rounding = (*rounding, scalar_format_of("bfloat16"))
     return rounding
 
 
-def _build_mesh(output: Output, machine: Machine) -> Mesh:
+def _build_mesh(output: RecipeOutput, machine: Machine) -> Mesh:
     """Return how the devices of a machine share an output."""
     if output.mesh == "replicated":  # on any mesh
         return Mesh((1, 1), Topology.replicated([(0, 0)]), output.value.shape)
@@ -168,7 +168,7 @@ def _build_mesh(output: Output, machine: Machine) -> Mesh:
 
 
 def marker(
-    run: RecipeRun, items: Sequence[ConversionItem], machine: Machine, max_batch_size: int, memory_dtype: Format
+    run: RecipeRun, items: Sequence[ConversionItem], machine: Machine, max_batch_size: int, memory_dtype: ScalarFormat
 ) -> tuple[str, dict[str, Any]]:
     """Return the name and body of the file that says that a cache is complete."""
     names = run.names

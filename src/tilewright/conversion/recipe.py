@@ -25,12 +25,12 @@ else:
 _SIGNATURE = re.compile(r"(\w+)\(([\w, ]*)\)")
 
 
-class MissingTensor(FormatError):
+class MissingTensorError(FormatError):
     """A recipe asks for a tensor that the checkpoint does not have."""
 
 
 @dataclass(frozen=True)
-class Output:
+class RecipeOutput:
     """A file of the cache: how it is put together, and how it is stored and spread over a mesh."""
 
     name: str
@@ -109,9 +109,7 @@ class RecipeRun:
         self._weights: dict[str, Assembly] = {}
         self._patterns = [(_compile_key(key), text) for key, text in self.family["weights"].items()]
         self.names: dict[str, Any] = dict(self.given)
-        self.names.update(
-            config=lambda key: self.config.get(key), tensor=self.tensor, weight=self.weight, has_weight=self.has_weight
-        )
+        self.names.update(config=self.config.get, tensor=self.tensor, weight=self.weight, has_weight=self.has_weight)
         for signature, text in {**self.recipe.cache.get("functions", {}), **self.family["functions"]}.items():
             self._define(signature, text)
         for name, text in self.recipe.cache.get("values", {}).items():
@@ -139,7 +137,7 @@ class RecipeRun:
     def tensor(self, name: str) -> Assembly:
         """Return a tensor of the checkpoint."""
         if name not in self.tensors:
-            raise MissingTensor(f"the checkpoint has no tensor {name!r}")
+            raise MissingTensorError(f"the checkpoint has no tensor {name!r}")
         return self.tensors[name]
 
     def weight(self, key: str) -> Assembly:
@@ -151,7 +149,7 @@ class RecipeRun:
                     self._weights[key] = self.evaluate(text, bound)
                     break
             else:
-                raise MissingTensor(f"the family has no weight {key!r}")
+                raise MissingTensorError(f"the family has no weight {key!r}")
         return self._weights[key]
 
     def has_weight(self, key: str) -> bool:
@@ -176,7 +174,7 @@ class RecipeRun:
                         keys += [each.format(layer=layer, expert=expert) for expert in experts]
         return {key: self.weight(key) for key in keys if self.has_weight(key)}
 
-    def outputs(self, layers: Sequence[int] | None = None) -> Iterator[Output]:
+    def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
         """Yield the files of the cache; `layers` limits those that belong to a layer."""
         for table in self.recipe.cache["output"]:
             if not self.evaluate(table.get("when", "True")):
@@ -191,14 +189,14 @@ class RecipeRun:
                         bound["layer"] = layer
                     yield self._output(table, layer, bound)
 
-    def _output(self, table: Mapping[str, Any], layer: int | None, bound: dict[str, Any]) -> Output:
+    def _output(self, table: Mapping[str, Any], layer: int | None, bound: dict[str, Any]) -> RecipeOutput:
         name = self.evaluate(f'f"""{table["name"]}"""', bound)
         dtype = table["dtype"]
         if dtype == "model_dtype":
             dtype = self.names["model_dtype"]
         elif dtype.isupper():
             dtype = self.precision(layer or 0)[dtype]
-        return Output(
+        return RecipeOutput(
             name,
             self.evaluate(table["value"], bound),
             dtype,

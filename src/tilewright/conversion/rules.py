@@ -338,16 +338,20 @@ def _rename(name: str, rules: Rules) -> str:
         if settings.rename is not None and fnmatchcase(name, pattern):
             groups = re.fullmatch("(.*)".join([re.escape(each) for each in pattern.split("*")]), name, re.DOTALL)
             matched = groups.groups() if groups is not None else ()
-            return re.sub(
-                r"\{([0-9]+)\}", lambda found: _matched_part(matched, int(found[1]), settings), settings.rename
-            )
+            return _fill_in(settings.rename, matched)
     return name
 
 
-def _matched_part(matched: tuple[str, ...], number: int, settings: Settings) -> str:
-    if not 1 <= number <= len(matched):
-        raise FormatError(f"rename = {settings.rename!r} uses {{{number}}}, but its pattern has {len(matched)} *")
-    return matched[number - 1]
+def _fill_in(text: str, matched: tuple[str, ...]) -> str:
+    """Return a text with what the stars of a pattern matched in the place of {1}, {2} and so on."""
+
+    def part(found: re.Match[str]) -> str:
+        number = int(found[1])
+        if not 1 <= number <= len(matched):
+            raise FormatError(f"rename = {text!r} uses {{{number}}}, but its pattern has {len(matched)} *")
+        return matched[number - 1]
+
+    return re.sub(r"\{([0-9]+)\}", part, text)
 
 
 def choose_target(output: OutputTensor, for_all: Settings, to: str) -> ConversionTarget | None:

@@ -26,7 +26,7 @@ from ..files.mesh import DeviceLike, format_devices
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.source_file import FilePath
 from ..files.stored_tensor import DevicePart, PagedBoxes
-from ..formats import format_of
+from ..formats import scalar_format_of
 from ..memory import TensorSpec
 from ..memory.placement_rules import placement_violations
 from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
@@ -312,7 +312,7 @@ def _name_devices(part: DevicePart) -> str:
 def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) -> AssembledSource:
     """Return what a converted tensor was put together from, as its manifest entry says."""
     tensors = {key: sources[key] for key in entry.sources}
-    through = tuple([format_of(each) for each in entry.through])
+    through = tuple([scalar_format_of(each) for each in entry.through])
     if entry.value is not None:
         assemblies = {key: stored_assembly(tensor) for key, tensor in tensors.items()}
         value = evaluate(entry.value, {"tensor": assemblies.__getitem__})

@@ -145,7 +145,7 @@ class Assembly:
         rank = len(self.shape)
         if order is None and rank < 2:
             raise LayoutError(f"cannot transpose a tensor of shape {list(self.shape)}: it has fewer than 2 dimensions")
-        axes = tuple(range(rank - 2)) + (rank - 1, rank - 2) if order is None else tuple(map(self.axis, order))
+        axes = (*range(rank - 2), rank - 1, rank - 2) if order is None else tuple(map(self.axis, order))
         if sorted(axes) != list(range(rank)):
             raise LayoutError(f"{list(order or ())} is not an order of the {rank} dimensions of {list(self.shape)}")
         parts = [replace(p, box=p.box.permute(axes), modes=tuple([p.modes[d] for d in axes])) for p in self.parts]
@@ -223,8 +223,8 @@ class Assembly:
             return replace(self, shape=shape, parts=tuple(parts), text=text)
         if len(self.parts) != 1 or self.parts[0].box.shape != self.shape:
             raise LayoutError(
-                f"cannot reshape {list(self.shape)} to {list(shape)}: it is joined from {len(self.parts)} parts; reshape"
-                " them before they are joined"
+                f"cannot reshape {list(self.shape)} to {list(shape)}: it is joined from {len(self.parts)} parts;"
+                " reshape them before they are joined"
             )
         part = self.parts[0]
         leaves = [pair for mode in part.modes for pair in mode if pair[0] != 1]
@@ -268,7 +268,7 @@ def join(tensors: Sequence[Assembly], axis: int = 0) -> Assembly:
         others = (each.shape[:d], each.shape[d + 1 :])
         if len(each.shape) != len(first.shape) or others != (first.shape[:d], first.shape[d + 1 :]):
             raise LayoutError(
-                f"cannot join shapes {list(first.shape)} and {list(each.shape)} along axis {d}: the others must be equal"
+                f"cannot join shapes {list(first.shape)} and {list(each.shape)} along axis {d}: the rest must be equal"
             )
         if each.added != first.added:
             raise LayoutError(f"cannot join tensors to which {first.added} and {each.added} are added")
@@ -281,8 +281,8 @@ def join(tensors: Sequence[Assembly], axis: int = 0) -> Assembly:
 
 def _change_unit_dimensions(part: Part, old: tuple[int, ...], new: tuple[int, ...]) -> Part:
     """Return a part after dimensions of extent 1 were added or removed."""
-    kept = iter([d for d, n in enumerate(old) if n != 1])
-    axes = [next(kept) if n != 1 else None for n in new]
+    remaining = iter([d for d, n in enumerate(old) if n != 1])
+    axes = [next(remaining) if n != 1 else None for n in new]
     offset = tuple([0 if d is None else part.box.offset[d] for d in axes])
     extents = tuple([1 if d is None else part.box.shape[d] for d in axes])
     modes = tuple([((1, 0),) if d is None else part.modes[d] for d in axes])

@@ -4,7 +4,7 @@
 from .inspection import Inspection, TensorFacts, inspect
 from .mesh import Mesh, Topology
 from .safetensors import write_safetensors
-from .sample_model import sample_model, write_sample_model
+from .sample_model import sample_model, write_sample_llama, write_sample_model
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
 from .tensor_values import DecodedTile, StoredElement
@@ -26,6 +26,7 @@ __all__ = [
     "read_tensorbin",
     "sample_model",
     "write_safetensors",
+    "write_sample_llama",
     "write_sample_model",
     "write_tensorbin",
 ]

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`write_sample_model`: a small checkpoint for examples, the same everywhere."""
+"""Small checkpoints for examples, the same everywhere: `write_sample_model`, and `write_sample_llama` with a config."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ..atomic import write_file
 from .safetensors import write_safetensors
 from .source_file import FilePath
 
@@ -68,3 +71,62 @@ def write_sample_model(path: FilePath, layers: int = 2) -> None:
     18
     """
     write_safetensors(path, sample_model(layers), {"made by": "tilewright, as a sample"})
+
+
+LLAMA_CONFIG = {
+    "model_type": "llama",
+    "torch_dtype": "bfloat16",
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "num_hidden_layers": 2,
+    "vocab_size": 1003,
+    "tie_word_embeddings": False,
+}
+"""The config.json of the sample Llama: the shape of the large ones, with heads that share keys and an odd vocabulary."""
+
+
+def sample_llama() -> dict[str, Array]:
+    """Return the weights of a small Llama by their Hugging Face names, as bfloat16.
+
+    >>> model = sample_llama()
+    >>> len(model), model["model.layers.0.self_attn.k_proj.weight"].shape
+    (21, (128, 256))
+    """
+    dim, hidden, words, keys = 256, 512, 1003, 128
+    shapes = {
+        "self_attn.q_proj": (dim, dim),
+        "self_attn.k_proj": (keys, dim),
+        "self_attn.v_proj": (keys, dim),
+        "self_attn.o_proj": (dim, dim),
+        "mlp.gate_proj": (hidden, dim),
+        "mlp.up_proj": (hidden, dim),
+        "mlp.down_proj": (dim, hidden),
+    }
+    result = {"model.embed_tokens.weight": _weight_matrix(words, dim, 0)}
+    for layer in range(2):
+        base = f"model.layers.{layer}"
+        for seed, (name, shape) in enumerate(shapes.items(), 100 * (layer + 1)):
+            result[f"{base}.{name}.weight"] = _weight_matrix(*shape, seed)
+        for seed, name in enumerate(("input_layernorm", "post_attention_layernorm"), 100 * layer + 50):
+            result[f"{base}.{name}.weight"] = 1 + _normal_values(dim, seed) / 8
+    result["model.norm.weight"] = 1 + _normal_values(dim, 3) / 8
+    result["lm_head.weight"] = _weight_matrix(words, dim, 1)
+    return {name: values.astype(ml_dtypes.bfloat16) for name, values in result.items()}
+
+
+def write_sample_llama(folder: FilePath) -> None:
+    """Write the small Llama to `folder` as Hugging Face does: config.json and model.safetensors.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_llama(f"{folder}/Llama-3.2-1B-Instruct")
+    ...     sorted(path.name for path in Path(folder, "Llama-3.2-1B-Instruct").iterdir())
+    ['config.json', 'model.safetensors']
+    """
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    write_file(home / "config.json", json.dumps(LLAMA_CONFIG, indent=2).encode())
+    write_safetensors(home / "model.safetensors", sample_llama(), {"format": "pt"})
