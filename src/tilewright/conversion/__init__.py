@@ -3,6 +3,7 @@
 
 from .conversion_plan import ConversionPlan, plan_conversion
 from .conversion_run import ConversionReport, ProgressEvent, convert, run_plan
+from .model_fit import fit
 from .rules import Rules, Settings
 from .verification import Verdict, VerifyReport, verify
 
@@ -15,6 +16,7 @@ __all__ = [
     "Verdict",
     "VerifyReport",
     "convert",
+    "fit",
     "plan_conversion",
     "run_plan",
     "verify",
