@@ -21,9 +21,10 @@ def count_of(number: int, noun: str) -> str:
 
 
 def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
-    """Return names of at most `width` characters where possible: what the long ones have in common is cut.
+    """Return names of at most `width` characters: what the long ones have in common is cut; None cuts nothing.
 
-    The start or the end that they share loses its middle, so that what tells them apart remains. None cuts nothing.
+    The start or the end that they share loses its middle, so that what tells them apart remains. If that is not enough,
+    names stay as they are.
 
     >>> shorten_names(["model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight", "norm"], 26)
     ['mode..mlp.gate_proj.weight', 'mode..mlp.up_proj.weight', 'norm']
@@ -45,7 +46,8 @@ def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
         for name in long:
             result[name] = _cut_common(result[name], common, size, from_end)
     shortened = [result[name] for name in names]
-    return shortened if len(set(shortened)) == len(set(names)) else list(names)
+    is_useful = excess <= 0 and len(set(shortened)) == len(set(names))
+    return shortened if is_useful else list(names)
 
 
 def _cut_common(name: str, common: int, size: int, from_end: bool) -> str:

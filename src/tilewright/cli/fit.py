@@ -69,17 +69,14 @@ def command(
         return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
     if optimizations is not None:
         raise click.UsageError("--optimizations needs --for, such as --for N300")
-    from ..memory import TensorSpec
-    from ..memory.fit_report import check_fit
+    from ..conversion.model_fit import common_mesh, fit_device
 
-    holdings = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
-    requests = [each.request for each in holdings]
-    names, mesh = [each.name for each in holdings], _find_mesh(holdings)
-    return _build_answer(check_fit(requests, TensorSpec, options.build_chip(), *reserved, names=names, mesh=mesh))
+    held = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
+    return _build_answer(fit_device(held, common_mesh(held), options.build_chip(), *reserved))
 
 
 def _build_answer(report: Fit) -> Answer:
-    return Answer(lambda: _color_verdict(report), fit_to_json(report), ExitCode.OK if report else ExitCode.NO)
+    return Answer(lambda: format_fit(report), fit_to_json(report), ExitCode.OK if report else ExitCode.NO)
 
 
 def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[DeviceTensor]:
@@ -95,12 +92,6 @@ def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[
     typed = typed_options(click.get_current_context())
     found = open_tensors(text, follow_links).values()
     return [DeviceTensor(each.name, _place_stored(each, options, typed), each.mesh) for each in found]
-
-
-def _find_mesh(holdings: list[DeviceTensor]) -> tuple[int, ...]:
-    from ..conversion.model_fit import common_mesh
-
-    return common_mesh(holdings)
 
 
 def _place_stored(tensor: StoredTensor, options: SpecOptions, typed: frozenset[str]) -> Any:
@@ -122,12 +113,14 @@ def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
     return own.spec_arguments(SHAPE.convert(shape, None, None))
 
 
-def _color_verdict(report: Fit) -> str:
+def format_fit(report: Fit) -> str:
+    """Return a report as text, its verdict in color."""
     first, *rest = wrap_lines(str(report)).splitlines()
     return "\n".join([click.style(first, fg="green" if report else "red", bold=True), *rest])
 
 
 def fit_to_json(report: Fit) -> dict[str, Any]:
+    """Return a report as plain data."""
     return {
         "fits": report.fits,
         "chip": report.chip.name,

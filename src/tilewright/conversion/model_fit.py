@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -119,17 +119,47 @@ def fit(
       in all 4.32 MiB of 85 MiB, 80.7 MiB left
     """
     reserved = (l1_small_size, trace_region_size)
-    mesh: tuple[int, ...] | None = None
     if machine is not None:
-        target = Machine.of(machine, Recipe.named(options.get("recipe", _RECIPE)), options.get("mesh"))
-        request, options = plan_cache(request, "", machine, **options), {}
-        chip, mesh = target.chip if chip is None else chip, target.mesh if prod(target.mesh) > 1 else ()
+        plan = plan_cache(request, "", machine, **options)
+        return fit_plan(plan, machine, chip, circular_buffers, *reserved, **options)
     if not isinstance(request, (str, os.PathLike, TensorFile, StoredTensor, ConversionPlan)):
         if options:
             raise FormatError(f"{', '.join(options)} cannot be given here: the specs say how tensors are placed")
         return memory.fit(request, chip, circular_buffers, *reserved)
     tensors = list_device_tensors(request, options)
-    shape = common_mesh(tensors) if mesh is None else mesh
+    return fit_device(tensors, common_mesh(tensors), chip, circular_buffers, *reserved)
+
+
+def fit_plan(
+    plan: ConversionPlan,
+    machine: str,
+    chip: ChipLike | None = None,
+    circular_buffers: CircularBuffers = 0,
+    *reserved: int,
+    recipe: str = _RECIPE,
+    mesh: Sequence[int] | None = None,
+    **options: Any,
+) -> Fit:
+    """Return whether the weight cache that a `plan` writes fits each device of its `machine`.
+
+    The other arguments are those of `fit` and of `plan_cache`.
+    """
+    target = Machine.of(machine, Recipe.named(recipe), mesh)
+    shape = target.mesh if prod(target.mesh) > 1 else ()
+    return fit_device(list_device_tensors(plan), shape, chip or target.chip, circular_buffers, *reserved)
+
+
+def fit_device(
+    tensors: Sequence[DeviceTensor],
+    mesh: tuple[int, ...],
+    chip: ChipLike | None,
+    circular_buffers: CircularBuffers = 0,
+    *reserved: int,
+) -> Fit:
+    """Return whether what one device holds fits it; `mesh` is the shape of the mesh of devices, () for one device.
+
+    The other arguments are those of `fit`.
+    """
     requests = [each.request for each in tensors]
     names = [each.name for each in tensors]
-    return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=shape)
+    return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=mesh)
