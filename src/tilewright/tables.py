@@ -32,8 +32,8 @@ def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
     long = [name for name in names if width is not None and len(name) > width]
     if width is None or len(long) < 2:
         return list(names)
-    front = len(commonprefix(long))
-    back = len(commonprefix([name[front:][::-1] for name in long]))
+    front = len(commonprefix(long))  # noqa: RUF071  (names, not paths)
+    back = len(commonprefix([name[front:][::-1] for name in long]))  # noqa: RUF071
     excess = max(map(len, long)) - width
     cuts = []
     for common, from_end in sorted([(front, False), (back, True)], reverse=True):

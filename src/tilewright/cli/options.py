@@ -106,15 +106,9 @@ def _parse_address(text: str) -> int:
 
 def _parse_grid(text: str) -> Any:
     """Return cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
-    content = text.replace(" ", "")
-    plain = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", content)
-    if plain:
-        return int(plain[1]), int(plain[2])
-    ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
-    if not all(ranges):
-        raise ValueError(f"{text!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1")
-    corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
-    return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
+    from ..memory.cores import parse_grid
+
+    return parse_grid(text)
 
 
 def _parse_device(text: str) -> int | tuple[int, ...]:

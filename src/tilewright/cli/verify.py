@@ -74,10 +74,9 @@ def _format_answer(report: VerifyReport) -> str:
         lines.append(f"{report.out}: {len(report.problems)} of {count_of(len(report.verdicts), 'tensor')} failed")
         return "\n".join(lines)
     against = "manifest and source" if report.against_source else "manifest"
-    lines.append(
-        f"{click.style('good:', fg='green', bold=True)} {report.out}: {count_of(len(report.verdicts), 'tensor')}, {size},"
-        f" {'matches its' if len(report.verdicts) == 1 else 'match their'} {against}"
-    )
+    good, count = click.style("good:", fg="green", bold=True), count_of(len(report.verdicts), "tensor")
+    match = "matches its" if len(report.verdicts) == 1 else "match their"
+    lines.append(f"{good} {report.out}: {count}, {size}, {match} {against}")
     if report.against_source and report.verdicts:
         worst = max(report.verdicts, key=lambda each: (each.largest_error or 0) / (each.largest_value or 1))
         lines.append(

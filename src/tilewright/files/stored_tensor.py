@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -246,7 +246,7 @@ class StoredTensor:
         rank = len(extents)
         order = tuple(reversed(range(rank))) if fortran else tuple(range(rank))
         stored_shape = extents[::-1] if fortran else extents
-        host = None if element is None else TensorSpec(stored_shape, element, "row_major")
+        host = None if element is None else _dense_spec(stored_shape, element)
         part = StoredPart(Box((0,) * rank, stored_shape), start)
         return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, (part,), order, swapped)
 
@@ -481,6 +481,12 @@ class StoredTensor:
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.shape)) or "scalar"
         return f"<StoredTensor {self.name!r}: {shape} {self.format or self.kind}, {self.nbytes} bytes>"
+
+
+@lru_cache(maxsize=4096)
+def _dense_spec(shape: tuple[int, ...], element: ScalarFormat) -> TensorSpec:
+    """Return the spec of contiguous elements; a checkpoint has many tensors of few shapes."""
+    return TensorSpec(shape, element, "row_major")
 
 
 def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:

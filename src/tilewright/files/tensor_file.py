@@ -13,6 +13,7 @@ from ..errors import FileFormatError, LayoutError
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
+from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file, refuse_lfs_pointer
 from .mesh import DeviceLike
 from .npy import read_npy, read_npz
 from .safetensors import read_safetensors
@@ -24,6 +25,8 @@ from .tensorbin import read_tensorbin_tensor
 INDEX = ".safetensors.index.json"
 SUFFIXES = (".safetensors", ".npy", ".npz", ".tensorbin")
 _MAX_INDEX_BYTES = 100_000_000
+_CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
+_MAX_NAMED = 4
 
 
 class TensorFile(Mapping[str, StoredTensor]):
@@ -166,9 +169,8 @@ def _read_file(path: Path) -> TensorFile:
         image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
         return TensorFile(path, "bank image", [image])
     if path.suffix not in SUFFIXES:
-        path.stat()  # a missing file raises FileNotFoundError
-        known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
-        raise FileFormatError(f"{path} has unknown suffix {path.suffix!r}; known suffixes: {known}")
+        refuse_foreign_file(path, ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}")))
+    refuse_lfs_pointer(path)
     if path.suffix == ".safetensors":
         tensors, metadata = read_safetensors(path)
         return TensorFile(path, "safetensors", tensors, metadata)
@@ -224,7 +226,10 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
-        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)})")
+        for name in names:
+            if name.endswith(FOREIGN_SUFFIXES):
+                refuse_foreign_file(folder / name, "")
+        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){_name_folders_below(folder)}")
     tensors: list[StoredTensor] = []
     metadata: dict[str, str] = {}
     for path in files:
@@ -233,3 +238,9 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         tensors += file.values()
         metadata |= file.metadata
     return TensorFile(folder, "directory", tensors, metadata)
+
+
+def _name_folders_below(folder: Path) -> str:
+    """Return the folders below one that hold tensorbin files, such as those of a weight cache, as a remedy."""
+    below = sorted({str(path.parent) for depth in _CACHE_DEPTHS for path in folder.glob(depth)})
+    return f"; those below it have some: {', '.join(below[:_MAX_NAMED])}" if below else ""

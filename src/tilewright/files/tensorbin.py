@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -290,6 +291,7 @@ def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
     return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
 
 
+@lru_cache(maxsize=1024)  # a model has many tensors of few specs
 def encode_file_start(spec: TensorSpec, mesh: Mesh | None = None) -> tuple[bytes, int]:
     """Return the bytes before the pages in a tensorbin file, and the distance between the parts of a mesh.
 
