@@ -52,8 +52,8 @@ def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
 
 def _cut_common(name: str, common: int, size: int, from_end: bool) -> str:
     """Return a name without `size` characters in the middle of its first or last `common` ones."""
-    kept = (common - size + 1) // 2
-    start = len(name) - common + kept if from_end else kept
+    front = (common - size + 1) // 2
+    start = len(name) - common + front if from_end else front
     return name[:start] + _ELISION + name[start + size :]
 
 

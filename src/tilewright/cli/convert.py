@@ -204,7 +204,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     rows = [
         (
             item.name,
-            f"{item.source.kind} {format_shape(item.source.value.shape)}",
+            f"{item.source.kind} {format_shape(item.source_shape)}",
             _describe_target(item),
             format_bytes(item.bytes_out),
         )

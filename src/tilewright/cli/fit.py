@@ -52,7 +52,7 @@ def command(
 
     A file or directory stands for all its tensors, placed as the file says, otherwise as the options say. Of tensors
     that a mesh of devices shares, each device holds its part. With --for, the weight cache that prepare would write
-    is checked, for each device of the machine; what else runs there, such as a KV cache, needs room as well.
+    is checked, for each device of the machine; what else runs there, such as a KV cache, needs memory as well.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
     reserved = (list(cb), l1_small, trace_region)

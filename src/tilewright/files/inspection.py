@@ -210,7 +210,7 @@ class Inspection(Shown):
         return tuple([by_name[name] for name in names])
 
     def table(self, width: int | None = None, tensors: Sequence[TensorFacts] | None = None) -> str:
-        """Return a line per tensor, by default of all; names are shortened to fit `width`, if it is given.
+        """Return a line for each of `tensors`, by default all; names are shortened to fit `width`, if it is given.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -100,7 +100,7 @@ class Mesh:
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold an element of the entire tensor, and its coordinate in their parts.
+        """Return the devices that hold the element of the entire tensor `at` a coordinate, and that in their parts.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))

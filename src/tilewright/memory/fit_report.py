@@ -192,7 +192,7 @@ def check_fit(
     remedies: list[str] = []
     specs = [spec for spec, _ in checked]
     too_many = sum([bool(tensor.problems) for tensor in tensors]) > 1
-    if too_many:  # no change of one tensor makes room for the others
+    if too_many:  # no change of one tensor helps the others
         remedies = list(_remedies_for_all(specs, tensors, Allocator(target, *reserved), prod(mesh)))
     if not fits and not remedies:
         index = _tensor_to_change(specs, tensors)
