@@ -24,7 +24,7 @@ from .conversion_plan import ConversionPlan
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .prepare import plan_cache
 from .recipe import Recipe
-from .tensor_job import Slab, SlabCutter
+from .slabs import Slab, SlabCutter
 
 _FILE_NAME = re.compile(r"(?P<name>.+)_dtype_(?P<dtype>[A-Z0-9_]+)_layout_(?P<layout>TILE|ROW_MAJOR)\.tensorbin")
 _DIRECTORY = re.compile(r"tensor_cache_(instruct_)?(bfp8|bf16)")
@@ -116,7 +116,7 @@ def check_cache(
     plan, mode = _choose_plan(
         source, directory, chosen, names, {**place.get("options", {}), **options, "recipe": recipe}
     )
-    threads, slab = plan_memory(memory, jobs)
+    threads, slab, _ = plan_memory(memory, jobs)
     problems: list[CacheProblem] = []
     with ThreadPoolExecutor(threads) as pool:
         tasks = [pool.submit(_check_item, item, directory, slab, full) for item in plan.items]
@@ -133,7 +133,7 @@ def check_cache(
 
 def find_cache(path: Path) -> Path:
     """Return the directory of a cache: this one, or the only one below it that holds tensorbin files."""
-    if any(path.glob("*.tensorbin")):
+    if list(path.glob("*.tensorbin")):  # all of them: an unfinished search leaves the folder open
         return path
     below = sorted({each.parent for each in path.rglob("*.tensorbin")})
     if len(below) != 1:

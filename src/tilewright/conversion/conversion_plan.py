@@ -40,7 +40,7 @@ from .rules import (
     dimension_order,
     list_outputs,
 )
-from .tensor_job import SlabCutter
+from .slabs import SlabCutter
 
 Source: TypeAlias = "FilePath | TensorFile | Mapping[str, Any]"  # a mapping of names to arrays
 Sources: TypeAlias = "Source | Iterable[Source]"

@@ -35,7 +35,7 @@ from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .expressions import evaluate
 from .output_file import hash_range
 from .rules import ConversionTarget
-from .tensor_job import SlabCutter
+from .slabs import SlabCutter
 from .work_folder import WorkFolder, output_names
 
 
@@ -136,7 +136,7 @@ def verify(
     sources = None if source is None else open_sources(source, follow_symlinks)
     if device is not None:
         _validate_device(device, manifest, path)
-    threads, slab = plan_memory(memory, jobs)
+    threads, slab, _ = plan_memory(memory, jobs)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(threads) as pool:
         tasks = [
