@@ -347,7 +347,7 @@ def stored_shape(tensor: StoredTensor) -> tuple[int, ...]:
 def stored_assembly(tensor: StoredTensor) -> Assembly:
     """Return a stored tensor as an assembly over its elements in the order in which they are stored."""
     whole = Assembly.of(tensor.name, stored_shape(tensor))
-    return whole.transpose(tensor.order) if tensor.order else whole
+    return replace(whole.transpose(tensor.order), text=whole.text) if tensor.order else whole
 
 
 def _read_decoded(tensor: StoredTensor, part: Part) -> PartValues:

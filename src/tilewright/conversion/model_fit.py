@@ -13,15 +13,16 @@ from .. import memory
 from ..errors import FormatError, LayoutError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.mesh import Mesh
+from ..files.source_file import FilePath
 from ..memory import Fit, TensorSpec
 from ..memory.chip import ChipLike
 from ..memory.fit_report import CircularBuffers, FitRequest, check_fit
+from .cache_preparation import plan_cache
 from .conversion_plan import ConversionPlan
-from .prepare import Machine, plan_cache
-from .recipe import Recipe
+from .recipe import DEFAULT_RECIPE, Recipe
+from .weight_cache import Machine
 
 Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | ConversionPlan"
-_RECIPE = "tt_transformers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def fit(
     """
     reserved = (l1_small_size, trace_region_size)
     if machine is not None:
-        plan = plan_cache(request, "", machine, **options)
+        plan = plan_cache(request, None, machine, **options)
         return fit_plan(plan, machine, chip, circular_buffers, *reserved, **options)
     if not isinstance(request, (str, os.PathLike, TensorFile, StoredTensor, ConversionPlan)):
         if options:
@@ -136,7 +137,7 @@ def fit_plan(
     chip: ChipLike | None = None,
     circular_buffers: CircularBuffers = 0,
     *reserved: int,
-    recipe: str = _RECIPE,
+    recipe: FilePath | None = None,
     mesh: Sequence[int] | None = None,
     **options: Any,
 ) -> Fit:
@@ -144,7 +145,7 @@ def fit_plan(
 
     The other arguments are those of `fit` and of `plan_cache`.
     """
-    target = Machine.of(machine, Recipe.named(recipe), mesh)
+    target = Machine.of(machine, Recipe.load(recipe or DEFAULT_RECIPE), mesh)
     shape = target.mesh if prod(target.mesh) > 1 else ()
     return fit_device(list_device_tensors(plan), shape, chip or target.chip, circular_buffers, *reserved)
 

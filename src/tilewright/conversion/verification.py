@@ -36,6 +36,7 @@ from .expressions import evaluate
 from .output_file import hash_range
 from .rules import ConversionTarget
 from .slabs import SlabCutter
+from .weight_cache import MARKER_PREFIX
 from .work_folder import WorkFolder, output_names
 
 
@@ -178,7 +179,8 @@ def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest,
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
     files = output_names(manifest.entries.values())
-    others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST_NAME})
+    present = {each.name for each in out.iterdir()}
+    others = sorted([name for name in present - files - {MANIFEST_NAME} if not name.startswith(MARKER_PREFIX)])
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
 

@@ -242,6 +242,8 @@ class Assembly:
         return replace(self, shape=shape, parts=(part,), text=text)
 
     def __add__(self, constant: float) -> Assembly:
+        if not isinstance(constant, (int, float)):
+            return NotImplemented
         return replace(self, added=self.added + constant, text=f"{self.text} + {constant}")
 
     def parts_in(self, box: Box) -> Iterator[Part]:
