@@ -154,6 +154,16 @@ class ConversionItem:
     made_as: tuple[str, ...] = ()
 
     @property
+    def spec(self) -> TensorSpec:
+        """Return the spec of the file: that of each device's part on a mesh."""
+        return self.target.spec if self.recorded is None else self.recorded.spec
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """Return how devices share the file, None if there is one."""
+        return self.target.mesh if self.recorded is None else self.recorded.mesh
+
+    @property
     def source_shape(self) -> tuple[int, ...]:
         """Return the shape of the source; that of the value if there are several."""
         tensors = list(self.source.tensors.values())
@@ -168,6 +178,12 @@ class ConversionItem:
     def bytes_out(self) -> int:
         """Return the bytes that are written, headers included."""
         return self.slot.size - (self.slot.start if self.slot.shared else 0)
+
+    @property
+    def padding_bytes(self) -> int:
+        """Return the padding that is written, in the parts of all devices."""
+        parts = 1 if self.target.mesh is None else len(self.target.mesh.windows())
+        return parts * self.target.spec.padding_bytes
 
     @cached_property
     def key(self) -> str:
@@ -195,7 +211,7 @@ class ConversionItem:
                 for (name, tensor), digest in zip(source.tensors.items(), hashes, strict=True)
             },
             target.spec,
-            ByteRange(slot.file, start - begin, slot.size - begin, output_hash),
+            ByteRange("" if slot.shared else slot.file, start - begin, slot.size - begin, output_hash),
             target.order,
             target.pad_value,
             target.value,

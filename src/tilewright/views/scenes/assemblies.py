@@ -12,6 +12,7 @@ from ...layout import Box
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
+from .meshes import mesh_scene
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,7 +25,7 @@ _MAX_FACTS = 12  # pieces that are listed below the picture
 def assembly_scene(
     explanation: ItemExplanation, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
 ) -> Scene:
-    """Return the pieces of a tensor, from its `explanation`, colored by source, with the parts of devices outlined.
+    """Return the pieces of a tensor, from its `explanation`, colored by source, and the devices of its mesh.
 
     Cells are the largest boxes that lie in one piece and on one device: their names are where they begin. `side` is the
     most rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells
@@ -44,6 +45,9 @@ def assembly_scene(
     shape = item.source.value.shape
     windows = list(explanation.devices) or [Box((0,) * len(shape), shape)]
     grid, cut = _piece_grid(explanation.pieces, windows, shape, side)
+    panels = [grid]
+    if len(explanation.devices) > 1 and item.target.mesh is not None:
+        panels.append(mesh_scene(item.target.mesh).panels[0])
     facts = [
         Fact("file", item.slot.file or item.name),
         Fact("tensor", f"{_format_extents(shape)}, {' -> '.join(explanation.steps)}"),
@@ -56,7 +60,7 @@ def assembly_scene(
     )
     if cut:
         notes.append(f"Only the first {side} rows and columns of boxes are drawn.")
-    return Scene(title or item.name, (grid,), tuple(facts), " ".join(notes))
+    return Scene(title or item.name, tuple(panels), tuple(facts), " ".join(notes))
 
 
 def _piece_grid(
