@@ -77,7 +77,7 @@ class Piece:
         return cls(part.box, part.source, box, tuple(changes))
 
     def __str__(self) -> str:
-        box = "" if self.source_box is None else _format_box(self.source_box)
+        box = "" if self.source_box is None else format_box(self.source_box)
         return ", ".join([f"{self.source}{box}", *self.changes])
 
 
@@ -137,7 +137,7 @@ class ItemExplanation(Shown):
 
     def _piece_lines(self) -> Iterator[str]:
         yield "  pieces"
-        boxes = [_format_box(piece.box) for piece in self.pieces[:_MOST_PIECES]]
+        boxes = [format_box(piece.box) for piece in self.pieces[:_MOST_PIECES]]
         width = max(map(len, boxes), default=0)
         for box, piece in zip(boxes, self.pieces, strict=False):
             yield f"    {box:<{width}}  <-  {piece}"
@@ -157,7 +157,7 @@ class ItemExplanation(Shown):
         yield f"  devices   {mesh}"
         for box, devices in list(windows.items())[:_MOST_DEVICES]:
             named = ", ".join([str(device) for device in devices[:4]]) + (" ..." if len(devices) > 4 else "")
-            yield f"    {named}  hold{'s' if len(devices) == 1 else ''}  {_format_box(box)}"
+            yield f"    {named}  hold{'s' if len(devices) == 1 else ''}  {format_box(box)}"
         if len(windows) > _MOST_DEVICES:
             yield f"    and {len(windows) - _MOST_DEVICES} more parts"
 
@@ -227,10 +227,10 @@ def _ranges(box: Box) -> list[list[int]]:
     return [[start, end] for start, end in zip(box.offset, box.end, strict=True)]
 
 
-def _format_box(box: Box) -> str:
+def format_box(box: Box) -> str:
     """Return a box as NumPy would index it.
 
-    >>> _format_box(Box((0, 32), (1, 64)))
+    >>> format_box(Box((0, 32), (1, 64)))
     '[0, 32:96]'
     """
     pairs = zip(box.offset, box.end, strict=True)

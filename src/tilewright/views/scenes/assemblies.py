@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from ...conversion.assembly_explanation import ItemExplanation, Piece
+from ...conversion.assembly_explanation import ItemExplanation, Piece, format_box
 from ...layout import Box
 from ..layout_grid import MAX_SIDE
-from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene import Fact, Field, Grid, Outline, Scene, Tracks
 from ..scene_options import SceneOptions, scene_function
 from .meshes import mesh_scene
 
@@ -45,13 +45,13 @@ def assembly_scene(
     shape = item.source.value.shape
     windows = list(explanation.devices) or [Box((0,) * len(shape), shape)]
     grid, cut = _piece_grid(explanation.pieces, windows, shape, side)
-    panels = [grid]
+    panels: list[Grid | Tracks] = [grid]
     if len(explanation.devices) > 1 and item.target.mesh is not None:
         panels.append(mesh_scene(item.target.mesh).panels[0])
     facts = [
         Fact("file", item.slot.file or item.name),
         Fact("tensor", f"{_format_extents(shape)}, {' -> '.join(explanation.steps)}"),
-        *[Fact(_format_ranges(piece.box), str(piece)) for piece in explanation.pieces[:_MAX_FACTS]],
+        *[Fact(format_box(piece.box), str(piece)) for piece in explanation.pieces[:_MAX_FACTS]],
     ]
     if explanation.zeros:
         facts.append(Fact("zero", f"{explanation.zeros} elements of padding"))
@@ -79,7 +79,7 @@ def _piece_grid(
         for column in columns:
             at = Box((row, column), (1, 1))
             owners.append(next((k for k, box in enumerate(folded) if not box.intersection(at).empty), None))
-    sources = tuple([_ZERO if k is None else pieces[k].source for k in owners])
+    sources = tuple([None if k is None else pieces[k].source for k in owners])
     grid = Grid(
         len(rows),
         len(columns),
@@ -135,10 +135,6 @@ def _short_name(name: str) -> str:
     """
     parts = name.split(".")
     return parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]
-
-
-def _format_ranges(box: Box) -> str:
-    return f"[{', '.join([f'{a}:{b}' for a, b in zip(box.offset, box.end, strict=True)])}]"
 
 
 def _format_extents(extents: Sequence[int]) -> str:
