@@ -182,8 +182,8 @@ class ConversionItem:
     @property
     def padding_bytes(self) -> int:
         """Return the padding that is written, in the parts of all devices."""
-        parts = 1 if self.target.mesh is None else len(self.target.mesh.windows())
-        return parts * self.target.spec.padding_bytes
+        parts = 1 if self.mesh is None else len(self.mesh.windows())
+        return parts * self.spec.padding_bytes
 
     @cached_property
     def key(self) -> str:
