@@ -11,6 +11,7 @@ import numpy as np
 from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files.mesh import Topology
+from ..formats import cast, format_of
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import DeviceStorage
 from .devices import AnyDevice, OpenDevice
@@ -20,7 +21,7 @@ from .mesh_device import MeshDevice
 from .mesh_parts import MeshParts
 from .tensor import Tensor
 from .tensor_spec import TensorSpec
-from .tensor_values import create_parts
+from .tensor_values import create_parts, needs_truncation, truncate
 from .wrapper import reject_unsupported, unwrap
 
 _RANGE_TYPES = ("bfloat16", "float32", "uint16", "uint32", "int32")
@@ -35,7 +36,7 @@ def full(
     memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
 ) -> Tensor:
-    """Return a tensor of one value, which fills its padding, too.
+    """Return a tensor of one value, which fills its padding, too, unless its format has blocks.
 
     Args:
         shape: the shape.
@@ -50,23 +51,27 @@ def full(
     [[2.5, 2.5], [2.5, 2.5]]
     """
     reject_unsupported(output_tensor=output_tensor)
+    element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)
     value = np.array(fill_value, np.int64 if isinstance(fill_value, int) else np.float32)
-    values = np.broadcast_to(value, tuple(shape))
-    return _create(values, dtype, layout, device, memory_config, pad_value=fill_value)
+    if needs_truncation(format_of(value.dtype), element.format):
+        value = truncate(value, element.format)
+    elif not element.format.has_blocks:
+        value = cast(value, element.format)  # integers keep their low bits
+    return _create(np.broadcast_to(value, tuple(shape)), element, layout, device, memory_config, value.item())
 
 
 def _create(
     values: np.ndarray[Any, Any],
-    dtype: DataTypeLike | None,
+    element: DataType,
     layout: LayoutLike | None,
     device: AnyDevice | None,
     memory_config: MemoryConfig | None,
-    **options: Any,
+    pad_value: float = 0,
 ) -> Tensor:
     """Return values as a tensor on the host, or on a device in `memory_config`."""
-    element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)
-    pages = Layout.TILE if element.format.has_blocks else layout
-    parts = create_parts(values, None, element, layout=pages, **options)
+    if element.format.has_blocks:
+        layout, pad_value = Layout.TILE, 0
+    parts = create_parts(values, None, element, layout=layout, pad_value=pad_value)
     return Tensor.wrap_parts(parts if device is None else parts.to_device(device, unwrap(memory_config)))
 
 
@@ -184,11 +189,10 @@ def arange(
     low, high = (0, start) if end is None else (start, end)
     if not step or (high - low) * step < 0:
         raise LayoutError(f"cannot count from {low} to {high} in steps of {step}")
-    if DataType.of(dtype).format.name not in _RANGE_TYPES:
-        raise FormatError(
-            f"arange makes {', '.join(_RANGE_TYPES)}, got {DataType.of(dtype)}; use typecast on its result"
-        )
-    return _create(np.arange(low, high, step), dtype, layout, device, memory_config)
+    element = DataType.of(dtype)
+    if element.format.name not in _RANGE_TYPES:
+        raise FormatError(f"arange makes {', '.join(_RANGE_TYPES)}, got {element}; use typecast on its result")
+    return _create(np.arange(low, high, step), element, layout, device, memory_config)
 
 
 # Memory without values.
