@@ -2,10 +2,12 @@
 """How fast checkpoints are converted, against copying the file and against packing alone, and in how much memory.
 
     python bench/convert.py [--gigabytes 1] [--memory 256MiB] [--folder FOLDER] [--only memory]
+    python bench/convert.py --only prepare [--model Llama-3.1-8B-Instruct] [--machines N150 T3K] [--repeat 3]
 
 Rates are bytes of the source over time. The copy is read and written in pieces and waits for the disk, as a conversion
 does; each is measured in turn with the others, and the best of a few runs counts. Memory is the largest resident set
-of a process of its own, as the system counts it. The goal is 0.8 of the slower of copy and packing.
+of a process of its own, as the system counts it. The goal is 0.8 of the slower of copy and packing. The seconds of
+`prepare` include the start of the process.
 """
 
 from __future__ import annotations
@@ -23,9 +25,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import accumulate, pairwise
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import tilewright as tw
@@ -39,18 +44,18 @@ def timed(run: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def write_checkpoint(path: Path, gigabytes: float, rows: int, columns: int) -> int:
+def write_checkpoint(path: Path, dtype: str, shapes: dict[str, tuple[int, ...]]) -> int:
     """Write a checkpoint of tensors that may be larger than memory: noise, repeated."""
-    size = rows * columns * 4
-    count = max(1, round(gigabytes * 2**30 / size))
+    kind = {"F32": np.dtype(np.float32), "BF16": np.dtype(ml_dtypes.bfloat16)}[dtype]
+    ends = [0, *accumulate(prod(shape) * kind.itemsize for shape in shapes.values())]
     header = {
-        f"layer.{k}.weight": {"dtype": "F32", "shape": [rows, columns], "data_offsets": [k * size, (k + 1) * size]}
-        for k in range(count)
+        name: {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+        for (name, shape), offsets in zip(shapes.items(), pairwise(ends), strict=True)
     }
     text = json.dumps(header).encode()
     text += b" " * (-(8 + len(text)) % 64)
-    noise = np.random.default_rng(0).standard_normal(PIECE // 4, dtype=np.float32).tobytes()
-    left = size * count
+    noise = np.random.default_rng(0).standard_normal(PIECE // 4, dtype=np.float32).astype(kind).tobytes()
+    left = ends[-1]
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         while left:
@@ -58,6 +63,72 @@ def write_checkpoint(path: Path, gigabytes: float, rows: int, columns: int) -> i
         file.flush()
         os.fsync(file.fileno())
     return path.stat().st_size
+
+
+def write_matrices(path: Path, gigabytes: float, rows: int, columns: int) -> int:
+    count = max(1, round(gigabytes * 2**30 / (rows * columns * 4)))
+    return write_checkpoint(path, "F32", {f"layer.{k}.weight": (rows, columns) for k in range(count)})
+
+
+LLAMAS = {
+    "Llama-3.2-1B-Instruct": {"dim": 2048, "hidden": 8192, "heads": 32, "layers": 16, "tied": True},
+    "Llama-3.1-8B-Instruct": {"dim": 4096, "hidden": 14336, "heads": 32, "layers": 32, "tied": False},
+}
+WORDS, KEY_HEADS = 128256, 8
+
+
+def write_llama(folder: Path) -> int:
+    """Write a checkpoint with the config and the shapes of a Llama 3, whose name the folder has."""
+    sizes = LLAMAS[folder.name]
+    dim, hidden = sizes["dim"], sizes["hidden"]
+    keys = dim // sizes["heads"] * KEY_HEADS
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (WORDS, dim)}
+    for layer in range(sizes["layers"]):
+        base = f"model.layers.{layer}"
+        for name, rows in (("q", dim), ("k", keys), ("v", keys), ("o", dim)):
+            shapes[f"{base}.self_attn.{name}_proj.weight"] = (rows, dim)
+        shapes[f"{base}.mlp.gate_proj.weight"] = shapes[f"{base}.mlp.up_proj.weight"] = (hidden, dim)
+        shapes[f"{base}.mlp.down_proj.weight"] = (dim, hidden)
+        shapes[f"{base}.input_layernorm.weight"] = shapes[f"{base}.post_attention_layernorm.weight"] = (dim,)
+    shapes["model.norm.weight"] = (dim,)
+    if not sizes["tied"]:
+        shapes["lm_head.weight"] = (WORDS, dim)
+    folder.mkdir(parents=True)
+    config = {
+        "model_type": "llama",
+        "torch_dtype": "bfloat16",
+        "hidden_size": dim,
+        "intermediate_size": hidden,
+        "num_attention_heads": sizes["heads"],
+        "num_key_value_heads": KEY_HEADS,
+        "num_hidden_layers": sizes["layers"],
+        "vocab_size": WORDS,
+        "tie_word_embeddings": sizes["tied"],
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return write_checkpoint(folder / "model.safetensors", "BF16", shapes)
+
+
+def prepare(folder: Path, model: str, machines: list[str], repeat: int) -> None:
+    """Print how long the weight cache of a model takes, against a copy of as many bytes as it reads and writes."""
+    source, out = folder / model, folder / "cache"
+    size = write_llama(source)
+    print(f"\n{model}, {size / 2**30:.2f} GiB of bfloat16, page cache warm")
+    print(f"{'for':<8}{'seconds':>10}{'copy':>8}{'ratio':>8}{'GB/s in':>10}{'GB/s out':>10}{'MiB resident':>14}")
+    for machine in machines:
+        ours, copies, resident, written = [], [], 0.0, 0
+        for _ in range(repeat):
+            copies.append(timed(lambda: copied(source / "model.safetensors", folder / "copy")))
+            removed(folder / "copy")
+            seconds, peak = run_apart("prepare", source, out, "--for", machine)
+            ours.append(seconds)
+            resident = max(resident, peak)
+            written = sum(path.stat().st_size for path in out.rglob("*.tensorbin"))
+            removed(out)
+        best, copy = min(ours), min(copies)
+        rates = f"{size / best / 1e9:>10.2f}{written / best / 1e9:>10.2f}"
+        print(f"{machine:<8}{best:>10.2f}{copy:>8.2f}{copy / best:>8.2f}{rates}{resident:>14.0f}", flush=True)
+    removed(source)
 
 
 def copied(source: Path, target: Path) -> None:
@@ -85,7 +156,7 @@ def packing_rate(source: Path, dtype: str) -> float:
 
 def throughput(folder: Path, gigabytes: float) -> None:
     source, out = folder / "model.safetensors", folder / "out"
-    size = write_checkpoint(source, gigabytes, 4096, 4096)
+    size = write_matrices(source, gigabytes, 4096, 4096)
     print(f"{size / 2**30:.2f} GiB of float32 in matrices of 4096 x 4096, GB/s of source")
     print(f"{'to':<12}{'convert':>10}{'copy':>10}{'packing':>10}{'of the slower':>15}")
     for dtype in ("bfloat8_b", "bfloat4_b", "bfloat16"):
@@ -128,7 +199,7 @@ def memory(folder: Path, gigabytes: float, limit: str) -> None:
     print(f"{'':<32}{'seconds':>10}{'GB/s':>8}{'MiB resident':>14}")
     for name, ((rows, columns), more) in cases.items():
         source, out = folder / "model.safetensors", folder / "out"
-        size = write_checkpoint(source, gigabytes, rows, columns)
+        size = write_matrices(source, gigabytes, rows, columns)
         seconds, resident = run_apart("convert", source, out, "--dtype", "bfloat8_b", "--memory", limit, *more)
         print(f"{name:<32}{seconds:>10.1f}{size / seconds / 1e9:>8.2f}{resident:>14.0f}", flush=True)
         removed(out)
@@ -153,7 +224,10 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--memory", default="256MiB")
     parser.add_argument("--folder", help="where files are written; by default the system's temporary folder")
-    parser.add_argument("--only", choices=["weights", "throughput", "memory"])
+    parser.add_argument("--only", choices=["weights", "throughput", "memory", "prepare"])
+    parser.add_argument("--model", choices=list(LLAMAS), default="Llama-3.2-1B-Instruct", help="the model to prepare")
+    parser.add_argument("--machines", nargs="+", default=["N150", "T3K"], help="the machines to prepare it for")
+    parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
@@ -163,6 +237,8 @@ def main() -> None:
             throughput(folder, given.gigabytes)
         if given.only in (None, "memory"):
             memory(folder, given.gigabytes, given.memory)
+        if given.only in (None, "prepare"):
+            prepare(folder, given.model, given.machines, given.repeat)
 
 
 if __name__ == "__main__":

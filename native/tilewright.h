@@ -128,6 +128,13 @@ TW_EXPORT int32_t tw_sha256_pair(uint32_t *state_a, const uint8_t *a, int64_t bl
                                  const uint8_t *b, int64_t blocks_b) TW_NOEXCEPT;
 
 /*
+ * Reads `count` runs of `size` bytes from an open file, those at the offsets `starts`, one after the other into `out`.
+ * Returns how many were read: fewer where the file ends, a read fails, or the system has no such reads.
+ */
+TW_EXPORT int64_t tw_read_runs(int32_t handle, const int64_t *starts, int64_t count, int64_t size,
+                               uint8_t *out) TW_NOEXCEPT;
+
+/*
  * Sums over pairs of finite numbers, separately for each magnitude, that of the larger of the two: bin 0 is for zeros, bin
  * e + 1075 for those with exponent e as of frexp. `sums` is 7 rows of TW_MAGNITUDES bins: count, mean of a, mean
  * of b, and the sums of da * da, db * db, da * db and (a - b)^2, where da and db are the distances from the means of the

@@ -188,6 +188,16 @@ PICTURES = (
         """,
     ),
     Picture(
+        "assembly",
+        "A weight and its pieces",
+        "The fused attention weight of a layer for two devices: which tensor of the checkpoint each piece comes from.",
+        """
+        tw.files.write_sample_llama(f"{folder}/Llama-3.2-1B")
+        plan = tw.conversion.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
+        scene = views.assembly_scene(plan.explain("layers.0.attention.wqkv")[0])
+        """,
+    ),
+    Picture(
         "where",
         "Where an element lives",
         "The whole way before anything runs: element, face, tile, page, bank, address.",

@@ -57,7 +57,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .compare import diff
-    from .conversion import convert, plan_conversion, verify
+    from .conversion import check_cache, convert, plan_conversion, prepare, verify
     from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import inspect, open_tensors, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
@@ -98,7 +98,7 @@ _LAZY_NAMES = {
         "diff",
     ),
     "conversion": (
-        "convert", "plan_conversion", "verify",
+        "check_cache", "convert", "plan_conversion", "prepare", "verify",
     ),
     "copying": (
         "Placement", "Plan", "copy", "pack", "plan_copy", "relayout", "tiled_layout", "tilize", "unpack", "untilize",
@@ -128,14 +128,14 @@ __all__ = [
     "Device", "DeviceError", "FileFormatError", "FormatError", "Layout", "LayoutError", "MemoryConfig",
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ScalarFormat",
     "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan", "TileTensor", "Tiler",
-    "TilewrightError", "TransferError", "addr", "bank", "block_sharded", "blocked_product", "cast", "coalesce",
-    "col_major", "complement", "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten",
-    "format_of", "from_bytes", "functionally_equal", "group", "height_sharded", "inspect", "interleaved",
+    "TilewrightError", "TransferError", "addr", "bank", "block_sharded", "blocked_product", "cast", "check_cache",
+    "coalesce", "col_major", "complement", "compose", "convert", "copy", "core", "device", "diff", "explain", "fit",
+    "flatten", "format_of", "from_bytes", "functionally_equal", "group", "height_sharded", "inspect", "interleaved",
     "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product",
-    "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion", "plan_copy", "plan_tiles",
+    "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion", "plan_copy", "plan_tiles", "prepare",
     "quantization_error", "raked_product", "read_tensorbin", "relayout", "replicate", "right_inverse", "row_major",
-    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded",
-    "with_logical_shape", "write_tensorbin", "zipped_divide",
+    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify",
+    "width_sharded", "with_logical_shape", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.conversion.assembled_source import AssembledSource
 from tilewright.conversion.rules import ConversionTarget
-from tilewright.conversion.tensor_job import SlabCutter
+from tilewright.conversion.slabs import SlabCutter
 from tilewright.files.stored_tensor import PagedBoxes
 from tilewright.memory import TensorSpec
 
@@ -55,7 +55,8 @@ def test_slabs_cover_a_tensor_once(cut):
     for slab in boxes:
         assert slab.window == 0
         count[slab.box.slices] += 1
-        runs = [run for _, reading in source._readings(slab.box) for run in reading.runs]
+        readings = [reading for _, reading in source._readings(slab.box)]
+        runs = [(int(start), reading.count) for reading in readings for start in reading.starts]
         in_order &= len(runs) == 1 and runs[0][0] == at
         at = runs[-1][0] + runs[-1][1]
         bytes_out += sum(size for _, size in pages.runs(slab.box))
@@ -83,3 +84,29 @@ def test_the_smallest_slab_is_a_tile(tmp_path):
     assert {slab.box.shape for slab in SlabCutter(source, target, 9152)} == {(32, 32)}
     with pytest.raises(tw.OutOfMemory, match="32 x 32"):
         list(SlabCutter(source, target, 9151))
+
+
+@examples(60)
+@given(cuts(), st.integers(2_000, 60_000))
+def test_strips_make_the_output_from_front_to_back(cut, strip_bytes):
+    shape, order, target, _, fortran = cut
+    with tempfile.TemporaryDirectory() as folder:
+        values = np.zeros(shape, np.float16)
+        np.save(Path(folder, "x.npy"), np.asfortranarray(values) if fortran else values)
+        source = AssembledSource.of(tw.open_tensors(Path(folder, "x.npy"))["x"]).transpose(order)
+        slabs = SlabCutter(source, target, 1 << 20)
+        strips = slabs.strips(strip_bytes, target.spec.nbytes)
+    assert len(strips) == 1 or all(strip.nbytes <= strip_bytes for strip in strips)
+    end, count = 0, np.zeros(target.spec.shape.logical, int)
+    pages = PagedBoxes(target.spec)
+    for strip in strips:
+        assert strip.start == end
+        end += strip.nbytes
+        assert len(strip.slabs) == len(list(strip.slabs))
+        for slab in strip.slabs:
+            count[slab.box.slices] += 1
+            assert all(
+                strip.start <= at and at + size <= strip.start + strip.nbytes for at, size in pages.runs(slab.box)
+            )
+    assert (count == 1).all()
+    assert end == target.spec.nbytes

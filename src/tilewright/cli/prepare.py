@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright prepare`: the weight cache of a model for a machine, made or checked without the machine."""
+"""`tilewright prepare`: the weight cache of a model for a machine, made, checked, retargeted or explained."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from os.path import commonprefix
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
@@ -12,31 +13,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, Console, ExitCode, Progress
+from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, wrap_lines
 from .convert import format_report, format_shape, open_dask_executor, parse_part, report_output_errors, report_progress
 from .options import SHAPE, SIZE
-from .program import verb
+from .program import SectionedOption, verb
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan
-    from ..conversion.cache_check import CacheReport
+    from ..conversion import CacheReport, ConversionPlan
+    from ..conversion.assembly_explanation import ItemExplanation
 
 _ELISION = ".."
 
 
+def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
+    return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
+_cache_option, _other_option = _option_in("What the cache is"), _option_in("Instead of making a cache")
+
+
 @verb("prepare")
-@click.argument("paths", nargs=-1, required=True, metavar="SOURCE OUT")
+@click.argument("paths", nargs=-1, metavar="SOURCE [OUT]")
 @click.option("--for", "machine", metavar="MACHINE", help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...")
-@click.option(
-    "--recipe", default="tt_transformers", show_default=True, metavar="NAME", help="Recipe, or its TOML file."
-)
-@click.option("--optimizations", metavar="MODE", help="performance, accuracy, or a JSON file of formats. [performance]")
-@click.option("--model-dtype", type=click.Choice(["bfloat8_b", "bfloat16"]), help="Format of the head. [bfloat8_b]")
-@click.option("--hf-rope", is_flag=True, help="Keep the order of rotary halves, for use_hf_rope.")
-@click.option("--instruct", is_flag=True, help="Use the directory of instruct models, as the text demo always does.")
-@click.option("--mesh", type=SHAPE, metavar="RxC", help="Shape of the mesh. [that of the machine]")
-@click.option("--layers", metavar="A-B", help="Only these layers, such as 0-3 or 0,31.")
-@click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Batch size of the marker.")
 @click.option("--memory", "memory_limit", type=SIZE, default="512MiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @click.option("--resume", is_flag=True, help="Continue an earlier run: skip what it finished.")
@@ -44,19 +42,32 @@ _ELISION = ".."
 @click.option("--dry-run", is_flag=True, help="Print every file without writing anything.")
 @click.option("--part", metavar="I/N", help="Prepare part I of N, counted from 0; one part per machine.")
 @click.option("--dask", metavar="ADDRESS", help="Spread the files over a Dask cluster.")
-@click.option("--check", is_flag=True, help="Check an existing cache: prepare --check CACHE [SOURCE].")
-@click.option("--full", is_flag=True, help="With --check: compare all values, not a sample.")
+@_cache_option("--recipe", metavar="NAME", help="Recipe, or its TOML file or folder. [tt_transformers]")
+@_cache_option(
+    "--optimizations", metavar="MODE", help="performance, accuracy, or a decoder config (.json). [performance]"
+)
+@_cache_option("--model-dtype", type=click.Choice(["bfloat8_b", "bfloat16"]), help="Format of the head. [bfloat8_b]")
+@_cache_option("--hf-rope", is_flag=True, help="Keep the order of rotary halves, for use_hf_rope.")
+@_cache_option("--instruct", is_flag=True, help="Use the directory of instruct models, as the text demo always does.")
+@_cache_option("--hf-model", metavar="TEXT", help="What HF_MODEL will be where the model is served. [SOURCE]")
+@_cache_option("--mesh", type=SHAPE, metavar="RxC", help="Shape of the mesh. [that of the machine]")
+@_cache_option("--layers", metavar="A-B", help="Only these layers, such as 0-3 or 0,31.")
+@_cache_option("--pad-mlp-cores", type=click.IntRange(1), metavar="N", help="PAD_MLP_CORES. [of the environment]")
+@_cache_option("--batch", type=click.IntRange(1), metavar="N", help="Batch size that the marker is for. [1]")
+@_other_option("--check", is_flag=True, help="Check a cache: prepare --check CACHE [SOURCE].")
+@_other_option("--full", is_flag=True, help="With --check: compare all values, not a sample.")
+@_other_option("--retarget", is_flag=True, help="Make a cache that of another chip: prepare --retarget CACHE [OUT].")
+@_other_option("--source", metavar="SOURCE", help="With --retarget: the checkpoint, for what differs in content.")
+@_other_option("--explain", metavar="NAME", help="Say where the pieces of files come from: a name, or its start.")
+@_other_option(
+    "--show", type=click.Path(dir_okay=False), metavar="FILE", help="With --explain: save a picture, .svg or .html."
+)
+@_other_option("--recipes", is_flag=True, help="List the recipe's families of models and machines.")
 def command(
     paths: tuple[str, ...],
     machine: str | None,
-    recipe: str,
-    optimizations: str | None,
-    model_dtype: str | None,
-    hf_rope: bool,
-    instruct: bool,
-    mesh: tuple[int, ...] | None,
+    batch: int | None,
     layers: str | None,
-    batch: int,
     memory_limit: int,
     jobs: int | None,
     resume: bool,
@@ -66,40 +77,56 @@ def command(
     dask: str | None,
     check: bool,
     full: bool,
+    retarget: bool,
+    source: str | None,
+    explain: str | None,
+    show: str | None,
+    recipes: bool,
+    **options: Any,
 ) -> Answer:
     """Write the weight cache that tt_transformers would build on the card, from a checkpoint.
 
-    SOURCE is a Hugging Face directory or hub snapshot with config.json. OUT is what TT_CACHE_PATH will name: it gets
-    the directories and files that tt_transformers looks for, a manifest, and the marker that makes it start without
-    the checkpoint.
+    SOURCE is a Hugging Face directory or hub snapshot with config.json. OUT is what TT_CACHE_PATH will name, by default
+    model_cache/SOURCE: it gets the directories and files that tt_transformers looks for, a manifest, and the marker
+    that makes it start without the checkpoint.
 
     \b
     tilewright prepare Llama-3.1-8B-Instruct cache/ --for N300
     tilewright prepare Llama-3.1-8B-Instruct cache/ --for T3K --dry-run
+    tilewright prepare Llama-3.1-8B-Instruct --for N300 --explain layers.0.*wqkv*
     tilewright prepare --check cache/ Llama-3.1-8B-Instruct
+    tilewright prepare --retarget cache/ --for P300
 
     With --check the exit status is 0 if the cache is right, and 1 if it is not.
     """
-    options: dict[str, Any] = {
-        "recipe": recipe,
-        "optimizations": optimizations,
-        "model_dtype": model_dtype,
-        "hf_rope": hf_rope or None,
-        "instruct": instruct or None,
-        "mesh": mesh,
-        "layers": _parse_layers(layers),
-    }
-    typed = {name: value for name, value in options.items() if value is not None}
+    options |= {"layers": _parse_layers(layers), "max_batch_size": batch}
+    typed = {name: value for name, value in options.items() if value not in (None, False)}
+    modes = {"--check": check, "--retarget": retarget, "--explain": explain is not None, "--recipes": recipes}
+    chosen = [name for name, value in modes.items() if value]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")
+    for name, value, mode in (
+        ("--full", full, "--check"),
+        ("--source", source, "--retarget"),
+        ("--show", show, "--explain"),
+    ):
+        if value and mode not in chosen:
+            raise click.UsageError(f"{name} is only for {mode}; remove it")
+    if recipes:
+        return _list_recipe(paths, typed)
     if check:
         return _check(paths, machine, typed, memory_limit, jobs, full)
-    if len(paths) != 2:
-        raise click.UsageError(f"expected SOURCE and OUT, got {len(paths)} paths")
     if machine is None:
         raise click.UsageError("name the machine, such as --for N300")
-    from ..conversion.conversion_run import run_plan
-    from ..conversion.prepare import plan_cache
+    from ..conversion import plan_cache, plan_retarget, run_plan
 
-    plan = plan_cache(*paths, machine, max_batch_size=batch, **typed)
+    if retarget:
+        cache, out = _split_paths(paths, "--retarget takes a cache and perhaps an output")
+        plan = plan_retarget(cache, out, machine, source, **typed)
+    else:
+        plan = plan_cache(*_split_paths(paths, "expected SOURCE and perhaps OUT"), machine, **typed)
+    if explain is not None:
+        return _explain(plan, explain, show)
     if dry_run:
         return Answer(lambda: _format_plan(plan), plan.to_json())
     console = Console.current()
@@ -117,6 +144,13 @@ def command(
     return Answer(lambda: format_report(report), {"event": "report", **report.to_json()})
 
 
+def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None]:
+    """Return one or two paths; the second may be missing."""
+    if not 1 <= len(paths) <= 2:
+        raise click.UsageError(f"{expected}, got {len(paths)} paths")
+    return paths[0], paths[1] if len(paths) > 1 else None
+
+
 def _parse_layers(text: str | None) -> list[int] | None:
     """Return the layers of a text such as 0-3 or 0,31.
 
@@ -128,21 +162,54 @@ def _parse_layers(text: str | None) -> list[int] | None:
     layers: list[int] = []
     for each in text.split(","):
         found = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", each)
-        if found is None:
+        if found is None or int(found[2] or found[1]) < int(found[1]):
             raise click.UsageError(f"--layers {text} is not a list of layers; write 0-3, or 0,31")
         layers += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return layers
+    return sorted(set(layers))
+
+
+def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
+    from ..conversion import Recipe, recipe_names
+
+    if paths:
+        raise click.UsageError("--recipes takes no paths; choose a recipe with --recipe")
+    recipe = Recipe.load(options.get("recipe", recipe_names()[0]))
+    families = {family.name: list(family.model_types) for family in recipe.families.values()}
+    machines = {name: [*table.mesh, table.chip] for name, table in recipe.devices.items()}
+    lines = [
+        f"recipe {recipe.name}, revision {recipe.revision}",
+        f"  follows {recipe.follows}",
+        "families and their model_type",
+    ]
+    width = max(map(len, [*families, *machines]))
+    lines += [f"  {name:<{width}}  {', '.join(types)}" for name, types in families.items()]
+    lines.append("machines, their mesh and chip")
+    lines += [f"  {name:<{width}}  {rows}x{columns}  {chip}" for name, (rows, columns, chip) in machines.items()]
+    return Answer("\n".join(lines), {**recipe.to_json(), "families": families, "machines": machines})
+
+
+def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
+    explanations = plan.explain(pattern)
+    if show is not None:
+        check_output_path(show)
+        if len(explanations) > 1:
+            names = ", ".join([each.item.name for each in explanations[:4]])
+            raise click.UsageError(f"--show draws one file, but {pattern} names {len(explanations)}: {names} ...")
+        save_picture(explanations[0], show)
+    return Answer(lambda: _format_explanations(explanations), [each.to_json() for each in explanations])
+
+
+def _format_explanations(explanations: list[ItemExplanation]) -> str:
+    text = "\n\n".join(map(str, explanations))
+    return wrap_lines(text, get_terminal_size().columns) if sys.stdout.isatty() else text
 
 
 def _check(
     paths: tuple[str, ...], machine: str | None, options: dict[str, Any], memory: int, jobs: int | None, full: bool
 ) -> Answer:
-    from ..conversion.cache_check import check_cache
+    from ..conversion import check_cache
 
-    if len(paths) > 2:
-        raise click.UsageError(f"--check takes a cache and perhaps its source, got {len(paths)} paths")
-    cache, source = (*paths, None)[:2]
-    assert cache is not None
+    cache, source = _split_paths(paths, "--check takes a cache and perhaps its source")
     with Progress("checking", "files") as progress:
         report = check_cache(
             cache, source, machine, memory=memory, jobs=jobs, full=full, progress=progress.update, **options

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..copying import Placement, execute, plan_copy
-from ..copying.assembly import Assembly, Part
+from ..copying.assembly import Assembly, Mode, Part, modes_layout
 from ..copying.host_memory import aligned_empty
 from ..files import StoredTensor
 from ..files.source_file import ByteArray
-from ..files.stored_tensor import inverse_order
+from ..files.stored_tensor import PagedBoxes, inverse_order
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout import Box, Layout, compose, row_major
 from ..layout.tuples import ceil_div, round_up
@@ -36,9 +37,10 @@ Allocate = Callable[[int], ByteArray]
 
 @dataclass(frozen=True, slots=True)
 class PartReading:
-    """How a part is read: runs (offset in elements, count) of its source, and its layout over what they hold."""
+    """How a part is read: runs of `count` elements of its source, and its layout over what they hold together."""
 
-    runs: list[tuple[int, int]]
+    starts: NDArray[np.int64]
+    count: int
     layout: Layout
 
     @classmethod
@@ -46,30 +48,41 @@ class PartReading:
         """Return the reading of a part of a source with elements of `itemsize` bytes.
 
         >>> columns = Assembly.of("w", (4, 4096)).slice(0, 1024, axis=1).parts[0]
-        >>> PartReading.of(columns, 2).runs
-        [(0, 1024), (4096, 1024), (8192, 1024), (12288, 1024)]
+        >>> PartReading.of(columns, 2).starts, PartReading.of(columns, 2).count
+        (array([    0,  4096,  8192, 12288]), 1024)
         """
-        leaves = sorted({pair for mode in part.modes for pair in mode if pair[0] > 1 and pair[1]}, key=lambda p: p[1])
-        dense, inner = 1, 0
-        for extent, step in leaves:
-            if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
-                break
-            dense = (extent - 1) * step + dense
-            inner += 1
-        outer = leaves[inner:]
-        if any(step < dense for _, step in outer):  # runs would overlap
-            outer, dense = [], part.span[1] - part.span[0]
-        compact = {}
-        size = dense
-        for extent, step in outer:
-            compact[(extent, step)] = size
-            size *= extent
-        starts = np.full((), part.offset, np.int64)
-        for extent, step in reversed(outer):
-            starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
-        modes = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in part.modes])
-        layout = Part(part.box, part.source, 0, modes).layout(0)
-        return cls([(int(at), dense) for at in starts.reshape(-1)], layout)
+        starts, count, layout = _plan_reading(part.modes, itemsize)
+        return cls(starts + part.offset, count, layout)
+
+    @property
+    def elements(self) -> int:
+        """Return the number of elements that are read."""
+        return len(self.starts) * self.count
+
+
+@lru_cache(maxsize=128)  # layers have parts of the same shapes
+def _plan_reading(modes: tuple[Mode, ...], itemsize: int) -> tuple[NDArray[np.int64], int, Layout]:
+    """Return the starts of the runs of a part, the elements of a run, and the layout over them."""
+    leaves = sorted({pair for mode in modes for pair in mode if pair[0] > 1 and pair[1]}, key=lambda p: p[1])
+    dense, inner = 1, 0
+    for extent, step in leaves:
+        if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
+            break
+        dense = (extent - 1) * step + dense
+        inner += 1
+    outer = leaves[inner:]
+    if any(step < dense for _, step in outer):  # runs would overlap
+        outer, dense = [], sum([(n - 1) * step for mode in modes for n, step in mode]) + 1
+    compact = {}
+    size = dense
+    for extent, step in outer:
+        compact[(extent, step)] = size
+        size *= extent
+    starts = np.zeros((), np.int64)
+    for extent, step in reversed(outer):
+        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
+    held = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in modes])
+    return starts.reshape(-1), dense, modes_layout(held)
 
 
 class PartValues(NamedTuple):
@@ -142,6 +155,22 @@ class AssembledSource:
         steps = [max(step for _, step in mode) for mode in part.modes]
         return sorted(range(len(steps)), key=lambda d: (-steps[d], d))
 
+    def run_bytes(self, axis: int, extent: int) -> int:
+        """Return the bytes that lie together in the largest source, in a box of `extent` along an axis, else whole."""
+        part = self._largest_part
+        if part is None or not is_plain(self.tensors[part.source]):
+            return 0
+        leaves = sorted({pair for mode in part.modes for pair in mode if pair[0] > 1}, key=lambda pair: pair[1])
+        run = 1
+        for n, step in leaves:
+            if step != run:
+                break
+            is_cut = (n, step) in part.modes[axis]
+            run *= min(n, extent) if is_cut else n
+            if is_cut:
+                break
+        return run * self.tensors[part.source].dtype.itemsize
+
     def units(self) -> tuple[int, ...]:
         """Return the extents that boxes should be multiples of, so that tiled sources are read page by page."""
         units = [1] * len(self.value.shape)
@@ -160,7 +189,7 @@ class AssembledSource:
         total, parts = 0, []
         for part, reading in self._readings(box):
             tensor = self.tensors[part.source]
-            elements = sum([count for _, count in reading.runs])
+            elements = reading.elements
             total += elements * tensor.dtype.itemsize
             if not is_plain(tensor):  # as stored, too
                 host = tensor.pages.spec
@@ -185,8 +214,8 @@ class AssembledSource:
                 yield _read_decoded(tensor, part)
                 continue
             start, size = tensor.byte_range[0], tensor.dtype.itemsize
-            data = allocate(sum([count for _, count in reading.runs]) * size)
-            tensor.file.read_runs([(start + at * size, count * size) for at, count in reading.runs], data)
+            data = allocate(reading.elements * size)
+            tensor.file.read_equal_runs(start + reading.starts * size, reading.count * size, data)
             yield PartValues(part, reading, data.view(tensor.dtype))
 
     def piece_of(self, name: str, parts: Sequence[PartValues]) -> Piece:
@@ -195,9 +224,9 @@ class AssembledSource:
         own = [each for each in parts if each.part.source == name]
         if not own:
             return None, b""
-        if len(own) > 1 or len(own[0].reading.runs) > 1 or not is_plain(tensor):
+        if len(own) > 1 or len(own[0].reading.starts) > 1 or not is_plain(tensor):
             return None, own[0].values
-        start = tensor.byte_range[0] + own[0].reading.runs[0][0] * tensor.dtype.itemsize
+        start = tensor.byte_range[0] + int(own[0].reading.starts[0]) * tensor.dtype.itemsize
         return start, own[0].values.view(np.uint8)
 
     def read(self, box: Box) -> Any:
@@ -213,9 +242,18 @@ class AssembledSource:
         allocate: Allocate,
         pad_value: float = 0,
         threads: int = 1,
+        box: Box | None = None,
+        start: int = 0,
     ) -> None:
-        """Pack the parts of a box into `out`, the pages of `spec`, which has the shape of the box."""
-        target, shape = host_placement(spec, pad_value), spec.shape.logical
+        """Pack the parts of a box into `out`, the pages of `spec`, which begin `start` bytes after its own begin.
+
+        The box is all of the tensor by default. If it is not, the pages of what no part covers must be zero already.
+        """
+        target = host_placement(spec, pad_value)
+        if box is not None:
+            target, at, spec = _place_box(spec, pad_value, box)
+            out = out[start + at :]
+        shape = spec.shape.logical
         lead = len(spec.padded_shape) - len(shape)
         windows = self._page_windows([each.part for each in parts], spec)
         if windows is None or (pad_value and [each.part.box.shape for each in parts] != [shape]):
@@ -223,12 +261,17 @@ class AssembledSource:
             source = Placement(_add_modes(row_major(*shape), lead), format_of(values.dtype))
             execute(plan_copy(source, target), values, out, threads)
             return
-        if sum([window.size for window in windows]) < prod(spec.padded_shape):
+        if box is None and sum([window.size for window in windows]) < prod(spec.padded_shape):
             out[:] = 0
         for (part, reading, values), window in zip(parts, windows, strict=True):
             source = Placement(_add_modes(reading.layout, lead), self._element(part.source))
             whole = target if window.shape == spec.padded_shape else _cut_placement(target, window)
             execute(plan_copy(source, whole, pad=True), values, out, threads)
+
+    def covers(self, spec: TensorSpec) -> bool:
+        """Return whether the parts fill all pages of `spec` without padding."""
+        is_whole = sum([part.box.size for part in self.value.parts]) == prod(self.value.shape)
+        return is_whole and prod(spec.shape.logical) == prod(spec.padded_shape)
 
     def _must_gather(self, parts: list[Part], spec: TensorSpec) -> bool:
         """Return whether values are gathered before they are packed."""
@@ -304,7 +347,7 @@ def stored_shape(tensor: StoredTensor) -> tuple[int, ...]:
 def stored_assembly(tensor: StoredTensor) -> Assembly:
     """Return a stored tensor as an assembly over its elements in the order in which they are stored."""
     whole = Assembly.of(tensor.name, stored_shape(tensor))
-    return whole.transpose(tensor.order) if tensor.order else whole
+    return replace(whole.transpose(tensor.order), text=whole.text) if tensor.order else whole
 
 
 def _read_decoded(tensor: StoredTensor, part: Part) -> PartValues:
@@ -336,7 +379,7 @@ def _read_decoded(tensor: StoredTensor, part: Part) -> PartValues:
     start = part.offset - sum([at * step for at, step in zip(low, steps, strict=True)]) if not axis_of else 0
     modes = tuple([tuple([(n, rebase(n, step)) for n, step in mode]) for mode in part.modes])
     layout = Part(part.box, part.source, start, modes).layout(0)
-    return PartValues(part, PartReading([(0, values.size)], layout), values.reshape(-1))
+    return PartValues(part, PartReading(np.zeros(1, np.int64), values.size, layout), values.reshape(-1))
 
 
 def _add_modes(layout: Layout, count: int) -> Layout:
@@ -345,6 +388,20 @@ def _add_modes(layout: Layout, count: int) -> Layout:
         return layout
     result: Layout = Layout((*(1,) * count, *layout.shape), (*(0,) * count, *layout.stride)) + layout.offset
     return result
+
+
+@lru_cache(maxsize=1024)  # layers have boxes of the same specs
+def _place_box(spec: TensorSpec, pad_value: float, box: Box) -> tuple[Placement, int, TensorSpec]:
+    """Return the placement of a box in the pages of `spec`, the bytes before its first page, and its own spec.
+
+    Boxes of the same shape have the same placement, and so the same plan, wherever they are.
+    """
+    boxes = PagedBoxes(spec)
+    place = _cut_placement(host_placement(spec, pad_value), boxes.page_window(box))
+    assert isinstance(place.layout, Layout)
+    elements = int(place.layout.offset)
+    moved = Placement(place.layout - elements, place.format, place.fill, place.tile_elements)
+    return moved, elements * spec.page_bytes // spec.page_elements, boxes.box_spec(box)
 
 
 def _cut_placement(place: Placement, box: Box) -> Placement:

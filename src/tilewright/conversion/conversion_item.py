@@ -137,8 +137,10 @@ def encode_safetensors_head(entries: list[ManifestEntry], version: str) -> bytes
 class ConversionItem:
     """One tensor to convert.
 
+    `recorded` is the manifest entry of a file whose pages are copied as they are: what it was made from at first.
+
     >>> [field for field in ConversionItem.__dataclass_fields__]
-    ['name', 'source', 'target', 'slot', 'version', 'to']
+    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded']
     """
 
     name: str
@@ -147,6 +149,7 @@ class ConversionItem:
     slot: OutputSlot
     version: str
     to: str
+    recorded: ManifestEntry | None = None
 
     @property
     def source_shape(self) -> tuple[int, ...]:
@@ -181,6 +184,8 @@ class ConversionItem:
         slot, target, source = self.slot, self.target, self.source
         start = slot.start if slot.shared else 0
         hashes = source_hashes or [NO_HASH] * len(source.tensors)
+        if self.recorded is not None:
+            return self._copied_entry(self.recorded, hashes, output_hash)
         return ManifestEntry(
             self.name,
             {
@@ -195,6 +200,14 @@ class ConversionItem:
             tuple([each.name for each in source.through]),
             target.mesh,
         )
+
+    def _copied_entry(self, recorded: ManifestEntry, hashes: Sequence[str], output_hash: str) -> ManifestEntry:
+        """Return the recorded entry with the file that is written; sources that were not hashed yet get their hash."""
+        sources = recorded.sources
+        if any(each.bytes.sha256 == NO_HASH for each in sources.values()):
+            pairs = zip(sources.items(), hashes, strict=True)
+            sources = {key: replace(each, bytes=replace(each.bytes, sha256=digest)) for (key, each), digest in pairs}
+        return replace(recorded, sources=sources, output=ByteRange(self.slot.file, 0, self.slot.size, output_hash))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ..files.stored_tensor import PagedBoxes
 from ..formats import scalar_format_of
 from ..version import __version__
 from .assembled_source import aligned_bytes
+from .assembly_explanation import ItemExplanation, explain_item, find_items
 from .conversion_item import (
     ConversionItem,
     ItemRecord,
@@ -30,7 +31,7 @@ from .conversion_item import (
     encode_safetensors_head,
 )
 from .rules import OUTPUT_KINDS, ConversionTarget, OutputTensor, Rules, choose_target, dimension_order, list_outputs
-from .tensor_job import SlabCutter
+from .slabs import SlabCutter
 
 Sources: TypeAlias = "FilePath | TensorFile | Iterable[FilePath | TensorFile]"
 _SAMPLE_BYTES = 8 << 20
@@ -56,6 +57,7 @@ class ConversionPlan:
     notes: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     beside: Mapping[str, bytes] = field(default_factory=dict)
+    recipe: Mapping[str, Any] | None = None  # of a weight cache, as its manifest records it
 
     @property
     def is_single_file(self) -> bool:
@@ -105,13 +107,24 @@ class ConversionPlan:
         position = {item.name: k for k, item in enumerate(self.items)}
         return sorted(mine, key=lambda item: position[item.name])
 
+    def explain(self, pattern: str) -> list[ItemExplanation]:
+        """Return where the pieces of some tensors come from: `pattern` is a name, the start of one, or has wildcards.
+
+        >>> try:
+        ...     ConversionPlan(Path("o"), "npy", ()).explain("x")
+        ... except FormatError as problem:
+        ...     print(problem)
+        no tensor is called 'x'; there are none
+        """
+        return [explain_item(item) for item in find_items(self.items, pattern)]
+
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from `done`, the records of all items by key."""
         records = [(item, done[item.key]) for item in self.items]
         entries = {
             item.name: item.entry(record.source_hashes, record.output_hash, self.data_start) for item, record in records
         }
-        return ConversionManifest(self.to, __version__, entries)
+        return ConversionManifest(self.to, __version__, entries, self.recipe)
 
     def head(self, manifest: ConversionManifest) -> bytes:
         """Return the bytes before the data of a single file, which end with its `manifest`."""

@@ -20,14 +20,14 @@ from ..files.source_file import FilePath
 from ..tiling.plan_runner import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, Sources, plan_conversion
+from .job_memory import MemoryPlan
 from .output_file import OutputFile
-from .tensor_job import WorkerPool
 from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
+from .worker_pool import WorkerPool
 
 ProgressCallback = Callable[["ProgressEvent"], None]
 DEFAULT_MEMORY = 1 << 30
 _BASE_MEMORY = 80 << 20  # Python, NumPy and file headers
-_MAX_SLAB_BYTES = 12 << 20  # larger ones are not faster
 MIN_SLAB_BYTES = 1 << 16
 _RETRIES = 2
 
@@ -147,7 +147,7 @@ def run_plan(
     ...     run_plan(plan_conversion(f"{folder}/x.npy", f"{folder}/o.safetensors")).complete
     True
     """
-    threads, slab = plan_memory(memory, jobs)
+    shares = plan_memory(memory, jobs)
     items = list(plan.items) if part is None else plan.part(*part)
     if part is not None and force:
         raise MemoryConfigError(
@@ -163,7 +163,7 @@ def run_plan(
         run = _ConversionRun(plan, items, done, folder, progress)
         if run.pending:
             with folder.journal(part) as journal:
-                run.run(journal, threads, slab, executor)
+                run.run(journal, shares, executor)
         complete = _finish_conversion(plan, folder, existing, done)
         run.report_progress("done", None)
     elsewhere = 0 if complete else sum([item.key not in done for item in plan.items])
@@ -182,11 +182,11 @@ def run_plan(
     )
 
 
-def plan_memory(memory: int, jobs: int | None) -> tuple[int, int]:
-    """Return the number of threads, and the slab bytes of each.
+def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
+    """Return how `memory` bytes are shared among `jobs` threads.
 
     >>> plan_memory(256 << 20, 4)
-    (4, 12582912)
+    MemoryPlan(threads=4, slab_bytes=12582912, buffer_bytes=12201611)
     """
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"expected at least 1 job, got {jobs}")
@@ -195,7 +195,7 @@ def plan_memory(memory: int, jobs: int | None) -> tuple[int, int]:
     threads = max(1, min(threads, available // MIN_SLAB_BYTES))
     if available < MIN_SLAB_BYTES:
         raise MemoryConfigError(f"expected at least {2 * MIN_SLAB_BYTES} bytes of memory, got {memory}")
-    return threads, min(_MAX_SLAB_BYTES, available // threads)
+    return MemoryPlan.of(threads, available)
 
 
 class _ConversionRun:
@@ -229,7 +229,7 @@ class _ConversionRun:
         self.bytes_done += count
         self.report_progress("bytes", None)
 
-    def run(self, journal: Journal, threads: int, slab: int, executor: Executor | None) -> None:
+    def run(self, journal: Journal, memory: MemoryPlan, executor: Executor | None) -> None:
         """Convert the pending items, here or on an executor."""
         _check_disk_space(self.plan, self.pending)
         if self.plan.is_single_file:
@@ -242,25 +242,25 @@ class _ConversionRun:
             self.report_progress("tensor", item.name)
 
         if executor is None:
-            WorkerPool(self.pending, self.plan.out, self.folder.drafts, threads, slab).run(add_record, self.add_bytes)
+            WorkerPool(self.pending, self.plan.out, self.folder.drafts, memory).run(add_record, self.add_bytes)
             return
-        for item, record in _run_on_executor(self.pending, executor, self.plan.out, self.folder.drafts, threads, slab):
+        for item, record in _run_on_executor(self.pending, executor, self.plan.out, self.folder.drafts, memory):
             add_record(item, record)
             self.add_bytes(item.bytes_in)
 
 
-def convert_item(item: ConversionItem, out: Path, drafts: Path, jobs: int, slab: int, call_id: str = "") -> ItemRecord:
+def convert_item(item: ConversionItem, out: Path, drafts: Path, memory: MemoryPlan, call_id: str = "") -> ItemRecord:
     """Convert an item here and return its record; this is what travels to a worker.
 
     `call_id` makes the call unique (see `submit_unique`).
     """
     records: list[ItemRecord] = []
-    WorkerPool([item], out, drafts, jobs, slab).run(lambda _, record: records.append(record), lambda _: None)
+    WorkerPool([item], out, drafts, memory).run(lambda _, record: records.append(record), lambda _: None)
     return records[0]
 
 
 def _run_on_executor(
-    items: list[ConversionItem], executor: Executor, out: Path, drafts: Path, jobs: int, slab: int
+    items: list[ConversionItem], executor: Executor, out: Path, drafts: Path, memory: MemoryPlan
 ) -> Iterator[tuple[ConversionItem, ItemRecord]]:
     """Yield items as an executor finishes them; failures are retried, perhaps on another worker."""
     waiting = iter(sorted(items, key=lambda item: -item.bytes_in))  # largest first
@@ -268,7 +268,7 @@ def _run_on_executor(
 
     def submit(item: ConversionItem, attempt: int) -> None:
         where = (out.absolute(), drafts.absolute())
-        running[submit_unique(executor, convert_item, item, *where, jobs, slab)] = (item, attempt)
+        running[submit_unique(executor, convert_item, item, *where, memory)] = (item, attempt)
 
     try:
         while True:

@@ -3,7 +3,8 @@
 
     transpose(join(tensor("q_proj.weight"), tensor("k_proj.weight")))
 
-Nothing is executed but arithmetic, comparisons, comprehensions and the functions listed here.
+Nothing is executed but arithmetic, comparisons, comprehensions and the functions listed here. `validate` finds what can
+be found without values: syntax, and names that do not exist.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from ..copying.assembly import Assembly, join
@@ -20,6 +23,17 @@ from ..layout.tuples import ceil_div, round_up
 
 _MAX_LENGTH = 1 << 16  # characters of an expression
 _MAX_ITEMS = 1 << 20  # of a range
+
+
+class ExpressionError(FormatError):
+    """An expression that cannot be read or evaluated; the message quotes the innermost one.
+
+    >>> try:
+    ...     evaluate("1 // 0", {})
+    ... except ExpressionError as problem:
+    ...     print(problem)
+    1 // 0: integer division or modulo by zero
+    """
 
 
 def _as_list(tensors: tuple[Any, ...]) -> Sequence[Assembly]:
@@ -55,6 +69,12 @@ def _range(*bounds: int) -> range:
     return result
 
 
+def _multiply(one: Any, other: Any) -> Any:
+    if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):  # no text of any length
+        raise FormatError(f"expected two numbers to multiply, got {one!r} and {other!r}")
+    return one * other
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "join": _join,
     "stack": _stack,
@@ -67,6 +87,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pairs": _pairs,
     "shape": lambda tensor: tensor.shape,
     "range": _range,
+    "integer": int,
     "len": len,
     "min": min,
     "max": max,
@@ -78,12 +99,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil_div": ceil_div,
     "round_up": round_up,
 }
-"""The functions of expressions; `tensor(name)` is the one that every use adds."""
+"""The functions of expressions; rules add `tensor(name)`, and recipes what `RecipeRun` defines."""
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Mult: _multiply,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
@@ -113,17 +134,60 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     >>> evaluate("transpose(w)", {"w": Assembly.of("w", (4, 6))}).shape
     (6, 4)
     """
-    if len(text) > _MAX_LENGTH:
-        raise FormatError(f"an expression of {len(text)} characters is longer than {_MAX_LENGTH}")
+    tree = _parse(text)
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-        return _Evaluator({**FUNCTIONS, **names}).evaluate(tree.body)
-    except SyntaxError as problem:
-        raise FormatError(f"cannot read the expression {text!r}: {problem.msg} at column {problem.offset}") from None
+        return _Evaluator({**FUNCTIONS, **names}).evaluate(tree)
+    except ExpressionError:
+        raise
     except TilewrightError as problem:
-        raise FormatError(f"{text}: {problem}") from None
+        raise ExpressionError(f"{text}: {problem}") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as problem:
-        raise FormatError(f"{text}: {problem}") from None
+        raise ExpressionError(f"{text}: {problem}") from None
+
+
+def validate(text: str, names: Collection[str]) -> None:
+    """Raise unless an expression can be read and uses only known names.
+
+    Args:
+        text: the expression.
+        names: the variables and further functions that it may use.
+
+    >>> try:
+    ...     validate("round_up(vocabulry, 32)", ["vocabulary"])
+    ... except ExpressionError as problem:
+    ...     print(problem)
+    round_up(vocabulry, 32): unknown name 'vocabulry'; did you mean 'vocabulary'?
+    """
+    tree = _parse(text)
+    bound = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    known = {*FUNCTIONS, *names, *bound}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in known:
+            raise ExpressionError(f"{text}: {_describe_unknown(node.id, known)}")
+        is_known = hasattr(_Evaluator, f"_{type(node).__name__.lower()}")
+        if isinstance(node, ast.expr) and not is_known and not isinstance(node, (ast.FormattedValue, ast.Starred)):
+            raise ExpressionError(f"{text}: {type(node).__name__} is not possible in an expression")
+        if isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in _OPERATORS:
+            raise ExpressionError(f"{text}: the operator {type(node).__name__} is not possible in an expression")
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> ast.expr:
+    """Return the tree of an expression."""
+    if len(text) > _MAX_LENGTH:
+        raise ExpressionError(f"an expression of {len(text)} characters is longer than {_MAX_LENGTH}")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        reason = f"{problem.msg} at column {problem.offset}" if isinstance(problem, SyntaxError) else str(problem)
+        raise ExpressionError(f"cannot read the expression {text!r}: {reason}") from None
+
+
+def _describe_unknown(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f"unknown name {name!r}; " + (
+        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+    )
 
 
 class _Evaluator:
@@ -143,8 +207,7 @@ class _Evaluator:
 
     def _name(self, node: ast.Name) -> Any:
         if node.id not in self.names:
-            known = ", ".join(sorted(self.names))
-            raise FormatError(f"unknown name {node.id!r}; there are {known}")
+            raise FormatError(_describe_unknown(node.id, self.names))
         return self.names[node.id]
 
     def _tuple(self, node: ast.Tuple) -> Any:

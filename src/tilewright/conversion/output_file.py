@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Condition, Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,10 +19,16 @@ from ..files import StoredTensor
 from ..files.source_file import SourceFile
 
 _CHUNK = 1 << 20  # bytes that are hashed at a time
+BLOCK_BYTES = 4096  # of a disk: what passes the page cache by starts and ends between blocks, in memory and in the file
+_MIN_DIRECT_BYTES = 1 << 18  # shorter writes go through the page cache
+_DIRECT = getattr(os, "O_DIRECT", 0)
 
 
 class OutputFile:
     """A file that several threads write at different offsets; errors name the final path `named`.
+
+    Long writes from memory that has the place of the file in its blocks pass the page cache by, where the system can do
+    that: what has to be on the disk anyway is not copied once more.
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as opened:
@@ -38,6 +45,7 @@ class OutputFile:
         self.named = named
         self._handle = handle
         self._seek_lock = Lock()
+        self._direct: int | None = None
 
     def _call_with_path(self, action: Callable[[], Any]) -> Any:
         try:
@@ -48,12 +56,33 @@ class OutputFile:
     def write(self, offset: int, data: Any) -> None:
         """Write bytes at an offset."""
         view = memoryview(data).cast("B") if not isinstance(data, np.ndarray) else data.data.cast("B")
-        self._call_with_path(lambda: self._write_all(view, offset))
+        first = min(-offset % BLOCK_BYTES, len(view))  # bytes before the first block, and after the last one
+        last = len(view) - (len(view) - first) % BLOCK_BYTES
+        is_aligned = isinstance(data, np.ndarray) and (data.ctypes.data + first) % BLOCK_BYTES == 0
+        if not is_aligned or last - first < _MIN_DIRECT_BYTES:
+            first = last = len(view)
+        self._call_with_path(lambda: self._write_all(view[:first], offset))
+        self._call_with_path(lambda: self._write_blocks(view[first:last], offset + first))
+        self._call_with_path(lambda: self._write_all(view[last:], offset + last))
 
     def _write_all(self, view: memoryview, offset: int) -> None:
         while len(view):
             count = self._write_at(view, offset)
             view, offset = view[count:], offset + count
+
+    def _write_blocks(self, view: memoryview, offset: int) -> None:
+        """Write blocks past the page cache, or through it if the file system refuses."""
+        with self._seek_lock:
+            if len(view) and self._direct is None:
+                self._direct = _open_direct(self._handle)
+        count = 0
+        if len(view) and self._direct is not None:
+            try:
+                count = os.pwrite(self._direct, view, offset)
+            except OSError as problem:
+                if problem.errno != errno.EINVAL:
+                    raise
+        self._write_all(view[count:], offset + count)
 
     def _write_at(self, view: memoryview, offset: int) -> int:
         if hasattr(os, "pwrite"):
@@ -70,6 +99,20 @@ class OutputFile:
     def sync(self) -> None:
         """Flush the file to disk."""
         self._call_with_path(lambda: os.fsync(self._handle))
+
+    def close(self) -> None:
+        """Close what was opened here; the handle stays open."""
+        if self._direct is not None:
+            os.close(self._direct)
+            self._direct = None
+
+
+def _open_direct(handle: int) -> int | None:
+    """Return a handle of the same file that passes the page cache by, None if the system has none."""
+    try:
+        return os.open(f"/proc/self/fd/{handle}", os.O_WRONLY | _DIRECT) if _DIRECT else None
+    except OSError:
+        return None
 
 
 def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None) -> str:
@@ -107,6 +150,10 @@ class SourceHashes:
 
 Piece = tuple[int | None, Any]
 """The start of a piece in its range (None: it is in several places), and its bytes; no bytes are always in order."""
+
+
+NumberedPieces: TypeAlias = "tuple[PieceHashes, int, tuple[Piece, ...]]"
+"""Hashes, the number of the next pieces, and a piece of each range."""
 
 
 class PieceHashes:
@@ -195,7 +242,7 @@ class PieceHashes:
         return self._hashes[stream].hexdigest()
 
 
-def hash_pieces(pieces_of: list[tuple[PieceHashes, int, tuple[Piece, ...]]]) -> None:
+def hash_pieces(pieces_of: list[NumberedPieces]) -> None:
     """Add pieces to several hashes in their turn, two pieces of similar length at a time.
 
     >>> one, other = PieceHashes(0), PieceHashes(0)
@@ -205,15 +252,25 @@ def hash_pieces(pieces_of: list[tuple[PieceHashes, int, tuple[Piece, ...]]]) -> 
     """
     begun = [(hashes, pieces, hashes._wait_for_turn(number, pieces)) for hashes, number, pieces in pieces_of]
     # while it is their turn, no other thread uses them
-    streams = [(hashes._hashes[k], pieces[k][1]) for hashes, pieces, active in begun for k in active]
-    streams.sort(key=lambda stream: -len(stream[1]))
-    for (one, first), (other, second) in zip(streams[::2], streams[1::2], strict=False):
-        update_pair(one, first, other, second)
-    if len(streams) % 2:
-        last, data = streams[-1]
-        last.update(_as_buffer(data))
+    update_hashes([(hashes._hashes[k], pieces[k][1]) for hashes, pieces, active in begun for k in active])
     for hashes, pieces, active in begun:
         hashes._pass_turn(pieces, active)
+
+
+def update_hashes(streams: list[tuple[Hash, Any]]) -> None:
+    """Update hashes with their data, two of similar length at a time.
+
+    >>> hashes = [new_hash() for _ in range(3)]
+    >>> update_hashes([(each, b"abc") for each in hashes])
+    >>> {each.hexdigest()[:8] for each in hashes}
+    {'ba7816bf'}
+    """
+    longest_first = sorted(streams, key=lambda stream: -len(stream[1]))
+    for (one, first), (other, second) in zip(longest_first[::2], longest_first[1::2], strict=False):
+        update_pair(one, first, other, second)
+    if len(streams) % 2:
+        last, data = longest_first[-1]
+        last.update(_as_buffer(data))
 
 
 _BLOCK = 64

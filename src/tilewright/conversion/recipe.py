@@ -1,226 +1,266 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Recipe`: the files of a weight cache as expressions over the tensors of a checkpoint, read from TOML."""
+"""`Recipe`: the files of a weight cache as expressions over the tensors of a checkpoint, read from TOML.
+
+A recipe is a folder: one file has the files of the cache, machines and number formats, and every other one the weights
+of a family of models. A file of a user is a recipe of its own, or adds to one: a family, or more files.
+"""
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError
-from .expressions import evaluate
+from ..files.source_file import FilePath
+from .recipe_file import (
+    PLACEHOLDER,
+    Expression,
+    FormatRule,
+    MachineTable,
+    ModelFormats,
+    OutputTable,
+    RecipeFile,
+    Refusal,
+    Table,
+    parse_signature,
+)
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+DEFAULT_RECIPE = "tt_transformers"
+GUIDE = "docs/guides/write-a-recipe.md"
+GIVEN_NAMES = (
+    "device", "rows", "columns", "devices", "ring", "architecture", "banks", "source_name", "model_name", "mode",
+    "model_dtype", "hf_rope", "instruct", "pad_mlp_cores",
+)  # fmt: skip
+"""What the user and the machine decide, by the names that expressions use."""
 
-_SIGNATURE = re.compile(r"(\w+)\(([\w, ]*)\)")
+RUN_FUNCTIONS = ("config", "tensor", "weight", "has_weight", "environment")
+"""The functions that a recipe has besides those of all expressions."""
 
-
-class MissingTensorError(FormatError):
-    """A recipe asks for a tensor that the checkpoint does not have."""
+_MAX_BYTES = 1 << 20  # of a file
 
 
 @dataclass(frozen=True)
-class RecipeOutput:
-    """A file of the cache: how it is put together, and how it is stored and spread over a mesh."""
+class Family:
+    """A family of models: its weights by key, and what it adds to the values, functions and refusals of a recipe.
+
+    >>> Recipe.load("tt_transformers").families["qwen2"].model_types
+    ('qwen2',)
+    """
 
     name: str
-    value: Assembly
-    dtype: str
-    layout: str
-    memory: str
-    mesh: Any
-    layer: int | None
+    model_types: tuple[str, ...] = ()
+    weights: Mapping[str, Expression] = field(default_factory=dict)
+    functions: Mapping[str, Expression] = field(default_factory=dict)
+    values: Mapping[str, Expression] = field(default_factory=dict)
+    refuse: tuple[Refusal, ...] = ()
+
+    def extend(self, name: str, file: RecipeFile) -> Family:
+        """Return the family of a file that extends this one."""
+        for key in file.without:
+            if key not in self.weights:
+                raise FileFormatError(f"{file.where}: without: {self.name or 'no family'} has no weight {key!r}")
+        weights = {key: value for key, value in self.weights.items() if key not in file.without}
+        return Family(
+            name,
+            file.model_types,
+            {**weights, **file.weights},
+            {**self.functions, **file.functions},
+            {**self.values, **file.values},
+            (*self.refuse, *file.refuse),
+        )
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe: the common files of the cache, and the weights of each family of models.
+    """A recipe: what the files of a cache are, for which machines, and how families of models name their weights.
 
-    >>> Recipe.named("tt_transformers").families["llama"]["model_types"]
-    ['llama', 'mistral']
+    >>> recipe = Recipe.load("tt_transformers")
+    >>> recipe.families["llama"].model_types, len(recipe.devices), recipe.follows[:22]
+    (('llama', 'mistral'), 11, 'models/tt_transformers')
     """
 
     name: str
-    cache: Mapping[str, Any]
-    families: Mapping[str, Mapping[str, Any]]
+    revision: str = ""  # the first digits of a hash of its files
+    follows: str = ""
+    directory: Expression | None = None
+    marker: bool = False
+    devices: Mapping[str, MachineTable] = field(default_factory=dict, repr=False, compare=False)
+    groups: Mapping[str, Table] = field(default_factory=dict, repr=False, compare=False)
+    precision: tuple[FormatRule, ...] = field(default=(), repr=False, compare=False)
+    model_precision: tuple[ModelFormats, ...] = field(default=(), repr=False, compare=False)
+    shapes: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    output: tuple[OutputTable, ...] = field(default=(), repr=False, compare=False)
+    functions: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    values: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    refuse: tuple[Refusal, ...] = field(default=(), repr=False, compare=False)
+    families: Mapping[str, Family] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    @lru_cache
-    def named(cls, name: str) -> Recipe:
-        """Return a recipe that comes with tilewright."""
-        folder = files("tilewright.conversion") / "recipes" / name
-        texts = {Path(each.name).stem: each.read_text(encoding="utf-8") for each in folder.iterdir()}
-        tables = {stem: tomllib.loads(text) for stem, text in sorted(texts.items())}
-        return cls(name, tables.pop("cache"), tables)
+    def load(cls, name: FilePath = DEFAULT_RECIPE) -> Recipe:
+        """Return a recipe: the `name` of one that comes with tilewright, or the path of a TOML file or of a folder.
 
-    def family(self, model_type: str) -> dict[str, Any]:
-        """Return the functions, refusals and weights of the family of a model type."""
-        for name, table in self.families.items():
-            if model_type in table["model_types"]:
-                return self._extended(name)
-        known = sorted({each for table in self.families.values() for each in table["model_types"]})
+        >>> Recipe.load().name
+        'tt_transformers'
+        """
+        path = Path(name)
+        if str(name) in recipe_names():
+            return _load_built_in(str(name))
+        if path.is_dir() or path.suffix == ".toml":
+            return _load_path(path)
         raise FormatError(
-            f"recipe {self.name} has no family for the model type {model_type!r}; it has {', '.join(known)}; write a"
-            " recipe of your own, as docs/guides/write-a-recipe.md shows"
+            f"unknown recipe {str(name)!r}; tilewright has {', '.join(recipe_names())}; for one of your own, give its"
+            f" .toml file or its folder ({GUIDE} shows how to write one)"
         )
 
-    def _extended(self, name: str) -> dict[str, Any]:
-        own = self.families[name]
-        base = self._extended(own["extends"]) if "extends" in own else {"functions": {}, "refuse": [], "weights": {}}
-        without = own.get("without", ())
-        return {
-            "functions": {**base["functions"], **own.get("functions", {})},
-            "refuse": [*base["refuse"], *own.get("refuse", [])],
-            "weights": {**{k: v for k, v in base["weights"].items() if k not in without}, **own.get("weights", {})},
-        }
+    def family(self, model_type: str) -> Family:
+        """Return the family of a `model_type`, as config.json has it; the one that was added last counts."""
+        for family in reversed(list(self.families.values())):
+            if model_type in family.model_types:
+                return family
+        known = sorted({each for family in self.families.values() for each in family.model_types})
+        raise FormatError(
+            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(known)}; if the model"
+            f" is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
+        )
+
+    def to_json(self) -> dict[str, str]:
+        """Return what identifies the recipe, as manifests record it.
+
+        >>> sorted(Recipe.load().to_json())
+        ['follows', 'name', 'revision']
+        """
+        return {"name": self.name, "revision": self.revision, "follows": self.follows}
+
+    def _add(self, file: RecipeFile) -> Recipe:
+        """Return the recipe with the content of a file that is not a family's only; the file's own counts first."""
+        names = {table.name.text for table in file.output}
+        shared: dict[str, Any] = {}
+        if not file.is_family:
+            shared = {
+                "functions": {**self.functions, **file.functions},
+                "values": {**self.values, **file.values},
+                "refuse": (*self.refuse, *file.refuse),
+            }
+        return replace(
+            self,
+            follows=file.follows or self.follows,
+            directory=file.directory or self.directory,
+            marker=self.marker if file.marker is None else file.marker,
+            devices={**self.devices, **file.devices},
+            groups={**self.groups, **file.groups},
+            precision=(*file.precision, *self.precision),
+            model_precision=(*file.model_precision, *self.model_precision),
+            shapes={**self.shapes, **file.shapes},
+            output=(*[table for table in self.output if table.name.text not in names], *file.output),
+            **shared,
+        )
+
+    def _validate(self) -> None:
+        """Raise if an expression uses a name that does not exist."""
+        if not self.output or not self.devices:
+            missing = "[[output]]" if not self.output else "[devices]"
+            raise FileFormatError(f"recipe {self.name} has no {missing}; add some, or recipe = {DEFAULT_RECIPE!r}")
+        families = list(self.families.values()) or [Family("")]
+        for family in families:
+            functions, values = {**self.functions, **family.functions}, {**self.values, **family.values}
+            names = {*GIVEN_NAMES, *RUN_FUNCTIONS, *values}
+            for signature in functions:
+                names.add(parse_signature(signature)[0])
+            for expression, own in self._expressions(family):
+                expression.validate(names | set(own))
+        for table in self.output:
+            if table.dtype.isupper() and table.dtype not in self.groups:
+                raise FileFormatError(
+                    f"{table.name.where}: dtype {table.dtype} is not a group of [groups], which has"
+                    f" {', '.join(self.groups) or 'none'}"
+                )
+            if table.per_layer and "layers" not in self.values:
+                raise FileFormatError(f"{table.name.where}: {{layer}} needs a value 'layers' in [values]")
+
+    def _expressions(self, family: Family) -> Iterator[tuple[Expression, Collection[str]]]:
+        """Yield all expressions that apply to a family, with the names that only they have."""
+        if self.directory is not None:
+            yield self.directory, ()
+        for signature, expression in {**self.functions, **family.functions}.items():
+            yield expression, parse_signature(signature)[1]
+        for value in {**self.values, **family.values}.values():
+            yield value, ()
+        for rule in self.precision:
+            yield rule.when, ()
+        for refusal in (*self.refuse, *family.refuse):
+            yield from ((refusal.when, ()), (refusal.message, ()))
+        for key, expression in (*self.shapes.items(), *family.weights.items()):
+            yield expression, PLACEHOLDER.findall(key)
+        for table in self.output:
+            yield from ((each, ()) for each in (table.when, *table.each.values()))
+            own = (*table.each, "layer") if table.per_layer else (*table.each,)
+            yield from ((each, own) for each in (table.name, table.value, table.memory, table.mesh))
 
 
-@dataclass
-class RecipeRun:
-    """A recipe applied to one checkpoint and one machine.
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that come with tilewright.
 
-    Args:
-        recipe: the recipe.
-        config: the checkpoint's config.json.
-        shapes: the shape of every tensor of the checkpoint.
-        given: what the user chose: device, mesh, mode and so on, by the names that expressions use.
+    >>> recipe_names()
+    ['tt_transformers']
     """
-
-    recipe: Recipe
-    config: Mapping[str, Any]
-    tensors: Mapping[str, Assembly]
-    given: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        model_type = self.config.get("model_type")
-        if not isinstance(model_type, str):
-            raise FileFormatError(f"config.json has no model_type; got {model_type!r}")
-        self.family = self.recipe.family(model_type)
-        self._weights: dict[str, Assembly] = {}
-        self._patterns = [(_compile_key(key), text) for key, text in self.family["weights"].items()]
-        self.names: dict[str, Any] = dict(self.given)
-        self.names.update(config=self.config.get, tensor=self.tensor, weight=self.weight, has_weight=self.has_weight)
-        for signature, text in {**self.recipe.cache.get("functions", {}), **self.family["functions"]}.items():
-            self._define(signature, text)
-        for name, text in self.recipe.cache.get("values", {}).items():
-            self.names[name] = self.evaluate(text)
-        for refusal in [*self.recipe.cache.get("refuse", []), *self.family["refuse"]]:
-            if self.evaluate(refusal["when"]):
-                raise FormatError(self.evaluate(refusal["message"]))
-
-    def _define(self, signature: str, text: str) -> None:
-        found = _SIGNATURE.fullmatch(signature)
-        if found is None:
-            raise FormatError(f"expected a function such as 'rotary(weight, heads)', got {signature!r}")
-        parameters = [each.strip() for each in found[2].split(",") if each.strip()]
-
-        def function(*arguments: Any) -> Any:
-            if len(arguments) != len(parameters):
-                raise FormatError(f"{signature} takes {len(parameters)} arguments, got {len(arguments)}")
-            return self.evaluate(text, dict(zip(parameters, arguments, strict=True)))
-
-        self.names[found[1]] = function
-
-    def evaluate(self, text: str, more: Mapping[str, Any] | None = None) -> Any:
-        return evaluate(text, {**self.names, **(more or {})})
-
-    def tensor(self, name: str) -> Assembly:
-        """Return a tensor of the checkpoint."""
-        if name not in self.tensors:
-            raise MissingTensorError(f"the checkpoint has no tensor {name!r}")
-        return self.tensors[name]
-
-    def weight(self, key: str) -> Assembly:
-        """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
-        if key not in self._weights:
-            for pattern, text in reversed(self._patterns):
-                if (found := pattern.fullmatch(key)) is not None:
-                    bound = {name: int(value) for name, value in found.groupdict().items()}
-                    self._weights[key] = self.evaluate(text, bound)
-                    break
-            else:
-                raise MissingTensorError(f"the family has no weight {key!r}")
-        return self._weights[key]
-
-    def has_weight(self, key: str) -> bool:
-        """Return whether there is a weight, and the tensors that it is made from."""
-        try:
-            self.weight(key)
-        except FormatError:
-            return False
-        return True
-
-    def all_weights(self) -> dict[str, Assembly]:
-        """Return all weights by key, layer by layer."""
-        keys: list[str] = []
-        layered = [key for key in self.family["weights"] if "{layer}" in key]
-        for key in self.family["weights"]:
-            if key not in layered:
-                keys.append(key)
-            elif key == layered[0]:
-                for layer in range(self.names["layers"]):
-                    for each in layered:
-                        experts = range(self.names["experts"]) if "{expert}" in each else [0]
-                        keys += [each.format(layer=layer, expert=expert) for expert in experts]
-        return {key: self.weight(key) for key in keys if self.has_weight(key)}
-
-    def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
-        """Yield the files of the cache; `layers` limits those that belong to a layer."""
-        for table in self.recipe.cache["output"]:
-            if not self.evaluate(table.get("when", "True")):
-                continue
-            loops = {key: list(self.evaluate(text)) for key, text in table.get("each", {}).items()}
-            per_layer = "{layer}" in table["name"]
-            chosen = range(self.names["layers"]) if layers is None else layers
-            for layer in chosen if per_layer else [None]:
-                for values in product(*loops.values()):
-                    bound = dict(zip(loops, values, strict=True))
-                    if layer is not None:
-                        bound["layer"] = layer
-                    yield self._output(table, layer, bound)
-
-    def _output(self, table: Mapping[str, Any], layer: int | None, bound: dict[str, Any]) -> RecipeOutput:
-        name = self.evaluate(f'f"""{table["name"]}"""', bound)
-        dtype = table["dtype"]
-        if dtype == "model_dtype":
-            dtype = self.names["model_dtype"]
-        elif dtype.isupper():
-            dtype = self.precision(layer or 0)[dtype]
-        return RecipeOutput(
-            name,
-            self.evaluate(table["value"], bound),
-            dtype,
-            table.get("layout", "tile"),
-            self.evaluate(table.get("memory", "'interleaved'"), bound),
-            self.evaluate(table["mesh"], bound),
-            layer,
-        )
-
-    def precision(self, layer: int) -> dict[str, str]:
-        """Return the number format of every group of weights in a layer."""
-        name, mode = self.names["model_name"], self.names["mode"]
-        formats = dict.fromkeys(("FF1_FF3", "FF2", "WQKV", "WO", "KV_CACHE"), "bfloat8_b")
-        single = [t for t in self.recipe.cache["model_precision"] if name in t["models"] and mode in t["modes"]]
-        for table in single:
-            if layer in table["layers"]:
-                return {**formats, **table["formats"]}
-        base = {"base_name": "model"} if single else {}
-        for table in self.recipe.cache["precision"]:
-            if self.evaluate(table["when"], base):
-                return {**formats, **table["formats"]}
-        return formats
+    return sorted([each.name for each in (files("tilewright.conversion") / "recipes").iterdir() if each.is_dir()])
 
 
-def _compile_key(key: str) -> re.Pattern[str]:
-    """Return the pattern of a key with placeholders such as {layer}."""
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[0-9]+)", re.escape(key)))
+@lru_cache
+def _load_built_in(name: str) -> Recipe:
+    folder = files("tilewright.conversion") / "recipes" / name
+    texts = {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".toml")}
+    return _build_recipe(name, "", texts, is_built_in=True)
+
+
+def _load_path(path: Path) -> Recipe:
+    """Return the recipe of a user's file or folder."""
+    paths = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    if not paths:
+        raise FileFormatError(f"{path} has no .toml files; a recipe is a folder of them, or one file")
+    for each in paths:
+        if each.stat().st_size > _MAX_BYTES:
+            raise FileFormatError(f"{each} has {each.stat().st_size} bytes, more than {_MAX_BYTES}")
+    folder = f"{path if path.is_dir() else path.parent}/"
+    return _build_recipe(path.stem, folder, {each.name: each.read_bytes() for each in paths})
+
+
+def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], is_built_in: bool = False) -> Recipe:
+    """Return the recipe of some files, by name. It adds to another one unless it has all that a recipe needs."""
+    parsed = {file.removesuffix(".toml"): RecipeFile.parse(texts[file], folder + file) for file in sorted(texts)}
+    named = [file.recipe for file in parsed.values() if file.recipe is not None]
+    is_complete = any(file.devices for file in parsed.values()) and any(file.output for file in parsed.values())
+    recipe = Recipe(name) if is_built_in or (is_complete and not named) else Recipe.load((*named, DEFAULT_RECIPE)[0])
+    digest = hashlib.sha256(recipe.revision.encode())
+    for file, text in sorted(texts.items()):
+        digest.update(file.encode() + b"\0" + text)
+    for content in parsed.values():
+        recipe = recipe._add(content)
+    families = dict(recipe.families)
+    for key in _order_families(parsed, families):
+        base = parsed[key].extends
+        families[key] = (Family("") if base is None else families[base]).extend(key, parsed[key])
+    result = replace(recipe, name=name, revision=digest.hexdigest()[:12], families=families)
+    result._validate()
+    return result
+
+
+def _order_families(parsed: Mapping[str, RecipeFile], known: Mapping[str, Family]) -> Sequence[str]:
+    """Return the names of the families of some files, each after the one that it extends."""
+    ordered: list[str] = []
+    pending = [name for name, file in parsed.items() if file.is_family]
+    while pending:
+        free = {None, *ordered, *known.keys() - set(pending)}
+        ready = [name for name in pending if parsed[name].extends in free or parsed[name].extends == name in known]
+        if not ready:
+            file = parsed[pending[0]]
+            families = ", ".join([*known, *ordered]) or "none"
+            raise FileFormatError(f"{file.where}: extends: unknown family {file.extends!r}; expected one of {families}")
+        ordered += ready
+        pending = [name for name in pending if name not in ready]
+    return ordered

@@ -33,7 +33,8 @@ from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .expressions import evaluate
 from .output_file import hash_range
 from .rules import ConversionTarget
-from .tensor_job import SlabCutter
+from .slabs import SlabCutter
+from .weight_cache import MARKER_PREFIX
 from .work_folder import WorkFolder, output_names
 
 
@@ -129,7 +130,7 @@ def verify(
     path = Path(out)
     manifest, open_output, notes = _open_outputs(path, follow_symlinks)
     sources = None if source is None else open_sources(source, follow_symlinks)
-    threads, slab = plan_memory(memory, jobs)
+    threads, slab, _ = plan_memory(memory, jobs)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(threads) as pool:
         tasks = [pool.submit(_verify_tensor, entry, open_output, sources, slab) for entry in manifest.entries.values()]
@@ -168,7 +169,8 @@ def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest,
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
     files = output_names(manifest.entries.values())
-    others = sorted({each.name for each in out.iterdir()} - files - {MANIFEST_NAME})
+    present = {each.name for each in out.iterdir()}
+    others = sorted([name for name in present - files - {MANIFEST_NAME} if not name.startswith(MARKER_PREFIX)])
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
 

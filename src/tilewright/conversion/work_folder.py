@@ -315,14 +315,18 @@ class ExistingOutput:
             if entry is None or manifest is None or manifest.version != item.version:
                 continue
             hashes = tuple([source.bytes.sha256 for source in entry.sources.values()])
-            if len(hashes) != len(item.source.tensors):
+            if item.recorded is None and len(hashes) != len(item.source.tensors):
                 continue
             if entry != item.entry(hashes, entry.output.sha256, self.plan.data_start):
                 continue
-            if _current_hashes(item, self.plan.out, source_hashes) == (hashes, entry.output.sha256):
+            current = _current_hashes(item, self.plan.out, source_hashes)
+            if current is None or current[1] != entry.output.sha256:
+                continue
+            # the manifest of a copied file has the hashes of what it was made from at first
+            if item.recorded is not None or current[0] == hashes:
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
                 files = tuple([(tensor.file.time, tensor.file.size) for tensor in item.source.tensors.values()])
-                result[item.key] = ItemRecord(item.key, hashes, entry.output.sha256, files, time)
+                result[item.key] = ItemRecord(item.key, current[0], entry.output.sha256, files, time)
         if len(result) == len(self.plan.items) == len(entries):
             return result
         if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete

@@ -20,6 +20,19 @@ Mode: TypeAlias = "tuple[tuple[int, int], ...]"
 """The (extent, stride) pairs of one dimension, slowest first."""
 
 
+def modes_layout(modes: tuple[Mode, ...]) -> Layout:
+    """Return the layout with these modes.
+
+    >>> modes_layout((((2, 12), (2, 3)), ((3, 1),)))
+    Layout(((2, 2), 3), ((3, 12), 1))
+    """
+    shape, stride = (
+        tuple([tuple([pair[k] for pair in reversed(mode)]) if len(mode) > 1 else mode[0][k] for mode in modes])
+        for k in (0, 1)
+    )
+    return Layout(shape, stride)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A box of an assembly: its elements are those of `source` at `offset`, with `modes` for each dimension.
@@ -48,11 +61,7 @@ class Part:
         >>> Part(Box((0,), (6,)), "w", 8, (((3, 1), (2, 3)),)).layout(0)
         Layout(((2, 3),), ((3, 1),), offset=8)
         """
-        shape, stride = (
-            tuple([tuple([pair[k] for pair in reversed(mode)]) if len(mode) > 1 else mode[0][k] for mode in self.modes])
-            for k in (0, 1)
-        )
-        return Layout(shape, stride) + (self.offset - start)
+        return modes_layout(self.modes) + (self.offset - start)
 
     def window(self, axis: int, start: int, stop: int) -> Iterator[Part]:
         """Yield the elements from `start` to `stop` along an axis, counted from the box, as one part or several.
@@ -233,6 +242,8 @@ class Assembly:
         return replace(self, shape=shape, parts=(part,), text=text)
 
     def __add__(self, constant: float) -> Assembly:
+        if not isinstance(constant, (int, float)):
+            return NotImplemented
         return replace(self, added=self.added + constant, text=f"{self.text} + {constant}")
 
     def parts_in(self, box: Box) -> Iterator[Part]:

@@ -204,6 +204,8 @@ class ManifestEntry:
 class ConversionManifest:
     """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
 
+    `recipe` is what a weight cache was made from: the recipe, its revision, the machine and so on, as plain data.
+
     >>> ConversionManifest("tensorbin", "0.0.1").to_bytes()[:40]
     b'{"manifest": 1,\\n "tilewright": "0.0.1",\\n'
     """
@@ -211,6 +213,7 @@ class ConversionManifest:
     to: str
     version: str
     entries: Mapping[str, ManifestEntry] = field(default_factory=dict)
+    recipe: Mapping[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the manifest as JSON, one line per tensor, in the order of the entries.
@@ -223,7 +226,8 @@ class ConversionManifest:
         lines = [f"  {json.dumps(name)}: {json.dumps(entry.to_json())}" for name, entry in self.entries.items()]
         tensors = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
         head = f'{{"manifest": {_VERSION},\n "tilewright": {json.dumps(self.version)},\n "to": {json.dumps(self.to)},\n'
-        return f'{head} "tensors": {tensors}}}\n'.encode()
+        recipe = "" if self.recipe is None else f' "recipe": {json.dumps(self.recipe)},\n'
+        return f'{head}{recipe} "tensors": {tensors}}}\n'.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes | str) -> ConversionManifest:
@@ -247,8 +251,10 @@ class ConversionManifest:
         if not isinstance(tensors, dict):
             raise FileFormatError("the manifest lists no tensors")
         entries = {expect_string(name, "a name"): ManifestEntry.from_json(name, data) for name, data in tensors.items()}
-        version = expect_string(result.get("tilewright"), "the version")
-        return cls(expect_string(result.get("to"), "the kind of files"), version, entries)
+        version, recipe = expect_string(result.get("tilewright"), "the version"), result.get("recipe")
+        if recipe is not None and not isinstance(recipe, dict):
+            raise FileFormatError(f"expected an object as recipe, got {repr(recipe)[:40]}")
+        return cls(expect_string(result.get("to"), "the kind of files"), version, entries, recipe)
 
 
 _MAX_BYTES = 100_000_000  # of a manifest

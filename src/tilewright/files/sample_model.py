@@ -85,7 +85,7 @@ LLAMA_CONFIG = {
     "vocab_size": 1003,
     "tie_word_embeddings": False,
 }
-"""The config.json of the sample Llama: the shape of the large ones, with heads that share keys and an odd vocabulary."""
+"""The config.json of the sample Llama: heads that share keys, as in the large ones, and an odd vocabulary."""
 
 
 def sample_llama() -> dict[str, Array]:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..copying import native_library
 from ..errors import FileFormatError
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
@@ -104,6 +106,30 @@ class SourceFile:
             for offset, size in runs:
                 self._read_into(handle, offset, view[at : at + size])
                 at += size
+        finally:
+            os.close(handle)
+
+    def read_equal_runs(self, starts: NDArray[np.int64], size: int, out: ByteArray) -> None:
+        """Read ranges of `size` bytes at the offsets `starts`, one after the other into `out`.
+
+        >>> import tempfile
+        >>> out = np.zeros(4, np.uint8)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.bin")
+        ...     _ = path.write_bytes(b"0123456789")
+        ...     SourceFile(path).read_equal_runs(np.array([8, 0]), 2, out)
+        >>> out.tobytes()
+        b'8901'
+        """
+        library = native_library.load_library()
+        handle = self._reopen()
+        try:
+            first = 0
+            if library is not None and len(starts) > 1:
+                offsets = np.ascontiguousarray(starts, np.int64)
+                first = library.tw_read_runs(handle, offsets.ctypes.data, len(offsets), size, out.ctypes.data)
+            for k in range(first, len(starts)):
+                self._read_into(handle, int(starts[k]), out.data[k * size : (k + 1) * size])
         finally:
             os.close(handle)
 

@@ -129,6 +129,18 @@ class PagedBoxes:
             offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
         return [(int(at), size) for at in offsets.reshape(-1)]
 
+    def page_window(self, box: Box) -> Box:
+        """Return a box of entire pages with the padding in them, in coordinates of the padded tensor.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).page_window(Box((96, 0), (4, 70)))
+        Box(offset=(96, 0), shape=(32, 96))
+        """
+        start, count = self._unit_range(box)
+        extents = [
+            tuple([n * unit for n, unit in zip(each, self._stored_units, strict=True)]) for each in (start, count)
+        ]
+        return Box(extents[0], extents[1])
+
     def box_spec(self, box: Box) -> TensorSpec:
         """Return the spec of the bytes of a box of entire pages.
 

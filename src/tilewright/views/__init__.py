@@ -5,6 +5,7 @@ from .html import to_fragment, to_html
 from .output import notebook_html, save, show, to_png
 from .scene import Cell, Fact, Field, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of, side_by_side
+from .scenes.assemblies import assembly_scene
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
@@ -25,6 +26,7 @@ __all__ = [
     "Scene",
     "Span",
     "Tracks",
+    "assembly_scene",
     "block_scene",
     "comparison_scene",
     "comparisons_scene",

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from ...compare import Comparison, TensorComparison
+from ...conversion.assembly_explanation import ItemExplanation
 from ...copying import Plan
 from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, StoredElement
@@ -20,6 +21,7 @@ from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
+from .assemblies import assembly_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
@@ -93,6 +95,7 @@ scene_of.register(TensorComparison, comparison_scene)
 scene_of.register(Inspection, inspection_scene)
 scene_of.register(DecodedTile, tile_scene)
 scene_of.register(Shape, shape_scene)
+scene_of.register(ItemExplanation, assembly_scene)
 scene_of.register(MemoryConfig, memory_config_scene)
 
 

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`CacheFolder`: an existing weight cache: its files, and what its path, headers and manifest say about it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FileFormatError, FormatError, TilewrightError
+from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, read_manifest
+from ..files.source_file import FilePath
+from ..files.tensorbin import Tensorbin, read_tensorbin
+from .optimizations import MODES, Optimizations
+from .recipe import DEFAULT_RECIPE, Recipe
+from .weight_cache import CacheOptions, Checkpoint, Machine, WeightCache
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_DIRECTORY = re.compile(r"tensor_cache_(instruct_)?(bfp8|bf16)")
+
+
+class CacheFolder:
+    """A directory with the files of a weight cache.
+
+    Args:
+        path: the directory, or one above it that holds a single cache.
+    """
+
+    def __init__(self, path: FilePath) -> None:
+        self.path = _find_cache(Path(path))
+        self.names = sorted([each.name for each in self.path.iterdir() if each.suffix == ".tensorbin"])
+        self._files: dict[str, Tensorbin | Exception] = {}
+
+    def open(self, name: str) -> Tensorbin:
+        """Return the content of a file, mapped; raise if it is missing or cannot be read."""
+        if name not in self._files:
+            try:
+                self._files[name] = read_tensorbin(self.path / name)
+            except (FileFormatError, OSError) as problem:
+                self._files[name] = problem
+        content = self._files[name]
+        if isinstance(content, Exception):
+            raise content
+        return content
+
+    @cached_property
+    def manifest(self) -> ConversionManifest | None:
+        """Return the manifest, None if tilewright did not make the cache."""
+        path = self.path / MANIFEST_NAME
+        return read_manifest(path) if path.exists() else None
+
+    @property
+    def record(self) -> Mapping[str, Any] | None:
+        """Return what the manifest says of the recipe, the machine and the checkpoint."""
+        return None if self.manifest is None else self.manifest.recipe
+
+    def machine(self, recipe: Recipe) -> str | None:
+        """Return the name of the machine that the manifest or the path says; None if they say nothing."""
+        if self.record is not None:
+            return str(self.record.get("machine"))
+        above = self.path.parent
+        name = (above.parent if above.name == "hf_rope" else above).name
+        return name if _DIRECTORY.fullmatch(self.path.name) and name in recipe.devices else None
+
+    def options(self) -> CacheOptions:
+        """Return the options that the path says."""
+        found = _DIRECTORY.fullmatch(self.path.name)
+        if found is None:
+            return {}
+        return {
+            "hf_rope": self.path.parent.name == "hf_rope",
+            "instruct": found[1] is not None,
+            "model_dtype": "bfloat8_b" if found[2] == "bfp8" else "bfloat16",
+        }
+
+    @cached_property
+    def mesh(self) -> tuple[int, ...] | None:
+        """Return the shape of the mesh that most files are for, None if they are for any."""
+        shapes: Counter[tuple[int, ...]] = Counter()
+        for name in self.names:
+            try:
+                content = self.open(name)
+            except (FileFormatError, OSError):
+                continue
+            if content.topology.placements != (None,):  # a replicated file suits any mesh
+                shapes[content.mesh_shape] += 1
+        return shapes.most_common(1)[0][0] if shapes else None
+
+    def describe(
+        self, checkpoint: Checkpoint | None, machine: str | None = None, **options: Unpack[CacheOptions]
+    ) -> WeightCache:
+        """Return what the cache should be, for a checkpoint, or the one that the manifest describes.
+
+        What is not said by `machine` and `options` is taken from the manifest, the path and the headers; of the modes
+        of optimization, it is the one that most files are of.
+        """
+        recipe = options.get("recipe")
+        if checkpoint is None:
+            if self.record is None:
+                raise FormatError(f"{self.path} has no manifest that says which model it is for; give the checkpoint")
+            return WeightCache.from_record(self.record, machine or str(self.record["machine"]), recipe)
+        rules = Recipe.load(recipe or DEFAULT_RECIPE)
+        name = machine or self.machine(rules)
+        if name is None:
+            raise FormatError(f"cannot tell from {self.path} which machine it is for; name it, such as N300")
+        mesh = self.mesh
+        if mesh is not None and mesh != (1, 1) and prod(mesh) == prod(Machine.of(name, rules).mesh):
+            options = {"mesh": mesh, **options}
+        known: CacheOptions = {**self.options(), **options}
+        modes: list[FilePath | Optimizations] = [known["optimizations"]] if "optimizations" in known else [*MODES]
+        caches, problems = [], []
+        for mode in modes:
+            try:
+                known["optimizations"] = mode
+                caches.append(WeightCache(checkpoint, name, **known))
+            except TilewrightError as problem:
+                problems.append(problem)
+        if not caches:
+            raise problems[0]
+        return max(caches, key=lambda cache: len({file.file for file in cache.files} & set(self.names)))
+
+
+def _find_cache(path: Path) -> Path:
+    """Return the directory of a cache: this one, or the only one below it that holds tensorbin files."""
+    if not path.is_dir():
+        raise FileFormatError(f"{path} is not a directory of tensorbin files")
+    if list(path.glob("*.tensorbin")):
+        return path
+    below = sorted({each.parent for each in path.rglob("*.tensorbin") if not each.parent.name.startswith(".")})
+    if len(below) != 1:
+        what = f"{', '.join(map(str, below[:4]))}; name one of them" if below else "none"
+        raise FileFormatError(f"expected one cache of tensorbin files below {path}, got {what}")
+    return below[0]

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`RecipeRun`: a recipe applied to one checkpoint and one machine: weights, outputs, and number formats."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from ..copying.assembly import Assembly
+from ..errors import FileFormatError, FormatError
+from .expressions import ExpressionError, evaluate
+from .optimizations import Formats, Optimizations
+from .recipe import Recipe
+from .recipe_file import MODEL_DTYPE, PLACEHOLDER, Expression, OutputTable, parse_signature
+
+_PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder config does not list
+
+
+class MissingTensorError(ExpressionError):
+    """A recipe asks for a tensor that the checkpoint does not have."""
+
+
+@dataclass(frozen=True)
+class RecipeOutput:
+    """A file of the cache: how it is put together, and how it is stored and spread over a mesh."""
+
+    name: str
+    value: Assembly
+    dtype: str
+    layout: str
+    memory: str
+    mesh: Any  # as written: "replicated", a dimension, or one per axis of the mesh
+    layer: int | None
+    where: str
+
+
+class RecipeRun:
+    """A recipe applied to one checkpoint and one machine.
+
+    Args:
+        recipe: the recipe.
+        config: the checkpoint's config.json.
+        tensors: the tensors of the checkpoint, by name.
+        given: what the user chose, and the machine, by the names that expressions use.
+        optimizations: the number formats that the user chose.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        config: Mapping[str, Any],
+        tensors: Mapping[str, Assembly],
+        given: Mapping[str, Any],
+        optimizations: Optimizations,
+    ) -> None:
+        self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors, optimizations
+        model_type = config.get("model_type")
+        if not isinstance(model_type, str):
+            raise FileFormatError(f"config.json: expected a model_type, such as 'llama', got {model_type!r}")
+        self.family = recipe.family(model_type)
+        self._weights: dict[str, Assembly] = {}
+        self._places: list[str] = []  # of the expressions that are being evaluated, for messages
+        self._patterns = [(_compile_key(key), text) for key, text in self.family.weights.items()]
+        self._shapes = [(_compile_key(key), text) for key, text in recipe.shapes.items()]
+        self.names: dict[str, Any] = {
+            **given,
+            "config": config.get,
+            "tensor": self.tensor,
+            "weight": self.weight,
+            "has_weight": self.has_weight,
+            "environment": os.environ.get,
+        }
+        for signature, expression in {**recipe.functions, **self.family.functions}.items():
+            self._define(signature, expression)
+        for name, expression in {**recipe.values, **self.family.values}.items():
+            self.names[name] = self.evaluate(expression)
+        for refusal in (*recipe.refuse, *self.family.refuse):
+            if self.evaluate(refusal.when):
+                raise FormatError(self.evaluate(refusal.message))
+
+    def _define(self, signature: str, expression: Expression) -> None:
+        name, parameters = parse_signature(signature)
+
+        def function(*arguments: Any) -> Any:
+            if len(arguments) != len(parameters):
+                raise FormatError(f"{signature} takes {len(parameters)} arguments, got {len(arguments)}")
+            return self.evaluate(expression, dict(zip(parameters, arguments, strict=True)))
+
+        self.names[name] = function
+
+    def evaluate(self, expression: Expression, more: Mapping[str, Any] | None = None) -> Any:
+        """Return the value of an expression of the recipe; `more` are names that only it has."""
+        self._places.append(expression.where)
+        try:
+            return evaluate(expression.text, {**self.names, **(more or {})})
+        except _LocatedError:
+            raise
+        except MissingTensorError:
+            raise
+        except ExpressionError as problem:
+            raise _LocatedError(f"{expression.where}: {problem}") from None
+        finally:
+            self._places.pop()
+
+    def tensor(self, name: str) -> Assembly:
+        """Return a tensor of the checkpoint."""
+        if name not in self.tensors:
+            raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs")
+        return self.tensors[name]
+
+    def weight(self, key: str) -> Assembly:
+        """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
+        if key not in self._weights:
+            for pattern, expression in reversed(self._patterns):
+                if (found := pattern.fullmatch(key)) is not None:
+                    self._weights[key] = self._check_shape(key, self.evaluate(expression, _numbers(found)))
+                    break
+            else:
+                raise MissingTensorError(
+                    f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs"
+                )
+        return self._weights[key]
+
+    def _check_shape(self, key: str, value: Assembly) -> Assembly:
+        """Return a weight if it has the shape that config.json says."""
+        for pattern, expression in self._shapes:
+            if (found := pattern.fullmatch(key)) is not None:
+                expected = tuple(self.evaluate(expression, _numbers(found)))
+                if value.shape != expected:
+                    raise _LocatedError(
+                        f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
+                        f" {list(expected)}; is that the config.json of this checkpoint?"
+                    )
+        return value
+
+    def has_weight(self, key: str) -> bool:
+        """Return whether there is a weight, and the tensors that it is made from."""
+        try:
+            self.weight(key)
+        except MissingTensorError:
+            return False
+        return True
+
+    def all_weights(self) -> dict[str, Assembly]:
+        """Return all weights by key, layer by layer."""
+        keys: list[str] = []
+        layered = [key for key in self.family.weights if "{layer}" in key]
+        for key in self.family.weights:
+            if key not in layered:
+                keys.append(key)
+            elif key == layered[0]:
+                for layer in range(self.names["layers"]):
+                    for each in layered:
+                        experts = range(self.names["experts"]) if "{expert}" in each else [0]
+                        keys += [each.format(layer=layer, expert=expert) for expert in experts]
+        return {key: self.weight(key) for key in keys if self.has_weight(key)}
+
+    def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
+        """Yield the files of the cache; `layers` limits those that belong to a layer."""
+        for table in self.recipe.output:
+            if not self.evaluate(table.when):
+                continue
+            loops = {key: list(self.evaluate(expression)) for key, expression in table.each.items()}
+            for layer in self._choose_layers(layers) if table.per_layer else [None]:
+                for values in product(*loops.values()):
+                    bound = dict(zip(loops, values, strict=True))
+                    yield self._build_output(table, layer, bound if layer is None else {**bound, "layer": layer})
+
+    def _choose_layers(self, layers: Sequence[int] | None) -> Sequence[int]:
+        count = self.names["layers"]
+        for layer in layers or ():
+            if layer >= count:
+                raise FormatError(f"layer {layer} does not exist: the model has {count}, from 0 to {count - 1}")
+        return range(count) if layers is None else layers
+
+    def _build_output(self, table: OutputTable, layer: int | None, bound: dict[str, Any]) -> RecipeOutput:
+        dtype = table.dtype
+        if dtype == MODEL_DTYPE:
+            dtype = self.names["model_dtype"]
+        elif dtype in self.recipe.groups:
+            dtype = self.formats(layer or 0)[dtype]
+        value = self.evaluate(table.value, bound)
+        if not isinstance(value, Assembly):
+            raise FormatError(f"{table.value.where}: expected a tensor, got {value!r}")
+        return RecipeOutput(
+            self.evaluate(table.name, bound),
+            value,
+            dtype,
+            table.layout,
+            self.evaluate(table.memory, bound),
+            self.evaluate(table.mesh, bound),
+            layer,
+            table.name.where,
+        )
+
+    def formats(self, layer: int) -> dict[str, str]:
+        """Return the number format of every group of weights in a layer."""
+        usual = {group: table["format"] for group, table in self.recipe.groups.items() if "format" in table}
+        if self.optimizations.all_layers is not None:
+            return {**usual, **self.optimizations.all_layers}
+        listed = self._listed_layers()
+        if listed is None:
+            return {**usual, **self._mode_formats({})}
+        if layer > max(listed):
+            raise FormatError(
+                f"the decoder config ends at layer {max(listed)}, but the model has {self.names['layers']} layers, and"
+                f" tt_transformers stops there; use one that lists layer {self.names['layers'] - 1}"
+            )
+        own = listed.get(layer)
+        return {**usual, **(self._mode_formats({"base_name": _PLACEHOLDER_MODEL}) if own is None else own)}
+
+    def _listed_layers(self) -> Mapping[int, Formats | None] | None:
+        """Return the layers that a decoder config lists: the user's, or the recipe's for this very model."""
+        if self.optimizations.layers is not None:
+            return self.optimizations.layers
+        name, mode = self.names["model_name"], self.optimizations.mode
+        single = [each for each in self.recipe.model_precision if name in each.models and mode in each.modes]
+        return {layer: each.formats for each in reversed(single) for layer in each.layers} if single else None
+
+    def _mode_formats(self, names: Mapping[str, Any]) -> Formats:
+        """Return the formats of the first line of the recipe that matches."""
+        for rule in self.recipe.precision:
+            if self.evaluate(rule.when, names):
+                return rule.formats
+        return {}
+
+
+class _LocatedError(ExpressionError):
+    """An error that says where in the recipe it arose."""
+
+
+def _numbers(found: re.Match[str]) -> dict[str, int]:
+    return {name: int(value) for name, value in found.groupdict().items()}
+
+
+def _compile_key(key: str) -> re.Pattern[str]:
+    """Return the pattern of a key with placeholders such as {layer}.
+
+    >>> _compile_key("layers.{layer}.norm").fullmatch("layers.12.norm")["layer"]
+    '12'
+    """
+    parts = PLACEHOLDER.split(key)
+    return re.compile("".join([f"(?P<{part}>[0-9]+)" if k % 2 else re.escape(part) for k, part in enumerate(parts)]))

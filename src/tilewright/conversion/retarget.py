@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`retarget_cache`: the weight cache of one machine made into that of another with the same mesh.
+
+The pages of a weight do not depend on the chip; only the number of DRAM banks in the header does. Files with the same
+pages get another header, and what differs is made from the checkpoint.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..copying.assembly import Assembly, join
+from ..errors import FileFormatError, FormatError
+from ..files import StoredTensor
+from ..files.conversion_manifest import ByteRange, ManifestEntry, SourceEntry
+from ..files.source_file import FilePath
+from ..files.tensorbin import read_tensorbin_tensor
+from ..formats import scalar_format_of
+from ..memory import TensorSpec
+from ..version import __version__
+from .assembled_source import AssembledSource
+from .cache_folder import CacheFolder
+from .cache_preparation import build_item
+from .conversion_item import NO_HASH, ConversionItem, tensorbin_slot
+from .conversion_plan import ConversionPlan
+from .conversion_run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
+from .output_file import hash_range
+from .rules import ConversionTarget
+from .weight_cache import CacheFile, CacheOptions, WeightCache, open_checkpoint
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_MOST_LISTED = 4  # files in a message
+
+
+def plan_retarget(
+    cache: FilePath,
+    out: FilePath | None,
+    machine: str,
+    source: FilePath | None = None,
+    *,
+    original: str | None = None,
+    **options: Unpack[CacheOptions],
+) -> ConversionPlan:
+    """Return the plan that makes a cache for another machine with the same mesh; nothing is written.
+
+    Args:
+        cache: the directory with the files, or one above it that holds a single cache.
+        out: what TT_CACHE_PATH will name for the other machine; by default that of the cache, whose path must then
+            end as tt_transformers names it.
+        machine: the other machine, such as "P150".
+        source: the checkpoint. A cache that tilewright made needs it only where more than headers differ.
+        original: the machine that the cache is for, if its path does not say so.
+        options: those of `plan_cache`, where they cannot be seen from the cache.
+
+    >>> import tempfile
+    >>> from tilewright.conversion import prepare
+    >>> from tilewright.files import write_sample_llama
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_llama(f"{folder}/Llama-3.2-1B")
+    ...     _ = prepare(f"{folder}/Llama-3.2-1B", f"{folder}/cache", "N150")
+    ...     plan_retarget(f"{folder}/cache", None, "P150").notes
+    ('22 of 22 files differ in their headers at most',)
+    """
+    folder = CacheFolder(cache)
+    checkpoint, tensors = (None, {}) if source is None else open_checkpoint(source)
+    old = folder.describe(checkpoint, original, **options)
+    new = WeightCache(old.checkpoint, machine, **old.options)
+    if old.machine.mesh != new.machine.mesh:
+        raise FormatError(
+            f"{old.machine.name} is a mesh of {list(old.machine.mesh)}, and {new.machine.name} one of"
+            f" {list(new.machine.mesh)}: every file differs; prepare the cache from the checkpoint"
+        )
+    known = {file.file: file for file in old.files if file.file in set(folder.names)}
+    same = {file.file for file in new.files if file.file in known and file.has_same_pages(known[file.file])}
+    others = [file.file for file in new.files if file.file not in same]
+    if others and source is None:
+        more = f" and {len(others) - _MOST_LISTED} more" if len(others) > _MOST_LISTED else ""
+        raise FormatError(
+            f"{len(others)} of {len(new.files)} files differ in more than their headers, or are missing:"
+            f" {', '.join(others[:_MOST_LISTED])}{more}; give the checkpoint, to make them from it"
+        )
+    items = [
+        _build_rewrite(folder, known[file.file], file) if file.file in same else build_item(file, tensors)
+        for file in new.files
+    ]
+    notes = (f"{len(same)} of {len(items)} files differ in their headers at most",)
+    target = (_find_root(folder.path, old.directory) if out is None else Path(out)) / new.directory
+    return ConversionPlan(target, "tensorbin", tuple(items), notes, beside=new.marker(), recipe=new.record())
+
+
+def _find_root(path: Path, directory: str) -> Path:
+    """Return the directory that TT_CACHE_PATH names, above a cache.
+
+    >>> _find_root(Path("cache/N150/tensor_cache_bfp8"), "N150/tensor_cache_bfp8").name
+    'cache'
+    """
+    parts = Path(directory).parts
+    whole = path.absolute()
+    if whole.parts[-len(parts) :] != parts:
+        raise FormatError(f"{path} does not end in {directory}, so name the output, which TT_CACHE_PATH will name")
+    return whole.parents[len(parts) - 1]
+
+
+def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> ConversionItem:
+    """Return the item that gives the pages of an existing file a new header."""
+    content = folder.open(old.file)
+    if content.spec != old.spec or content.mesh_shape != old.mesh.shape or content.topology != old.mesh.topology:
+        raise FileFormatError(f"{folder.path / old.file} is not what the recipe says; see prepare --check")
+    recorded = None if folder.manifest is None else folder.manifest.entries.get(new.name)
+    if recorded is not None and hash_range(folder.path / old.file, 0, recorded.output.end) != recorded.output.sha256:
+        raise FileFormatError(f"{folder.path / old.file} has changed since it was made; prepare it again")
+    stem = old.file.removesuffix(".tensorbin")
+    stored = read_tensorbin_tensor(folder.path / old.file, stem)
+    slot = tensorbin_slot(new.file, new.spec, new.mesh)
+    pages, value = _view_as_bytes(stored, slot.step)
+    if recorded is None:
+        file = ByteRange(old.file, *pages.byte_range, NO_HASH)
+        recorded = ManifestEntry(
+            new.name, {stem: SourceEntry(file, stored.kind)}, new.spec, file, value=f"tensor({stem!r})", mesh=new.mesh
+        )
+    target = ConversionTarget(TensorSpec(value.shape, "uint8"))
+    source = AssembledSource(value, {stem: pages})
+    return ConversionItem(
+        new.name, source, target, slot, __version__, "tensorbin", replace(recorded, spec=new.spec, mesh=new.mesh)
+    )
+
+
+def _view_as_bytes(stored: StoredTensor, step: int) -> tuple[StoredTensor, Assembly]:
+    """Return the parts of a tensor as bytes of its file, and how they follow each other at distances of `step`."""
+    start, end = stored.byte_range
+    size = stored.pages.spec.nbytes
+    pages = StoredTensor.dense(
+        stored.name, "U8", (end - start,), scalar_format_of("uint8"), stored.file, start, end - start
+    )
+    whole = Assembly.of(stored.name, (end - start,))
+    parts = [whole.slice(part.offset - start, part.offset - start + size) for part in stored.parts]
+    return pages, join([*[part.pad(step) for part in parts[:-1]], parts[-1]])
+
+
+def retarget_cache(
+    cache: FilePath,
+    out: FilePath | None,
+    machine: str,
+    source: FilePath | None = None,
+    *,
+    original: str | None = None,
+    memory: int = DEFAULT_MEMORY,
+    jobs: int | None = None,
+    resume: bool = False,
+    force: bool = False,
+    part: tuple[int, int] | None = None,
+    executor: Executor | None = None,
+    progress: ProgressCallback | None = None,
+    **options: Unpack[CacheOptions],
+) -> ConversionReport:
+    """Write the cache of another machine with the same mesh, and return a report; the old cache stays as it is.
+
+    Args:
+        cache, out, machine, source, original, options: those of `plan_retarget`.
+        memory, jobs, resume, force, part, executor, progress: those of `prepare`.
+
+    >>> import tempfile
+    >>> from tilewright.conversion import prepare
+    >>> from tilewright.files import write_sample_llama
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_llama(f"{folder}/Llama-3.2-1B-Instruct")
+    ...     _ = prepare(f"{folder}/Llama-3.2-1B-Instruct", f"{folder}/wormhole", "N300")
+    ...     report = retarget_cache(f"{folder}/wormhole", f"{folder}/blackhole", "P300")
+    >>> report.converted, report.out.rpartition("blackhole/")[2]
+    (22, 'P300/tensor_cache_instruct_bfp8')
+    """
+    plan = plan_retarget(cache, out, machine, source, original=original, **options)
+    return run_plan(
+        plan, memory=memory, jobs=jobs, resume=resume, force=force, part=part, executor=executor, progress=progress
+    )

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs that are written past the page cache, and put together in buffers: the same bytes as otherwise."""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilewright as tw
+from tests.cases import examples
+from tilewright.conversion import job_memory, output_file
+from tilewright.conversion.job_memory import OutputBuffers
+from tilewright.conversion.output_file import BLOCK_BYTES, OutputFile
+from tilewright.files.safetensors import write_safetensors
+
+
+@examples(40)
+@given(st.lists(st.tuples(st.integers(0, 3 * BLOCK_BYTES), st.integers(0, 5 * BLOCK_BYTES)), min_size=1, max_size=6))
+def test_blocks_and_their_edges_are_written(writes):
+    buffers = OutputBuffers(8 * BLOCK_BYTES)
+    expected = np.zeros(0, np.uint8)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(output_file, "_MIN_DIRECT_BYTES", BLOCK_BYTES),
+        Path(folder, "out").open("w+b", buffering=0) as opened,
+    ):
+        path = Path(folder, "out")
+        file = OutputFile(opened.fileno(), path)
+        for number, (offset, size) in enumerate(writes, 1):
+            data = buffers.take(offset, size)
+            data[:] = number
+            file.write(offset, data)
+            expected = np.pad(expected, (0, max(0, offset + size - len(expected)))) if size else expected
+            expected[offset : offset + size] = number
+            buffers.release(data)
+        file.close()
+        assert path.read_bytes() == expected.tobytes()
+
+
+def test_a_file_system_that_refuses_is_written_through_the_cache(tmp_path, monkeypatch):
+    usual, refused = os.pwrite, []
+
+    def refuse_direct(handle, view, offset):
+        if handle != opened.fileno():
+            refused.append(len(view))
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return usual(handle, view, offset)
+
+    monkeypatch.setattr(output_file.os, "pwrite", refuse_direct)
+    monkeypatch.setattr(output_file, "_open_direct", os.dup)
+    path = tmp_path / "out"
+    data = OutputBuffers(1 << 19).take(0, 1 << 19)
+    data[:] = 7
+    with path.open("w+b", buffering=0) as opened:
+        file = OutputFile(opened.fileno(), path)
+        file.write(0, data)
+        file.close()
+    assert refused == [1 << 19]
+    assert path.read_bytes() == data.tobytes()
+
+
+@pytest.mark.parametrize("limit", [1 << 16, 1 << 20, 24 << 20])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_transposed_outputs_are_put_together(tmp_path, monkeypatch, limit, jobs):
+    monkeypatch.setattr(job_memory, "_MAX_BUFFER_BYTES", limit)
+    monkeypatch.setattr(job_memory, "_MAX_SLAB_BYTES", 1 << 20)
+    generator = np.random.default_rng(3)
+    arrays = {name: generator.standard_normal((1100, 610), np.float32) for name in "abc"}
+    write_safetensors(tmp_path / "m.safetensors", arrays)
+    report = tw.convert(
+        tmp_path / "m.safetensors", tmp_path / "out", dtype="bfloat8_b", transpose=True, memory=256 << 20, jobs=jobs
+    )
+    assert report.complete
+    spec = tw.TensorSpec((610, 1100), "bfloat8_b")
+    for name, array in arrays.items():
+        held = tw.read_tensorbin(Path(tmp_path, "out", f"{name}.tensorbin"))
+        np.testing.assert_array_equal(np.asarray(held.pages()), tw.to_bytes(array.T, spec))
+    assert tw.verify(tmp_path / "out", tmp_path)
