@@ -275,7 +275,8 @@ def allocate_tensor_on_device(
     spec, device = _bind_allocation(shape, arguments, dtype, layout, mesh_device, memory_config)
 
     def allocate(chip: memory.Device) -> PlainTensor:
-        return PlainTensor(spec, DeviceStorage(chip, chip.allocate(spec)))
+        placed = spec.with_chip(chip.chip)
+        return PlainTensor(placed, DeviceStorage(chip, chip.allocate(placed)))
 
     if not isinstance(device, MeshDevice):
         return Tensor.wrap(allocate(device))

@@ -139,7 +139,7 @@ def _place_distribution(mesh: MeshShape, config: _MeshConfig, count: int) -> tup
         if len(start) != len(mesh) or any(at + n > extent for at, n, extent in zip(start, shape, mesh, strict=False)):
             raise LayoutError(f"a distribution of {shape} from {MeshCoordinate(start)} on does not fit into {mesh}")
         return shape, [MeshCoordinate([a + b for a, b in zip(start, at, strict=True)]) for at in shape.coordinates()]
-    if config.mesh_offset_override is not None or shape.mesh_size() > mesh.mesh_size():
+    if any(config.mesh_offset_override or ()) or shape.mesh_size() > mesh.mesh_size():
         raise LayoutError(f"a distribution of {shape} does not fit into a mesh of {mesh}")
     return shape, list(mesh.coordinates())[: shape.mesh_size()]
 
@@ -308,8 +308,9 @@ class MeshToTensor:
         >>> MeshToTensor((1, 2), MeshComposerConfig([0], (2,))).arrange((32, 32), {(0, 0)}).distribution
         (1,)
         """
-        _validate_dims(self._dims, len(part_shape))
         devices = [tuple(at) for at in self._devices]
+        if len(devices) > 1:  # one part is the whole, whichever dimensions it would be joined along
+            _validate_dims(self._dims, len(part_shape))
         missing = [MeshCoordinate(at) for at in devices if at not in holders]
         shape = tuple(self._shape)
         if missing and len(shape) == 1:  # a line of devices of which the last ones may hold nothing
