@@ -56,7 +56,7 @@ heading("2. Converted to bfloat8_b tiles, a slab at a time")
 tilewright("convert", model, tiles, *PLACED, "--force")
 
 heading("3. Verified: hashes, and every byte packed again from the source")
-tilewright("verify", tiles, "--source", model)
+tilewright("verify", tiles, model)
 
 heading("4. Compared in logical space: within a step of the format, and what PCC would not tell")
 tilewright("diff", model, tiles, "--ulp", 1, "--tensor", TENSOR)

@@ -18,6 +18,7 @@ PACKAGES = (
     "byte_sizes",
     "plain",  # what an object of a dialect stands for
     "spelling",
+    "tables",  # reports as text
     "showing",  # `.show()` of every object, which imports the views when it is called
     "layout",
     "formats",

@@ -266,6 +266,16 @@ PICTURES = (
         """,
     ),
     Picture(
+        "mesh",
+        "A mesh of devices",
+        "A tensor that eight devices share: four parts, each on two devices, and where each part lies on its chip.",
+        """
+        mesh = tw.files.Mesh.dividing((256, 1024), (2, 4), (None, 1))
+        spec = tw.TensorSpec(mesh.part_shape, "bfloat8_b", memory=tw.width_sharded((8, 1), buffer_type="dram"))
+        scene = views.mesh_scene(mesh, spec=spec.with_chip("n150"), at=(40, 600))
+        """,
+    ),
+    Picture(
         "tiler",
         "A tiler with overlap and halo",
         "Tiles of 8 x 10 that overlap by 2 and reach 1 beyond the space, with one of them marked.",

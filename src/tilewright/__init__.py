@@ -57,7 +57,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .compare import diff
-    from .conversion import check_cache, convert, plan_conversion, prepare, verify
+    from .conversion import check_cache, convert, fit, plan_conversion, prepare, verify
     from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import inspect, open_tensors, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
@@ -76,7 +76,6 @@ if TYPE_CHECKING:
         Tile,
         block_sharded,
         explain,
-        fit,
         from_bytes,
         height_sharded,
         interleaved,
@@ -98,7 +97,7 @@ _LAZY_NAMES = {
         "diff",
     ),
     "conversion": (
-        "check_cache", "convert", "plan_conversion", "prepare", "verify",
+        "check_cache", "convert", "fit", "plan_conversion", "prepare", "verify",
     ),
     "copying": (
         "Placement", "Plan", "copy", "pack", "plan_copy", "relayout", "tiled_layout", "tilize", "unpack", "untilize",
@@ -111,7 +110,7 @@ _LAZY_NAMES = {
     ),
     "memory": (
         "Allocator", "Chip", "CoreCoord", "CoreRange", "CoreRangeSet", "Device", "MemoryConfig", "NdShardSpec",
-        "Shape", "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "fit", "from_bytes", "height_sharded",
+        "Shape", "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
         "interleaved", "nd_sharded", "to_bytes", "width_sharded",
     ),
     "tensor": (

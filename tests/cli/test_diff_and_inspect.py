@@ -6,14 +6,14 @@ import numpy as np
 
 def test_files_that_are_the_same(run, files):
     done = run("diff", "w.npy", "float32.tensorbin")
-    assert done.out.startswith("1 of 1 tensors are the same (equal)")
+    assert done.out.startswith("1 of 1 tensor is the same (equal)")
     assert run("diff", "w.npy", "bfloat8_b.tensorbin", "--ulp", "1").status == 0
 
 
 def test_files_that_differ(run, files):
     done = run("diff", "w.npy", "bfloat8_b.tensorbin", "--map", status=1)
     for words in (
-        "0 of 1 tensors",
+        "0 of 1 tensor is the same",
         "max ULP",
         "steps of bfloat8_b",
         "first",

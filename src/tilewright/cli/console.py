@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -264,6 +265,15 @@ def is_terminal(stream: Any = None) -> bool:
     """
     target = sys.stderr if stream is None else stream
     return bool(getattr(target, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
+
+
+def table_width() -> int | None:
+    """Return the columns of the terminal that a table is printed on; None in a pipe, where nothing is shortened.
+
+    >>> table_width() in (None, shutil.get_terminal_size().columns)
+    True
+    """
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def wrap_lines(text: str, width: int = 80) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, CommandError, Console, ExitCode, Progress
+from ..tables import count_of, format_table
+from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
 from .options import SIZE, ParamType, SpecOptions, spec_options
 from .program import follow_links_option, verb
 
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport, ProgressEvent
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
-_MOST_LINES = 40  # of the plan's table
 _MOST_NOTES = 8
-_WIDTH = 80
 
 
 @verb("convert")
@@ -34,6 +33,7 @@ _WIDTH = 80
     "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML: patterns of names, and their settings."
 )
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
+@click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
@@ -51,6 +51,7 @@ def command(
     to: str | None,
     rules: str | None,
     transpose: bool,
+    like_ttnn: bool,
     pad_value: float | None,
     memory_limit: int,
     jobs: int | None,
@@ -84,7 +85,7 @@ def command(
     if not sources:
         raise click.UsageError(f"no source given: {out} is the output; name at least one source before it")
     settings = _typed_settings(ctx, options, to)
-    settings |= {"transpose": transpose or None, "pad_value": pad_value}
+    settings |= {"transpose": transpose or None, "like_ttnn": like_ttnn or None, "pad_value": pad_value}
     plan = plan_conversion(sources, out, to, rules, follow_links, **settings)
     console = Console.current()
     if not console.json:
@@ -172,10 +173,16 @@ def open_dask_executor(address: str | None) -> Iterator[Any]:
 
 @contextmanager
 def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
-    """Report errors of files that are not sources as errors of the output."""
+    """Report errors of files that are not sources as errors of the output, and how to go on after Ctrl-C."""
     out = str(plan.out)
     try:
         yield
+    except BrokenPipeError:  # of standard output, which reports progress
+        raise
+    except KeyboardInterrupt:
+        raise CommandError(
+            "interrupted; finished tensors are saved, continue with --resume", ExitCode.INTERRUPTED
+        ) from None
     except FileExistsError as problem:
         said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
         raise CommandError(f"{problem.filename or out}: {said}", ExitCode.OUTPUT) from None
@@ -194,7 +201,6 @@ def report_progress(event: ProgressEvent, bar: Progress, console: Console) -> No
 
 
 def _format_plan(plan: ConversionPlan, seconds: float) -> str:
-    lines = [f"{len(plan.items)} tensors to {plan.out} ({plan.to})"]
     rows = [
         (
             item.name,
@@ -202,16 +208,10 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
             _describe_target(item),
             format_bytes(item.bytes_out),
         )
-        for item in plan.items[:_MOST_LINES]
+        for item in plan.items
     ]
-    widths = [max(len(row[k]) for row in rows) for k in range(4)]
-    available = max(12, _WIDTH - sum(widths[1:]) - 8)
-    names = min(widths[0], available)
-    for name, *rest in rows:
-        columns = [f"{each:<{width}}" for each, width in zip(rest[:2], widths[1:3], strict=True)]
-        lines.append(f"  {_shorten_name(name, names):<{names}}  {columns[0]}  {columns[1]}  {rest[2]:>{widths[3]}}")
-    if len(plan.items) > _MOST_LINES:
-        lines.append(f"  ... and {len(plan.items) - _MOST_LINES} more; --json lists all")
+    lines = [f"{count_of(len(plan.items), 'tensor')} to {plan.out} ({plan.to})"]
+    lines += format_table(rows, table_width(), right=[3], indent="  ")
     waste = plan.padding_bytes / max(1, plan.bytes_out)
     lines.append(
         f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)},"
@@ -221,14 +221,6 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
         lines.append(f"skips {len(plan.skipped)}: {', '.join(plan.skipped[:4])}" + "..." * (len(plan.skipped) > 4))
     lines.append(f"takes about {format_seconds(seconds)} on this machine if the disk is fast enough")
     return "\n".join(lines)
-
-
-def _shorten_name(name: str, width: int) -> str:
-    """Return `name` with its middle elided if it is longer than `width`."""
-    if len(name) <= width:
-        return name
-    front = (width - 2) // 3
-    return f"{name[:front]}..{name[len(name) - (width - 2 - front) :]}"
 
 
 def _describe_target(item: Any) -> str:
@@ -256,9 +248,9 @@ def format_report(report: ConversionReport) -> str:
     reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
     line = (
-        f"{report.converted} tensors converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"
+        f"{count_of(report.converted, 'tensor')} converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"
         f" {format_bytes(report.bytes_out)} written in {format_seconds(report.seconds)}{rate}"
     )
     if report.complete:
         return f"{line}\n{report.out} is complete; check it with tilewright verify {report.out}"
-    return f"{line}\n{report.out} is not complete: {report.elsewhere} tensors are left to other parts"
+    return f"{line}\n{report.out} is not complete: {count_of(report.elsewhere, 'tensor')} left to other parts"

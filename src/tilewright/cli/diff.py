@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, ExitCode, Progress, check_output_path, save_picture, wrap_lines
-from .options import SIZE
+from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
+from .options import SIZE, device_option
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Memory limit. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
+@device_option
 @follow_links_option
 def command(
     a: str,
@@ -44,6 +45,7 @@ def command(
     memory: int,
     with_map: bool,
     show: str | None,
+    device: Any,
     follow_links: bool,
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.
@@ -54,6 +56,7 @@ def command(
     tilewright diff model.safetensors converted/ --ulp 1
     tilewright diff a.npy b.tensorbin --rtol 1e-2 --map
 
+    Tensors on a mesh of devices are compared as a whole, or with --device what one of them holds.
     The exit status is 0 if all tensors are the same, and 1 if they are not.
     """
     from ..compare import diff
@@ -73,6 +76,7 @@ def command(
             transpose=transpose,
             memory=memory,
             progress=progress.update,
+            device=device,
         )
     worst = comparison.worst
     if show is not None and worst is not None:
@@ -86,8 +90,10 @@ def command(
 
 
 def _format_answer(comparison: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
-    heading, *rest = str(comparison).splitlines()
-    parts = [click.style(heading, fg="green" if comparison.same else "red", bold=True), wrap_lines("\n".join(rest))]
+    summary, _, details = comparison.text(table_width()).partition("\n\n")
+    heading, _, table = summary.partition("\n")
+    parts = [click.style(heading, fg="green" if comparison.same else "red", bold=True), table]
+    parts += ["", wrap_lines(details)] if details else []
     if drawn is not None and drawn.unequal:
         from ..views import scene_of, to_text
 

@@ -9,11 +9,12 @@ import click
 from click.core import ParameterSource
 
 from .console import Answer
-from .options import ADDRESS, CHIP_OPTIONS, COORDINATE, CORE, SHAPE, SpecOptions, spec_options
+from .options import ADDRESS, CHIP_OPTIONS, COORDINATE, CORE, SHAPE, SpecOptions, device_option, spec_options
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
+    from ..files.mesh import Mesh
     from ..memory import TensorSpec
 
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
 @click.option("--tensor", metavar="NAME", help="The tensor of a FILE that holds several.")
+@device_option
 @follow_links_option
 @spec_options
 @click.pass_context
@@ -39,6 +41,7 @@ def command(
     bit: int,
     base: int | None,
     tensor: str | None,
+    device: Any,
     follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
@@ -51,12 +54,13 @@ def command(
         --core 0,5 --address 1498385
     tilewright explain tiles/ --tensor wte.weight --at 2,33
 
-    A tensor of a file is placed as the file says; its value and its bytes in the file are shown as well.
+    A tensor of a file is placed as the file says; its value and its bytes in the file are shown as well. If a mesh of
+    devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
     """
     from ..memory import explain, explain_address
 
     _check_options(at, address, core, bank)
-    stored = _open_stored(ctx, what, tensor, follow_links)
+    stored = _open_stored(ctx, what, tensor, device, follow_links)
     spec = _choose_spec(stored, what, options)
     if at is not None:
         if stored is None:
@@ -73,9 +77,14 @@ def command(
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
     lines = [("address", f"{address} ({address:#x}) of {place_name}"), ("holds", str(resident))]
     if stored is not None and stored.mesh is not None:
-        lines.insert(0, ("mesh", f"{stored.mesh}; coordinates are within one device's part"))
+        lines.insert(0, ("mesh", str(stored.mesh)))
+        if resident.coordinate is not None:
+            lines += [("in tensor", each) for each in _list_holders(stored.mesh, resident.coordinate)]
     way = explain(spec, resident.coordinate, base) if resident.kind == "data" and resident.coordinate else None
-    return _build_answer(spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()})
+    whole = None if stored is None else stored.shape
+    return _build_answer(
+        spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()}, whole
+    )
 
 
 def _build_answer(
@@ -87,12 +96,26 @@ def _build_answer(
 ) -> Answer:
     from ..memory.explanation import format_steps
 
-    steps = [("tensor", str(spec)), *lines, *([] if found is None else found.steps())]
+    shared = shape is not None and shape != spec.shape.logical  # by a mesh of devices
+    steps = [("part spec" if shared else "tensor", str(spec)), *lines, *([] if found is None else found.steps())]
     facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape}
     return Answer(lambda: format_steps(steps), facts | (found.to_json() if data is None else data))
 
 
-def _open_stored(ctx: click.Context, what: str, tensor: str | None, follow_links: bool) -> StoredTensor | None:
+def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
+    """Return, for the element of each device's part, its coordinate in the entire tensor."""
+    from ..files.mesh import format_devices
+
+    lines = []
+    for box, devices in mesh.windows().items():
+        at = tuple([a + c for a, c in zip(box.offset, inside, strict=True)])
+        lines.append(f"{at} on {'device' if len(devices) == 1 else 'devices'} {format_devices(devices)}")
+    return lines
+
+
+def _open_stored(
+    ctx: click.Context, what: str, tensor: str | None, device: Any, follow_links: bool
+) -> StoredTensor | None:
     """Return the tensor that a file name refers to, or None if `what` is a shape."""
     try:
         SHAPE.convert(what, None, ctx)
@@ -102,8 +125,9 @@ def _open_stored(ctx: click.Context, what: str, tensor: str | None, follow_links
         if not Path(what).exists():
             raise click.UsageError(f"{problem.message}, or name an existing file") from None
     else:
-        if tensor is not None:
-            raise click.UsageError(f"--tensor needs a file, but {what} is a shape")
+        for name, value in (("--tensor", tensor), ("--device", device)):
+            if value is not None:
+                raise click.UsageError(f"{name} needs a file, but {what} is a shape")
         return None
     for each in ctx.command.params:
         placed = getattr(each, "section", "") == "Placement" and each.name not in CHIP_OPTIONS
@@ -114,6 +138,7 @@ def _open_stored(ctx: click.Context, what: str, tensor: str | None, follow_links
     from ..files import open_tensors
 
     found = open_tensors(what, follow_links)
+    found = found if device is None else found.on_device(device)
     if tensor is None and len(found) != 1:
         raise click.UsageError(f"{what} holds {len(found)} tensors; choose one with --tensor, see tilewright inspect")
     name = next(iter(found)) if tensor is None else tensor

@@ -13,12 +13,17 @@ from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
+    from ..conversion.model_fit import DeviceTensor
     from ..files.stored_tensor import StoredTensor
     from ..memory import Fit
 
 
 @verb("fit")
 @click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE...")
+@click.option(
+    "--for", "machine", metavar="MACHINE", help="Fit the weight cache of a checkpoint for N150, N300, T3K ..."
+)
+@click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
 @click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
 @click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 reserved for small buffers.")
 @click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM reserved for traces.")
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 @spec_options
 def command(
     tensors: tuple[str, ...],
+    machine: str | None,
+    optimizations: str | None,
     cb: tuple[int, ...],
     l1_small: int,
     trace_region: int,
@@ -41,27 +48,50 @@ def command(
     tilewright fit 4096x4096:buffer=l1 1x4096:dtype=float32 --layout tile \\
         --cb 256KiB
     tilewright fit converted/ --cb 256KiB
+    tilewright fit Llama-3.1-8B-Instruct --for N300
 
-    A file or directory stands for all its tensors, placed as the file says, otherwise as the options say.
+    A file or directory stands for all its tensors, placed as the file says, otherwise as the options say. Of tensors
+    that a mesh of devices shares, each device holds its part. With --for, the weight cache that prepare would write
+    is checked, for each device of the machine; what else runs there, such as a KV cache, needs memory as well.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
-    from ..memory import fit
+    reserved = (list(cb), l1_small, trace_region)
+    if machine is not None:
+        from ..conversion.model_fit import fit
 
-    requests = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
-    report = fit(requests, options.build_chip(), list(cb), l1_small, trace_region)
-    return Answer(lambda: _color_verdict(report), _to_json(report), ExitCode.OK if report else ExitCode.NO)
+        if len(tensors) != 1:
+            raise click.UsageError(f"--for takes one checkpoint, got {len(tensors)} arguments")
+        typed = typed_options(click.get_current_context())
+        if typed:
+            name = sorted(typed)[0].replace("_", "-")
+            raise click.UsageError(f"--{name} has no effect with --for, which places the tensors itself; remove it")
+        given: dict[str, Any] = {} if optimizations is None else {"optimizations": optimizations}
+        return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
+    if optimizations is not None:
+        raise click.UsageError("--optimizations needs --for, such as --for N300")
+    from ..conversion.model_fit import common_mesh, fit_device
+
+    held = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
+    return _build_answer(fit_device(held, common_mesh(held), options.build_chip(), *reserved))
 
 
-def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[Any]:
+def _build_answer(report: Fit) -> Answer:
+    return Answer(lambda: format_fit(report), fit_to_json(report), ExitCode.OK if report else ExitCode.NO)
+
+
+def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[DeviceTensor]:
     """Return the tensors that an argument names: all of an existing file, or one given by its shape."""
     from pathlib import Path
 
+    from ..conversion.model_fit import DeviceTensor
+
     if not Path(text).exists():
-        return [_parse_request(text, options)]
+        return [DeviceTensor("", _parse_request(text, options))]
     from ..files import open_tensors
 
     typed = typed_options(click.get_current_context())
-    return [_place_stored(each, options, typed) for each in open_tensors(text, follow_links).values()]
+    found = open_tensors(text, follow_links).values()
+    return [DeviceTensor(each.name, _place_stored(each, options, typed), each.mesh) for each in found]
 
 
 def _place_stored(tensor: StoredTensor, options: SpecOptions, typed: frozenset[str]) -> Any:
@@ -73,7 +103,7 @@ def _place_stored(tensor: StoredTensor, options: SpecOptions, typed: frozenset[s
             f"{tensor.name} has elements of type {tensor.kind}, which is not a number format here; give --dtype"
         )
     own = options if tensor.format is None or "dtype" in typed else replace(options, dtype=tensor.format.name)
-    return own.spec_arguments(tensor.shape)
+    return own.spec_arguments(tensor.shape if tensor.mesh is None else tensor.mesh.part_shape)
 
 
 def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
@@ -83,17 +113,21 @@ def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
     return own.spec_arguments(SHAPE.convert(shape, None, None))
 
 
-def _color_verdict(report: Fit) -> str:
+def format_fit(report: Fit) -> str:
+    """Return a report as text, its verdict in color."""
     first, *rest = wrap_lines(str(report)).splitlines()
     return "\n".join([click.style(first, fg="green" if report else "red", bold=True), *rest])
 
 
-def _to_json(report: Fit) -> dict[str, Any]:
+def fit_to_json(report: Fit) -> dict[str, Any]:
+    """Return a report as plain data."""
     return {
         "fits": report.fits,
         "chip": report.chip.name,
+        "mesh": list(report.mesh) or None,
         "tensors": [
             {
+                "name": each.name or None,
                 "tensor": None if each.spec is None else str(each.spec),
                 "bytes_per_bank": each.bytes_per_bank,
                 "banks": each.banks,
@@ -115,4 +149,5 @@ def _to_json(report: Fit) -> dict[str, Any]:
             }
             for each in report.alternatives
         ],
+        "remedies": list(report.remedies),
     }

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import click
 
-from .console import Answer, save_picture
-from .options import integer_list
+from .console import Answer, save_picture, table_width
+from .options import device_option, integer_list
 from .program import follow_links_option, verb
 
 
 @verb("inspect")
 @click.argument("file", type=click.Path())
-@click.option("--tensor", metavar="NAME", help="Only this tensor.")
+@click.option(
+    "--tensor", "patterns", multiple=True, metavar="NAME", help="Only this tensor, or a pattern; repeat for more."
+)
 @click.option(
     "--tile",
     type=integer_list("tile", "row,column, such as 0,3", 2),
@@ -22,34 +25,46 @@ from .program import follow_links_option, verb
     help="Print one tile of the tensor.",
 )
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture: .svg or .html.")
+@device_option
 @follow_links_option
 def command(
-    file: str, tensor: str | None, tile: tuple[int, ...] | None, show: str | None, follow_links: bool
+    file: str,
+    patterns: tuple[str, ...],
+    tile: tuple[int, ...] | None,
+    show: str | None,
+    device: Any,
+    follow_links: bool,
 ) -> Answer:
     """List the tensors of a file or directory with their specs, sizes and padding; or print one tile, decoded.
 
     Files are .safetensors (also sharded, by their index), .npy, .npz, .tensorbin, and directories of these. Only
-    headers are read. For block formats a tile is printed with the exponents of its blocks.
+    headers are read. For block formats a tile is printed with the exponents of its blocks. Of a tensor on a mesh of
+    devices, --tensor prints what each device holds, and where it is in the file.
 
     \b
     tilewright inspect model.safetensors
     tilewright inspect converted/ --tensor wte.weight --tile 0,3
+    tilewright inspect cache/ --tensor '*.wo*' --device 0,1
     """
     from ..files import inspect
 
-    inspection = inspect(file, follow_links)
+    inspection = inspect(file, follow_links, device=device)
+    chosen = inspection.select(patterns) if patterns else inspection.tensors
     if tile is not None:
-        if tensor is None:
-            if len(inspection.tensors) != 1:
-                raise click.UsageError(f"--tile needs --tensor: {file} holds {len(inspection.tensors)} tensors")
-            tensor = inspection.tensors[0].name
-        reading = inspection.tile(tensor, tile[0], tile[1])
+        if len(chosen) != 1:
+            raise click.UsageError(f"--tile needs --tensor with one name: {file} holds {len(chosen)} tensors")
+        reading = inspection.tile(chosen[0].name, tile[0], tile[1])
         width = max(80, shutil.get_terminal_size((80, 24)).columns)
         return Answer(reading.text(width) + _save_if_asked(reading, show), reading.to_json() | {"show": show})
-    if tensor is not None:
-        facts = inspection.facts(tensor)
-        return Answer(str(facts), facts.to_json())
-    return Answer(f"{inspection}{_save_if_asked(inspection, show)}", inspection.to_json() | {"show": show})
+    if patterns and len(chosen) == 1:
+        return Answer(str(chosen[0]), chosen[0].to_json())
+    if patterns:
+        data = inspection.to_json() | {"tensors": [each.to_json() for each in chosen]}
+        return Answer(lambda: inspection.table(table_width(), chosen), data)
+    return Answer(
+        lambda: f"{inspection.text(table_width())}{_save_if_asked(inspection, show)}",
+        inspection.to_json() | {"show": show},
+    )
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

@@ -106,15 +106,18 @@ def _parse_address(text: str) -> int:
 
 def _parse_grid(text: str) -> Any:
     """Return cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
-    content = text.replace(" ", "")
-    plain = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", content)
-    if plain:
-        return int(plain[1]), int(plain[2])
-    ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
-    if not all(ranges):
-        raise ValueError(f"{text!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1")
-    corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
-    return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
+    from ..memory.cores import parse_grid
+
+    return parse_grid(text)
+
+
+def _parse_device(text: str) -> int | tuple[int, ...]:
+    """Return a device of a mesh: its coordinate, as in 1,0, or its number."""
+    parts = text.strip().strip("()[]").split(",")
+    if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a device of a mesh; write its coordinate as 1,0, or its number")
+    numbers = tuple([int(part) for part in parts])
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _parse_format(text: str) -> str:
@@ -151,9 +154,14 @@ GRID = ParsedType("grid", _parse_grid)
 FORMAT = ParsedType("format", _parse_format, _format_names)
 CHIP = ParsedType("chip", _parse_chip, _chip_names)
 COORDINATE = integer_list("coordinate", "2,33,17")
+DEVICE = ParsedType("device", _parse_device)
 CORE = integer_list("core", "column,row, such as 0,5", 2)
 DIMENSIONS = integer_list("list of dimensions", "0,1")
 
+
+device_option = click.option(
+    "--device", type=DEVICE, metavar="R,C", help="Only what one device of a mesh holds: its coordinate, or number."
+)
 
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
 SHARDS = ("height", "width", "block", "nd", "dims")

@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
-from os.path import commonprefix
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..byte_sizes import format_bytes
-from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, wrap_lines
+from ..tables import count_of, format_table
+from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
 from .convert import format_report, format_shape, open_dask_executor, parse_part, report_output_errors, report_progress
+from .fit import fit_to_json, format_fit
 from .options import SHAPE, SIZE
 from .program import SectionedOption, verb
 
 if TYPE_CHECKING:
     from ..conversion import CacheReport, ConversionPlan
     from ..conversion.assembly_explanation import ItemExplanation
-
-_ELISION = ".."
+    from ..memory import Fit
 
 
 def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
@@ -119,6 +117,7 @@ def command(
     if machine is None:
         raise click.UsageError("name the machine, such as --for N300")
     from ..conversion import plan_cache, plan_retarget, run_plan
+    from ..conversion.model_fit import fit_plan
 
     if retarget:
         cache, out = _split_paths(paths, "--retarget takes a cache and perhaps an output")
@@ -128,7 +127,8 @@ def command(
     if explain is not None:
         return _explain(plan, explain, show)
     if dry_run:
-        return Answer(lambda: _format_plan(plan), plan.to_json())
+        fitting = fit_plan(plan, machine, **typed)
+        return Answer(lambda: _format_plan(plan, fitting), {**plan.to_json(), "fit": fit_to_json(fitting)})
     console = Console.current()
     with open_dask_executor(dask) as executor, Progress("preparing") as bar, report_output_errors(plan):
         report = run_plan(
@@ -200,8 +200,8 @@ def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
 
 
 def _format_explanations(explanations: list[ItemExplanation]) -> str:
-    text = "\n\n".join(map(str, explanations))
-    return wrap_lines(text, get_terminal_size().columns) if sys.stdout.isatty() else text
+    text, width = "\n\n".join(map(str, explanations)), table_width()
+    return text if width is None else wrap_lines(text, width)
 
 
 def _check(
@@ -231,59 +231,17 @@ def _format_check(report: CacheReport) -> str:
     return "\n".join(lines)
 
 
-def _format_plan(plan: ConversionPlan) -> str:
+def _format_plan(plan: ConversionPlan, fitting: Fit) -> str:
     rows = [
         (
             item.slot.file,
             format_shape(item.target.spec.shape.logical),
             str(item.target.spec.memory),
-            "replicated" if item.target.mesh is None else _describe_mesh(item.target.mesh),
+            "replicated" if item.target.mesh is None else item.target.mesh.summary,
             format_bytes(item.bytes_out),
         )
         for item in plan.items
     ]
-    widths = [max(len(row[k]) for row in rows) for k in range(5)]
-    names = shorten_names([row[0] for row in rows], _name_width(widths))
-    width = max(map(len, names))
-    lines = [f"{len(rows)} files in {plan.out}"]
-    for name, (_, shape, memory, mesh, size) in zip(names, rows, strict=True):
-        lines.append(
-            f"  {name:<{width}}  {shape:<{widths[1]}}  {memory:<{widths[2]}}  {mesh:<{widths[3]}}  {size:>{widths[4]}}"
-        )
-    device_bytes = sum(item.target.spec.nbytes for item in plan.items)
+    lines = [f"{count_of(len(rows), 'file')} in {plan.out}", *format_table(rows, table_width(), right=[4], indent="  ")]
     lines.append(f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)}")
-    lines.append(f"every device holds {format_bytes(device_bytes)}")
-    return "\n".join(lines)
-
-
-def _describe_mesh(mesh: Any) -> str:
-    pairs = zip(mesh.topology.distribution, mesh.topology.placements, strict=True)
-    cuts = [f"{count} along {cut}" for count, cut in pairs if cut is not None and count > 1]
-    return f"{mesh.shape[0]}x{mesh.shape[1]}" + (f", {', '.join(cuts)}" if cuts else "")
-
-
-def _name_width(widths: list[int]) -> int | None:
-    """Return the columns for names on a terminal, None in a pipe."""
-    if not sys.stdout.isatty():
-        return None
-    return max(24, get_terminal_size().columns - sum(widths[1:]) - 10)
-
-
-def shorten_names(names: list[str], width: int | None) -> list[str]:
-    """Return names of at most `width` characters where possible: what they have in common is cut in its middle.
-
-    >>> shorten_names(["model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight"], 24)
-    ['mod..lp.gate_proj.weight', 'mod..lp.up_proj.weight']
-    """
-    if width is None or len(names) < 2 or max(map(len, names)) <= width:
-        return names
-    front = len(commonprefix(names))  # noqa: RUF071  (names, not paths)
-    back = len(commonprefix([name[::-1] for name in names]))  # noqa: RUF071
-    excess = max(map(len, names)) - width + len(_ELISION)
-    if front >= back:
-        cut = min(excess, max(0, front - 3))
-        start = (front - cut) // 2
-        return [name[:start] + _ELISION + name[start + cut :] if cut else name for name in names]
-    cut = min(excess, max(0, back - 3))
-    end = (back - cut) // 2
-    return [name[: len(name) - end - cut] + _ELISION + name[len(name) - end :] if cut else name for name in names]
+    return "\n".join([*lines, format_fit(fitting)])

@@ -150,6 +150,15 @@ class VerbGroup(click.Group):
             return super().shell_complete(ctx, incomplete)
         return [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete)]
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of a command; if the pipe closes while --help is printed, raise `OutputClosed`."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError:
+            raise OutputClosed from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Return what the verb returns; a closed output pipe is raised as `OutputClosed` before click handles it."""
         try:

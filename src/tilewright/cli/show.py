@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Answer, CommandError, ExitCode, check_output_path, describe_error, save_picture
-from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, spec_options, typed_options
+from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, device_option, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def _describe_mode(mode: str) -> str:
     metavar="DIR",
     help="Write THINGs as a report for ttnn-visualizer.",
 )
+@device_option
 @follow_links_option
 @spec_options
 def command(
@@ -166,6 +167,7 @@ def command(
     output: str | None,
     tensor: str | None,
     report: str | None,
+    device: Any,
     follow_links: bool,
     options: SpecOptions,
     **drawing_options: Any,
@@ -180,16 +182,18 @@ def command(
     tilewright show 512x512:buffer=l1 4096x64:shard=height --memory l1 -o l1.html
 
     Without -o the picture is drawn in the terminal; --json prints the scene as data. Settings after a shape apply to
-    that tensor only, and have the names of the options.
+    that tensor only, and have the names of the options. Of a tensor that a mesh of devices shares, the picture shows
+    which device holds what, and where the part of one of them lies; with --device, only that part.
     """
     _check_picture_path(output)
     typed = typed_options(click.get_current_context())
-    subjects = [Drawable.parse(text, tensor, follow_links) for text in things]
+    subjects = [Drawable.parse(text, tensor, follow_links, device) for text in things]
     show_options = ShowOptions(**drawing_options)
     for subject in subjects:
         show_options.check(subject, typed, report is not None)
-        if tensor is not None and subject.stored is None:
-            raise click.UsageError(f"--tensor needs a file, but {subject.text} is not one; remove --tensor")
+        for name, value in (("--tensor", tensor), ("--device", device)):
+            if value is not None and subject.stored is None:
+                raise click.UsageError(f"{name} needs a file, but {subject.text} is not one; remove {name}")
     if report is not None:
         return _write_report(subjects, show_options, options, typed, report)
     scene = _build_scene(subjects, show_options, options, typed)
@@ -255,13 +259,16 @@ def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOp
     if subject.layout is not None:
         return views.scene_of(subject.layout, **show_options.scene_options("side"))
     spec, at = subject.spec(options, typed), show_options.at
-    mesh = subject.stored.mesh if subject.stored is not None and spec.shape.logical != subject.extents else None
+    mesh = subject.stored.mesh if subject.stored is not None and not typed - CHIP_OPTIONS else None
+    if mesh is not None and show_options.page is None:
+        return views.mesh_scene(
+            mesh, spec=spec, at=at, title=f"{subject.name}: {mesh}", **show_options.scene_options("side")
+        )
     if mesh is not None and at is not None:
         _, at = mesh.locate(at)
     if show_options.page is not None:
         return views.page_scene(spec, show_options.page, at=at, **show_options.scene_options())
     title = f"{subject.name}: {spec}" if subject.name else ""
-    title = title if mesh is None else f"{title}, one part of {mesh}"
     return views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
 
 
@@ -346,14 +353,14 @@ class Drawable:
     stored: StoredTensor | None = None
 
     @classmethod
-    def parse(cls, text: str, tensor: str | None = None, follow_links: bool = False) -> Drawable:
+    def parse(cls, text: str, tensor: str | None = None, follow_links: bool = False, device: Any = None) -> Drawable:
         """Return what a text names: an existing file, a shape with settings, or a layout.
 
         >>> Drawable.parse("4x60x90").shape
         (4, 60, 90)
         """
         if Path(text).exists():
-            return cls(text, stored=_open_stored(text, tensor, follow_links))
+            return cls(text, stored=_open_stored(text, tensor, device, follow_links))
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
@@ -393,10 +400,11 @@ class Drawable:
         return options.build_spec(self.extents)
 
 
-def _open_stored(path: str, name: str | None, follow_links: bool) -> StoredTensor:
+def _open_stored(path: str, name: str | None, device: Any, follow_links: bool) -> StoredTensor:
     from ..files import open_tensors
 
     found = open_tensors(path, follow_links)
+    found = found if device is None else found.on_device(device)
     if name is not None:
         if name not in found:
             raise CommandError(f"{path} has no tensor {name!r}; {_list_names(list(found))}", ExitCode.INPUT)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..byte_sizes import format_bytes
+from ..tables import count_of
 from .console import Answer, ExitCode, Progress
-from .options import SIZE
+from .options import SIZE, device_option
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
@@ -20,19 +21,30 @@ _MOST_LINES = 20
 
 @verb("verify")
 @click.argument("out", type=click.Path(exists=True))
-@click.option("--source", "sources", multiple=True, metavar="PATH", help="Compare with the source; repeat for more.")
+@click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
+@click.option("--source", "named", multiple=True, metavar="PATH", help="Another way to give SOURCE; repeat for more.")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
+@device_option
 @follow_links_option
-def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | None, follow_links: bool) -> Answer:
+def command(
+    out: str,
+    sources: tuple[str, ...],
+    named: tuple[str, ...],
+    memory_limit: int,
+    jobs: int | None,
+    device: Any,
+    follow_links: bool,
+) -> Answer:
     """Check converted files: OUT is what convert made, a directory or a .safetensors file.
 
-    Every file is hashed, compared with the manifest and decoded. With --source every tensor is also converted again
-    and compared byte for byte, and the distance between values is measured.
+    Every file is hashed, compared with the manifest and decoded. With its SOURCE every tensor is also converted again
+    and compared byte for byte, and the distance between values is measured; with --device, only what that device of
+    a mesh holds.
 
     \b
     tilewright verify out/
-    tilewright verify out/ --source model.safetensors
+    tilewright verify out/ model.safetensors
 
     The exit status is 0 if everything is correct, and 1 if it is not.
     """
@@ -41,11 +53,12 @@ def command(out: str, sources: tuple[str, ...], memory_limit: int, jobs: int | N
     with Progress("verifying", "tensors") as progress:
         report = verify(
             out,
-            list(sources) or None,
+            [*sources, *named] or None,
             memory=memory_limit,
             jobs=jobs,
             progress=progress.update,
             follow_symlinks=follow_links,
+            device=device,
         )
     return Answer(lambda: _format_answer(report), report.to_json(), ExitCode.OK if report else ExitCode.NO)
 
@@ -58,13 +71,12 @@ def _format_answer(report: VerifyReport) -> str:
         lines.append(f"... and {len(report.problems) - _MOST_LINES} more; --json lists all")
     size = format_bytes(sum(each.nbytes for each in report.verdicts))
     if report.problems:
-        lines.append(f"{report.out}: {len(report.problems)} of {len(report.verdicts)} tensors failed")
+        lines.append(f"{report.out}: {len(report.problems)} of {count_of(len(report.verdicts), 'tensor')} failed")
         return "\n".join(lines)
     against = "manifest and source" if report.against_source else "manifest"
-    lines.append(
-        f"{click.style('good:', fg='green', bold=True)} {report.out}: {len(report.verdicts)} tensors, {size}, match"
-        f" their {against}"
-    )
+    good, count = click.style("good:", fg="green", bold=True), count_of(len(report.verdicts), "tensor")
+    match = "matches its" if len(report.verdicts) == 1 else "match their"
+    lines.append(f"{good} {report.out}: {count}, {size}, {match} {against}")
     if report.against_source and report.verdicts:
         worst = max(report.verdicts, key=lambda each: (each.largest_error or 0) / (each.largest_value or 1))
         lines.append(

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files.mesh import format_devices
 from ..showing import Shown
+from ..tables import count_of, format_table
 from .error_statistics import Moments, Totals
 
 FEW_SHARE = 0.001  # the share of elements that counts as few
@@ -162,9 +164,6 @@ def _format_percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-_NAME_WIDTH = 26  # columns in a table
-
-
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """How far apart elements may be: within atol + rtol x |a|, or within `ulp` ULPs; and the least PCC.
@@ -203,6 +202,8 @@ class Tolerance:
 class Difference:
     """An element in which two tensors differ: its coordinate, both values, and its tile and core if known.
 
+    On a mesh, `devices` hold it, and tile and core are those in their part.
+
     >>> print(Difference((1, 2), 0.5, 0.75, (0, 0), (3, 1)))
     (1, 2): 0.5 and 0.75, in tile (0, 0), core (3, 1)
     """
@@ -212,13 +213,16 @@ class Difference:
     b: float
     tile: tuple[int, int] | None = None
     core: tuple[int, int] | None = None
+    devices: tuple[tuple[int, ...], ...] = ()
 
     def __str__(self) -> str:
         at = f"({', '.join(map(str, self.coordinate))})"
         tile = "" if self.tile is None else f", in tile {self.tile}"
         core = "" if self.core is None else f", core {self.core}"
         a, b = (str(each) if isinstance(each, int) else f"{each:.9g}" for each in (self.a, self.b))
-        return f"{at}: {a} and {b}{tile}{core}"
+        noun = "device" if len(self.devices) == 1 else "devices"
+        devices = f", on {noun} {format_devices(self.devices)}" if self.devices else ""
+        return f"{at}: {a} and {b}{devices}{tile}{core}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -360,35 +364,44 @@ class Comparison(Shown):
         result = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**result, "tensors": [tensor.to_json() for tensor in self.tensors], "same": self.same}
 
-    def table(self) -> str:
-        """Return a table with a line per tensor.
+    def table(self, width: int | None = None) -> str:
+        """Return a table with a line per tensor; names are shortened to fit `width`, if it is given.
 
         >>> from tilewright.compare import diff
         >>> print(diff({"x": np.float32([1, 2])}, {"x": np.float32([1, 3])}).table())
-        tensor                         max abs      ULPs  rms error        PCC
-        x                                    1  4.19e+06      0.447  1.0000000  DIFFERS
+        tensor  max abs      ULPs  rms error        PCC
+        x             1  4.19e+06      0.447  1.0000000  DIFFERS
         """
-        lines = [f"{'tensor':<{_NAME_WIDTH}}{'max abs':>12}{'ULPs':>10}{'rms error':>11}{'PCC':>11}"]
+        rows = [("tensor", "max abs", "ULPs", "rms error", "PCC", "")]
         for each in self.tensors:
-            name = each.name if len(each.name) < _NAME_WIDTH else f"...{each.name[4 - _NAME_WIDTH :]}"
-            if each.problem:
-                lines.append(f"{name:<{_NAME_WIDTH}}  {each.problem}")
-                continue
-            pcc = "none" if each.pcc is None else f"{each.pcc:.7f}"
-            figures = f"{each.max_abs:>12.4g}{each.max_ulp:>10.3g}{each.relative_rms:>11.3g}{pcc:>11}"
-            lines.append(f"{name:<{_NAME_WIDTH}}{figures}{'' if each.same else '  DIFFERS'}")
-        lines += [f"{name:<{_NAME_WIDTH}}  only in {self.a}" for name in self.only_a]
-        lines += [f"{name:<{_NAME_WIDTH}}  only in {self.b}" for name in self.only_b]
-        return "\n".join(lines)
+            verdict = each.problem or ("" if each.same else "DIFFERS")
+            figures = ("", "", "", "")
+            if not each.problem:
+                pcc = "none" if each.pcc is None else f"{each.pcc:.7f}"
+                figures = (f"{each.max_abs:.4g}", f"{each.max_ulp:.3g}", f"{each.relative_rms:.3g}", pcc)
+            rows.append((each.name, *figures, verdict))
+        for side, names in ((self.a, self.only_a), (self.b, self.only_b)):
+            rows += [(name, "", "", "", "", f"only in {side}") for name in names]
+        return "\n".join(format_table(rows, width, right=[1, 2, 3, 4]))
 
-    def __str__(self) -> str:
-        same = sum(tensor.same for tensor in self.tensors)
+    def text(self, width: int | None = None) -> str:
+        """Return the comparison as text; names are shortened to fit `width`, if it is given.
+
+        >>> from tilewright.compare import diff
+        >>> diff(np.zeros(3), np.zeros(3)).text().splitlines()[0]
+        '1 of 1 tensor is the same (equal)'
+        """
+        same = sum([tensor.same for tensor in self.tensors])
         missing = len(self.only_a) + len(self.only_b)
-        heading = f"{same} of {len(self.tensors)} tensors are the same ({self.tolerance})"
+        verb = "is" if 1 in (same, len(self.tensors)) else "are"
+        heading = f"{same} of {count_of(len(self.tensors), 'tensor')} {verb} the same ({self.tolerance})"
         others = f", {missing} in only one of the two" if missing else ""
         worst = self.worst
         detail = "" if worst is None or not (worst.unequal or worst.problem) else f"\n\n{worst}"
-        return f"{heading}{others}\n{self.table()}{detail}"
+        return f"{heading}{others}\n{self.table(width)}{detail}"
+
+    def __str__(self) -> str:
+        return self.text()
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.tensors)} tensors: {'same' if self.same else 'different'}>"

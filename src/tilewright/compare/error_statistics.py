@@ -264,6 +264,7 @@ def _block_starts(first: int, count: int, step: int) -> NDArray[np.int64]:
     return result
 
 
+_SMALLEST_NORMAL = 2.0**-126  # of float32
 _PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
 
 
@@ -288,7 +289,8 @@ def coarser_format(a: Format, b: Format) -> Format:
 def ulp_distance(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool = False) -> Floats:
     """Return the distance between values in ULPs of the format `unit`; block formats need the `steps` of each element.
 
-    Values are rounded to a scalar format first. NaN is 0 ULPs from NaN, and infinitely many from anything else;
+    Values are rounded to a scalar format first; in block formats, numbers that float32 holds only as subnormals are
+    zero, since packing makes them zero. NaN is 0 ULPs from NaN, and infinitely many from anything else;
     `finite` skips that check.
 
     >>> from tilewright import format_of
@@ -304,11 +306,17 @@ def ulp_distance(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool =
         )  # may wrap around, and is right as an unsigned number
         apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
     else:
+        numbers = (np.asarray(each, np.float64) for each in (a, b))
+        one, other = (_flush_subnormals(each) if unit.has_blocks else each for each in numbers)
         with np.errstate(all="ignore"):
-            apart = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
+            apart = np.abs(one - other)
             if steps is not None:
                 apart = np.where(apart == 0.0, 0.0, apart / steps)
     return apart if finite else settle_non_finite(apart, a, b)
+
+
+def _flush_subnormals(values: Floats) -> Floats:
+    return np.where(np.abs(values) < _SMALLEST_NORMAL, 0.0, values)
 
 
 def settle_non_finite(apart: Floats, a: Any, b: Any) -> Floats:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple, overload
 
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
+from ..files.mesh import DeviceLike, Mesh
 from ..files.stored_tensor import StoredTensor, as_box
-from ..files.tensor_file import open_tensors
+from ..files.tensor_file import open_tensors, select_names
 from ..files.tensor_values import decode_step_sizes, read_step_sizes
 from ..formats import Format, format_of
 from ..layout.box import Box, cut_into_slabs, largest_slab
@@ -74,7 +74,7 @@ class ComparedTensor:
     """One side of a comparison: an array or a stored tensor, read box by box in the shape of the other side.
 
     `shape` is that of the source, or has its last two dimensions swapped (`transposed`), or differs in dimensions of
-    extent 1. `spec` is None if there is none for these coordinates.
+    extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each device's part.
 
     >>> ComparedTensor(np.zeros((1, 2, 3)), (2, 3), None).read(Box((0, 0), (1, 2))).shape
     (1, 2)
@@ -86,6 +86,7 @@ class ComparedTensor:
     spec: TensorSpec | None = None
     transposed: bool = False
     steps: Array | None = None  # of every element of a block format in memory
+    mesh: Mesh | None = None
 
     def read(self, box: Box) -> Array:
         """Return the values in a box."""
@@ -130,8 +131,8 @@ def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
 
 def _as_compared_tensor(value: Any) -> ComparedTensor:
     value = to_plain(value)
-    if isinstance(value, StoredTensor):  # on a mesh, there is a spec per device, and none for the entire tensor
-        return ComparedTensor(value, value.shape, value.format, value.spec if value.mesh is None else None)
+    if isinstance(value, StoredTensor):
+        return ComparedTensor(value, value.shape, value.format, value.spec, mesh=value.mesh)
     spec = getattr(value, "spec", None)
     if isinstance(spec, TensorSpec):
         array: Array = np.asarray(value)
@@ -149,11 +150,11 @@ def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool = False) -
     """
     swapped = (*b.shape[:-2], *b.shape[:-3:-1])
     if transpose and len(b.shape) > 1 and swapped == a.shape:
-        return replace(b, shape=a.shape, spec=None, transposed=True)
+        return replace(b, shape=a.shape, spec=None, mesh=None, transposed=True)
     if a.shape == b.shape:
         return b
     if [n for n in a.shape if n != 1] == [n for n in b.shape if n != 1]:
-        return replace(b, shape=a.shape, spec=None)
+        return replace(b, shape=a.shape, spec=None, mesh=None)
     hint = "; if B is A transposed, use transpose=True" if swapped == a.shape else ""
     raise LayoutError(f"shapes {list(a.shape)} and {list(b.shape)} differ{hint}")
 
@@ -173,6 +174,7 @@ def diff(
     transpose: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
+    device: DeviceLike | None = None,
 ) -> Comparison: ...
 def diff(
     a: Any,
@@ -186,6 +188,7 @@ def diff(
     transpose: bool = False,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
+    device: DeviceLike | None = None,
 ) -> Comparison | DescriptionComparison:
     """Return how two files, directories, arrays or mappings of arrays differ.
 
@@ -200,6 +203,7 @@ def diff(
         transpose: B has its last two dimensions swapped.
         memory: the most bytes of memory to use.
         progress: called with the number of compared elements, and the number of all elements.
+        device: one device of a mesh, by coordinate or number: only what it holds is compared.
 
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     >>> found = diff(x, 2 * x)
@@ -219,8 +223,14 @@ def diff(
     ones, others = collect_tensors(a), collect_tensors(b)
     if len(ones) == len(others) == 1:  # names do not matter
         others = {next(iter(ones)): next(iter(others.values()))}
-    wanted = _select_names(list(dict.fromkeys([*ones, *others])), tensors)
+    names = list(dict.fromkeys([*ones, *others]))
+    wanted = names if tensors is None else select_names(names, tensors)
     both = [name for name in wanted if name in ones and name in others]
+    if device is not None:
+        if not any(side[name].mesh is not None for side in (ones, others) for name in both):
+            raise LayoutError(f"no tensor is on a mesh of devices; leave out device {device}")
+        for name in both:
+            ones[name], others[name] = _select_device(ones[name], others[name], device)
     total = sum([prod(ones[name].shape) for name in both])
     done = 0
     result = []
@@ -241,21 +251,31 @@ def diff(
     )
 
 
+def _select_device(a: ComparedTensor, b: ComparedTensor, device: DeviceLike) -> tuple[ComparedTensor, ComparedTensor]:
+    """Return what a device holds of two tensors; of one that is not on a mesh, the same box."""
+    mesh = a.mesh or b.mesh
+    if mesh is None:
+        return a, b
+    first, second = (
+        _as_compared_tensor(each.source.on_device(device))
+        if each.mesh is not None and isinstance(each.source, StoredTensor)
+        else _crop(each, mesh.window_of(device))
+        if each.shape == mesh.global_shape
+        else each
+        for each in (a, b)
+    )
+    return first, second
+
+
+def _crop(tensor: ComparedTensor, box: Box) -> ComparedTensor:
+    source = tensor.source
+    cropped = source.crop(box) if isinstance(source, StoredTensor) else source[box.slices]
+    steps = None if tensor.steps is None else tensor.steps[box.slices]
+    return ComparedTensor(cropped, box.shape, tensor.format, steps=steps)
+
+
 def _display_name(value: Any, default: str) -> str:
     return os.fspath(value) if isinstance(value, (str, os.PathLike)) else default
-
-
-def _select_names(names: list[str], patterns: Any) -> list[str]:
-    if patterns is None:
-        return names
-    asked = [patterns] if isinstance(patterns, str) else list(patterns)
-    result = []
-    for pattern in asked:
-        hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-        if not hits:
-            raise LayoutError(f"no tensor matches {pattern!r}; there are {len(names)}, such as {names[0]!r}")
-        result += hits
-    return list(dict.fromkeys(result))
 
 
 class _ElementPair(NamedTuple):
@@ -425,7 +445,8 @@ class _TensorDiff:
         coordinate = tuple([int(c) for c in np.unravel_index(at, self.a.shape)]) if self.a.shape else ()
         for each in (self.b, self.a):
             if each.spec is not None:
-                return Difference(coordinate, one, other, *_locate_element(each.spec, coordinate))
+                devices, inside = ((), coordinate) if each.mesh is None else each.mesh.locate(coordinate)
+                return Difference(coordinate, one, other, *_locate_element(each.spec, inside), devices)
         return Difference(coordinate, one, other)
 
 

@@ -6,6 +6,7 @@ from .cache_preparation import plan_cache, prepare
 from .cache_relations import CacheProblem
 from .conversion_plan import ConversionPlan, plan_conversion
 from .conversion_run import ConversionReport, ProgressEvent, convert, run_plan
+from .model_fit import fit
 from .optimizations import Optimizations
 from .recipe import Recipe, recipe_names
 from .retarget import plan_retarget, retarget_cache
@@ -26,6 +27,7 @@ __all__ = [
     "VerifyReport",
     "check_cache",
     "convert",
+    "fit",
     "plan_cache",
     "plan_conversion",
     "plan_retarget",

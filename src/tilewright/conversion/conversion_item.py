@@ -167,6 +167,12 @@ class ConversionItem:
         """Return the bytes that are written, headers included."""
         return self.slot.size - (self.slot.start if self.slot.shared else 0)
 
+    @property
+    def padding_bytes(self) -> int:
+        """Return the padding that is written, in the parts of all devices."""
+        parts = 1 if self.target.mesh is None else len(self.target.mesh.windows())
+        return parts * self.target.spec.padding_bytes
+
     @cached_property
     def key(self) -> str:
         """Return a hash that identifies the work: sources, spec, slot and version."""
@@ -193,7 +199,7 @@ class ConversionItem:
                 for (name, tensor), digest in zip(source.tensors.items(), hashes, strict=True)
             },
             target.spec,
-            ByteRange(slot.file, start - begin, slot.size - begin, output_hash),
+            ByteRange("" if slot.shared else slot.file, start - begin, slot.size - begin, output_hash),
             target.order,
             target.pad_value,
             target.value,

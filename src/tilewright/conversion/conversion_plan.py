@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..byte_sizes import format_bytes
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
+from ..files.array_source import store_arrays
 from ..files.conversion_manifest import ConversionManifest
 from ..files.source_file import FilePath
 from ..files.stored_tensor import PagedBoxes
-from ..formats import scalar_format_of
 from ..version import __version__
 from .assembled_source import aligned_bytes
 from .assembly_explanation import ItemExplanation, explain_item, find_items
@@ -30,12 +31,23 @@ from .conversion_item import (
     assign_shared_slots,
     encode_safetensors_head,
 )
-from .rules import OUTPUT_KINDS, ConversionTarget, OutputTensor, Rules, choose_target, dimension_order, list_outputs
+from .rules import (
+    OUTPUT_KINDS,
+    ConversionTarget,
+    OutputTensor,
+    Rules,
+    choose_rounding,
+    choose_target,
+    dimension_order,
+    list_outputs,
+)
 from .slabs import SlabCutter
 
-Sources: TypeAlias = "FilePath | TensorFile | Iterable[FilePath | TensorFile]"
+Source: TypeAlias = "FilePath | TensorFile | Mapping[str, Any]"  # a mapping of names to arrays
+Sources: TypeAlias = "Source | Iterable[Source]"
 _SAMPLE_BYTES = 8 << 20
 _SECONDS_PER_FILE = 0.005  # to flush a small file to disk
+_MIN_NOTED_PADDING = 1 << 20
 _MAX_LISTED_PROBLEMS = 5  # per message
 
 
@@ -86,7 +98,7 @@ class ConversionPlan:
     @property
     def padding_bytes(self) -> int:
         """Return the padding bytes of all outputs."""
-        return sum([item.target.spec.padding_bytes for item in self.items])
+        return sum([item.padding_bytes for item in self.items])
 
     def part(self, i: int, n: int) -> list[ConversionItem]:
         """Return the items of the i-th of n parts, which have about the same number of bytes.
@@ -178,7 +190,7 @@ class ConversionPlan:
                     "file": item.slot.file,
                     "bytes_in": item.bytes_in,
                     "bytes_out": item.bytes_out,
-                    "padding_bytes": item.target.spec.padding_bytes,
+                    "padding_bytes": item.padding_bytes,
                 }
                 for item in self.items
             ],
@@ -198,7 +210,7 @@ def plan_conversion(
     """Return the plan that converts the tensors of files, or of an opened `TensorFile`, to files at `out`.
 
     Args:
-        sources: a path, an opened `TensorFile`, or a list of them.
+        sources: a path, an opened `TensorFile`, a mapping of names to arrays, or a list of these.
         out: the output directory or file.
         to: "tensorbin" (a directory with a file per tensor), "safetensors" (one file), "banks" (bank images of a chip)
             or "npy"; by default chosen by the suffix of `out`.
@@ -227,7 +239,22 @@ def plan_conversion(
         raise FormatError(f"nothing to convert: all {len(tensors)} tensors are skipped")
     slots = _assign_slots(outputs, path, kind)
     items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
-    return ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
+    plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
+    return replace(plan, notes=(*_padding_notes(plan), *plan.notes))
+
+
+def _padding_notes(plan: ConversionPlan) -> Iterator[str]:
+    """Yield a note if most of a large output is padding."""
+    padding = plan.padding_bytes
+    if padding < _MIN_NOTED_PADDING or 2 * padding < plan.bytes_out:
+        return
+    worst = max(plan.items, key=lambda item: item.padding_bytes)
+    spec = worst.target.spec
+    yield (
+        f"{format_bytes(padding)} of {format_bytes(plan.bytes_out)} are padding, most in {worst.name}:"
+        f" {list(spec.shape.logical)} is padded to {list(spec.padded_shape)}; layout = 'row_major', or another shape,"
+        " avoids it"
+    )
 
 
 def open_sources(sources: Sources, follow_symlinks: bool = False) -> dict[str, StoredTensor]:
@@ -236,10 +263,16 @@ def open_sources(sources: Sources, follow_symlinks: bool = False) -> dict[str, S
     >>> open_sources([])
     {}
     """
-    given = [sources] if isinstance(sources, (str, os.PathLike, TensorFile)) else list(sources)
-    files = [each if isinstance(each, TensorFile) else open_tensors(each, follow_symlinks) for each in given]
-    whole = TensorFile(Path(", ".join(map(str, given))), "sources", [each for file in files for each in file.values()])
-    return dict(whole)
+    given = [sources] if isinstance(sources, (str, os.PathLike, Mapping)) else list(sources)
+    files = [_open_source(each, follow_symlinks) for each in given]
+    paths = Path(", ".join([str(file.path) for file in files]))
+    return dict(TensorFile(paths, "sources", [each for file in files for each in file.values()]))
+
+
+def _open_source(source: Source, follow_symlinks: bool) -> TensorFile:
+    if isinstance(source, TensorFile):
+        return source
+    return store_arrays(source) if isinstance(source, Mapping) else open_tensors(source, follow_symlinks)
 
 
 def _choose_targets(
@@ -273,15 +306,14 @@ def _choose_targets(
 
 def _build_item(output: OutputTensor, target: ConversionTarget, rules: Rules, to: str) -> ConversionItem:
     """Return the item of a tensor, which has no slot yet."""
-    source = output.source
-    order = dimension_order(len(source.value.shape), output.own.with_defaults(rules.for_all).transpose)
-    through = output.own.with_defaults(rules.for_all).through or ()
-    source = replace(source.transpose(order), through=tuple([scalar_format_of(each) for each in through]))
+    source, settings = output.source, output.own.with_defaults(rules.for_all)
+    order = dimension_order(len(source.value.shape), settings.transpose)
+    source = replace(source.transpose(order), through=choose_rounding(settings, source.format, target.spec))
     return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), __version__, to)
 
 
 def _assign_slots(items: list[ConversionItem], out: Path, to: str) -> list[OutputSlot]:
     if to != "safetensors":
         return assign_file_slots({item.name: item.target for item in items}, to)
-    entries = [replace(item, slot=OutputSlot(out.name, 0, 0)).entry() for item in items]
+    entries = [replace(item, slot=OutputSlot(out.name, 0, 0, shared=True)).entry() for item in items]
     return assign_shared_slots(out.name, entries, __version__)

@@ -188,6 +188,11 @@ def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
     >>> plan_memory(256 << 20, 4)
     MemoryPlan(threads=4, slab_bytes=12582912, buffer_bytes=12201611)
     """
+    if not isinstance(memory, int):
+        raise MemoryConfigError(
+            f"memory is the most bytes to use, got {memory!r}; place tensors with shard, grid and buffer, or with a"
+            " memory config in rules={'*': {'memory': ...}}"
+        )
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"expected at least 1 job, got {jobs}")
     threads = jobs or (os.cpu_count() or 1) + 1  # one of them waits for the disk

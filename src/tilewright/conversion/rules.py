@@ -19,7 +19,7 @@ from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigErro
 from ..files import StoredTensor
 from ..files.mesh import Mesh
 from ..files.tensorbin_header import dtype_code
-from ..formats import Format, format_of
+from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..memory import Chip, PageLayout, TensorSpec, Tile
 from ..memory.placement_rules import validate_placement
 from .assembled_source import AssembledSource, stored_assembly
@@ -53,7 +53,8 @@ class Settings:
     `value` is an expression for the tensor, over `this` and `tensor(name)`; a line that matches no tensor makes a new
     one of that name with it, or several: `each` are lists of values for names in braces. `mesh` is the shape of a mesh
     of devices, and `cut` the dimension that each of its axes cuts, or one that all devices cut. `through` are formats
-    that values are rounded to on the way.
+    that values are rounded to on the way; `like_ttnn` rounds where ttnn does: to bfloat16 before packing blocks for
+    sharded memory.
 
     >>> Settings(dtype="bfloat8_b", tile=(16, 32)).with_defaults(Settings(dtype="float32", skip=True))
     Settings(dtype='bfloat8_b', tile=(16, 32), skip=True)
@@ -81,6 +82,7 @@ class Settings:
     mesh: Any = None
     cut: Any = None
     through: Any = None
+    like_ttnn: bool | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Settings:
@@ -114,7 +116,7 @@ class Settings:
             Tile.of(tuple(self.tile) if isinstance(self.tile, list) else self.tile).require_on_chips()
         if self.chip is not None:
             Chip.of(self.chip)
-        for name in ("transpose_tile", "skip"):
+        for name in ("transpose_tile", "skip", "like_ttnn"):
             if not isinstance(getattr(self, name), (bool, type(None))):
                 raise FormatError(f"expected true or false as {name}, got {getattr(self, name)!r}")
         if self.shard is not None and self.shard not in SHARD_KINDS:
@@ -238,6 +240,7 @@ _NEAREST_FORMAT = {
 
 
 _UNTILED_FORMATS = ("float8_e4m3",)
+_WIDER_THAN_BFLOAT16 = ("float64", "float32", "float16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +439,21 @@ def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) ->
     return wanted, reason
 
 
+def choose_rounding(settings: Settings, source: Format | None, spec: TensorSpec) -> tuple[ScalarFormat, ...]:
+    """Return the formats that values of `source` are rounded to on their way to `spec`.
+
+    >>> sharded = TensorSpec((32, 64), "bfloat8_b", memory=placements.width_sharded((2, 1), buffer_type="dram"))
+    >>> choose_rounding(Settings(like_ttnn=True), format_of("float32"), sharded)
+    (format_of('bfloat16'),)
+    """
+    given = tuple([scalar_format_of(each) for each in settings.through or ()])
+    last: Format | None = given[-1] if given else source
+    is_wider = last is not None and last.name in _WIDER_THAN_BFLOAT16
+    if settings.like_ttnn and spec.dtype.has_blocks and spec.memory.is_sharded and is_wider:
+        return (*given, scalar_format_of("bfloat16"))
+    return given
+
+
 def needs_range_check(source: Format, target: Format) -> bool:
     """Return whether integers of one format may not fit the other, so that values have to be checked.
 
@@ -495,7 +513,8 @@ def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
     cores, buffer = settings.grid, settings.buffer or "l1"
     if cores is None:
         if chip is None:
-            raise MemoryConfigError("sharding needs cores; give a grid such as [8, 8], or a chip")
+            example = "the row of DRAM banks such as [12, 1]" if buffer == "dram" else "a grid such as [8, 8]"
+            raise MemoryConfigError(f"sharding in {buffer} needs cores; give {example}, or the chip that has them")
         cores = tuple(chip.shard_grid(buffer))
     cores = _as_tuples(cores)
     orientation = settings.orientation or "row_major"

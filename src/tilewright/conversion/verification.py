@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from ..files.conversion_manifest import (
     read_manifest,
 )
 from ..files.file_names import resolve_inside
+from ..files.mesh import DeviceLike, format_devices
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.source_file import FilePath
-from ..files.stored_tensor import PagedBoxes
+from ..files.stored_tensor import DevicePart, PagedBoxes
 from ..formats import scalar_format_of
 from ..memory import TensorSpec
 from ..memory.placement_rules import placement_violations
@@ -108,6 +110,7 @@ def verify(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     follow_symlinks: bool = False,
+    device: DeviceLike | None = None,
 ) -> VerifyReport:
     """Verify converted files against their manifest, and against their source if it is given; return a report.
 
@@ -119,6 +122,8 @@ def verify(
         jobs: the number of threads.
         progress: called with the number of verified tensors, and the number of all tensors.
         follow_symlinks: allow links that point outside of a directory.
+        device: one device of a mesh, by coordinate or number; only what it holds is decoded and compared. Files are
+            hashed as a whole.
 
     >>> import tempfile, tilewright as tw
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -130,10 +135,15 @@ def verify(
     path = Path(out)
     manifest, open_output, notes = _open_outputs(path, follow_symlinks)
     sources = None if source is None else open_sources(source, follow_symlinks)
+    if device is not None:
+        _validate_device(device, manifest, path)
     threads, slab, _ = plan_memory(memory, jobs)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(threads) as pool:
-        tasks = [pool.submit(_verify_tensor, entry, open_output, sources, slab) for entry in manifest.entries.values()]
+        tasks = [
+            pool.submit(_verify_tensor, entry, open_output, sources, slab, device)
+            for entry in manifest.entries.values()
+        ]
         try:
             for task in tasks:
                 verdicts.append(task.result())
@@ -197,8 +207,22 @@ def _open_single_file(out: Path) -> tuple[ConversionManifest, OutputOpener]:
     return manifest, lambda entry: (by_name[entry.name], out, begin)
 
 
+def _validate_device(device: DeviceLike, manifest: ConversionManifest, path: Path) -> None:
+    """Raise unless the meshes of a conversion have a device, and there are any."""
+    meshes = {entry.mesh for entry in manifest.entries.values() if entry.mesh is not None}
+    shared = [mesh for mesh in meshes if prod(mesh.shape) > 1]
+    if not shared:
+        raise LayoutError(f"{path} has no tensor on a mesh of devices; leave out device {device}")
+    for mesh in shared:
+        mesh.window_of(device)
+
+
 def _verify_tensor(
-    entry: ManifestEntry, open_output: OutputOpener, sources: dict[str, StoredTensor] | None, slab: int
+    entry: ManifestEntry,
+    open_output: OutputOpener,
+    sources: dict[str, StoredTensor] | None,
+    slab: int,
+    device: DeviceLike | None = None,
 ) -> Verdict:
     size = entry.output.size
     try:
@@ -209,15 +233,17 @@ def _verify_tensor(
             return Verdict(entry.name, size, f"invalid placement: {broken}; convert it again")
         result = hash_range(path, begin + entry.output.start, begin + entry.output.end)
         if result != entry.output.sha256:
-            return Verdict(
-                entry.name, size, f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {result}"
-            )
+            changed = f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {result}"
+            if sources is not None and tensor.mesh is not None:  # which devices have the change?
+                located = _compare_with_source(entry, tensor, sources, slab, device).problem
+                changed = changed if located is None else f"{changed}; {located}"
+            return Verdict(entry.name, size, changed)
         if path.stat().st_size < begin + entry.output.end:
             return Verdict(entry.name, size, "its file is too short")
         if sources is None:
-            _decode_all(tensor, slab)
+            _decode_all(tensor if device is None or tensor.mesh is None else tensor.on_device(device), slab)
             return Verdict(entry.name, size, None)
-        return _compare_with_source(entry, tensor, sources, slab)
+        return _compare_with_source(entry, tensor, sources, slab, device)
     except FileNotFoundError as problem:
         return Verdict(entry.name, size, f"{problem.filename or entry.output.file} is missing")
     except OutOfMemory:  # not a fault of the tensor
@@ -234,7 +260,11 @@ def _decode_all(tensor: StoredTensor, slab: int) -> None:
 
 
 def _compare_with_source(
-    entry: ManifestEntry, converted: StoredTensor, sources: dict[str, StoredTensor], slab: int
+    entry: ManifestEntry,
+    converted: StoredTensor,
+    sources: dict[str, StoredTensor],
+    slab: int,
+    device: DeviceLike | None = None,
 ) -> Verdict:
     """Convert a tensor again from its sources, compare it, and return the verdict."""
     name, size = entry.name, entry.output.size
@@ -254,8 +284,11 @@ def _compare_with_source(
     # in memory: the slab, the expected pages, the decoded values, and both as float64
     slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
     boxes = PagedBoxes(entry.spec)
+    wanted = None if device is None or converted.mesh is None else converted.mesh.window_of(device)
     error = largest = 0.0
     for each in slabs:
+        if wanted is not None and slabs.windows[each.window] != wanted:
+            continue
         whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
         parts = list(source.read_parts(whole, aligned_bytes))
         spec = boxes.box_spec(each.box)
@@ -265,10 +298,17 @@ def _compare_with_source(
         stored = converted.read_pages(each.box, converted.parts[each.window])
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
-            return Verdict(name, size, f"converting the source gives different bytes, first at byte {at} of {whole}")
+            holders = "" if not converted.device_parts else f" on {_name_devices(converted.device_parts[each.window])}"
+            return Verdict(
+                name, size, f"converting the source gives different bytes, first at byte {at} of {whole}{holders}"
+            )
         away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest)
+
+
+def _name_devices(part: DevicePart) -> str:
+    return f"{'device' if len(part.devices) == 1 else 'devices'} {format_devices(part.devices)}"
 
 
 def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) -> AssembledSource:

@@ -2,7 +2,7 @@
 """Tensors in files, read lazily and written whole."""
 
 from .inspection import Inspection, TensorFacts, inspect
-from .mesh import Topology
+from .mesh import Mesh, Topology
 from .safetensors import write_safetensors
 from .sample_model import sample_model, write_sample_llama, write_sample_model
 from .stored_tensor import StoredTensor
@@ -13,6 +13,7 @@ from .tensorbin import Tensorbin, parse_tensorbin, read_tensorbin, write_tensorb
 __all__ = [
     "DecodedTile",
     "Inspection",
+    "Mesh",
     "StoredElement",
     "StoredTensor",
     "TensorFacts",

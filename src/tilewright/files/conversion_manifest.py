@@ -40,7 +40,7 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """A byte range of a file and its SHA-256; `file` has no directories.
+    """A byte range of a file and its SHA-256; `file` has no directories, and is empty for the manifest's own file.
 
     >>> ByteRange("model.safetensors", 64, 88, "00" * 32).size
     24
@@ -66,7 +66,8 @@ class ByteRange:
         >>> ByteRange("x", 10, 12, "").to_json()
         {'file': 'x', 'range': [10, 12], 'sha256': ''}
         """
-        return {"file": self.file, "range": [self.start, self.end], "sha256": self.sha256}
+        named = {"file": self.file} if self.file else {}  # a file that is renamed must not hold its old name
+        return {**named, "range": [self.start, self.end], "sha256": self.sha256}
 
     @classmethod
     def from_json(cls, data: Any) -> ByteRange:
@@ -83,7 +84,7 @@ class ByteRange:
             raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")
         if len(digest) != 64 or not set(digest) <= _HEX:
             raise FileFormatError(f"expected 64 hexadecimal digits as SHA-256, got {digest[:80]!r}")
-        return cls(expect_string(data.get("file"), "a file name"), *ends, digest)
+        return cls(expect_string(data.get("file", ""), "a file name"), *ends, digest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Any
@@ -15,18 +15,22 @@ from ..memory import MemoryConfig, TensorSpec
 from ..memory.chip import ChipLike
 from ..memory.explanation import format_steps
 from ..showing import Shown
-from .mesh import Mesh
-from .stored_tensor import StoredTensor
+from ..tables import count_of, format_table
+from .mesh import DeviceLike, Mesh, format_devices
+from .stored_tensor import DevicePart, StoredTensor
 from .strict_json import spec_to_json
-from .tensor_file import TensorFile, open_tensors
+from .tensor_file import TensorFile, open_tensors, select_names
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
+
+_MAX_KINDS = 5  # of placements that are counted
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
     """One tensor of a file: its name, shape, format, placement, byte range and padding.
 
-    On a `mesh` of devices, `shape` is that of the entire tensor, and `spec` that of each device's part.
+    On a `mesh` of devices, `shape` is that of the entire tensor, `spec` that of each device's part, and `parts` says
+    which devices hold what.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528
@@ -41,6 +45,7 @@ class TensorFacts:
     byte_range: tuple[int, int]
     padding_bytes: int
     mesh: Mesh | None = None
+    parts: tuple[DevicePart, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -61,8 +66,7 @@ class TensorFacts:
         if self.spec is None:
             return "rows"
         paged = f"tiles {self.spec.tile}" if self.spec.is_tiled else "rows"
-        placed = paged if self.spec.memory == MemoryConfig() else f"{paged}, {self.spec.memory}"
-        return placed if self.mesh is None else f"{placed}, on a mesh of {self.mesh}"
+        return paged if self.spec.memory == MemoryConfig() else f"{paged}, {self.spec.memory}"
 
     def __str__(self) -> str:
         shape = " x ".join(map(str, self.shape)) or "scalar"
@@ -78,8 +82,19 @@ class TensorFacts:
         if self.mesh is not None:
             lines.insert(2, ("mesh", str(self.mesh)))
         if self.spec is not None:
-            lines.append(("spec", repr(self.spec) + ("" if self.mesh is None else ", of each device's part")))
-        return format_steps(lines)
+            lines.append(("spec" if self.mesh is None else "part spec", repr(self.spec)))
+        return "\n".join([format_steps(lines), *self._part_lines()])
+
+    def _part_lines(self) -> list[str]:
+        """Return a table of the parts of a mesh: the devices that hold each, its box, and its bytes in the file."""
+        if not self.parts:
+            return []
+        rows = [("devices", "hold", "bytes in the file")]
+        for part in self.parts:
+            ranges = [f"{a}:{a + n}" for a, n in zip(part.box.offset, part.box.shape, strict=True)]
+            start, end = part.byte_range
+            rows.append((format_devices(part.devices), f"[{', '.join(ranges)}]", f"{start} to {end}"))
+        return format_table(rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return the same for programs.
@@ -90,7 +105,8 @@ class TensorFacts:
         result = {field.name: getattr(self, field.name) for field in fields(self)}
         spec = None if self.spec is None else spec_to_json(self.spec)
         mesh = None if self.mesh is None else self.mesh.to_json()
-        return {**result, "spec": spec, "mesh": mesh, "nbytes": self.nbytes}
+        parts = [part.to_json() for part in self.parts]
+        return {**result, "spec": spec, "mesh": mesh, "parts": parts, "nbytes": self.nbytes}
 
 
 class Inspection(Shown):
@@ -180,29 +196,71 @@ class Inspection(Shown):
             "tensors": [tensor.to_json() for tensor in self.tensors],
         }
 
-    def __str__(self) -> str:
-        files = self.file.files
-        size = sum([path.stat().st_size for path in files])
-        counts = f"{_pluralize(len(self.tensors), 'tensor')}, {size} bytes in {_pluralize(len(files), 'file')}"
-        lines = [f"{self.path}: {self.kind}, {counts}"]
-        lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
-        lines.append(f"{'tensor':<34}{'shape':<16}{'format':<11}{'bytes':>11} padding")
-        for each in self.tensors:
-            name = each.name if len(each.name) < 34 else f"...{each.name[-30:]}"
+    def select(self, patterns: Iterable[str]) -> tuple[TensorFacts, ...]:
+        """Return the summaries of the tensors with these names, or whose names match these shell patterns.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savez(f"{folder}/m.npz", wq=np.zeros(2), wk=np.zeros(2), b=np.zeros(2))
+        ...     [each.name for each in inspect(folder).select(["w*"])]
+        ['wq', 'wk']
+        """
+        names = select_names([tensor.name for tensor in self.tensors], list(patterns))
+        by_name = {tensor.name: tensor for tensor in self.tensors}
+        return tuple([by_name[name] for name in names])
+
+    def table(self, width: int | None = None, tensors: Sequence[TensorFacts] | None = None) -> str:
+        """Return a line for each of `tensors`, by default all; names are shortened to fit `width`, if it is given.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
+        ...     print(inspect(folder).table())
+        tensor  shape  format   bytes  padding
+        x       2x3    float32     24  -
+        """
+        listed = self.tensors if tensors is None else tensors
+        on_mesh = any(each.mesh is not None for each in listed)
+        rows = [("tensor", "shape", "format", "bytes", "padding", *(("mesh",) if on_mesh else ()))]
+        for each in listed:
             shape = "x".join(map(str, each.shape)) or "scalar"
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
-            lines.append(f"{name:<34}{shape:<16}{each.format or each.kind:<11}{each.nbytes:>11} {share}")
+            mesh = ("-" if each.mesh is None else each.mesh.summary,) if on_mesh else ()
+            rows.append((each.name, shape, each.format or each.kind, str(each.nbytes), share, *mesh))
+        return "\n".join(format_table(rows, width, right=[3]))
+
+    def text(self, width: int | None = None) -> str:
+        """Return everything as text; names are shortened to fit `width`, if it is given.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
+        ...     inspect(folder).text().splitlines()[-1]
+        '1 tensor in rows'
+        """
+        files = self.file.files
+        size = sum([path.stat().st_size for path in files])
+        counts = f"{count_of(len(self.tensors), 'tensor')}, {size} bytes in {count_of(len(files), 'file')}"
+        lines = [f"{self.path}: {self.kind}, {counts}"]
+        lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
         placed = Counter([tensor.placed for tensor in self.tensors])
-        return "\n".join([*lines, *(f"{_pluralize(count, 'tensor')} in {how}" for how, count in placed.most_common(5))])
+        kinds = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
+        return "\n".join([*lines, self.table(width), *kinds])
+
+    def __str__(self) -> str:
+        return self.text()
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
 
 
-def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Inspection:
+def inspect(
+    path: str | os.PathLike[str], follow_symlinks: bool = False, *, device: DeviceLike | None = None
+) -> Inspection:
     """Return the content of a file or directory: tensors, formats, specs, sizes, padding. Only headers are read.
 
     `path` is anything that `open_tensors` takes; `follow_symlinks` allows links that point outside of a directory.
+    `device` is one device of a mesh, by coordinate or number: of tensors on a mesh, only its parts are listed.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -210,7 +268,8 @@ def inspect(path: str | os.PathLike[str], follow_symlinks: bool = False) -> Insp
     ...     inspect(f"{folder}/x.npz").tensors[0].byte_range[1] > 0
     True
     """
-    return Inspection(open_tensors(path, follow_symlinks))
+    file = open_tensors(path, follow_symlinks)
+    return Inspection(file if device is None else file.on_device(device))
 
 
 def _summarize(tensor: StoredTensor) -> TensorFacts:
@@ -229,11 +288,8 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
         tensor.byte_range,
         padding,
         tensor.mesh,
+        tensor.device_parts,
     )
-
-
-def _pluralize(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _shorten(value: str) -> str:

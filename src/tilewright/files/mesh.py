@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout.box import Box
 from .strict_json import expect_integers
 
 Coordinate = tuple[int, ...]
+DeviceLike: TypeAlias = "int | Sequence[int]"  # the number of a device in row-major order, or its mesh coordinate
+_MAX_NAMED_DEVICES = 8  # in a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +100,47 @@ class Mesh:
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold an element of the entire tensor, and its coordinate in their parts.
+        """Return the devices that hold the element of the entire tensor `at` a coordinate, and that in their parts.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))
         """
-        if all(cut is None for cut in self.topology.placements):
-            return self.topology.coordinates, at
-        windows = [
-            self.topology.device_window(index, self.part_shape) for index in range(len(self.topology.coordinates))
-        ]
-        holders = [
-            (device, window)
-            for device, window in zip(self.topology.coordinates, windows, strict=True)
-            if all(each.start <= c < each.stop for c, each in zip(at, window, strict=True))
-        ]
-        if not holders:
-            whole = self.topology.global_shape(self.part_shape)
-            raise CoordinateError(f"coordinate {at} is outside shape {list(whole)}")
-        inside = tuple([c - each.start for c, each in zip(at, holders[0][1], strict=True)])
-        return tuple([device for device, _ in holders]), inside
+        for box, devices in self.windows().items():
+            inside = tuple([c - start for c, start in zip(at, box.offset, strict=True)])
+            if all(0 <= c < n for c, n in zip(inside, box.shape, strict=True)):
+                return tuple(devices), inside
+        raise CoordinateError(f"coordinate {at} is outside shape {list(self.global_shape)}")
+
+    def coordinate_of(self, device: DeviceLike) -> Coordinate:
+        """Return the mesh coordinate of a device, given by its number in row-major order or by its coordinate.
+
+        >>> mesh = Mesh.dividing((64, 96), (2, 4), 0)
+        >>> mesh.coordinate_of(5), mesh.coordinate_of((1, 1))
+        ((1, 1), (1, 1))
+        """
+        devices = tuple(product(*[range(n) for n in self.shape]))
+        if isinstance(device, int):
+            at = devices[device] if 0 <= device < len(devices) else None
+        else:
+            at = tuple(device)
+        if at not in devices:
+            raise LayoutError(
+                f"device {device} is not on a mesh of {_format_extents(self.shape)} devices; use {devices[0]} to"
+                f" {devices[-1]}, or a number from 0 to {len(devices) - 1}"
+            )
+        return at
+
+    def window_of(self, device: DeviceLike) -> Box:
+        """Return the part of a device, as a box of the entire tensor.
+
+        >>> Mesh.dividing((64, 96), (1, 2), 0).window_of((0, 1))
+        Box(offset=(32, 0), shape=(32, 96))
+        """
+        at = self.coordinate_of(device)
+        for box, devices in self.windows().items():
+            if at in devices:
+                return box
+        raise LayoutError(f"device {at} holds no part; these do: {format_devices(self.topology.coordinates)}")
 
     @classmethod
     def dividing(cls, shape: tuple[int, ...], mesh: tuple[int, ...], cuts: int | Sequence[int | None] | None) -> Mesh:
@@ -200,11 +223,48 @@ class Mesh:
             "part_shape": list(self.part_shape),
         }
 
+    @property
+    def is_replicated(self) -> bool:
+        """Return whether every device holds the entire tensor.
+
+        >>> Mesh.dividing((64, 96), (1, 2), None).is_replicated
+        True
+        """
+        return self.part_shape == self.global_shape
+
+    @property
+    def summary(self) -> str:
+        """Return the mesh and its cuts in a few characters, for tables.
+
+        >>> Mesh.dividing((64, 96), (2, 4), (None, 1)).summary, Mesh.dividing((64, 96), (2, 4), None).summary
+        ('2x4, 4 along 1', '2x4, replicated')
+        """
+        pairs = zip(self.topology.distribution, self.topology.placements, strict=True)
+        cuts = [f"{count} along {cut}" for count, cut in pairs if cut is not None and count > 1]
+        return f"{'x'.join(map(str, self.shape))}, {', '.join(cuts) or 'replicated'}"
+
     def __str__(self) -> str:
         pairs = zip(self.topology.distribution, self.topology.placements, strict=True)
-        ways = [f"{count} {'replicas' if cut is None else f'along dimension {cut}'}" for count, cut in pairs]
-        part = " x ".join(map(str, self.part_shape)) or "a scalar"
-        return f"{' x '.join(map(str, self.shape))} devices, {', '.join(ways)}; each holds {part}"
+        ways = [
+            f"{count} {'replicas' if cut is None else f'along dimension {cut}'}" for count, cut in pairs if count > 1
+        ]
+        part = _format_extents(self.part_shape) or "a scalar"
+        return f"{', '.join([f'{_format_extents(self.shape)} devices', *ways])}; each holds {part}"
+
+
+def format_devices(devices: Sequence[Coordinate]) -> str:
+    """Return the coordinates of devices as text; of many, the first ones and how many more there are.
+
+    >>> format_devices([(0, 0), (0, 1)]), format_devices([(0, k) for k in range(10)])[-19:]
+    ('(0, 0), (0, 1)', '(0, 7) and 2 others')
+    """
+    listed = ", ".join(map(str, devices[:_MAX_NAMED_DEVICES]))
+    others = len(devices) - _MAX_NAMED_DEVICES
+    return f"{listed} and {others} other{'s' if others > 1 else ''}" if others > 0 else listed
+
+
+def _format_extents(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))
 
 
 def _expect_cut(value: Any) -> int:

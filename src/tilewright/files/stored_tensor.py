@@ -8,8 +8,8 @@ written by the same copies as an entire tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,9 @@ from ..formats import Format, ScalarFormat
 from ..layout.box import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec, alignment_of, from_bytes, padded_extents
-from .mesh import Mesh
+from .mesh import Coordinate, DeviceLike, Mesh
 from .source_file import ByteArray, SourceFile
+from .tensor_values import StoredElement, read_element
 
 if TYPE_CHECKING:
     from .bank_image import BankImage
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Decoder = Callable[[ByteArray, TensorSpec], Array]
 Runs = list[tuple[int, int]]
+_DEFAULT_CHIP = "wormhole_n150"  # of tensors that name none
 
 
 def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
@@ -172,6 +174,32 @@ class StoredPart:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class DevicePart:
+    """A box of a tensor on a mesh: the devices that hold it, and its bytes in the file, which they share.
+
+    >>> DevicePart(((0, 0), (1, 0)), Box((0, 0), (32, 64)), (640, 4736)).byte_range
+    (640, 4736)
+    """
+
+    devices: tuple[Coordinate, ...]
+    box: Box
+    byte_range: tuple[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data.
+
+        >>> DevicePart(((0, 0),), Box((0, 0), (32, 64)), (640, 4736)).to_json()["start"]
+        [0, 0]
+        """
+        return {
+            "devices": [list(device) for device in self.devices],
+            "start": list(self.box.offset),
+            "shape": list(self.box.shape),
+            "byte_range": list(self.byte_range),
+        }
+
+
 @dataclass(frozen=True)
 class StoredTensor:
     """A tensor in a file: `name`, `shape`, number `format`, and `spec` where its bytes are tiled or placed.
@@ -230,7 +258,7 @@ class StoredTensor:
         rank = len(extents)
         order = tuple(reversed(range(rank))) if fortran else tuple(range(rank))
         stored_shape = extents[::-1] if fortran else extents
-        host = None if element is None else TensorSpec(stored_shape, element, "row_major")
+        host = None if element is None else _dense_spec(stored_shape, element)
         part = StoredPart(Box((0,) * rank, stored_shape), start)
         return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, (part,), order, swapped)
 
@@ -291,6 +319,70 @@ class StoredTensor:
         """
         start, end = self.byte_range
         return self.file.map()[start:end]
+
+    @property
+    def device_parts(self) -> tuple[DevicePart, ...]:
+        """Return what the devices of the mesh hold; empty without a mesh.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).device_parts
+        ()
+        """
+        if self.mesh is None:
+            return ()
+        size = self.pages.spec.nbytes
+        windows = self.mesh.windows().items()
+        return tuple(
+            [
+                DevicePart(tuple(devices), box, (part.offset, part.offset + size))
+                for (box, devices), part in zip(windows, self.parts, strict=True)
+            ]
+        )
+
+    def on_device(self, device: DeviceLike) -> StoredTensor:
+        """Return the part of one device of the mesh, given by its mesh coordinate or its number.
+
+        >>> import tempfile
+        >>> from tilewright.files import Tensorbin, Topology, open_tensors, write_tensorbin
+        >>> halves, topology = {(0, 0): b"ab", (0, 1): b"cd"}, Topology((2,), (0,), ((0, 0), (0, 1)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     whole = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
+        ...     write_tensorbin(Path(folder, "x.tensorbin"), whole)
+        ...     x = open_tensors(folder)["x"]
+        ...     x.shape, x.on_device((0, 1)).read().tolist()
+        ((4,), [99, 100])
+        """
+        if self.mesh is None:
+            raise LayoutError(f"{self.name} is not on a mesh of devices; leave out device {device}")
+        window = self.mesh.window_of(device)
+        part = next(part for part in self.device_parts if part.box == window)
+        whole = Box((0,) * len(part.box.shape), part.box.shape)
+        parts = (StoredPart(whole, part.byte_range[0]),)
+        return replace(self, shape=part.box.shape, byte_range=part.byte_range, parts=parts, mesh=None)
+
+    def crop(self, box: Box) -> StoredTensor:
+        """Return the part of the tensor in a box, to be read like a tensor; it has no spec of its own.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> bytes(x.crop(Box((1, 1), (1, 2))).read()) == bytes(x.read()[1, 1:])
+        True
+        """
+        start = box.permute(inverse_order(self.order)).offset
+        parts = tuple([StoredPart(part.box.relative_to(start), part.offset) for part in self.parts])
+        return replace(self, shape=box.shape, spec=None, parts=parts, mesh=None)
+
+    def explain_stored(
+        self, coordinate: Sequence[int], base: int | None = None, device: DeviceLike | None = None
+    ) -> StoredElement:
+        """Return where the element at `coordinate` is: in the file, and on a chip, from the address `base` on.
+
+        Of a tensor on a mesh, `device` names one device, and `coordinate` is then that in its part.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.explain_stored((1, 2)).offset
+        5
+        """
+        chosen = self if device is None else self.on_device(device)
+        return read_element(chosen, coordinate, _DEFAULT_CHIP, base)
 
     @cached_property
     def pages(self) -> PagedBoxes:
@@ -401,6 +493,12 @@ class StoredTensor:
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.shape)) or "scalar"
         return f"<StoredTensor {self.name!r}: {shape} {self.format or self.kind}, {self.nbytes} bytes>"
+
+
+@lru_cache(maxsize=4096)
+def _dense_spec(shape: tuple[int, ...], element: ScalarFormat) -> TensorSpec:
+    """Return the spec of contiguous elements; a checkpoint has many tensors of few shapes."""
+    return TensorSpec(shape, element, "row_major")
 
 
 def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, LayoutError
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
+from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file, refuse_lfs_pointer
+from .mesh import DeviceLike
 from .npy import read_npy, read_npz
 from .safetensors import read_safetensors
 from .source_file import FilePath
@@ -22,6 +25,8 @@ from .tensorbin import read_tensorbin_tensor
 INDEX = ".safetensors.index.json"
 SUFFIXES = (".safetensors", ".npy", ".npz", ".tensorbin")
 _MAX_INDEX_BYTES = 100_000_000
+_CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
+_MAX_NAMED = 4
 
 
 class TensorFile(Mapping[str, StoredTensor]):
@@ -65,6 +70,23 @@ class TensorFile(Mapping[str, StoredTensor]):
     def __len__(self) -> int:
         return len(self._tensors)
 
+    def on_device(self, device: DeviceLike) -> TensorFile:
+        """Return what one device of a mesh holds: its parts, and entire tensors that are not on a mesh.
+
+        `device` is a mesh coordinate, or a number in row-major order.
+
+        >>> import tempfile, numpy, tilewright as tw
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     numpy.save(Path(folder, "x.npy"), numpy.zeros((64, 96)))
+        ...     _ = tw.convert(f"{folder}/x.npy", f"{folder}/out", rules={"x": {"mesh": [1, 2], "cut": 1}})
+        ...     open_tensors(f"{folder}/out").on_device((0, 1))["x"].shape
+        (64, 48)
+        """
+        if all(tensor.mesh is None for tensor in self.values()):
+            raise LayoutError(f"{self.path} has no tensor on a mesh of devices; leave out device {device}")
+        parts = [tensor if tensor.mesh is None else tensor.on_device(device) for tensor in self.values()]
+        return TensorFile(self.path, self.kind, parts, self.metadata)
+
     @property
     def files(self) -> list[Path]:
         """Return the paths of the files that hold the tensors.
@@ -91,6 +113,24 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     def __repr__(self) -> str:
         return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
+
+
+def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[str]:
+    """Return the names that equal or match shell patterns, in the order of the patterns.
+
+    >>> select_names(["wq", "wk", "b"], "w*")
+    ['wq', 'wk']
+    """
+    result: list[str] = []
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not hits:
+            near = get_close_matches(pattern, names, 1)
+            such_as = f", such as {names[0]!r}" if names else ""
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {len(names)}{such_as}"
+            raise LayoutError(f"no tensor matches {pattern!r}; {hint}")
+        result += hits
+    return list(dict.fromkeys(result))
 
 
 def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
@@ -129,9 +169,8 @@ def _read_file(path: Path) -> TensorFile:
         image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
         return TensorFile(path, "bank image", [image])
     if path.suffix not in SUFFIXES:
-        path.stat()  # a missing file raises FileNotFoundError
-        known = ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}"))
-        raise FileFormatError(f"{path} has unknown suffix {path.suffix!r}; known suffixes: {known}")
+        refuse_foreign_file(path, ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}")))
+    refuse_lfs_pointer(path)
     if path.suffix == ".safetensors":
         tensors, metadata = read_safetensors(path)
         return TensorFile(path, "safetensors", tensors, metadata)
@@ -187,7 +226,10 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
-        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)})")
+        for name in names:
+            if name.endswith(FOREIGN_SUFFIXES):
+                refuse_foreign_file(folder / name, "")
+        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){_name_folders_below(folder)}")
     tensors: list[StoredTensor] = []
     metadata: dict[str, str] = {}
     for path in files:
@@ -196,3 +238,9 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         tensors += file.values()
         metadata |= file.metadata
     return TensorFile(folder, "directory", tensors, metadata)
+
+
+def _name_folders_below(folder: Path) -> str:
+    """Return the folders below one that hold tensorbin files, such as those of a weight cache, as a remedy."""
+    below = sorted({str(path.parent) for depth in _CACHE_DEPTHS for path in folder.glob(depth)})
+    return f"; those below it have some: {', '.join(below[:_MAX_NAMED])}" if below else ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from ..memory.chip import ChipLike
 from ..memory.explanation import format_steps, scale_name
 from ..memory.where import validate_coordinate
 from ..showing import Shown
-from .mesh import Coordinate, Mesh
+from .mesh import Coordinate, Mesh, format_devices
 from .source_file import ByteArray
-from .stored_tensor import StoredTensor
+
+if TYPE_CHECKING:
+    from .stored_tensor import StoredTensor
 
 Array = np.ndarray[Any, Any]
 
@@ -239,14 +241,12 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     )
 
 
-_MAX_NAMED_DEVICES = 8  # that are named
-
-
 @dataclass(frozen=True, slots=True)
 class StoredElement(Shown):
     """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
 
-    On a mesh of devices, the explanation is for the part of `devices`, which all hold the element.
+    `coordinate` is that in the stored tensor. On a mesh, the explanation is for the part of `devices`, which all hold
+    the element.
 
     >>> import tempfile, numpy
     >>> from tilewright.files import inspect
@@ -263,6 +263,7 @@ class StoredElement(Shown):
     offset: int
     scale_offset: int | None
     explanation: Explanation
+    coordinate: Coordinate
     devices: tuple[Coordinate, ...] = ()
     mesh: Mesh | None = None
 
@@ -270,7 +271,8 @@ class StoredElement(Shown):
         """Return plain data."""
         stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
         if self.mesh is not None:
-            stored |= {"mesh": self.mesh.to_json(), "devices": [list(device) for device in self.devices]}
+            devices = [list(device) for device in self.devices]
+            stored |= {"mesh": self.mesh.to_json(), "devices": devices, "tensor_coordinate": list(self.coordinate)}
         return {**stored, "offset": self.offset, "scale_offset": self.scale_offset, **self.explanation.to_json()}
 
     def steps(self) -> list[tuple[str, str]]:
@@ -278,12 +280,15 @@ class StoredElement(Shown):
         also = scale_name(self.explanation.spec)
         shared = "" if self.scale_offset is None else f", its {also} at byte {self.scale_offset}"
         stored = [("value", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
+        steps = self.explanation.steps()
         if self.mesh is not None:
-            holders = ", ".join(map(str, self.devices[:_MAX_NAMED_DEVICES]))
-            others = len(self.devices) - _MAX_NAMED_DEVICES
-            more = f" and {others} others" if others > 0 else ""
-            stored.append(("device", f"{holders}{more} of a mesh of {self.mesh}"))
-        return [*stored, *self.explanation.steps()]
+            (_, inside), *steps = steps
+            stored += [
+                ("element", f"{self.coordinate} of {list(self.mesh.global_shape)}"),
+                ("device" if len(self.devices) == 1 else "devices", f"{format_devices(self.devices)} of {self.mesh}"),
+                ("part", f"element {inside}"),
+            ]
+        return [*stored, *steps]
 
     def __str__(self) -> str:
         return format_steps(self.steps())
@@ -309,7 +314,7 @@ def read_element(
     result = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip
     value = tensor.read(tuple([slice(c, c + 1) for c in at])).reshape(-1)[0].item()
     offset, scale_offset = _file_offsets(tensor, at)
-    return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, result, devices, tensor.mesh)
+    return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, result, at, devices, tensor.mesh)
 
 
 def spec_on_chip(tensor: StoredTensor, chip: ChipLike) -> TensorSpec:

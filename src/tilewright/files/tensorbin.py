@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +26,7 @@ from ..layout.tuples import round_up
 from ..memory import TensorSpec, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
-from .mesh import Coordinate, Mesh, Topology
+from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
 from .source_file import ByteArray, FilePath, SourceFile
 from .stored_tensor import StoredPart, StoredTensor
 from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
@@ -83,19 +84,31 @@ class Tensorbin:
             )
         return data.reshape(-1).view(np.uint8)
 
-    def pages(self, device: Sequence[int] | None = None) -> ByteArray:
+    @property
+    def mesh(self) -> Mesh:
+        """Return the mesh: its shape, the topology, and the shape of each part.
+
+        >>> print(Tensorbin(TensorSpec((4,), "uint8"), b"abcd").mesh)
+        1 x 1 devices; each holds 4
+        """
+        return Mesh(self.mesh_shape, self.topology, self.spec.shape.logical)
+
+    def pages(self, device: DeviceLike | None = None) -> ByteArray:
         """Return the bytes of a device's pages, without a copy; `device` is required where devices differ.
+
+        It is a mesh coordinate, or a number in row-major order.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").pages((0, 0)).tolist()
         [97, 98, 99, 100]
         """
         if device is None and self._is_replicated:
             return next(iter(self.shards.values()))
-        at = None if device is None else tuple(device)
-        if at is None or at not in self.shards:
-            problem = "the devices hold different parts" if at is None else f"device {at} holds no part"
-            parts = ", ".join(map(str, self.shards)) or "none"
-            raise LayoutError(f"{problem}; choose one of {parts}, or gather all with array()")
+        if device is None:
+            parts = format_devices(list(self.shards)) or "none"
+            raise LayoutError(f"the devices hold different parts; choose one of {parts}, or gather all with array()")
+        at = self.mesh.coordinate_of(device)
+        if at not in self.shards:
+            raise LayoutError(f"device {at} holds no part; choose one of {format_devices(list(self.shards)) or 'none'}")
         return self.shards[at]
 
     @property
@@ -103,7 +116,7 @@ class Tensorbin:
         whole = all(cut is None for cut in self.topology.placements)
         return len(self.shards) == 1 or (bool(self.shards) and whole)
 
-    def tensor(self, device: Sequence[int] | None = None) -> Tensor:
+    def tensor(self, device: DeviceLike | None = None) -> Tensor:
         """Return a device's part as a tensor that borrows its bytes; `device` is required where devices differ.
 
         >>> Tensorbin(TensorSpec((4,), "uint8"), b"abcd").tensor().storage_type.name
@@ -111,7 +124,7 @@ class Tensorbin:
         """
         return Tensor.from_pages(self.pages(device), self.spec)
 
-    def array(self, device: Sequence[int] | None = None, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
+    def array(self, device: DeviceLike | None = None, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
         """Return the values of the part of `device`, or of the entire tensor, as `dtype`; block formats become float32.
 
         >>> halves = {(0, 0): b"ab", (0, 1): b"cd"}
@@ -278,6 +291,7 @@ def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
     return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
 
 
+@lru_cache(maxsize=1024)  # a model has many tensors of few specs
 def encode_file_start(spec: TensorSpec, mesh: Mesh | None = None) -> tuple[bytes, int]:
     """Return the bytes before the pages in a tensorbin file, and the distance between the parts of a mesh.
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -119,6 +120,23 @@ class CoreRange:
         return f"{self.start}-{self.end}"
 
 
+def parse_grid(text: str) -> tuple[int, int] | list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return (columns, rows) from a text such as 8x4, or the corners of ranges such as 0,0-3,1+5,0-5,1.
+
+    >>> parse_grid("12x1"), parse_grid("0,0-3,1 + 5,0")
+    ((12, 1), [((0, 0), (3, 1)), ((5, 0), (5, 0))])
+    """
+    content = text.replace(" ", "")
+    plain = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", content)
+    if plain:
+        return int(plain[1]), int(plain[2])
+    ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
+    if not all(ranges):
+        raise MemoryConfigError(f"{text!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1")
+    corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
+    return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
+
+
 def _as_core_range(value: Any) -> CoreRange:  # any nested sequence; checked here
     if isinstance(value, CoreRange):
         return value
@@ -154,13 +172,15 @@ class CoreRangeSet:
 
     @classmethod
     def of(cls, value: CoresLike) -> CoreRangeSet:
-        """Return the cores of `value`: a set, a range, a grid, (columns, rows), or ranges in order.
+        """Return the cores of `value`: a set, a range, a grid, (columns, rows), ranges in order, or a text of these.
 
         >>> CoreRangeSet.of((8, 4)), CoreRangeSet.of(CoreGrid(y=4, x=8)) == CoreRangeSet.of((8, 4))
         (CoreRangeSet([CoreRange((0, 0), (7, 3))]), True)
         """
         if isinstance(value, CoreRangeSet):
             return value
+        if isinstance(value, str):
+            return cls.of(parse_grid(value))
         if isinstance(value, CoreRange):
             return cls([value])
         if isinstance(value, CoreGrid):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from math import prod
 from textwrap import fill
-from typing import Any, overload
+from typing import Any, Protocol, overload, runtime_checkable
 
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
@@ -200,6 +200,19 @@ class AddressContent:
         return f"element {at}: {where}" if self.is_data else f"padding, at the padded coordinate {at}: {where}"
 
 
+@runtime_checkable
+class Stored(Protocol):
+    """A tensor in a file, which knows where its elements are: in the file, and on the devices that share it.
+
+    >>> isinstance(TensorSpec((4, 4)), Stored)
+    False
+    """
+
+    def explain_stored(self, coordinate: Any, base: int | None = None, device: Any = None) -> Any:
+        """Return where the element at `coordinate` is, in the part of a `device` if one is given."""
+        ...
+
+
 @overload
 def explain(spec: TensorSpec, coordinate: Iterable[int], base: int | None = None) -> Explanation: ...
 @overload
@@ -207,16 +220,20 @@ def explain(spec: LayoutLike, coordinate: Iterable[Coordinate], base: int | None
 @overload
 def explain(spec: Tiled, coordinate: Iterable[int], base: int | None = None) -> TileExplanation: ...
 @overload
+def explain(spec: Stored, coordinate: Iterable[int], base: int | None = None, *, device: Any = None) -> Any: ...
+@overload
 def explain(
     spec: object, coordinate: Iterable[Coordinate], base: int | None = None
 ) -> Explanation | OffsetExplanation | TileExplanation: ...
-def explain(spec: Any, coordinate: Any, base: int | None = None) -> Explanation | OffsetExplanation | TileExplanation:
+def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any = None) -> Any:
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
     a device, and otherwise the first one of an empty chip. Without a chip, pages follow one another from `base`, or 0.
     Of a layout, and of a tensor in memory with a layout, the offset is explained; of a shape, that of its padded rows;
-    of a tiler, the tiles that hold the element.
+    of a tiler, the tiles that hold the element. Of a tensor in a file, its value and its bytes in the file are part of
+    the explanation; `device` chooses one device of the mesh that shares it, by coordinate or number, and `coordinate`
+    is then that in its part.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -230,6 +247,10 @@ def explain(spec: Any, coordinate: Any, base: int | None = None) -> Explanation 
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
     plain = to_plain(spec)
+    if isinstance(plain, Stored):
+        return plain.explain_stored(tuple(coordinate), base, device)
+    if device is not None:
+        raise MemoryConfigError(f"device={device!r} is for tensors in files, which a mesh may share; leave it out")
     if isinstance(plain, Tiled):
         if base is not None:
             raise MemoryConfigError(f"a tiler has tiles, not addresses; leave out base={base}")

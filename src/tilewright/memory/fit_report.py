@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fit`: whether tensors fit a chip together, with bytes per bank; if not, why, and alternatives that fit."""
+"""`fit`: whether tensors fit a chip together, with bytes per bank; if not, why, and alternatives that fit.
+
+Tensors that a mesh of devices shares are given as the parts of one device: every device holds as much.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..byte_sizes import format_bytes
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
+from ..layout.tuples import ceil_div, round_up
+from ..tables import count_of
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
 from .cores import CoreRangeSet, first_cores
@@ -35,6 +42,8 @@ SMALLER = {
     "uint32": ("uint16", "uint8"),
     "uint16": ("uint8",),
 }
+_SMALL_FORMATS = ("bfloat8_b", "bfloat4_b")  # to try for all tensors together
+_MAX_LISTED = 16  # tensors that are printed one by one
 _STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded, "width sharded": width_sharded}
 
 
@@ -54,13 +63,25 @@ class FitTensor:
     address: int | None
     problems: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def total_bytes(self) -> int:
+        """Return the bytes in all banks that the tensor takes, or would take.
+
+        >>> from tilewright import TensorSpec, fit
+        >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].total_bytes
+        12288
+        """
+        return self.bytes_per_bank * self.banks
 
     def __str__(self) -> str:
-        lines = []
+        label = f"{self.name}: " if self.name else ""
+        lines = [label.strip()] if self.name and self.spec is None else []
         if self.spec is not None:
             share = 100 * self.padding_bytes / max(1, self.spec.nbytes)
             place = "not allocated" if self.address is None else f"at {self.address}"
-            lines.append(f"{self.spec.shape} {self.spec.dtype}, {self.spec.memory}")
+            lines.append(f"{label}{self.spec.shape} {self.spec.dtype}, {self.spec.memory}")
             if self.banks:
                 size = f"{self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
                 lines.append(f"  {size}, {place}, padding {self.padding_bytes} bytes ({share:.0f} %)")
@@ -74,6 +95,8 @@ class FitTensor:
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Whether tensors and circular buffers fit a chip together, the problems, and alternatives.
+
+    On a `mesh` of devices, this is for each of them. `remedies` are changes of all tensors together that would fit.
 
     >>> from tilewright import TensorSpec, fit
     >>> print(fit(TensorSpec((2048, 2048), "float32", "tile", memory="l1"), "wormhole_n150"))
@@ -90,19 +113,53 @@ class Fit:
     circular_buffer_bytes: int
     problems: tuple[Violation, ...]
     alternatives: tuple[Alternative, ...]
+    remedies: tuple[str, ...] = ()
+    mesh: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return self.fits
 
+    @property
+    def first_problem(self) -> FitTensor | None:
+        """Return the first tensor that does not fit, None if there is none.
+
+        >>> from tilewright import TensorSpec, fit
+        >>> fit([TensorSpec((64, 64)), TensorSpec((1 << 20, 1 << 20))], "n150").first_problem.spec.shape
+        Shape([1048576, 1048576])
+        """
+        return next((tensor for tensor in self.tensors if tensor.problems), None)
+
     def __str__(self) -> str:
-        lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}", *map(str, self.tensors)]
-        lines += [str(view).splitlines()[0] for view in self.memories if view.allocated]
+        devices = f", on each of {prod(self.mesh)} devices ({' x '.join(map(str, self.mesh))})" if self.mesh else ""
+        lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}{devices}"]
+        lines += self._summarize() if len(self.tensors) > _MAX_LISTED else map(str, self.tensors)
+        for view in self.memories:
+            if view.allocated:
+                lines.append(str(view).splitlines()[0])
+                used, total = (format_bytes(each * view.num_banks) for each in (view.allocated, view.bank_bytes))
+                if len(self.tensors) > 1:
+                    lines.append(f"  in all {used} of {total}, {format_bytes(view.free * view.num_banks)} left")
         if self.circular_buffer_bytes:
             lines.append(f"circular buffers: {self.circular_buffer_bytes} bytes per core")
         lines += [str(problem) for problem in self.problems]
         if self.alternatives:
             lines += ["alternatives that fit, nearest first:", *(f"  {option}" for option in self.alternatives)]
+        if self.remedies:
+            lines += ["alternatives for all tensors together:", *(f"  {remedy}" for remedy in self.remedies)]
         return "\n".join(lines)
+
+    def _summarize(self) -> list[str]:
+        """Return the sums of many tensors, and the first one that does not fit."""
+        total = sum([tensor.total_bytes for tensor in self.tensors])
+        padding = sum([tensor.padding_bytes for tensor in self.tensors])
+        share = f"{100 * padding / max(1, total):.1f} %"
+        lines = [f"{len(self.tensors)} tensors, {format_bytes(total)}, {format_bytes(padding)} padding ({share})"]
+        failed = [(k, tensor) for k, tensor in enumerate(self.tensors) if tensor.problems]
+        if failed:
+            k, first = failed[0]
+            lines.append(f"{count_of(len(failed), 'tensor')} without a place, first number {k + 1}:")
+            lines += [f"  {line}" for line in str(first).splitlines()]
+        return lines
 
 
 def check_fit(
@@ -111,8 +168,12 @@ def check_fit(
     chip: ChipLike | None,
     circular_buffers: CircularBuffers,
     *reserved: int,
+    names: Sequence[str] = (),
+    mesh: tuple[int, ...] = (),
 ) -> Fit:
     """Return whether specs, or arguments of a `spec_type`, fit a chip together; `reserved` are sizes for `Allocator`.
+
+    `names` are those of the tensors, and `mesh` is the shape of the mesh whose devices hold as much each.
 
     >>> from tilewright import TensorSpec
     >>> bool(check_fit([TensorSpec((64, 64), memory="l1")], TensorSpec, "n150", 100_000))
@@ -123,11 +184,17 @@ def check_fit(
     circular = _total_bytes(circular_buffers)
     allocator = Allocator(target, *reserved)
     tensors = [_allocate_tensor(spec, violations, allocator) for spec, violations in checked]
+    if names:
+        tensors = [replace(tensor, name=name) for tensor, name in zip(tensors, names, strict=True)]
     problems = _overlap_violations(allocator, circular)
     fits = not problems and not any(tensor.problems for tensor in tensors)
     options: list[Alternative] = []
-    if not fits:
-        specs = [spec for spec, _ in checked]
+    remedies: list[str] = []
+    specs = [spec for spec, _ in checked]
+    too_many = sum([bool(tensor.problems) for tensor in tensors]) > 1
+    if too_many:  # no change of one tensor helps the others
+        remedies = list(_remedies_for_all(specs, tensors, Allocator(target, *reserved), prod(mesh)))
+    if not fits and not remedies:
         index = _tensor_to_change(specs, tensors)
         fitting = (
             option
@@ -136,7 +203,37 @@ def check_fit(
         )
         options = list(islice(fitting, MAX_ALTERNATIVES))
     views = tuple([allocator.memory_view(kind) for kind in ("dram", "l1", "l1_small")])
-    return Fit(target, fits, tuple(tensors), views, circular, tuple(problems), tuple(options))
+    return Fit(target, fits, tuple(tensors), views, circular, tuple(problems), tuple(options), tuple(remedies), mesh)
+
+
+def _remedies_for_all(
+    specs: list[TensorSpec | None], tensors: list[FitTensor], allocator: Allocator, devices: int
+) -> Iterator[str]:
+    """Yield changes of all tensors in DRAM that would fit: smaller formats, or more devices that share them."""
+    if any(spec is None or spec.memory.buffer_type is not BufferType.DRAM for spec in specs):
+        return
+    chip, free = allocator.chip, allocator.memory_view("dram").free
+    for name in _SMALL_FORMATS:
+        changed = [_as_format(spec, name) for spec in specs if spec is not None]
+        needed = sum([round_up(spec.allocated_bytes, chip.allocation_alignment) for spec in changed])
+        if needed <= free:
+            total = format_bytes(sum([spec.nbytes for spec in changed]))
+            yield f"all floating-point tensors as {name}: {total}{' on each device' if devices > 1 else ''}"
+    needed = sum([tensor.bytes_per_bank for tensor in tensors])
+    count = devices * ceil_div(needed, free)
+    if count > devices:
+        each = format_bytes(sum([tensor.total_bytes for tensor in tensors]) * devices // count)
+        yield f"{count} devices that share every tensor evenly: {each} on each"
+
+
+def _as_format(spec: TensorSpec, name: str) -> TensorSpec:
+    """Return a floating-point spec in another format, in tiles; others, and smaller ones, stay as they are."""
+    element = spec.dtype
+    if not element.has_blocks and element.kind != "float":
+        return spec
+    arguments = {**spec.arguments(), "dtype": name, "page_layout": "tile", "memory": interleaved("dram")}
+    changed = type(spec)(**{**arguments, "tile": None if not spec.is_tiled else spec.tile, "alignment": None})
+    return changed if changed.nbytes < spec.nbytes else spec
 
 
 def row_width_multiple(spec: TensorSpec) -> int:

@@ -9,6 +9,7 @@ from .scenes.assemblies import assembly_scene
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
+from .scenes.meshes import mesh_scene
 from .scenes.pages import page_scene
 from .scenes.pipelines import schedule_scene, tiler_scene, trace_scene
 from .scenes.specs import spec_scene
@@ -35,6 +36,7 @@ __all__ = [
     "inspection_scene",
     "layout_scene",
     "memory_scene",
+    "mesh_scene",
     "notebook_html",
     "page_scene",
     "plan_scene",

@@ -12,7 +12,7 @@ from ...compare import Comparison, TensorComparison
 from ...conversion.assembly_explanation import ItemExplanation
 from ...copying import Plan
 from ...errors import LayoutError
-from ...files import DecodedTile, Inspection, StoredElement
+from ...files import DecodedTile, Inspection, Mesh, StoredElement
 from ...formats import QuantizationReport
 from ...layout import ComposedLayout, LayoutLike, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
@@ -25,6 +25,7 @@ from .assemblies import assembly_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
+from .meshes import mesh_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
 from .shapes import memory_config_scene, shape_scene, window_grid
 from .specs import spec_scene
@@ -90,6 +91,7 @@ scene_of.register(Plan, plan_scene)
 scene_of.register(QuantizationReport, block_scene)
 scene_of.register(TensorSpec, spec_scene)
 scene_of.register(Tiler, tiler_scene)
+scene_of.register(Mesh, mesh_scene)
 scene_of.register(Comparison, comparisons_scene)
 scene_of.register(TensorComparison, comparison_scene)
 scene_of.register(Inspection, inspection_scene)
@@ -121,6 +123,8 @@ def _explanation_scene(subject: Explanation, **options: Any) -> Scene:
 
 @scene_of.register
 def _element_scene(subject: StoredElement, **options: Any) -> Scene:
+    if subject.mesh is not None:
+        return mesh_scene(subject.mesh, **{"spec": subject.explanation.spec, "at": subject.coordinate, **options})
     return _explanation_scene(subject.explanation, **options)
 
 
