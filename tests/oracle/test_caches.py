@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.conversion.prepare import prepare
 from tilewright.files import write_safetensors
 
 from .mock_cluster import cluster_environment
@@ -90,7 +89,7 @@ def test_a_prepared_cache_is_taken(machine, tmp_path):
     environment = os.environ | cluster_environment(tmp_path, board, rows, columns)
     for name, (family, extras) in FAMILIES.items():
         write_checkpoint(tmp_path / name, family, extras)
-        prepare(tmp_path / name, tmp_path / "cache" / name, machine)
+        tw.prepare(tmp_path / name, tmp_path / "cache" / name, machine)
         files = sorted((tmp_path / "cache" / name).rglob("*.tensorbin"))
         assert len(files) > 10
         before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}

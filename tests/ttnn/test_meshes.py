@@ -4,7 +4,6 @@
 import copy
 import json
 import lzma
-import pickle
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ def test_shapes_and_coordinates_are_tuples_with_the_names_of_ttnn():
     assert (repr(shape), repr(at)) == ("MeshShape([2, 4])", "MeshCoordinate([1, 2])")
     assert (shape, tuple(shape), shape.mesh_size(), shape.dims(), at[1]) == ((2, 4), (2, 4), 8, 2, 2)
     for value in (shape, at, ttnn.PlacementShard(1), ttnn.PlacementReplicate()):
-        assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
+        assert copy.deepcopy(value) == value
     for wrong in ([], [-1, 2], [1.5]):
         with pytest.raises((tw.LayoutError, TypeError), match="MeshShape"):
             ttnn.MeshShape(wrong)

@@ -82,7 +82,7 @@ def zeros(
     device: AnyDevice | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Return a tensor of zeros; the arguments are those of `full`.
+    """Return a tensor of zeros; `shape`, `dtype`, `layout`, `device` and `memory_config` are as in `full`.
 
     >>> zeros((1, 2), DataType.INT32).to_list()
     [[0, 0]]
@@ -97,7 +97,7 @@ def ones(
     device: AnyDevice | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Return a tensor of ones; the arguments are those of `full`.
+    """Return a tensor of ones; `shape`, `dtype`, `layout`, `device` and `memory_config` are as in `full`.
 
     >>> ones((1, 2), DataType.BFLOAT8_B).to_list()
     [[1.0, 1.0]]
@@ -114,9 +114,9 @@ def full_like(
     memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
 ) -> Tensor:
-    """Return a tensor of one value with the shape of `tensor`; what is not given is as in `tensor`.
+    """Return a tensor of `fill_value` with the shape of `tensor`.
 
-    The other arguments are those of `full`.
+    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported.
 
     >>> full_like(zeros((1, 2), DataType.INT32), 7).to_list()
     [[7, 7]]
@@ -140,7 +140,9 @@ def zeros_like(
     memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
 ) -> Tensor:
-    """Return a tensor of zeros with the shape of `tensor`; the other arguments are those of `full_like`.
+    """Return a tensor of zeros with the shape of `tensor`.
+
+    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported.
 
     >>> zeros_like(ones((1, 2), DataType.INT32)).to_list()
     [[0, 0]]
@@ -156,7 +158,9 @@ def ones_like(
     memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
 ) -> Tensor:
-    """Return a tensor of ones with the shape of `tensor`; the other arguments are those of `full_like`.
+    """Return a tensor of ones with the shape of `tensor`.
+
+    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported.
 
     >>> ones_like(zeros((1, 2), DataType.INT32)).to_list()
     [[1, 1]]
@@ -232,9 +236,9 @@ def empty_like(
     device: OpenDevice | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Return a tensor on a device with the shape of `tensor`; what is not given is as in `tensor`.
+    """Return a tensor on `device` with the shape of `tensor`, and whatever its memory holds.
 
-    The other arguments are those of `empty`.
+    `dtype`, `layout`, `device` and `memory_config` are those of `tensor` unless given.
 
     >>> from tilewright.ttnn import manage_device
     >>> with manage_device() as device:
@@ -292,7 +296,9 @@ def allocate_tensor_on_host(
     mesh_device: AnyDevice | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Return a tensor of zeros on the host, with a part for each device; the arguments are as for a device.
+    """Return a tensor of zeros on the host, with a part for each device of `mesh_device`.
+
+    `shape`, `arguments`, `dtype`, `layout` and `memory_config` are as in `allocate_tensor_on_device`.
 
     >>> from tilewright.ttnn import manage_device
     >>> with manage_device() as device:

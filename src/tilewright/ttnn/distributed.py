@@ -116,7 +116,7 @@ def combine_device_tensors(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def aggregate_as_tensor(tensors: Sequence[Tensor]) -> Tensor:
-    """Return one tensor of parts on the host, as a mesh of one row, or on the devices of a mesh.
+    """Return one tensor of `tensors` on the host, as a mesh of one row, or on the devices of a mesh.
 
     This is what older releases of ttnn call `from_host_shards` and `combine_device_tensors`.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .devices import OpenDevice
 from .enums import BufferType, BufferTypeLike
@@ -27,7 +27,7 @@ class MemoryView:
     total_bytes_allocated_per_bank: int
     total_bytes_free_per_bank: int
     largest_contiguous_bytes_free_per_bank: int
-    block_table: list[dict[str, str]]
+    block_table: list[dict[str, str]] = field(hash=False)
 
 
 def get_memory_view(device: OpenDevice, buffer_type: BufferTypeLike) -> MemoryView:

@@ -184,7 +184,7 @@ def close_mesh_device(mesh_device: MeshDevice) -> None:
 
 @contextmanager
 def create_mesh_device(*arguments: Any, **options: Any) -> Iterator[MeshDevice]:
-    """Open a mesh of devices for the length of a with block; the arguments are those of `open_mesh_device`.
+    """Open a mesh of devices for the length of a with block; `arguments` and `options` are as in `open_mesh_device`.
 
     >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
     ...     mesh_device.arch()

@@ -317,7 +317,7 @@ class MeshToTensor:
             shape = (len(devices) - len(missing),)
             devices = [at for at in devices if at in holders]
         elif missing:
-            raise LayoutError(f"there is no part on {missing[0]}; compose along the mesh that the tensor is on")
+            raise LayoutError(f"device {missing[0]} holds no part; compose along the mesh that the tensor is on")
         return Topology(shape, self._dims, tuple(devices))
 
 

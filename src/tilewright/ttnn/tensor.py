@@ -193,6 +193,9 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return [MeshCoordinate(at) for at in self._parts.parts]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tensor.wrap_parts, (self._parts,)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tensor):
             return super().__eq__(other)
