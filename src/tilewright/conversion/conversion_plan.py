@@ -186,7 +186,7 @@ class ConversionPlan:
                     "name": item.name,
                     "shape": list(item.source_shape),
                     "from": item.source.kind,
-                    "spec": str(item.target.spec),
+                    "spec": str(item.spec),
                     "file": item.slot.file,
                     "bytes_in": item.bytes_in,
                     "bytes_out": item.bytes_out,
