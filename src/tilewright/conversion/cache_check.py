@@ -123,6 +123,7 @@ def check_cache(
     others, notes = check_relations(folder, rules, list(files.values()) if described else None, known)
     problems += [*others, *_check_markers(folder, expected)]
     if expected is not None:
+        notes += _describe_revision(folder, expected)
         if source is None:
             problems += _check_tied_head(folder, expected, content, known)
         notes += _describe_mesh(expected)
@@ -283,6 +284,13 @@ def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterato
 
 def _list_names(names: list[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+
+
+def _describe_revision(folder: CacheFolder, expected: WeightCache) -> list[str]:
+    made, own = (folder.record or {}).get("revision"), expected.recipe.revision
+    if made is None or made == own:
+        return []
+    return [f"it was made with revision {made} of its recipe, and is checked with {own}"]
 
 
 def _describe_mesh(expected: WeightCache) -> list[str]:
