@@ -229,6 +229,20 @@ def test_cuts_that_do_not_fit_say_what_would(mesh):
         ttnn.MeshMapperConfig([ttnn.PlacementShard(0)], row_dim=1)
 
 
+def test_a_device_is_a_mesh_of_one():
+    with ttnn.manage_device() as device:
+        assert (device.shape, device.get_device_ids()) == ((1, 1), [0])
+        mapper = ttnn.ShardTensor2dMesh(device, device.shape, (0, 1))
+        tensor = ttnn.from_torch(VALUES, device=device, mesh_mapper=mapper)
+        assert tensor.tensor_topology().placements() == [ttnn.PlacementShard(0), ttnn.PlacementShard(1)]
+        np.testing.assert_array_equal(ttnn.to_torch(tensor), VALUES)
+        np.testing.assert_array_equal(ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(device, 0)), VALUES)
+        assert ttnn.from_torch(VALUES, mesh_mapper=ttnn.ReplicateTensorToMesh(device)).cpu(blocking=True).shape == (
+            64,
+            128,
+        )
+
+
 def test_weights_of_models_go_to_the_dram_banks():
     for chip, width in [("wormhole_n150", 512), ("blackhole_p150", 768), ("blackhole_p100", 896)]:
         with ttnn.create_mesh_device(ttnn.MeshShape(1, 2), chip=chip) as opened:

@@ -15,6 +15,7 @@ from ..memory import Chip
 from ..memory.chip import ChipLike
 from .cores import CoreCoord, CoreGrid
 from .enums import BufferType
+from .meshes import MeshShape
 
 if TYPE_CHECKING:
     from .mesh_device import MeshDevice
@@ -86,6 +87,23 @@ class Device(ChipProperties, memory.Device):
         0
         """
         return self.device_id
+
+    @property
+    def shape(self) -> MeshShape:
+        """Return the shape of a mesh of one device: ttnn has no devices but meshes.
+
+        >>> Device("wormhole_n150").shape
+        MeshShape([1, 1])
+        """
+        return MeshShape(1, 1)
+
+    def get_device_ids(self) -> list[int]:
+        """Return the numbers of the chips: that of this one.
+
+        >>> Device("wormhole_n150").get_device_ids()
+        [0]
+        """
+        return [self.device_id]
 
     def get_num_devices(self) -> int:
         """Return the number of chips: one.

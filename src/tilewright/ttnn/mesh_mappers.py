@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..files.mesh import Mesh, Topology
 from ..layout.tuples import ceil_div
-from .mesh_device import MeshDevice
+from .devices import OpenDevice
 from .meshes import MeshCoordinate, MeshShape, Placement, cut_of_placement, placement_of_cut
 
 
@@ -217,23 +217,23 @@ class ReplicateTensorToMesh(TensorToMesh):
     (None,)
     """
 
-    def __init__(self, mesh_device: MeshDevice) -> None:
+    def __init__(self, mesh_device: OpenDevice) -> None:
         super().__init__(
             mesh_device.shape, MeshMapperConfig([placement_of_cut(None)], (mesh_device.get_num_devices(),))
         )
 
 
-def create_mesh_mapper(mesh_device: MeshDevice | Sequence[int], config: MeshMapperConfig) -> TensorToMesh:
+def create_mesh_mapper(mesh_device: OpenDevice | Sequence[int], config: MeshMapperConfig) -> TensorToMesh:
     """Return the mapper of `config` for `mesh_device`, or for the shape of a mesh.
 
     >>> mapper = create_mesh_mapper(MeshShape(2, 4), MeshMapperConfig(0, 1))
     >>> mapper.divide((64, 64)).part_shape
     (32, 16)
     """
-    return TensorToMesh(mesh_device.shape if isinstance(mesh_device, MeshDevice) else mesh_device, config)
+    return TensorToMesh(mesh_device if isinstance(mesh_device, Sequence) else mesh_device.shape, config)
 
 
-def replicate_tensor_to_mesh_mapper(mesh_device: MeshDevice) -> TensorToMesh:
+def replicate_tensor_to_mesh_mapper(mesh_device: OpenDevice) -> TensorToMesh:
     """Return the mapper that gives every device of `mesh_device` all of the tensor, also in the cache of `as_tensor`.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -244,7 +244,7 @@ def replicate_tensor_to_mesh_mapper(mesh_device: MeshDevice) -> TensorToMesh:
     return create_mesh_mapper(mesh_device, ReplicateTensorToMesh(mesh_device).config())
 
 
-def shard_tensor_to_mesh_mapper(mesh_device: MeshDevice, dim: int) -> TensorToMesh:
+def shard_tensor_to_mesh_mapper(mesh_device: OpenDevice, dim: int) -> TensorToMesh:
     """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -255,7 +255,7 @@ def shard_tensor_to_mesh_mapper(mesh_device: MeshDevice, dim: int) -> TensorToMe
     return create_mesh_mapper(mesh_device, MeshMapperConfig([placement_of_cut(dim)], (mesh_device.get_num_devices(),)))
 
 
-def ShardTensorToMesh(mesh_device: MeshDevice, dim: int) -> TensorToMesh:  # noqa: N802  (ttnn's name)
+def ShardTensorToMesh(mesh_device: OpenDevice, dim: int) -> TensorToMesh:  # noqa: N802  (ttnn's name)
     """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -267,7 +267,7 @@ def ShardTensorToMesh(mesh_device: MeshDevice, dim: int) -> TensorToMesh:  # noq
 
 
 def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
-    mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int | None]
+    mesh_device: OpenDevice, mesh_shape: Sequence[int], dims: Sequence[int | None]
 ) -> TensorToMesh:
     """Return the mapper whose rows of the mesh cut dimension `dims[0]`, and whose columns cut `dims[1]`.
 
@@ -321,16 +321,16 @@ class MeshToTensor:
         return Topology(shape, self._dims, tuple(devices))
 
 
-def create_mesh_composer(mesh_device: MeshDevice | Sequence[int], config: MeshComposerConfig) -> MeshToTensor:
+def create_mesh_composer(mesh_device: OpenDevice | Sequence[int], config: MeshComposerConfig) -> MeshToTensor:
     """Return the composer of `config` for `mesh_device`, or for the shape of a mesh.
 
     >>> type(create_mesh_composer(MeshShape(2, 4), MeshComposerConfig(0, 1))).__name__
     'MeshToTensor'
     """
-    return MeshToTensor(mesh_device.shape if isinstance(mesh_device, MeshDevice) else mesh_device, config)
+    return MeshToTensor(mesh_device if isinstance(mesh_device, Sequence) else mesh_device.shape, config)
 
 
-def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> MeshToTensor:
+def concat_mesh_to_tensor_composer(mesh_device: OpenDevice, dim: int) -> MeshToTensor:
     """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -341,7 +341,7 @@ def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> MeshToT
     return create_mesh_composer(mesh_device, MeshComposerConfig([dim], (mesh_device.get_num_devices(),)))
 
 
-def ConcatMeshToTensor(mesh_device: MeshDevice, dim: int) -> MeshToTensor:  # noqa: N802  (ttnn's name)
+def ConcatMeshToTensor(mesh_device: OpenDevice, dim: int) -> MeshToTensor:  # noqa: N802  (ttnn's name)
     """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
 
     >>> import numpy as np
@@ -355,7 +355,7 @@ def ConcatMeshToTensor(mesh_device: MeshDevice, dim: int) -> MeshToTensor:  # no
 
 
 def ConcatMesh2dToTensor(  # noqa: N802  (ttnn's name)
-    mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int]
+    mesh_device: OpenDevice, mesh_shape: Sequence[int], dims: Sequence[int]
 ) -> MeshToTensor:
     """Return the composer that joins along `dims[0]` over the rows of the mesh, and along `dims[1]` over its columns.
 

@@ -106,7 +106,8 @@ class MeshParts:
         'DEVICE'
         """
         if not isinstance(device, MeshDevice):
-            return MeshParts.single(self.only().to_device(device, config))
+            placed = MeshParts.single(self.only().to_device(device, config))
+            return replace(placed, topology=self.topology) if self.mesh_shape == (1, 1) else placed
         shape = tuple(device.shape)
         if self.mesh_shape == (1, 1) != shape:
             topology = Topology.replicated([tuple(at) for at in device.shape.coordinates()])
@@ -119,8 +120,8 @@ class MeshParts:
                 f"the tensor is distributed over {MeshShape(self.mesh_shape)}, and its device {outside[0]} is outside"
                 f" {device.shape}; distribute it for that mesh"
             )
-        placed = {at: part.to_device(device.get_device(at), config) for at, part in sources.items()}
-        return MeshParts(placed, shape, topology, device)
+        parts = {at: part.to_device(device.get_device(at), config) for at, part in sources.items()}
+        return MeshParts(parts, shape, topology, device)
 
     def from_device(self) -> MeshParts:
         """Return the parts on the host.
