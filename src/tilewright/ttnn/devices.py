@@ -274,8 +274,10 @@ def dump_device_memory_state(device: OpenDevice, prefix: str = "") -> None:
     DRAM: 0 of 1072693184 bytes in each of 12 banks used, largest free block 1072693184
     L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
     """
-    for chip in device.get_devices():
-        print(prefix + chip.report())
+    chips = device.get_devices()
+    for chip in chips:
+        name = f"device {chip.device_id}: " if len(chips) > 1 else ""
+        print(prefix + name + chip.report())
 
 
 def synchronize_device(device: OpenDevice, cq_id: object = None, sub_device_ids: object = ()) -> None:

@@ -105,6 +105,8 @@ class MeshParts:
         >>> MeshParts.single(tensor.Tensor.of([[1, 2]])).to_device(memory.Device("n150"), None).first.storage_type.name
         'DEVICE'
         """
+        if not isinstance(device, (memory.Device, MeshDevice)):
+            raise MemoryConfigError(f"expected a device, such as ttnn.open_device(device_id=0), got {device!r:.60}")
         if not isinstance(device, MeshDevice):
             placed = MeshParts.single(self.only().to_device(device, config))
             return replace(placed, topology=self.topology) if self.mesh_shape == (1, 1) else placed
