@@ -41,9 +41,15 @@ def test_pointers_of_git_lfs(tmp_path, suffix):
             tw.open_tensors(path)
 
 
-def test_a_folder_above_a_cache_names_it(tmp_path):
+def test_a_folder_above_a_single_cache_is_that_cache(tmp_path):
     tw.convert({"w": [[1.0]]}, tmp_path / "cache" / "N300" / "tensor_cache_bfp8")
-    with pytest.raises(tw.FileFormatError, match=r"those below it have some: .*N300/tensor_cache_bfp8"):
+    assert list(tw.open_tensors(tmp_path / "cache")) == ["w"]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "N300").symlink_to(tmp_path / "cache" / "N300")
+    with pytest.raises(tw.FileFormatError, match="has no tensor files"):
+        tw.open_tensors(tmp_path / "elsewhere")
+    tw.convert({"w": [[1.0]]}, tmp_path / "cache" / "T3K" / "tensor_cache_bfp8")
+    with pytest.raises(tw.FileFormatError, match=r"choose one of those below it: .*N300/.*, .*T3K/tensor_cache_bfp8"):
         tw.open_tensors(tmp_path / "cache")
 
 

@@ -137,8 +137,9 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank
-    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots. `follow_symlinks`
-    allows links that point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
+    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or the directory
+    above a single weight cache. `follow_symlinks` allows links that point outside of a directory (or of the hub's
+    model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -229,7 +230,11 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         for name in names:
             if name.endswith(FOREIGN_SUFFIXES):
                 refuse_foreign_file(folder / name, "")
-        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){_name_folders_below(folder)}")
+        below = _find_caches_below(folder)
+        if len(below) == 1:
+            return _read_directory(below[0], follow_symlinks)
+        choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else ""
+        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){choice}")
     tensors: list[StoredTensor] = []
     metadata: dict[str, str] = {}
     for path in files:
@@ -240,7 +245,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     return TensorFile(folder, "directory", tensors, metadata)
 
 
-def _name_folders_below(folder: Path) -> str:
-    """Return the folders below one that hold tensorbin files, such as those of a weight cache, as a remedy."""
-    below = sorted({str(path.parent) for depth in _CACHE_DEPTHS for path in folder.glob(depth)})
-    return f"; those below it have some: {', '.join(below[:_MAX_NAMED])}" if below else ""
+def _find_caches_below(folder: Path) -> list[Path]:
+    """Return the folders below one that hold tensorbin files, as weight caches do; links are not followed."""
+    found = {path.parent for depth in _CACHE_DEPTHS for path in folder.glob(depth)}
+    return sorted([each for each in found if each.resolve() == folder.resolve() / each.relative_to(folder)])
