@@ -12,13 +12,20 @@ import click
 from ..byte_sizes import format_bytes
 from ..tables import count_of, format_table
 from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .convert import format_report, format_shape, open_dask_executor, parse_part, report_output_errors, report_progress
+from .convert import (
+    format_seconds,
+    format_shape,
+    open_dask_executor,
+    parse_part,
+    report_output_errors,
+    report_progress,
+)
 from .fit import fit_to_json, format_fit
 from .options import SHAPE, SIZE
 from .program import SectionedOption, verb
 
 if TYPE_CHECKING:
-    from ..conversion import CacheReport, ConversionPlan
+    from ..conversion import CacheReport, ConversionPlan, ConversionReport
     from ..conversion.assembly_explanation import ItemExplanation
     from ..memory import Fit
 
@@ -141,7 +148,8 @@ def command(
             executor=executor,
             progress=lambda event: report_progress(event, bar, console),
         )
-    return Answer(lambda: format_report(report), {"event": "report", **report.to_json()})
+    root = report.out.removesuffix(str(plan.recipe["directory"])) if plan.recipe else report.out
+    return Answer(lambda: _format_report(report, root), {"event": "report", **report.to_json()})
 
 
 def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None]:
@@ -149,6 +157,19 @@ def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None
     if not 1 <= len(paths) <= 2:
         raise click.UsageError(f"{expected}, got {len(paths)} paths")
     return paths[0], paths[1] if len(paths) > 1 else None
+
+
+def _format_report(report: ConversionReport, root: str) -> str:
+    """Return what was made, and how to use it; `root` is what TT_CACHE_PATH is to name."""
+    rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
+    reused = f", {report.reused} already done" if report.reused else ""
+    amounts = f"{format_bytes(report.bytes_in)} read, {format_bytes(report.bytes_out)} written"
+    lines = [f"{count_of(report.converted, 'file')}{reused}: {amounts} in {format_seconds(report.seconds)}{rate}"]
+    lines += [f"note: {note}" for note in report.notes]
+    if not report.complete:
+        return "\n".join([*lines, f"{report.out} is not complete: {report.elsewhere} files are left to other parts"])
+    use = f"start tt_transformers with TT_CACHE_PATH={root.rstrip('/') or '.'}"
+    return "\n".join([*lines, f"{report.out} is complete", f"{use}; check it with tilewright prepare --check"])
 
 
 def _parse_layers(text: str | None) -> list[int] | None:
@@ -223,8 +244,10 @@ def _format_check(report: CacheReport) -> str:
     for each in report.problems:
         lines += [f"{bad} {each.file}: {each.problem}", f"     on the card: {each.effect}"]
     what = f" for {report.machine}" if report.machine else ""
+    if report.recipe is not None:
+        lines.append(f"recipe {report.recipe['name']}, which follows {report.recipe['follows']}")
     if report.problems:
-        lines.append(f"{report.directory}{what}: {len(report.problems)} problems in {report.files} files")
+        lines.append(f"{report.directory}{what}: {count_of(len(report.problems), 'problem')} in {report.files} files")
     else:
         good = click.style("good:", fg="green", bold=True)
         lines.append(f"{good} {report.directory}{what}: {report.files} files; compared: {report.compared}")
@@ -235,13 +258,19 @@ def _format_plan(plan: ConversionPlan, fitting: Fit) -> str:
     rows = [
         (
             item.slot.file,
-            format_shape(item.target.spec.shape.logical),
-            str(item.target.spec.memory),
-            "replicated" if item.target.mesh is None else item.target.mesh.summary,
+            format_shape(item.spec.shape.logical),
+            str(item.spec.memory),
+            "replicated" if item.mesh is None else item.mesh.summary,
             format_bytes(item.bytes_out),
         )
         for item in plan.items
     ]
-    lines = [f"{count_of(len(rows), 'file')} in {plan.out}", *format_table(rows, table_width(), right=[4], indent="  ")]
+    lines = [f"note: {note}" for note in plan.notes]
+    if plan.recipe is not None:
+        lines.append(f"recipe {plan.recipe['name']}, which follows {plan.recipe['follows']}")
+    lines += [
+        f"{count_of(len(rows), 'file')} in {plan.out}",
+        *format_table(rows, table_width(), right=[4], indent="  "),
+    ]
     lines.append(f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)}")
     return "\n".join([*lines, format_fit(fitting)])

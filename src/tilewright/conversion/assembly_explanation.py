@@ -77,7 +77,7 @@ class Piece:
         return cls(part.box, part.source, box, tuple(changes))
 
     def __str__(self) -> str:
-        box = "" if self.source_box is None else _format_box(self.source_box)
+        box = "" if self.source_box is None else format_box(self.source_box)
         return ", ".join([f"{self.source}{box}", *self.changes])
 
 
@@ -128,7 +128,8 @@ class ItemExplanation(Shown):
             item.slot.file or item.name,
             f"  shape     {_format_shape(item.source.value.shape)}, {spec.dtype} in {tiles}, {spec.memory}",
             f"  values    {' -> '.join(self.steps)}",
-            f"  made as   {item.source.value.text}",
+            f"  made as   {(item.made_as or (item.source.value.text,))[0]}",
+            *[f"    where {line}" for line in item.made_as[1:]],
             *self._piece_lines(),
             *self._device_lines(),
         ]
@@ -136,7 +137,7 @@ class ItemExplanation(Shown):
 
     def _piece_lines(self) -> Iterator[str]:
         yield "  pieces"
-        boxes = [_format_box(piece.box) for piece in self.pieces[:_MOST_PIECES]]
+        boxes = [format_box(piece.box) for piece in self.pieces[:_MOST_PIECES]]
         width = max(map(len, boxes), default=0)
         for box, piece in zip(boxes, self.pieces, strict=False):
             yield f"    {box:<{width}}  <-  {piece}"
@@ -156,7 +157,7 @@ class ItemExplanation(Shown):
         yield f"  devices   {mesh}"
         for box, devices in list(windows.items())[:_MOST_DEVICES]:
             named = ", ".join([str(device) for device in devices[:4]]) + (" ..." if len(devices) > 4 else "")
-            yield f"    {named}  hold{'s' if len(devices) == 1 else ''}  {_format_box(box)}"
+            yield f"    {named}  hold{'s' if len(devices) == 1 else ''}  {format_box(box)}"
         if len(windows) > _MOST_DEVICES:
             yield f"    and {len(windows) - _MOST_DEVICES} more parts"
 
@@ -168,6 +169,7 @@ class ItemExplanation(Shown):
             "file": item.slot.file,
             "shape": list(item.source.value.shape),
             "spec": str(item.target.spec),
+            "made_as": list(item.made_as),
             "value": item.source.value.text,
             "steps": self.steps,
             "pieces": [piece.to_json() for piece in self.pieces],
@@ -198,7 +200,7 @@ def explain_item(item: ConversionItem) -> ItemExplanation:
 
 
 def find_items(items: Sequence[ConversionItem], pattern: str) -> list[ConversionItem]:
-    """Return the items that a pattern names: a name or a file, the start of one, or a pattern such as "*.wo*".
+    """Return the items that a pattern names: a name or a file, the start or a part of one, or wildcards as in "*.wo*".
 
     >>> try:
     ...     find_items([], "w")
@@ -210,6 +212,7 @@ def find_items(items: Sequence[ConversionItem], pattern: str) -> list[Conversion
         lambda name: name == pattern,
         lambda name: fnmatchcase(name, pattern),
         lambda name: name.startswith(pattern),
+        lambda name: pattern in name,
     )
     for test in tests:
         if found := [item for item in items if test(item.name) or test(item.slot.file)]:
@@ -224,10 +227,10 @@ def _ranges(box: Box) -> list[list[int]]:
     return [[start, end] for start, end in zip(box.offset, box.end, strict=True)]
 
 
-def _format_box(box: Box) -> str:
+def format_box(box: Box) -> str:
     """Return a box as NumPy would index it.
 
-    >>> _format_box(Box((0, 32), (1, 64)))
+    >>> format_box(Box((0, 32), (1, 64)))
     '[0, 32:96]'
     """
     pairs = zip(box.offset, box.end, strict=True)

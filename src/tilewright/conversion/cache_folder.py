@@ -17,7 +17,7 @@ from ..files.source_file import FilePath
 from ..files.tensorbin import Tensorbin, read_tensorbin
 from .optimizations import MODES, Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe
-from .weight_cache import CacheOptions, Checkpoint, Machine, WeightCache
+from .weight_cache import CacheOptions, Checkpoint, Machine, WeightCache, read_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,7 +69,9 @@ class CacheFolder:
         return name if _DIRECTORY.fullmatch(self.path.name) and name in recipe.devices else None
 
     def options(self) -> CacheOptions:
-        """Return the options that the path says."""
+        """Return the options that the manifest, or the path, says."""
+        if self.record is not None:
+            return read_options(self.record)
         found = _DIRECTORY.fullmatch(self.path.name)
         if found is None:
             return {}
@@ -109,10 +111,10 @@ class CacheFolder:
         name = machine or self.machine(rules)
         if name is None:
             raise FormatError(f"cannot tell from {self.path} which machine it is for; name it, such as N300")
-        mesh = self.mesh
-        if mesh is not None and mesh != (1, 1) and prod(mesh) == prod(Machine.of(name, rules).mesh):
-            options = {"mesh": mesh, **options}
         known: CacheOptions = {**self.options(), **options}
+        usual = Machine.of(name, rules).mesh
+        if "mesh" not in known and self.mesh not in (None, (1, 1), usual) and prod(self.mesh or ()) == prod(usual):
+            known["mesh"] = self.mesh or usual
         modes: list[FilePath | Optimizations] = [known["optimizations"]] if "optimizations" in known else [*MODES]
         caches, problems = [], []
         for mode in modes:

@@ -59,7 +59,7 @@ def build_item(file: CacheFile, tensors: Mapping[str, StoredTensor]) -> Conversi
     source = AssembledSource(file.value, {name: tensors[name] for name in file.value.sources}, file.through)
     target = ConversionTarget(file.spec, value=file.value.text, mesh=file.mesh)
     slot = tensorbin_slot(file.file, file.spec, file.mesh)
-    return ConversionItem(file.name, source, target, slot, __version__, "tensorbin")
+    return ConversionItem(file.name, source, target, slot, __version__, "tensorbin", made_as=file.made_as)
 
 
 def prepare(

@@ -138,9 +138,10 @@ class ConversionItem:
     """One tensor to convert.
 
     `recorded` is the manifest entry of a file whose pages are copied as they are: what it was made from at first.
+    `made_as` are the expressions of a recipe that say how it is put together, for explanations.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
-    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded']
+    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded', 'made_as']
     """
 
     name: str
@@ -150,6 +151,17 @@ class ConversionItem:
     version: str
     to: str
     recorded: ManifestEntry | None = None
+    made_as: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Return the spec of the file: that of each device's part on a mesh."""
+        return self.target.spec if self.recorded is None else self.recorded.spec
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """Return how devices share the file, None if there is one."""
+        return self.target.mesh if self.recorded is None else self.recorded.mesh
 
     @property
     def source_shape(self) -> tuple[int, ...]:
@@ -170,8 +182,8 @@ class ConversionItem:
     @property
     def padding_bytes(self) -> int:
         """Return the padding that is written, in the parts of all devices."""
-        parts = 1 if self.target.mesh is None else len(self.target.mesh.windows())
-        return parts * self.target.spec.padding_bytes
+        parts = 1 if self.mesh is None else len(self.mesh.windows())
+        return parts * self.spec.padding_bytes
 
     @cached_property
     def key(self) -> str:

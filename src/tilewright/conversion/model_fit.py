@@ -50,7 +50,7 @@ def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = 
     format_of('float32')
     """
     if isinstance(source, ConversionPlan):
-        return [DeviceTensor(item.name, item.target.spec, item.target.mesh) for item in source.items]
+        return [DeviceTensor(item.name, item.spec, item.mesh) for item in source.items]
     opened = {source.name: source} if isinstance(source, StoredTensor) else source
     tensors = open_tensors(opened) if isinstance(opened, (str, os.PathLike)) else opened
     return [DeviceTensor(each.name, _place(each, placement or {}), each.mesh) for each in tensors.values()]

@@ -46,7 +46,7 @@ _MAX_BYTES = 1 << 20  # of a file
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its weights by key, and what it adds to the values, functions and refusals of a recipe.
+    """A family of models: its weights by key, and what it adds to the files, formats, values and functions of a recipe.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -58,6 +58,8 @@ class Family:
     functions: Mapping[str, Expression] = field(default_factory=dict)
     values: Mapping[str, Expression] = field(default_factory=dict)
     refuse: tuple[Refusal, ...] = ()
+    precision: tuple[FormatRule, ...] = ()
+    output: tuple[OutputTable, ...] = ()
 
     def extend(self, name: str, file: RecipeFile) -> Family:
         """Return the family of a file that extends this one."""
@@ -72,6 +74,8 @@ class Family:
             {**self.functions, **file.functions},
             {**self.values, **file.values},
             (*self.refuse, *file.refuse),
+            (*file.precision, *self.precision),
+            add_outputs(self.output, file.output),
         )
 
 
@@ -128,6 +132,15 @@ class Recipe:
             f" is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
         )
 
+    def outputs(self, family: Family) -> tuple[OutputTable, ...]:
+        """Return the files of a `family`: those of the recipe, and its own.
+
+        >>> recipe = Recipe.load()
+        >>> len(recipe.outputs(recipe.families["llama"])) == len(recipe.output)
+        True
+        """
+        return add_outputs(self.output, family.output)
+
     def to_json(self) -> dict[str, str]:
         """Return what identifies the recipe, as manifests record it.
 
@@ -137,14 +150,15 @@ class Recipe:
         return {"name": self.name, "revision": self.revision, "follows": self.follows}
 
     def _add(self, file: RecipeFile) -> Recipe:
-        """Return the recipe with the content of a file that is not a family's only; the file's own counts first."""
-        names = {table.name.text for table in file.output}
+        """Return the recipe with what a file adds to all families; the file's own counts first."""
         shared: dict[str, Any] = {}
         if not file.is_family:
             shared = {
                 "functions": {**self.functions, **file.functions},
                 "values": {**self.values, **file.values},
                 "refuse": (*self.refuse, *file.refuse),
+                "precision": (*file.precision, *self.precision),
+                "output": add_outputs(self.output, file.output),
             }
         return replace(
             self,
@@ -153,34 +167,28 @@ class Recipe:
             marker=self.marker if file.marker is None else file.marker,
             devices={**self.devices, **file.devices},
             groups={**self.groups, **file.groups},
-            precision=(*file.precision, *self.precision),
             model_precision=(*file.model_precision, *self.model_precision),
             shapes={**self.shapes, **file.shapes},
-            output=(*[table for table in self.output if table.name.text not in names], *file.output),
             **shared,
         )
 
     def _validate(self) -> None:
         """Raise if an expression uses a name that does not exist."""
-        if not self.output or not self.devices:
-            missing = "[[output]]" if not self.output else "[devices]"
-            raise FileFormatError(f"recipe {self.name} has no {missing}; add some, or recipe = {DEFAULT_RECIPE!r}")
-        families = list(self.families.values()) or [Family("")]
-        for family in families:
+        for family in list(self.families.values()) or [Family("")]:
             functions, values = {**self.functions, **family.functions}, {**self.values, **family.values}
             names = {*GIVEN_NAMES, *RUN_FUNCTIONS, *values}
             for signature in functions:
                 names.add(parse_signature(signature)[0])
             for expression, own in self._expressions(family):
                 expression.validate(names | set(own))
-        for table in self.output:
-            if table.dtype.isupper() and table.dtype not in self.groups:
-                raise FileFormatError(
-                    f"{table.name.where}: dtype {table.dtype} is not a group of [groups], which has"
-                    f" {', '.join(self.groups) or 'none'}"
-                )
-            if table.per_layer and "layers" not in self.values:
-                raise FileFormatError(f"{table.name.where}: {{layer}} needs a value 'layers' in [values]")
+            for table in self.outputs(family):
+                if table.dtype.isupper() and table.dtype not in self.groups:
+                    raise FileFormatError(
+                        f"{table.name.where}: dtype {table.dtype} is not a group of [groups], which has"
+                        f" {', '.join(self.groups) or 'none'}"
+                    )
+                if table.per_layer and "layers" not in values:
+                    raise FileFormatError(f"{table.name.where}: {{layer}} needs a value 'layers' in [values]")
 
     def _expressions(self, family: Family) -> Iterator[tuple[Expression, Collection[str]]]:
         """Yield all expressions that apply to a family, with the names that only they have."""
@@ -190,16 +198,22 @@ class Recipe:
             yield expression, parse_signature(signature)[1]
         for value in {**self.values, **family.values}.values():
             yield value, ()
-        for rule in self.precision:
+        for rule in (*family.precision, *self.precision):
             yield rule.when, ()
         for refusal in (*self.refuse, *family.refuse):
             yield from ((refusal.when, ()), (refusal.message, ()))
         for key, expression in (*self.shapes.items(), *family.weights.items()):
             yield expression, PLACEHOLDER.findall(key)
-        for table in self.output:
+        for table in self.outputs(family):
             yield from ((each, ()) for each in (table.when, *table.each.values()))
             own = (*table.each, "layer") if table.per_layer else (*table.each,)
             yield from ((each, own) for each in (table.name, table.value, table.memory, table.mesh))
+
+
+def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:
+    """Return the files of two tables; those of the second replace those of the same name."""
+    names = {table.name.text for table in more}
+    return (*[table for table in tables if table.name.text not in names], *more)
 
 
 def recipe_names() -> list[str]:

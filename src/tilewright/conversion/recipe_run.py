@@ -36,6 +36,7 @@ class RecipeOutput:
     mesh: Any  # as written: "replicated", a dimension, or one per axis of the mesh
     layer: int | None
     where: str
+    made_as: tuple[str, ...]  # the expressions of the recipe that say so
 
 
 class RecipeRun:
@@ -63,6 +64,7 @@ class RecipeRun:
             raise FileFormatError(f"config.json: expected a model_type, such as 'llama', got {model_type!r}")
         self.family = recipe.family(model_type)
         self._weights: dict[str, Assembly] = {}
+        self._used: dict[str, str] = {}  # the weights of an output, and their expressions
         self._places: list[str] = []  # of the expressions that are being evaluated, for messages
         self._patterns = [(_compile_key(key), text) for key, text in self.family.weights.items()]
         self._shapes = [(_compile_key(key), text) for key, text in recipe.shapes.items()]
@@ -114,16 +116,13 @@ class RecipeRun:
 
     def weight(self, key: str) -> Assembly:
         """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
-        if key not in self._weights:
-            for pattern, expression in reversed(self._patterns):
-                if (found := pattern.fullmatch(key)) is not None:
+        for pattern, expression in reversed(self._patterns):
+            if (found := pattern.fullmatch(key)) is not None:
+                self._used[key] = expression.text
+                if key not in self._weights:
                     self._weights[key] = self._check_shape(key, self.evaluate(expression, _numbers(found)))
-                    break
-            else:
-                raise MissingTensorError(
-                    f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs"
-                )
-        return self._weights[key]
+                return self._weights[key]
+        raise MissingTensorError(f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs")
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:
         """Return a weight if it has the shape that config.json says."""
@@ -161,7 +160,7 @@ class RecipeRun:
 
     def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
         """Yield the files of the cache; `layers` limits those that belong to a layer."""
-        for table in self.recipe.output:
+        for table in self.recipe.outputs(self.family):
             if not self.evaluate(table.when):
                 continue
             loops = {key: list(self.evaluate(expression)) for key, expression in table.each.items()}
@@ -183,6 +182,7 @@ class RecipeRun:
             dtype = self.names["model_dtype"]
         elif dtype in self.recipe.groups:
             dtype = self.formats(layer or 0)[dtype]
+        self._used = {}
         value = self.evaluate(table.value, bound)
         if not isinstance(value, Assembly):
             raise FormatError(f"{table.value.where}: expected a tensor, got {value!r}")
@@ -195,6 +195,7 @@ class RecipeRun:
             self.evaluate(table.mesh, bound),
             layer,
             table.name.where,
+            (table.value.text, *[f"weight({key!r}) = {text}" for key, text in self._used.items()]),
         )
 
     def formats(self, layer: int) -> dict[str, str]:
@@ -223,7 +224,7 @@ class RecipeRun:
 
     def _mode_formats(self, names: Mapping[str, Any]) -> Formats:
         """Return the formats of the first line of the recipe that matches."""
-        for rule in self.recipe.precision:
+        for rule in (*self.family.precision, *self.recipe.precision):
             if self.evaluate(rule.when, names):
                 return rule.formats
         return {}

@@ -100,7 +100,7 @@ def _find_root(path: Path, directory: str) -> Path:
     'cache'
     """
     parts = Path(directory).parts
-    whole = path.absolute()
+    whole = path if len(path.parts) > len(parts) else path.absolute()
     if whole.parts[-len(parts) :] != parts:
         raise FormatError(f"{path} does not end in {directory}, so name the output, which TT_CACHE_PATH will name")
     return whole.parents[len(parts) - 1]

@@ -153,7 +153,8 @@ def verify(
             pool.shutdown(cancel_futures=True)
             raise
     if sources is not None:
-        left_out = sorted(set(sources).difference(*[entry.sources for entry in manifest.entries.values()]))
+        used = {key for entry in manifest.entries.values() for key in entry.sources}
+        left_out = sorted(set(sources) - used)
         notes += [f"the source also has {name}" for name in left_out[:5]]
         notes += [f"and {len(left_out) - 5} more tensors"] if len(left_out) > 5 else []
     return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError, LayoutError
@@ -134,9 +134,7 @@ class Checkpoint:
         try:
             return scalar_format_of(name)
         except (FormatError, TypeError):
-            raise FileFormatError(
-                f"config.json: expected a type such as bfloat16 as torch_dtype, got {name!r}"
-            ) from None
+            raise FileFormatError(f"config.json: expected a torch_dtype such as bfloat16, got {name!r}") from None
 
     def to_json(self) -> dict[str, Any]:
         """Return the checkpoint as plain data, which is enough to plan its cache again."""
@@ -167,6 +165,7 @@ class CacheFile:
     spec: TensorSpec
     mesh: Mesh
     layer: int | None
+    made_as: tuple[str, ...] = ()  # the expressions of the recipe
 
     def has_same_pages(self, other: CacheFile) -> bool:
         """Return whether two files differ in their headers at most."""
@@ -248,7 +247,9 @@ class WeightCache:
         except (LayoutError, FormatError) as problem:
             raise FormatError(f"{output.where}: {problem}") from None
         file = f"{output.name}_dtype_{dtype.name.upper()}_layout_{output.layout.upper()}.tensorbin"
-        return CacheFile(output.name, file, output.value, self._rounding(output, dtype), spec, mesh, output.layer)
+        return CacheFile(
+            output.name, file, output.value, self._rounding(output, dtype), spec, mesh, output.layer, output.made_as
+        )
 
     def _choose_memory(self, output: RecipeOutput, part_shape: tuple[int, ...]) -> MemoryConfig | Sharding:
         if output.memory == "interleaved":
@@ -329,6 +330,7 @@ class WeightCache:
             **self.recipe.to_json(),
             "family": self.run.family.name,
             "machine": self.machine.name,
+            "directory": self.directory,
             "model": self.run.names["model_name"],
             "options": options,
             "checkpoint": self.checkpoint.to_json(),
@@ -337,13 +339,20 @@ class WeightCache:
     @classmethod
     def from_record(cls, record: Mapping[str, Any], machine: str, recipe: FilePath | None = None) -> WeightCache:
         """Return the cache that the `record` of a manifest describes; `recipe` is where a user has one."""
-        options = record.get("options")
-        if not isinstance(options, dict) or not isinstance(record.get("name"), str):
-            raise FileFormatError("the manifest does not say which recipe made the cache")
         name = expect_string(record.get("model"), "the name of the model")
-        options = {**options, "recipe": recipe or record["name"]}
-        options["optimizations"] = Optimizations.from_json(options.get("optimizations"))
+        options = read_options(record)
+        options["recipe"] = recipe or expect_string(record.get("name"), "the name of the recipe")
         return cls(Checkpoint.from_json(record.get("checkpoint"), name), machine, **options)
+
+
+def read_options(record: Mapping[str, Any]) -> CacheOptions:
+    """Return the options of a cache that its manifest records, without the recipe."""
+    options = record.get("options")
+    if not isinstance(options, dict) or not options.keys() <= CacheOptions.__annotations__.keys():
+        raise FileFormatError(f"expected the options of a cache in the manifest, got {repr(options)[:60]}")
+    known = cast("CacheOptions", dict(options))
+    known["optimizations"] = Optimizations.from_json(options.get("optimizations"))
+    return known
 
 
 def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTensor]]:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..errors import FileFormatError, LayoutError
+from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
@@ -61,7 +62,7 @@ class TensorFile(Mapping[str, StoredTensor]):
             return self._tensors[name]
         except KeyError:
             near = get_close_matches(str(name), list(self._tensors), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {count_of(len(self), 'other')}"
             raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
 
     def __iter__(self) -> Iterator[str]:
@@ -112,7 +113,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         return sum([_tensor.nbytes for _tensor in self._tensors.values()])
 
     def __repr__(self) -> str:
-        return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
+        return f"<TensorFile {self.path}: {self.kind}, {count_of(len(self), 'tensor')}, {self.nbytes} bytes>"
 
 
 def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[str]:

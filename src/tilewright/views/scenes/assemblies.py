@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from ...conversion.assembly_explanation import ItemExplanation, Piece
+from ...conversion.assembly_explanation import ItemExplanation, Piece, format_box
 from ...layout import Box
 from ..layout_grid import MAX_SIDE
-from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene import Fact, Field, Grid, Outline, Scene, Tracks
 from ..scene_options import SceneOptions, scene_function
+from .meshes import mesh_scene
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,7 +25,7 @@ _MAX_FACTS = 12  # pieces that are listed below the picture
 def assembly_scene(
     explanation: ItemExplanation, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
 ) -> Scene:
-    """Return the pieces of a tensor, from its `explanation`, colored by source, with the parts of devices outlined.
+    """Return the pieces of a tensor, from its `explanation`, colored by source, and the devices of its mesh.
 
     Cells are the largest boxes that lie in one piece and on one device: their names are where they begin. `side` is the
     most rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells
@@ -44,10 +45,13 @@ def assembly_scene(
     shape = item.source.value.shape
     windows = list(explanation.devices) or [Box((0,) * len(shape), shape)]
     grid, cut = _piece_grid(explanation.pieces, windows, shape, side)
+    panels: list[Grid | Tracks] = [grid]
+    if len(explanation.devices) > 1 and item.target.mesh is not None:
+        panels.append(mesh_scene(item.target.mesh).panels[0])
     facts = [
         Fact("file", item.slot.file or item.name),
         Fact("tensor", f"{_format_extents(shape)}, {' -> '.join(explanation.steps)}"),
-        *[Fact(_format_ranges(piece.box), str(piece)) for piece in explanation.pieces[:_MAX_FACTS]],
+        *[Fact(format_box(piece.box), str(piece)) for piece in explanation.pieces[:_MAX_FACTS]],
     ]
     if explanation.zeros:
         facts.append(Fact("zero", f"{explanation.zeros} elements of padding"))
@@ -56,7 +60,7 @@ def assembly_scene(
     )
     if cut:
         notes.append(f"Only the first {side} rows and columns of boxes are drawn.")
-    return Scene(title or item.name, (grid,), tuple(facts), " ".join(notes))
+    return Scene(title or item.name, tuple(panels), tuple(facts), " ".join(notes))
 
 
 def _piece_grid(
@@ -75,7 +79,7 @@ def _piece_grid(
         for column in columns:
             at = Box((row, column), (1, 1))
             owners.append(next((k for k, box in enumerate(folded) if not box.intersection(at).empty), None))
-    sources = tuple([_ZERO if k is None else pieces[k].source for k in owners])
+    sources = tuple([None if k is None else pieces[k].source for k in owners])
     grid = Grid(
         len(rows),
         len(columns),
@@ -131,10 +135,6 @@ def _short_name(name: str) -> str:
     """
     parts = name.split(".")
     return parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]
-
-
-def _format_ranges(box: Box) -> str:
-    return f"[{', '.join([f'{a}:{b}' for a, b in zip(box.offset, box.end, strict=True)])}]"
 
 
 def _format_extents(extents: Sequence[int]) -> str:
