@@ -109,11 +109,15 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
 ORACLE := .venv-oracle
+ASK_ORACLE := TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR TT_METAL_CACHE='$(CURDIR)/build/oracle/cache'
+ORACLE_PYTEST := '$(CURDIR)/$(ORACLE)/bin/python' -m pytest -q -p no:cacheprovider -W ignore --show-capture=no
+# One chip for tensors and placements; for meshes, a cluster that all others are cut from.
 oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12)
 	@mkdir -p build/oracle
-	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH='$(CURDIR)/tests/oracle/wormhole_n150.yaml' \
-		TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR TT_METAL_CACHE='$(CURDIR)/build/oracle/cache' \
-		'$(CURDIR)/$(ORACLE)/bin/python' -m pytest -q -p no:cacheprovider -W ignore --show-capture=no '$(CURDIR)/tests/oracle'
+	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH='$(CURDIR)/tests/oracle/wormhole_n150.yaml' $(ASK_ORACLE) \
+		$(ORACLE_PYTEST) --ignore '$(CURDIR)/tests/oracle/meshes' '$(CURDIR)/tests/oracle'
+	cd build/oracle && $(ASK_ORACLE) '$(CURDIR)/$(ORACLE)/bin/python' '$(CURDIR)/tests/oracle/mock_cluster.py' n150 8 8 \
+		$(ORACLE_PYTEST) '$(CURDIR)/tests/oracle/meshes'
 
 # Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
 test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="python3.12 ..." MATRIX_CELLS="3.12 pure")

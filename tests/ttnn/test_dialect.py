@@ -132,57 +132,6 @@ def test_arrays_are_converted_as_ttnn_converts_them():
     assert ttnn.Tensor([4294967295, 16777217], [2], ttnn.uint32).to_list() == [4294967295, 16777217]
 
 
-# Caches.
-
-
-def test_the_cache_returns_what_was_asked_for(tmp_path):
-    name = tmp_path / "weights"
-    values = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
-    quarters = ttnn.create_sharded_memory_config((64, 64), ttnn.CoreGrid(x=2, y=2), ttnn.ShardStrategy.BLOCK)
-    options = [
-        {},
-        {"dtype": ttnn.bfloat16},
-        {"layout": ttnn.TILE_LAYOUT},
-        {"dtype": ttnn.bfloat8_b, "layout": ttnn.TILE_LAYOUT},
-        {"memory_config": ttnn.L1_MEMORY_CONFIG},
-        {"layout": ttnn.TILE_LAYOUT, "memory_config": quarters},
-    ]
-    for array in (values, values + 1, values[:32], values[:, :32], values.astype(np.int32)):
-        for option in options:
-            fresh = ttnn.as_tensor(array, **option)
-            for _ in range(2):
-                cached = ttnn.as_tensor(array, cache_file_name=name, **option)
-                assert cached.spec == fresh.spec
-                assert cached.memory_config() == fresh.memory_config()
-                np.testing.assert_array_equal(np.asarray(cached.plain.pages), np.asarray(fresh.plain.pages))
-    names = {f"weights_dtype_{dtype}.tensorbin" for dtype in ("None_layout_ROW_MAJOR", "BFLOAT16_layout_ROW_MAJOR")}
-    names |= {f"weights_dtype_{dtype}.tensorbin" for dtype in ("None_layout_TILE", "BFLOAT8_B_layout_TILE")}
-    assert {path.name for path in tmp_path.iterdir()} == names  # as ttnn calls them
-
-
-def test_a_damaged_cache_is_made_again(tmp_path):
-    values = np.ones((4, 4), np.float32)
-    ttnn.as_tensor(values, cache_file_name=tmp_path / "w")
-    (cached,) = tmp_path.iterdir()
-    cached.write_bytes(b"damaged")
-    assert ttnn.as_tensor(values, cache_file_name=tmp_path / "w").to_list() == values.tolist()
-    assert ttnn.load_tensor(cached).to_list() == values.tolist()
-    twice = ttnn.as_tensor(values, cache_file_name=tmp_path / "w", preprocess=lambda x: 2 * x)
-    assert twice.to_list() == (2 * values).tolist()
-
-
-def test_a_cache_is_used_without_a_tensor(tmp_path):
-    values = np.ones((4, 4), np.float32)
-    option = {"dtype": ttnn.bfloat8_b, "layout": ttnn.TILE_LAYOUT, "cache_file_name": tmp_path / "w"}
-    with pytest.raises(FileNotFoundError):
-        ttnn.as_tensor(None, **option)
-    ttnn.as_tensor(values, **option)
-    assert (tmp_path / "w_dtype_BFLOAT8_B_layout_TILE.tensorbin").exists()
-    assert ttnn.as_tensor(None, **option).to_list() == values.tolist()
-    with pytest.raises(tw.FileFormatError, match="neither a tensor nor a cache_file_name"):
-        ttnn.as_tensor(None)
-
-
 # Arguments.
 
 ONES = np.ones((4, 4), np.float32)
@@ -190,7 +139,7 @@ ONES = np.ones((4, 4), np.float32)
 
 def test_no_function_swallows_arguments():
     """Every keyword is named in a signature; those that are passed on are named there."""
-    passes_on = {"manage_device", "__dlpack__", "__array__"}
+    passes_on = {"manage_device", "create_mesh_device", "__dlpack__", "__array__"}
     named = [(name, member) for name, member in vars(ttnn).items() if callable(member)]
     methods = [
         (name, member)

@@ -13,6 +13,19 @@ from .cores import (
     num_cores_to_corerangeset,
     split_work_to_cores,
 )
+from .creation import (
+    allocate_tensor_on_device,
+    allocate_tensor_on_host,
+    arange,
+    empty,
+    empty_like,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
 from .devices import (
     BufferPage,
     Device,
@@ -23,6 +36,15 @@ from .devices import (
     get_buffer_pages,
     manage_device,
     open_device,
+    synchronize_device,
+)
+from .distributed import (
+    aggregate_as_tensor,
+    aggregate_tensor,
+    combine_device_tensors,
+    distribute_tensor,
+    from_host_shards,
+    get_device_tensors,
 )
 from .enums import (
     BORROWED_HOST_STORAGE,
@@ -34,6 +56,7 @@ from .enums import (
     WIDTH_MULTIPLES,
     BufferType,
     DataType,
+    DumpTensorMode,
     Layout,
     ShardDistributionStrategy,
     ShardOrientation,
@@ -63,6 +86,39 @@ from .memory import (
     NdShardSpec,
     ShardSpec,
 )
+from .memory_view import MemoryView, get_memory_view
+from .mesh_device import (
+    MeshDevice,
+    close_mesh_device,
+    create_mesh_device,
+    get_device_ids,
+    get_num_devices,
+    open_mesh_device,
+)
+from .mesh_mappers import (
+    ConcatMesh2dToTensor,
+    ConcatMeshToTensor,
+    MeshComposerConfig,
+    MeshMapperConfig,
+    MeshToTensor,
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+    TensorToMesh,
+    concat_mesh_to_tensor_composer,
+    create_mesh_composer,
+    create_mesh_mapper,
+    replicate_tensor_to_mesh_mapper,
+    shard_tensor_to_mesh_mapper,
+)
+from .meshes import MeshCoordinate, MeshShape, PlacementReplicate, PlacementShard, TensorTopology
+from .movement import (
+    copy_device_to_host_tensor,
+    copy_host_to_device_tensor,
+    interleaved_to_sharded,
+    reshard,
+    sharded_to_interleaved,
+)
 from .operations import (
     deallocate,
     from_device,
@@ -89,7 +145,12 @@ from .operations import (
     untilize_with_unpadding,
 )
 from .printing import set_printoptions
-from .sharded_config import create_sharded_memory_config, create_sharded_memory_config_
+from .sharded_config import (
+    create_dram_sharded_mem_config,
+    create_sharded_memory_config,
+    create_sharded_memory_config_,
+)
+from .slicing import concat, slice, squeeze, unsqueeze, unsqueeze_to_4D
 from .tensor import TILE_SIZE, Tensor
 from .tensor_files import as_tensor, dump_tensor, load_tensor
 from .tensor_spec import Shape, TensorSpec, Tile

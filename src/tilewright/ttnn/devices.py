@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: simulated chips that are opened by number, and the pages in their memory."""
+"""Devices: simulated chips that are opened by number, and what lies in their memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import memory
 from ..errors import MemoryConfigError
@@ -16,27 +16,24 @@ from ..memory.chip import ChipLike
 from .cores import CoreCoord, CoreGrid
 from .enums import BufferType
 
+if TYPE_CHECKING:
+    from .mesh_device import MeshDevice
+
 DEFAULT_CHIP = "wormhole_n150"
+AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # what a tensor can be on
+OpenDevice: TypeAlias = "Device | MeshDevice"
 _OPEN: dict[int, Device] = {}
-_DEFAULT: list[Device] = []
+_DEFAULT: list[OpenDevice] = []
 
 
-class Device(memory.Device):
-    """A simulated chip with the methods of ttnn's devices.
+class ChipProperties:
+    """What a device and a mesh of equal devices say about their chip.
 
-    >>> Device("wormhole_n150").compute_with_storage_grid_size()
-    8-8
+    >>> Device("blackhole_p150").arch()
+    'blackhole'
     """
 
-    device_id = 0
-
-    def id(self) -> int:
-        """Return the number under which the device was opened.
-
-        >>> Device("wormhole_n150").id()
-        0
-        """
-        return self.device_id
+    chip: Chip
 
     def arch(self) -> str:
         """Return the name of the chip's architecture.
@@ -72,6 +69,24 @@ class Device(memory.Device):
         """
         return CoreCoord(self.chip.banks("dram"), 1)
 
+
+class Device(ChipProperties, memory.Device):
+    """A simulated chip with the methods of ttnn's devices.
+
+    >>> Device("wormhole_n150").compute_with_storage_grid_size()
+    8-8
+    """
+
+    device_id = 0
+
+    def id(self) -> int:
+        """Return the number under which the device was opened.
+
+        >>> Device("wormhole_n150").id()
+        0
+        """
+        return self.device_id
+
     def get_num_devices(self) -> int:
         """Return the number of chips: one.
 
@@ -79,6 +94,14 @@ class Device(memory.Device):
         1
         """
         return 1
+
+    def get_devices(self) -> list[Device]:
+        """Return the chips: this one.
+
+        >>> len(Device("wormhole_n150").get_devices())
+        1
+        """
+        return [self]
 
     def __repr__(self) -> str:
         return f"<ttnn.Device {self.device_id}: {self.chip.name}, {self.chip.dispatch} dispatch>"
@@ -103,22 +126,32 @@ def open_device(
     >>> close_device(device)
     """
     if device_id not in _OPEN:
-        slow = os.environ.get("TT_METAL_SLOW_DISPATCH_MODE") == "1"
-        if chip is None:
-            chip = os.environ.get("TILEWRIGHT_CHIP") or DEFAULT_CHIP
-        chip = Chip.named(chip, dispatch="slow") if slow and isinstance(chip, str) else Chip.of(chip)
-        device = Device(chip, l1_small_size, trace_region_size, worker_l1_size)
+        device = Device(resolve_chip(chip), l1_small_size, trace_region_size, worker_l1_size)
         device.device_id = device_id
         _OPEN[device_id] = device
     return _OPEN[device_id]
 
 
-def close_device(device: Device) -> None:
-    """Close `device`; its number can be opened again.
+def resolve_chip(chip: ChipLike | None) -> Chip:
+    """Return the `chip` to simulate, by default that of the environment, in slow dispatch if the environment says so.
+
+    >>> resolve_chip("blackhole_p150").name
+    'blackhole_p150'
+    """
+    slow = os.environ.get("TT_METAL_SLOW_DISPATCH_MODE") == "1"
+    if chip is None:
+        chip = os.environ.get("TILEWRIGHT_CHIP") or DEFAULT_CHIP
+    return Chip.named(chip, dispatch="slow") if slow and isinstance(chip, str) else Chip.of(chip)
+
+
+def close_device(device: OpenDevice) -> None:
+    """Close `device`, a device or a mesh of them; its number can be opened again.
 
     >>> close_device(open_device(device_id=3))
     """
-    _OPEN.pop(device.device_id, None)
+    for chip in device.get_devices():
+        if _OPEN.get(chip.device_id) is chip:
+            del _OPEN[chip.device_id]
     if device in _DEFAULT:
         _DEFAULT.clear()
 
@@ -138,7 +171,7 @@ def manage_device(device_id: int = 0, **options: Any) -> Iterator[Device]:
         close_device(device)
 
 
-def SetDefaultDevice(device: Device | None) -> None:  # noqa: N802  (ttnn's name)
+def SetDefaultDevice(device: OpenDevice | None) -> None:  # noqa: N802  (ttnn's name)
     """Make `device` the default for functions that take none; None clears it.
 
     >>> SetDefaultDevice(None)
@@ -146,7 +179,7 @@ def SetDefaultDevice(device: Device | None) -> None:  # noqa: N802  (ttnn's name
     _DEFAULT[:] = [] if device is None else [device]
 
 
-def GetDefaultDevice() -> Device | None:  # noqa: N802  (ttnn's name)
+def GetDefaultDevice() -> OpenDevice | None:  # noqa: N802  (ttnn's name)
     """Return the default device: the one that was set, or else the only open one.
 
     >>> GetDefaultDevice() is None
@@ -157,7 +190,7 @@ def GetDefaultDevice() -> Device | None:  # noqa: N802  (ttnn's name)
     return next(iter(_OPEN.values())) if len(_OPEN) == 1 else None
 
 
-def resolve_device(requested: memory.Device | None, tensor_device: memory.Device | None) -> memory.Device:
+def resolve_device(requested: AnyDevice | None, tensor_device: AnyDevice | None) -> AnyDevice:
     """Return the `requested` device, or that of the tensor, or the default one; raise if there is none.
 
     >>> with manage_device() as device:
@@ -191,8 +224,8 @@ class BufferPage:
     buffer_type: BufferType
 
 
-def get_buffer_pages(device: Device) -> list[BufferPage]:
-    """Return the core and address of every page of every tensor on `device`, in DRAM and L1.
+def get_buffer_pages(device: OpenDevice) -> list[BufferPage]:
+    """Return the core and address of every page of every tensor on `device`, or on each of a mesh, in DRAM and L1.
 
     >>> from tilewright.tensor import Tensor
     >>> with manage_device() as device:
@@ -201,25 +234,35 @@ def get_buffer_pages(device: Device) -> list[BufferPage]:
     [(1, 4), (4, 4)]
     """
     pages = []
-    for kind in (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE):
-        for block in device.memory_view(kind.name).allocations:
-            if block.spec is None:
-                continue
-            rows = block.spec.pages(base=block.address).rows().tolist()
-            size = block.spec.page_bytes
-            pages += [
-                BufferPage(block.address, device.device_id, x, y, bank, page, address, size, kind)
-                for page, bank, x, y, address in rows
-            ]
+    for chip in device.get_devices():
+        for kind in (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE):
+            for block in chip.memory_view(kind.name).allocations:
+                if block.spec is None:
+                    continue
+                rows = block.spec.pages(base=block.address).rows().tolist()
+                size = block.spec.page_bytes
+                pages += [
+                    BufferPage(block.address, chip.device_id, x, y, bank, page, address, size, kind)
+                    for page, bank, x, y, address in rows
+                ]
     return pages
 
 
-def dump_device_memory_state(device: Device, prefix: str = "") -> None:
-    """Print the memory use of `device`, after `prefix`.
+def dump_device_memory_state(device: OpenDevice, prefix: str = "") -> None:
+    """Print the memory use of `device`, or of each device of a mesh, after `prefix`.
 
     >>> with manage_device() as device:
     ...     dump_device_memory_state(device)
     DRAM: 0 of 1072693184 bytes in each of 12 banks used, largest free block 1072693184
     L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
     """
-    print(prefix + device.report())
+    for chip in device.get_devices():
+        print(prefix + chip.report())
+
+
+def synchronize_device(device: OpenDevice, cq_id: object = None, sub_device_ids: object = ()) -> None:
+    """Do nothing: a simulated `device` has always finished; `cq_id` and `sub_device_ids` are ignored.
+
+    >>> with manage_device() as device:
+    ...     synchronize_device(device)
+    """

@@ -263,6 +263,20 @@ class ShardShapeAlignment(NamedEnum):
         return repr(self)
 
 
+class DumpTensorMode(NamedEnum):
+    """How a tensor on several hosts is written: gathered into one file, or one file per host. Here there is one host.
+
+    >>> DumpTensorMode.LOCAL
+    DumpTensorMode.LOCAL
+    """
+
+    DISTRIBUTED_GATHER = 0
+    LOCAL = 1
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
 def width_multiple(dtype: DataTypeLike) -> int:
     """Return what row widths of `dtype` should be a multiple of on a device: four bytes, or a tile for block formats.
 

@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike
 from ..copying import copy
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import fit_values
+from ..memory import MemoryConfig as PlainMemory
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import convert_pages, pad_spec
-from .devices import Device, resolve_device
+from .devices import AnyDevice, resolve_device
 from .enums import DataType, DataTypeLike, Layout, LayoutLike
 from .memory import MemoryConfig
+from .mesh_mappers import MeshToTensor, TensorToMesh
 from .tensor import Tensor
 from .tensor_spec import TensorSpec, Tile, TileLike
-from .tensor_values import has_fractions, needs_truncation, truncate
+from .tensor_values import create_tensor, has_fractions, needs_truncation, truncate
 from .wrapper import reject_unsupported, unwrap
 
 LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
@@ -39,9 +41,9 @@ def from_torch(
     tile: TileLike | None = None,
     pad_value: float | None = None,
     layout: LayoutLike | None = None,
-    device: Device | None = None,
+    device: AnyDevice | None = None,
     memory_config: MemoryConfig | None = None,
-    mesh_mapper: object = None,
+    mesh_mapper: TensorToMesh | None = None,
     cq_id: object = None,
     preserve_nan_values: bool = False,
     col_tilize: bool = False,
@@ -56,11 +58,12 @@ def from_torch(
         tile: the tile, by default 32 x 32.
         pad_value: the value of padding, by default 0.
         layout: by default tiles for block formats, rows otherwise.
-        device: the device it goes to, by default the host.
+        device: the device or mesh it goes to, by default the host; without a `mesh_mapper`, a mesh gets replicas.
         memory_config: the memory it lies in on a device.
+        mesh_mapper: how the array is cut for the devices of a mesh, such as `ShardTensorToMesh(mesh_device, dim=0)`.
         col_tilize: transpose the last two dimensions first; block formats only.
         cq_id: ignored.
-        mesh_mapper, preserve_nan_values, enable_bfloat_opt: not supported.
+        preserve_nan_values, enable_bfloat_opt: not supported.
 
     >>> from_torch(np.ones((5, 7), np.float32), dtype=DataType.BFLOAT8_B).layout
     Layout.TILE
@@ -99,48 +102,48 @@ def to_torch(
     dtype: Any = None,  # of torch or NumPy
     *,
     torch_rank: int | None = None,
-    mesh_composer: object = None,
+    mesh_composer: MeshToTensor | None = None,
     device: object = None,
     cq_id: object = None,
 ) -> Any:
     """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
 
-    `torch_rank` drops leading dimensions of extent 1; `device` and `cq_id` are ignored, `mesh_composer` is not
-    supported.
+    `torch_rank` drops leading dimensions of extent 1; `mesh_composer` says how the parts of a tensor on a mesh are
+    joined; `device` and `cq_id` are ignored.
 
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
     """
-    reject_unsupported(mesh_composer=mesh_composer)
-    values = (tensor if torch_rank is None else squeeze_to_rank(tensor, torch_rank)).to_torch()
+    values = tensor.to_torch(mesh_composer)
+    if torch_rank is not None and values.ndim > torch_rank:
+        extra = values.ndim - torch_rank
+        if any(n != 1 for n in values.shape[:extra]):
+            raise LayoutError(
+                f"cannot reduce shape {list(values.shape)} to rank {torch_rank}: only leading dimensions of extent 1"
+                " can be dropped"
+            )
+        values = values.reshape(values.shape[extra:])
     if dtype is None:
         return values
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
-def to_numpy(tensor: Tensor, dtype: DataTypeLike | None = None) -> np.ndarray[Any, Any]:
+def to_numpy(
+    tensor: Tensor, dtype: DataTypeLike | None = None, mesh_composer: MeshToTensor | None = None
+) -> np.ndarray[Any, Any]:
     """Return the values as an array of `dtype`, by default that of the tensor; block formats become float32.
+
+    `mesh_composer` says how the parts of a tensor on a mesh are joined.
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
     [[1.0, 1.0]]
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32)), DataType.INT32).tolist()
     [[1, 1]]
     """
-    return tensor.plain.numpy(DataType.of(dtype).format if isinstance(dtype, Enum) else dtype)
-
-
-def squeeze_to_rank(tensor: Tensor, rank: int) -> Tensor:
-    """Return the tensor reshaped to `rank` or less by dropping leading dimensions of extent 1.
-
-    >>> squeeze_to_rank(from_torch(np.ones((1, 1, 2), np.float32)), 2).shape
-    Shape([1, 2])
-    """
-    extra = max(0, tensor.shape.rank - rank)
-    if any(n != 1 for n in tensor.shape.logical[:extra]):
-        raise LayoutError(
-            f"cannot reduce {tensor.shape!r} to rank {rank}: only leading dimensions of extent 1 can be dropped"
-        )
-    return tensor.reshape(tensor.shape.logical[extra:]) if extra else tensor
+    format_ = DataType.of(dtype).format if isinstance(dtype, Enum) else dtype
+    if mesh_composer is None:
+        return tensor.plain.numpy(format_)
+    return PlainTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
 
 
 # Moves between host and devices.
@@ -148,7 +151,7 @@ def squeeze_to_rank(tensor: Tensor, rank: int) -> Tensor:
 
 def to_device(
     tensor: Tensor,
-    device: Device,
+    device: AnyDevice,
     memory_config: MemoryConfig | None = None,
     queue_id: object = None,
     *,
@@ -158,15 +161,17 @@ def to_device(
 
     `queue_id` and `cq_id` are ignored.
 
+    >>> from tilewright.ttnn import Device
     >>> to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150")).buffer_address()
     1048640
     """
-    return Tensor.wrap(tensor.plain.to_device(device, unwrap(memory_config)))
+    return Tensor.wrap_parts(tensor.parts.to_device(device, unwrap(memory_config)))
 
 
 def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, *, cq_id: object = None) -> Tensor:
     """Return the tensor on the host; `blocking`, `queue_id` and `cq_id` are ignored.
 
+    >>> from tilewright.ttnn import Device
     >>> from_device(to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150"))).to_list()
     [[1.0, 1.0]]
     """
@@ -174,7 +179,7 @@ def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, 
 
 
 def to_memory_config(
-    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: Device | None = None
+    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: AnyDevice | None = None
 ) -> Tensor:
     """Return the tensor in the memory of `memory_config`, converted to `dtype`.
 
@@ -187,7 +192,7 @@ def to_memory_config(
     """
     converted = tensor if dtype is None else to_dtype(tensor, dtype)
     target = resolve_device(device, tensor.device())
-    return Tensor.wrap(converted.plain.to_device(target, unwrap(memory_config)))
+    return Tensor.wrap_parts(converted.parts.to_device(target, unwrap(memory_config)))
 
 
 def deallocate(tensor: Tensor, force: bool = True) -> None:
@@ -227,7 +232,8 @@ def to_layout(
     Shape([32, 32])
     """
     converted = tensor if dtype is None else to_dtype(tensor, dtype)
-    return _wrap_in_memory(converted.plain.to_layout(PageLayout.of(layout), pad_value=pad_value), memory_config)
+    page_layout = PageLayout.of(layout)
+    return converted.map(lambda part: place(part.to_layout(page_layout, pad_value=pad_value), memory_config))
 
 
 def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
@@ -237,9 +243,13 @@ def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     DataType.BFLOAT16
     """
     element = DataType.of(dtype).format
-    if needs_truncation(tensor.plain.dtype, element):
-        truncate(tensor.to_numpy(), element)
-    return Tensor.wrap(tensor.plain.to_dtype(element))
+
+    def convert(part: PlainTensor) -> PlainTensor:
+        if needs_truncation(part.dtype, element):
+            truncate(part.numpy(), element)
+        return part.to_dtype(element)
+
+    return tensor.map(convert)
 
 
 def typecast(
@@ -258,11 +268,28 @@ def typecast(
     [1, 1]
     """
     reject_unsupported(output_tensor=output_tensor)
-    return _wrap_in_memory(to_dtype(tensor, dtype).plain, memory_config)
+    return to_dtype(tensor, dtype).map(lambda part: place(part, memory_config))
 
 
-def _wrap_in_memory(tensor: PlainTensor, memory_config: MemoryConfig | None) -> Tensor:
-    return Tensor.wrap(tensor if memory_config is None else tensor.to_memory_config(unwrap(memory_config)))
+def place(tensor: PlainTensor, memory_config: MemoryConfig | None) -> PlainTensor:
+    """Return a core tensor in the memory of `memory_config`, or where it is.
+
+    >>> place(PlainTensor.of([[1, 2]]), None).shape
+    Shape([1, 2])
+    """
+    return tensor if memory_config is None else tensor.to_memory_config(unwrap(memory_config))
+
+
+def return_to_device(
+    result: PlainTensor, source: PlainTensor, memory_config: MemoryConfig | None, memory: PlainMemory | None = None
+) -> PlainTensor:
+    """Return a `result` that was computed on the host where its `source` is, in `memory_config` or `memory`.
+
+    >>> x = PlainTensor.of([[1, 2]])
+    >>> return_to_device(x, x, None).device is None
+    True
+    """
+    return place(result if source.device is None else result.to_device(source.device, memory), memory_config)
 
 
 def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
@@ -280,7 +307,7 @@ def permute(tensor: Tensor, dims: Sequence[int]) -> Tensor:
     >>> permute(from_torch(np.ones((4, 6), np.float32)), (1, 0)).shape
     Shape([6, 4])
     """
-    return Tensor.wrap(tensor.plain.permute(dims))
+    return tensor.map(lambda part: part.permute(dims))
 
 
 def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
@@ -289,7 +316,7 @@ def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
     >>> transpose(from_torch(np.ones((4, 6), np.float32)), 0, 1).shape
     Shape([6, 4])
     """
-    return Tensor.wrap(tensor.plain.transpose(dim1, dim2))
+    return tensor.map(lambda part: part.transpose(dim1, dim2))
 
 
 def pad(
@@ -327,13 +354,17 @@ def pad(
         raise LayoutError(
             f"padding {list(padding)} does not fit {tensor.shape!r}; expected pairs (before, after) of 0 or more"
         )
-    values = tensor.to_numpy()
     shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
-    whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
-    copy(values, whole[tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])])
-    result, device = from_torch(whole, tensor.dtype, layout=tensor.layout, tile=tensor.tile).plain, tensor.device()
-    placed = result if device is None else result.to_device(device, tensor.plain.memory)
-    return _wrap_in_memory(placed, memory_config)
+    inside = tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])
+
+    def pad_part(part: PlainTensor) -> PlainTensor:
+        values = part.numpy()
+        whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
+        copy(values, whole[inside])
+        result = create_tensor(whole, tensor.dtype, tensor.layout, tensor.tile)
+        return return_to_device(result, part, memory_config, part.memory)
+
+    return tensor.map(pad_part)
 
 
 def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
@@ -344,7 +375,8 @@ def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
     """
     if tensor.layout is Layout.ROW_MAJOR:
         return tensor.unpad(start, end)
-    return Tensor.wrap(tensor.plain.slice(*[slice(low, high) for low, high in zip(start, end, strict=True)]))
+    box = [slice(low, high) for low, high in zip(start, end, strict=True)]
+    return tensor.map(lambda part: part.slice(*box))
 
 
 def tilize(
@@ -382,7 +414,7 @@ def untilize(
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
     Shape([5, 7])
     """
-    dtype = DataType.FLOAT32 if tensor.plain.dtype.has_blocks else None
+    dtype = DataType.FLOAT32 if tensor.dtype.format.has_blocks else None
     return to_layout(tensor, Layout.ROW_MAJOR, dtype, memory_config)
 
 
@@ -403,13 +435,15 @@ def tilize_with_val_padding(
     >>> tilize_with_val_padding(from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0).padded_shape
     Shape([64, 32])
     """
-    rows = untilize(tensor).plain
-    padded, _ = pad_spec(rows.spec, output_tensor_shape)
-    spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
-    tiled = PlainTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
-    converted = tiled if dtype is None else tiled.to_dtype(DataType.of(dtype).format)
-    device = tensor.device()
-    return _wrap_in_memory(converted if device is None else converted.to_device(device), memory_config)
+
+    def tilize_part(rows: PlainTensor) -> PlainTensor:
+        padded, _ = pad_spec(rows.spec, output_tensor_shape)
+        spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
+        tiled = PlainTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
+        converted = tiled if dtype is None else tiled.to_dtype(DataType.of(dtype).format)
+        return return_to_device(converted, rows, memory_config)
+
+    return untilize(tensor).map(tilize_part)
 
 
 def tilize_with_zero_padding(
@@ -445,8 +479,8 @@ def untilize_with_unpadding(
     >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
     Shape([3, 4])
     """
-    rows = untilize(tensor).plain
-    return _wrap_in_memory(rows.slice(*[slice(0, int(last) + 1) for last in output_tensor_end]), memory_config)
+    box = [slice(0, int(last) + 1) for last in output_tensor_end]
+    return untilize(tensor).map(lambda rows: place(rows.slice(*box), memory_config))
 
 
 def reciprocal(
@@ -467,12 +501,15 @@ def reciprocal(
     [[1.7014118346046923e+38, 0.0]]
     """
     reject_unsupported(output_tensor=output_tensor)
-    if not has_fractions(tensor.plain.dtype):
+    if not has_fractions(tensor.dtype.format):
         raise FormatError(f"expected numbers with a fraction for reciprocal, got {tensor.dtype}; use typecast first")
-    values = tensor.plain.numpy("float32")
-    with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        inverse = np.float32(1) / values
-    if tensor.plain.dtype.has_blocks:
-        inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
-    result, device = PlainTensor.from_array(inverse, tensor.plain.spec, borrow=False), tensor.device()
-    return _wrap_in_memory(result if device is None else result.to_device(device), memory_config)
+
+    def invert(part: PlainTensor) -> PlainTensor:
+        values = part.numpy("float32")
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            inverse = np.float32(1) / values
+        if part.dtype.has_blocks:
+            inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
+        return return_to_device(PlainTensor.from_array(inverse, part.spec, borrow=False), part, memory_config)
+
+    return tensor.map(invert)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`create_sharded_memory_config`: shard shapes from a tensor shape, computed exactly as in ttnn."""
+"""Memory configs for shards: `create_sharded_memory_config`, exactly as in ttnn, and that of weights in DRAM."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..layout.tuples import ceil_div, round_up
 from ..memory import CoreRange, ShardOrientation, ShardStrategy
 from . import enums
 from .cores import CoreGrid, CoreRangeSet
+from .devices import OpenDevice
 from .memory import MemoryConfig
 from .wrapper import unwrap
 
@@ -155,3 +156,22 @@ def _build_config(
     strategy: ShardStrategy, cores: memory.CoreRangeSet, shard: tuple[int, int], order: ShardOrientation
 ) -> MemoryConfig:
     return MemoryConfig(strategy.memory_layout, "l1", memory.ShardSpec(cores, shard, order))
+
+
+def create_dram_sharded_mem_config(k: int, n: int, mesh_device: OpenDevice) -> MemoryConfig:
+    """Return the memory config of models for a weight of `k` x `n` on each device: its width cut over the DRAM banks.
+
+    ttnn itself does not have it; models define it, with these arguments or as a method that knows the device.
+
+    Args:
+        k, n: the height and the width of the weight on one device.
+        mesh_device: the device, or the mesh of devices, whose DRAM banks take a whole number of tiles each.
+
+    >>> from tilewright.ttnn import manage_device
+    >>> with manage_device() as device:
+    ...     create_dram_sharded_mem_config(4096, 6144, device).shard_spec.shape
+    [4096, 512]
+    """
+    banks = mesh_device.dram_grid_size().x
+    shards = memory.ShardSpec(memory.CoreRangeSet.of((banks, 1)), (k, ceil_div(n, _TILE * banks) * _TILE))
+    return MemoryConfig(enums.TensorMemoryLayout.WIDTH_SHARDED, enums.BufferType.DRAM, shards)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ttnn.Tensor`, around a tensor of the core."""
+"""`ttnn.Tensor`, around a tensor of the core, or around the parts of one on the devices of a mesh."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import prod
 from types import EllipsisType
 from typing import Any, TypeAlias
@@ -16,17 +17,23 @@ from .. import memory, tensor
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..tensor.page_storage import DeviceStorage
-from .devices import Device
+from .devices import AnyDevice, Device
 from .enums import DataType, DataTypeLike, Layout, LayoutLike, StorageType
 from .memory import MemoryConfig
+from .mesh_device import MeshDevice
+from .mesh_mappers import MeshToTensor, TensorToMesh
+from .mesh_parts import MeshParts
+from .meshes import MeshCoordinate, TensorTopology
 from .printing import tensor_text
 from .tensor_spec import Shape, TensorProperties, TensorSpec, Tile, TileLike
-from .tensor_values import create_tensor, reshape_values
+from .tensor_values import create_parts, reshape_values
 from .wrapper import bind_by_type, reject_unsupported, unwrap
 
 TILE_SIZE = 32
 
-TensorArgument: TypeAlias = Sequence[int] | DataType | Layout | MemoryConfig | Tile | Device | float | None
+TensorArgument: TypeAlias = (
+    Sequence[int] | DataType | Layout | MemoryConfig | Tile | memory.Device | MeshDevice | float | None
+)
 Index: TypeAlias = int | slice | EllipsisType
 
 _ARGUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
@@ -34,7 +41,7 @@ _ARGUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
     "layout": (Layout, memory.PageLayout),
     "mem_config": MemoryConfig,
     "tile": Tile,
-    "device": Device,
+    "device": (Device, MeshDevice),
     "shape": (list, tuple, Shape),
     "pad_value": (int, float),
 }
@@ -55,7 +62,8 @@ class Tensor(TensorProperties[tensor.Tensor]):
         pad_value: the value of padding, by default 0.
         col_tilize: transpose the last two dimensions first; block formats only.
         cq_id: ignored.
-        mesh_mapper, preserve_nan_values, enable_bfloat_opt: not supported.
+        mesh_mapper: how the values are cut for the devices of a mesh, such as `ShardTensorToMesh(mesh_device, dim=0)`.
+        preserve_nan_values, enable_bfloat_opt: not supported.
 
     >>> x = Tensor(np.ones((5, 7), np.float32), DataType.BFLOAT16, layout=Layout.TILE)
     >>> print(x.shape, x.dtype, x.storage_type())
@@ -64,7 +72,8 @@ class Tensor(TensorProperties[tensor.Tensor]):
     [[[[1, 2], [3, 4]]]]
     """
 
-    __slots__ = ()
+    __slots__ = ("_parts",)
+    _parts: MeshParts
 
     def __init__(
         self,
@@ -73,7 +82,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         data: ArrayLike | None = None,
         shape: Sequence[int] | None = None,
         data_type: DataTypeLike | None = None,
-        device: Device | None = None,
+        device: AnyDevice | None = None,
         layout: LayoutLike | None = None,
         mem_config: MemoryConfig | None = None,
         memory_config: MemoryConfig | None = None,
@@ -81,13 +90,11 @@ class Tensor(TensorProperties[tensor.Tensor]):
         pad_value: float | None = None,
         col_tilize: bool = False,
         cq_id: object = None,
-        mesh_mapper: object = None,
+        mesh_mapper: TensorToMesh | None = None,
         preserve_nan_values: bool = False,
         enable_bfloat_opt: bool = False,
     ) -> None:
-        reject_unsupported(
-            mesh_mapper=mesh_mapper, preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt
-        )
+        reject_unsupported(preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt)
         if tensor is not None and data is not None:
             raise TypeError("ttnn.Tensor got both tensor and data; pass one of them")
         source: Any = data if tensor is None else tensor  # what is not an array is rejected below
@@ -103,13 +110,100 @@ class Tensor(TensorProperties[tensor.Tensor]):
                 raise TypeError(
                     f"ttnn.Tensor of a tensor cannot change its {names}; use ttnn.to_layout, to_dtype or to_device"
                 )
-            self.plain = source.plain
+            self._parts = source._parts
             return
         dtype: DataTypeLike | None = properties.pop("data_type", None)
         if "shape" in properties:
             source = reshape_values(np.asarray(source), tuple(properties.pop("shape")), dtype)
-        config = properties.pop("mem_config", None)
-        self.plain = create_tensor(source, dtype, memory_config=config, col_tilize=col_tilize, **properties)
+        config, target = properties.pop("mem_config", None), properties.pop("device", None)
+        parts = create_parts(source, mesh_mapper, dtype, memory_config=config, col_tilize=col_tilize, **properties)
+        self._parts = parts if target is None else parts.to_device(target, None)
+
+    # Parts on a mesh.
+
+    @classmethod
+    def wrap_parts(cls, parts: MeshParts) -> Tensor:
+        """Return the tensor of these parts.
+
+        >>> Tensor.wrap_parts(MeshParts.single(tensor.Tensor.of([[1, 2]]))).shape
+        Shape([1, 2])
+        """
+        wrapper = object.__new__(cls)
+        wrapper._parts = parts
+        return wrapper
+
+    @property
+    def plain(self) -> tensor.Tensor:
+        """Return the tensor of the core; raise if this one is distributed over several devices.
+
+        >>> Tensor(np.ones((5, 7), np.float32)).plain.nbytes
+        140
+        """
+        return self._parts.only()
+
+    @plain.setter
+    def plain(self, value: tensor.Tensor) -> None:
+        self._parts = MeshParts.single(value)
+
+    @property
+    def parts(self) -> MeshParts:
+        """Return the parts, by the coordinate of the device that holds them; a tensor without a mesh has one.
+
+        >>> list(Tensor(np.ones((5, 7), np.float32)).parts.parts)
+        [(0, 0)]
+        """
+        return self._parts
+
+    @property
+    def _core_spec(self) -> memory.TensorSpec:
+        return self._parts.first.spec
+
+    def map(self, change: Callable[[tensor.Tensor], tensor.Tensor]) -> Tensor:
+        """Return this tensor with `change` applied to the tensor of the core, or to that of each device of a mesh.
+
+        >>> Tensor([1, 2], [2], DataType.INT32).map(lambda part: part.reshape(2, 1)).shape
+        Shape([2, 1])
+        """
+        return Tensor.wrap_parts(self._parts.map(change))
+
+    def tensor_topology(self) -> TensorTopology:
+        """Return how the devices of a mesh share the tensor.
+
+        >>> Tensor(np.ones((5, 7), np.float32)).tensor_topology().placements()
+        [PlacementReplicate()]
+        """
+        return TensorTopology.wrap(self._parts.topology)
+
+    def update_tensor_topology(self, topology: TensorTopology) -> None:
+        """Say anew how the parts make one tensor, as `topology`.
+
+        >>> from tilewright.ttnn import PlacementShard
+        >>> x = Tensor([1, 2], [1, 2])
+        >>> x.update_tensor_topology(TensorTopology((1,), [PlacementShard(0)], [(0, 0)]))
+        >>> x.tensor_topology().placements()
+        [PlacementShard(0)]
+        """
+        self._parts = replace(self._parts, topology=topology.plain)
+
+    def device_coords(self) -> list[MeshCoordinate]:
+        """Return the coordinates of the devices that hold a part.
+
+        >>> Tensor(np.ones((5, 7), np.float32)).device_coords()
+        [MeshCoordinate([0, 0])]
+        """
+        return [MeshCoordinate(at) for at in self._parts.parts]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tensor.wrap_parts, (self._parts,)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tensor):
+            return super().__eq__(other)
+        mine, theirs = self._parts, other._parts
+        return mine.parts == theirs.parts and mine.topology == theirs.topology
+
+    def __hash__(self) -> int:
+        return hash(self._parts.first)
 
     # Properties.
 
@@ -120,7 +214,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).padded_shape
         Shape([32, 32])
         """
-        return Shape(self.plain.padded_shape)
+        return Shape(self._core_spec.padded_shape)
 
     @property
     def spec(self) -> TensorSpec:
@@ -129,7 +223,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).spec.dtype
         DataType.FLOAT32
         """
-        return TensorSpec.wrap(self.plain.spec)
+        return TensorSpec.wrap(self._core_spec)
 
     def memory_config(self) -> MemoryConfig:
         """Return the memory config.
@@ -137,7 +231,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).memory_config().is_sharded()
         False
         """
-        return MemoryConfig.wrap(self.plain.memory)
+        return MemoryConfig.wrap(self._core_spec.memory)
 
     def storage_type(self) -> StorageType:
         """Return whether the bytes are on a device, or on the host: borrowed from an array, or owned.
@@ -148,15 +242,15 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(array).storage_type() == StorageType.HOST
         True
         """
-        return StorageType.of(self.plain.storage_type)
+        return StorageType.of(self._parts.first.storage_type)
 
-    def device(self) -> memory.Device | None:
-        """Return the device, or None on the host.
+    def device(self) -> AnyDevice | None:
+        """Return the device or the mesh of devices, None on the host.
 
         >>> Tensor(np.ones((5, 7), np.float32)).device() is None
         True
         """
-        return self.plain.device
+        return self._parts.device or self._parts.first.device
 
     def get_dtype(self) -> DataType:
         """Return the data type.
@@ -188,7 +282,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).is_sharded()
         False
         """
-        return self.plain.memory.is_sharded
+        return self._core_spec.memory.is_sharded
 
     def is_allocated(self) -> bool:
         """Return whether the tensor has not been deallocated.
@@ -196,7 +290,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).is_allocated()
         True
         """
-        return self.plain.is_allocated()
+        return all(part.is_allocated() for part in self._parts.parts.values())
 
     def volume(self) -> int:
         """Return the number of elements, padding included.
@@ -204,7 +298,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).volume()
         1024
         """
-        return prod(self.plain.padded_shape)
+        return prod(self._core_spec.padded_shape)
 
     def logical_volume(self) -> int:
         """Return the number of elements that are data.
@@ -212,7 +306,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).logical_volume()
         35
         """
-        return self.plain.shape.logical_volume()
+        return self._core_spec.shape.logical_volume()
 
     def element_size(self) -> int:
         """Return the bytes of an element, 1 for block formats.
@@ -220,13 +314,13 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).element_size()
         4
         """
-        return getattr(self.plain.dtype, "itemsize", 1)
+        return getattr(self._core_spec.dtype, "itemsize", 1)
 
     # The buffer on a device.
 
     def _allocation(self) -> memory.Allocation:
         """Return the allocation on the device; raise if the tensor is on the host, or was deallocated."""
-        storage = self.plain.storage
+        storage = self._parts.first.storage
         if not isinstance(storage, DeviceStorage):
             raise MemoryConfigError("the tensor is on the host and has no device buffer; use to_device first")
         return storage.allocation
@@ -246,7 +340,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         28
         """
         self._allocation()
-        return self.plain.spec.page_bytes
+        return self._core_spec.page_bytes
 
     def buffer_aligned_page_size(self) -> int:
         """Return the bytes from one page to the next in a bank.
@@ -255,7 +349,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         32
         """
         self._allocation()
-        return self.plain.spec.aligned_page_bytes
+        return self._core_spec.aligned_page_bytes
 
     def buffer_num_pages(self) -> int:
         """Return the number of pages.
@@ -264,26 +358,33 @@ class Tensor(TensorProperties[tensor.Tensor]):
         5
         """
         self._allocation()
-        return self.plain.spec.num_pages
+        return self._core_spec.num_pages
 
     # Values.
 
-    def to_numpy(self) -> np.ndarray[Any, Any]:
+    def to_numpy(self, mesh_composer: MeshToTensor | None = None) -> np.ndarray[Any, Any]:
         """Return the values as an array; bfloat16 as that of ml_dtypes, block formats as float32.
+
+        `mesh_composer` says how the parts of a tensor on a mesh are joined.
 
         >>> Tensor([1, 2], [2], DataType.BFLOAT16).to_numpy()
         array([1, 2], dtype=bfloat16)
         """
-        return self.plain.numpy()
+        return self.plain.numpy() if mesh_composer is None else self._parts.compose(mesh_composer)
 
-    def to_torch(self) -> Any:
+    def to_torch(self, mesh_composer: MeshToTensor | None = None) -> Any:
         """Return the values as a torch tensor if torch is imported, as an array otherwise.
+
+        `mesh_composer` says how the parts of a tensor on a mesh are joined.
 
         >>> Tensor([1, 2], [2], DataType.INT32).to_torch().tolist()
         [1, 2]
         """
         torch = sys.modules.get("torch")
-        return self.plain.numpy() if torch is None else torch.from_dlpack(self.plain)
+        if torch is None:
+            return self.to_numpy(mesh_composer)
+        source = self.plain if mesh_composer is None else tensor.Tensor.of(self.to_numpy(mesh_composer))
+        return torch.from_dlpack(source)
 
     def to_list(self) -> Any:
         """Return the values as nested lists.
@@ -315,15 +416,15 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     # Operations.
 
-    def to(self, target: Layout | Device, mem_config: MemoryConfig | None = None) -> Tensor:
+    def to(self, target: Layout | AnyDevice, mem_config: MemoryConfig | None = None) -> Tensor:
         """Return the tensor on the device `target`, in `mem_config`; or in the layout `target`, padded with zeros.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to(Layout.TILE).layout
         Layout.TILE
         """
         if isinstance(target, (Layout, memory.PageLayout)):
-            return Tensor.wrap(self.plain.to_layout(memory.PageLayout.of(target)))
-        return Tensor.wrap(self.plain.to_device(target, unwrap(mem_config)))
+            return self.map(lambda part: part.to_layout(memory.PageLayout.of(target)))
+        return Tensor.wrap_parts(self._parts.to_device(target, unwrap(mem_config)))
 
     def cpu(self) -> Tensor:
         """Return the tensor on the host.
@@ -331,7 +432,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).cpu().to_list()
         [[1, 2]]
         """
-        return Tensor.wrap(self.plain.from_device())
+        return Tensor.wrap_parts(self._parts.from_device())
 
     def reshape(self, *shape: int | Iterable[int]) -> Tensor:
         """Return the same elements in another `shape`; one extent may be -1.
@@ -339,7 +440,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).reshape(2, 1).to_list()
         [[1], [2]]
         """
-        return Tensor.wrap(self.plain.reshape(*shape))
+        return self.map(lambda part: part.reshape(*shape))
 
     def pad(self, output_padded_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float) -> Tensor:
         """Return the tensor padded to `output_padded_shape` with `pad_value`; rows only.
@@ -349,7 +450,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad([2, 4], [0, 0], 9).padded_shape
         Shape([2, 4])
         """
-        return Tensor.wrap(self.plain.pad(output_padded_shape, input_tensor_start, pad_value))
+        return self.map(lambda part: part.pad(output_padded_shape, input_tensor_start, pad_value))
 
     def unpad(self, start: Sequence[int], end: Sequence[int]) -> Tensor:
         """Return the box from `start` up to, but not including, `end`; rows only.
@@ -357,7 +458,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2, 3, 4], [2, 2], DataType.INT32).unpad([0, 1], [2, 2]).to_list()
         [[2], [4]]
         """
-        return Tensor.wrap(self.plain.unpad(start, end))
+        return self.map(lambda part: part.unpad(start, end))
 
     def pad_to_tile(self, pad_value: float) -> Tensor:
         """Return the tensor in rows, its last two dimensions padded with `pad_value` to multiples of 32.
@@ -365,9 +466,9 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).padded_shape
         Shape([32, 32])
         """
-        extents = self.plain.shape.logical
+        extents = self._core_spec.shape.logical
         padded = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
-        return Tensor.wrap(self.plain.pad(padded, None, pad_value))
+        return self.map(lambda part: part.pad(padded, None, pad_value))
 
     def unpad_from_tile(self, shape: Sequence[int]) -> Tensor:
         """Return the box of `shape` at the origin; rows only.
@@ -379,22 +480,35 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor:
         indices = list(index) if isinstance(index, tuple) else [index]
-        part = self.plain.slice(*indices)
+        rank = self._core_spec.shape.rank
         if Ellipsis in indices:
             dots = indices.index(Ellipsis)
-            indices[dots : dots + 1] = [slice(None)] * (part.shape.rank - len(indices) + 1)
+            indices[dots : dots + 1] = [slice(None)] * (rank - len(indices) + 1)
         dropped = {dim for dim, entry in enumerate(indices) if not isinstance(entry, slice)}
-        shape = [n for dim, n in enumerate(part.shape) if dim not in dropped]
-        return Tensor.wrap(part.reshape(shape) if dropped else part)
+
+        def select(whole: tensor.Tensor) -> tensor.Tensor:
+            part = whole.slice(*indices)
+            shape = [n for dim, n in enumerate(part.shape) if dim not in dropped]
+            return part.reshape(shape) if dropped else part
+
+        return self.map(select)
 
     def deallocate(self, force: bool = True) -> None:
         """Free the memory on the device; `force` is ignored.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).deallocate()
         """
-        self.plain.deallocate()
+        for part in self._parts.parts.values():
+            part.deallocate()
 
     def __repr__(self) -> str:
-        return tensor_text(self.plain)
+        return "\n".join([self._place_text(at) + tensor_text(part) for at, part in self._parts.parts.items()])
+
+    def _place_text(self, at: tuple[int, ...]) -> str:
+        """Return the line that ttnn prints before the part of a device of a mesh."""
+        device = self._parts.device
+        if device is None or device.get_num_devices() == 1:
+            return ""
+        return f"device_id: {device.get_device_id(at)}, {MeshCoordinate(at)}\n"
 
     __str__ = __repr__

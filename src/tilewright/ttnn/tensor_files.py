@@ -1,31 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in files: dump, load, and a cache that is never stale."""
+"""Tensors in files: dump, load, and the cache of `as_tensor`, whose files are those of ttnn.
+
+A cached file is used as it is, as in ttnn: neither the array nor `preprocess` is looked at, so that a cache made
+elsewhere serves without the weights. Where ttnn would load a file of another shape, type, memory or mesh, or write the
+array over a file that it cannot read, the file is refused here.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..copying.dlpack import as_host_array
-from ..errors import FileFormatError
+from ..errors import FileFormatError, MemoryConfigError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
+from ..files.mesh import Coordinate, Mesh, Topology
+from ..memory import PageLayout
+from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
-from .devices import Device
-from .enums import DataType, DataTypeLike, Layout, LayoutLike
+from .devices import AnyDevice
+from .enums import DataType, DataTypeLike, DumpTensorMode, Layout, LayoutLike
 from .memory import MemoryConfig
+from .mesh_mappers import ReplicateTensorToMesh, TensorToMesh
+from .mesh_parts import MeshParts
 from .tensor import Tensor
-from .tensor_values import create_tensor
-from .wrapper import reject_unsupported
+from .tensor_values import create_parts, default_format, validate_mapper
+from .wrapper import unwrap
 
 EXTENSION = ".tensorbin"
 
 
-def dump_tensor(file_name: str | os.PathLike[str], tensor: Tensor, *, mode: object = None) -> None:
-    """Write `tensor` to the .tensorbin file `file_name`, which ttnn can load; `mode` is not supported.
+def dump_tensor(
+    file_name: str | os.PathLike[str],
+    tensor: Tensor,
+    *,
+    mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER,
+) -> None:
+    """Write `tensor`, with all its parts on a mesh, to the .tensorbin file `file_name`, which ttnn can load.
+
+    `mode` is ignored: there is one host, and it has all parts.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,15 +49,20 @@ def dump_tensor(file_name: str | os.PathLike[str], tensor: Tensor, *, mode: obje
     ...     load_tensor(f"{folder}/x.tensorbin").to_list()
     [[1, 2]]
     """
-    reject_unsupported(mode=mode)
-    path, plain = _validate_path(file_name), tensor.plain.from_device()
-    if any(plain.data_start):
-        plain = plain.without_extra_padding()  # the data in a file start at the origin
-    write_tensorbin(path, Tensorbin(plain.spec, plain.pages))
+    _write_parts(_validate_path(file_name), tensor.parts.from_device())
 
 
-def load_tensor(file_name: str | os.PathLike[str], *, device: Device | None = None) -> Tensor:
+def _write_parts(path: Path, parts: MeshParts) -> None:
+    if any(parts.first.data_start):
+        parts = parts.map(lambda part: part.without_extra_padding())  # the data in a file start at the origin
+    shards = {at: part.pages for at, part in parts.parts.items()}
+    write_tensorbin(path, Tensorbin(parts.first.spec, shards, parts.mesh_shape, parts.topology))
+
+
+def load_tensor(file_name: str | os.PathLike[str], *, device: AnyDevice | None = None) -> Tensor:
     """Return the tensor in the .tensorbin file `file_name`, mapped into memory, or on `device`.
+
+    A file of one device goes to every device of a mesh; one of a mesh keeps the devices that it names.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,8 +70,17 @@ def load_tensor(file_name: str | os.PathLike[str], *, device: Device | None = No
     ...     load_tensor(f"{folder}/x.tensorbin").layout
     Layout.ROW_MAJOR
     """
-    tensor = read_tensorbin(_validate_path(file_name)).tensor()
-    return Tensor.wrap(tensor if device is None else tensor.to_device(device))
+    return _wrap_file(read_tensorbin(_validate_path(file_name)), device)
+
+
+def _wrap_file(stored: Tensorbin, device: AnyDevice | None) -> Tensor:
+    """Return the parts of a file, replicas as one object, on the host or on `device`."""
+    tensors: dict[int, PlainTensor] = {}
+    parts: dict[Coordinate, PlainTensor] = {}
+    for at, pages in stored.shards.items():
+        parts[at] = tensors.setdefault(pages.ctypes.data, PlainTensor.from_pages(pages, stored.spec))
+    loaded = MeshParts(parts, stored.mesh_shape, stored.topology)
+    return Tensor.wrap_parts(loaded if device is None else loaded.to_device(device, None))
 
 
 def _validate_path(file_name: str | os.PathLike[str]) -> Path:
@@ -67,47 +97,59 @@ def as_tensor(
     dtype: DataTypeLike | None = None,
     *,
     layout: LayoutLike | None = Layout.ROW_MAJOR,
-    device: Device | None = None,
+    device: AnyDevice | None = None,
     memory_config: MemoryConfig | None = None,
     cache_file_name: str | os.PathLike[str] | None = None,
     preprocess: Callable[[ArrayLike], ArrayLike] | None = None,
-    mesh_mapper: object = None,
-    cache_dump_mode: object = None,
+    mesh_mapper: TensorToMesh | None = None,
+    cache_dump_mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER,
 ) -> Tensor:
     """Return an array as a ttnn tensor, cached in a file of the name that ttnn gives it.
 
-    Unlike in ttnn, the file is rewritten if it is damaged or contains another tensor.
+    A file that is there is used without looking at the values of the array, as in ttnn. Unlike in ttnn, a file with
+    another shape, data type, memory config or mesh than asked for, or a damaged one, is refused, and never overwritten.
 
     Args:
         tensor: the array; None returns whatever is cached.
         dtype: the data type, by default that of the array or the one ttnn has instead.
         layout: rows or tiles.
-        device: the device it goes to, by default the host.
+        device: the device or mesh it goes to, by default the host; it needs a `memory_config`.
         memory_config: the memory it lies in on a device.
         cache_file_name: the start of the file's name, to which data type and layout are appended; None for no cache.
-        preprocess: called with the array first.
-        mesh_mapper, cache_dump_mode: not supported.
+        preprocess: called with the array first, unless it is cached.
+        mesh_mapper: how the array is cut for a mesh. `ReplicateTensorToMesh` caches it once, for any mesh.
+        cache_dump_mode: ignored: there is one host, and it has all parts.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     first = as_tensor(np.zeros((2, 2), np.float32), cache_file_name=f"{folder}/w")
-    ...     other = as_tensor(np.ones((2, 3), np.float32), cache_file_name=f"{folder}/w")
-    ...     other.to_list(), [path.name for path in Path(folder).iterdir()]
-    ([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], ['w_dtype_None_layout_ROW_MAJOR.tensorbin'])
+    ...     print(*[path.name for path in Path(folder).iterdir()])
+    ...     as_tensor(np.ones((2, 3), np.float32), cache_file_name=f"{folder}/w")
+    Traceback (most recent call last):
+        ...
+    tilewright.errors.FileFormatError: w_dtype_None_layout_ROW_MAJOR.tensorbin holds shape [2, 2], expected [2, 3]; ...
     """
-    reject_unsupported(mesh_mapper=mesh_mapper, cache_dump_mode=cache_dump_mode)
+    if device is not None and memory_config is None:
+        raise MemoryConfigError("as_tensor with a device needs a memory_config, such as ttnn.DRAM_MEMORY_CONFIG")
+    validate_mapper(mesh_mapper)
     path = None if cache_file_name is None else _cache_path(cache_file_name, dtype, layout)
+    cached_mapper = None if isinstance(mesh_mapper, ReplicateTensorToMesh) else mesh_mapper
+    if path is not None and (tensor is None or path.is_file()):
+        shape = None if tensor is None or preprocess is not None else np.shape(tensor)
+        if dtype is None and tensor is not None and preprocess is None:
+            dtype = default_format(tensor).name
+        stored = _read_cached(path)
+        _validate_cached(path.name, stored, shape, dtype, layout, memory_config, cached_mapper)
+        return _wrap_file(stored, device)
     if tensor is None:
-        if path is None:
-            raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name; pass one of them")
-        plain = read_tensorbin(path).tensor()
-    else:
-        values = as_host_array(tensor if preprocess is None else preprocess(tensor))
-        plain = create_tensor(values, dtype, layout, memory_config=memory_config)
-        if path is not None and not _file_matches(path, plain):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_tensorbin(path, Tensorbin(plain.spec, plain.pages))
-    return Tensor.wrap(plain if device is None else plain.to_device(device))
+        raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name; pass one of them")
+    values = tensor if preprocess is None else preprocess(tensor)
+    mapper = mesh_mapper if path is None else cached_mapper
+    parts = create_parts(values, mapper, dtype, layout=layout, memory_config=memory_config)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_parts(path, parts)
+    return Tensor.wrap_parts(parts if device is None else parts.to_device(device, None))
 
 
 def _cache_path(prefix: str | os.PathLike[str], dtype: DataTypeLike | None, layout: LayoutLike | None) -> Path:
@@ -117,11 +159,42 @@ def _cache_path(prefix: str | os.PathLike[str], dtype: DataTypeLike | None, layo
     return Path(f"{os.fspath(prefix)}_dtype_{dtype_name}_layout_{layout_name}{EXTENSION}")
 
 
-def _file_matches(path: Path, tensor: PlainTensor) -> bool:
-    """Return whether the file at `path` contains exactly this tensor: its spec and all of its bytes."""
+def _read_cached(path: Path) -> Tensorbin:
     try:
-        stored = read_tensorbin(path)
-    except (FileNotFoundError, FileFormatError):
-        return False
-    same_spec = len(stored.shards) == 1 and stored.spec == tensor.spec
-    return same_spec and np.array_equal(stored.pages(), np.asarray(tensor.pages).reshape(-1).view(np.uint8))
+        return read_tensorbin(path)
+    except FileFormatError as problem:
+        raise FileFormatError(f"the cached file cannot be used: {problem}; {_DELETE}") from None
+
+
+_DELETE = "delete the file to have it written again, or use another cache_file_name"
+
+
+def _validate_cached(
+    name: str,
+    stored: Tensorbin,
+    shape: Sequence[int] | None,
+    dtype: DataTypeLike | None,
+    layout: LayoutLike | None,
+    memory_config: MemoryConfig | None,
+    mapper: TensorToMesh | None,
+) -> None:
+    """Raise if the file `name` holds anything but what as_tensor was asked for; `shape` and `dtype` may be unknown."""
+    spec, part = stored.spec, stored.spec.shape.logical
+    whole = stored.topology.global_shape(part) if shape is None else tuple(shape)
+    mesh = mapper.divide(whole) if mapper else Mesh((1, 1), Topology.replicated([(0, 0)]), whole)
+    element = spec.dtype if dtype is None else DataType.of(dtype).format
+    pages = spec.page_layout if layout is None else PageLayout.of(layout)
+    expected = PlainSpec(mesh.part_shape, element, pages, None, unwrap(memory_config))
+    for what, held, asked in (
+        ("dtype", spec.dtype, element),
+        ("layout", spec.page_layout, pages),
+        ("a mesh of", list(stored.mesh_shape), list(mesh.shape)),
+        ("placements", list(stored.topology.placements), list(mesh.topology.placements)),
+        ("a distribution of", list(stored.topology.distribution), list(mesh.topology.distribution)),
+        ("devices", list(stored.topology.coordinates), list(mesh.topology.coordinates)),
+        ("shape", list(part), list(mesh.part_shape)),
+        ("memory", spec.memory, expected.memory),
+        ("a spec of", spec, expected),
+    ):
+        if held != asked:
+            raise FileFormatError(f"{name} holds {what} {held}, expected {asked}; {_DELETE}")

@@ -158,14 +158,19 @@ class TensorProperties(Wrapper[_Plain], Shown):
     __slots__ = ()
 
     @property
+    def _core_spec(self) -> memory.TensorSpec:
+        """Return the spec of the core; that of a tensor on a mesh is the spec of each of its parts."""
+        return as_spec(self.plain)
+
+    @property
     def shape(self) -> Shape:
-        """Return the logical shape together with the padded shape.
+        """Return the logical shape together with the padded shape; on a mesh, that of each device's part.
 
         >>> from tilewright.ttnn import TensorSpec
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).shape.padded
         (32, 32)
         """
-        return Shape(self.plain.shape.logical, self.plain.padded_shape)
+        return Shape(self._core_spec.shape.logical, self._core_spec.padded_shape)
 
     @property
     def physical_shape(self) -> Shape:
@@ -175,7 +180,7 @@ class TensorProperties(Wrapper[_Plain], Shown):
         >>> TensorSpec([1, 4, 6, 8], DataType.BFLOAT16, Layout.ROW_MAJOR).physical_shape
         Shape([24, 8])
         """
-        return Shape(as_spec(self.plain).physical_shape)
+        return Shape(self._core_spec.physical_shape)
 
     @property
     def dtype(self) -> DataType:
@@ -185,7 +190,7 @@ class TensorProperties(Wrapper[_Plain], Shown):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).dtype
         DataType.BFLOAT16
         """
-        return DataType.of(self.plain.dtype)
+        return DataType.of(self._core_spec.dtype)
 
     @property
     def layout(self) -> Layout:
@@ -195,7 +200,7 @@ class TensorProperties(Wrapper[_Plain], Shown):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).layout
         Layout.TILE
         """
-        return Layout.of(as_spec(self.plain).page_layout)
+        return Layout.of(self._core_spec.page_layout)
 
     @property
     def tile(self) -> Tile:
@@ -205,7 +210,7 @@ class TensorProperties(Wrapper[_Plain], Shown):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).tile.tile_shape
         [32, 32]
         """
-        return Tile.wrap(self.plain.tile)
+        return Tile.wrap(self._core_spec.tile)
 
 
 TileLike: TypeAlias = Tile | Sequence[int]

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 
 from .. import memory, tensor
 from ..copying.dlpack import as_host_array
-from ..errors import FormatError, LayoutError
+from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, fit_values, format_of
-from .devices import Device
 from .enums import DataType, DataTypeLike, LayoutLike
 from .memory import MemoryConfig
+from .mesh_mappers import TensorToMesh
+from .mesh_parts import MeshParts
 from .tensor_spec import TileLike
 from .wrapper import unwrap
 
@@ -59,7 +60,6 @@ def create_tensor(
     pad_value: float | None = None,
     memory_config: MemoryConfig | None = None,
     col_tilize: bool = False,
-    device: Device | None = None,
 ) -> tensor.Tensor:
     """Return the core tensor that ttnn makes of an array; the arguments are those of `ttnn.from_torch`.
 
@@ -68,7 +68,7 @@ def create_tensor(
     """
     values = as_host_array(source)
     source_format = format_of(values.dtype)
-    element = _default_format(values, source_format) if dtype is None else DataType.of(dtype).format
+    element = default_format(values) if dtype is None else DataType.of(dtype).format
     if col_tilize:
         if not element.has_blocks or values.ndim < 2:
             raise FormatError(
@@ -82,8 +82,26 @@ def create_tensor(
         values, fill = cast(values, _BFLOAT16), cast(np.array(fill), _BFLOAT16).item()
     elif needs_truncation(source_format, element):
         values = truncate(values, element)
-    result = tensor.Tensor.from_array(values, spec, fill)
-    return result if device is None else result.to_device(device)
+    return tensor.Tensor.from_array(values, spec, fill)
+
+
+def create_parts(
+    source: ArrayLike, mesh_mapper: TensorToMesh | None = None, dtype: DataTypeLike | None = None, **properties: Any
+) -> MeshParts:
+    """Return the parts that ttnn makes of an array, cut as `mesh_mapper` says; the others are those of `create_tensor`.
+
+    The data type is that of the array as a whole, and each part is padded and packed on its own.
+
+    >>> create_parts(np.ones((5, 7), np.float32)).first.nbytes
+    140
+    """
+    mapper = validate_mapper(mesh_mapper)
+    if mapper is None:
+        return MeshParts.single(create_tensor(source, dtype, **properties))
+    values = as_host_array(source)
+    if dtype is None:
+        dtype = default_format(values).name
+    return MeshParts.distribute(values, mapper, lambda part: create_tensor(part, dtype, **properties))
 
 
 def has_fractions(element: Format) -> bool:
@@ -117,8 +135,27 @@ def truncate(values: np.ndarray[Any, Any], element: Format) -> np.ndarray[Any, A
         raise FormatError(f"{reason}; clip the array first, or use a type that holds its values") from None
 
 
-def _default_format(values: np.ndarray[Any, Any], source_format: Format) -> Format:
-    """Return the format that ttnn stores `values` in by default, or raise if they do not fit it."""
+def validate_mapper(mesh_mapper: object) -> TensorToMesh | None:
+    """Return `mesh_mapper`, a mesh mapper or None; raise if it is anything else.
+
+    >>> validate_mapper(None) is None
+    True
+    """
+    if mesh_mapper is None or isinstance(mesh_mapper, TensorToMesh):
+        return mesh_mapper
+    raise MemoryConfigError(
+        f"mesh_mapper={mesh_mapper!r:.60} is not a mesh mapper, such as ttnn.ShardTensorToMesh(mesh_device, dim=0)"
+    )
+
+
+def default_format(source: ArrayLike) -> Format:
+    """Return the format that ttnn stores an array in by default, or raise if its values do not fit it.
+
+    >>> default_format(np.ones(3, np.float16))
+    format_of('bfloat16')
+    """
+    values = as_host_array(source)
+    source_format = format_of(values.dtype)
     name = _DEFAULT_FORMATS.get(source_format.name, source_format.name)
     element = DataType.of(name).format
     if source_format.name in ("int64", "int16", "uint64"):

@@ -98,19 +98,16 @@ def bind_by_type(
 def reject_unsupported(**unsupported: object) -> None:
     """Raise if an argument that would change the result, and is not supported here, has a value.
 
-    >>> reject_unsupported(mesh_mapper=None, enable_bfloat_opt=False)
+    >>> reject_unsupported(output_tensor=None, enable_bfloat_opt=False)
     """
     for name, value in unsupported.items():
         if value is not None and value is not False:
             raise MemoryConfigError(f"{name}={value!r:.60} is not supported: {_REMEDIES[name]}")
 
 
-_ONE_DEVICE = "tensors are on one device here; omit it, and use tilewright.files.Tensorbin for meshes"
 _REMEDIES = {
-    "mesh_mapper": _ONE_DEVICE,
-    "mesh_composer": _ONE_DEVICE,
-    "mode": _ONE_DEVICE,
-    "cache_dump_mode": _ONE_DEVICE,
+    "groups": "tensors are joined one after the other; omit it",
+    "pad_value": "padding keeps zeros; use to_layout(..., pad_value=...)",
     "output_tensor": "operations return new tensors; omit it",
     "tile": "tilize always makes tiles of 32 x 32; use from_torch(..., tile=...)",
     "preserve_nan_values": "every NaN of a float32 source becomes the same bfloat16 NaN; omit it",

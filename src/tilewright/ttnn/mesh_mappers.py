@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mesh mappers, which say how an array is cut for the devices of a mesh, and composers, which join its parts again.
+
+A distribution that fits into the mesh takes the devices of that rectangle; any other takes devices in row-major order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ..errors import LayoutError
+from ..files.mesh import Mesh, Topology
+from ..layout.tuples import ceil_div
+from .mesh_device import MeshDevice
+from .meshes import MeshCoordinate, MeshShape, Placement, cut_of_placement, placement_of_cut
+
+
+class _MeshConfig:
+    """What the configs of mappers and composers share: the shape and the start of the distribution in the mesh."""
+
+    def __init__(self, shape: Sequence[int] | None, offset: Sequence[int] | None) -> None:
+        self.mesh_shape_override = None if shape is None else MeshShape(shape)
+        self.mesh_offset_override = None if not offset else MeshCoordinate(offset)
+
+    def _override_text(self) -> str:
+        parts = {"mesh_shape_override": self.mesh_shape_override, "mesh_offset_override": self.mesh_offset_override}
+        return "".join([f", {name}={value}" for name, value in parts.items() if value is not None])
+
+
+def _bind_overload(arguments: tuple[Any, ...], many: str, named: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a config by name: those of the overload with a list, called `many`, or with two integers.
+
+    Keywords that were not given are None in `named`.
+    """
+    is_list = isinstance(arguments[0] if arguments else named[many], Sequence)
+    names = [many] if is_list else ["row_dim", "col_dim"]
+    names += ["mesh_shape_override", "mesh_offset_override"]
+    result = dict.fromkeys(names) | dict(zip(names, arguments, strict=False))
+    for name, value in named.items():
+        if value is None:
+            continue
+        if name not in names or names.index(name) < len(arguments):
+            raise TypeError(f"got an unexpected {name}={value!r}; expected ({', '.join(names)})")
+        result[name] = value
+    if len(arguments) > len(names):
+        raise TypeError(f"expected at most {len(names)} arguments ({', '.join(names)}), got {len(arguments)}")
+    return result
+
+
+class MeshMapperConfig(_MeshConfig):
+    """How a tensor is cut: a placement per dimension of the mesh, or the dimensions that its rows and columns cut.
+
+    Args:
+        arguments: those below by position: `placements`, or `row_dim` and `col_dim`, and then the overrides.
+        placements: `PlacementShard(dim)` or `PlacementReplicate()`, for each dimension of the distribution.
+        row_dim, col_dim: instead, the dimension that the rows and the columns of the mesh cut; None replicates.
+        mesh_shape_override: the shape of the distribution, by default that of the mesh.
+        mesh_offset_override: the device that the distribution starts at, by default the first.
+
+    >>> MeshMapperConfig(row_dim=0, col_dim=None)
+    MeshMapperConfig(placements: [PlacementShard(0), PlacementReplicate()])
+    """
+
+    def __init__(
+        self,
+        *arguments: Sequence[Placement] | Sequence[int] | int | None,
+        placements: Sequence[Placement] | None = None,
+        row_dim: int | None = None,
+        col_dim: int | None = None,
+        mesh_shape_override: Sequence[int] | None = None,
+        mesh_offset_override: Sequence[int] | None = None,
+    ) -> None:
+        named: dict[str, Any] = {"placements": placements, "row_dim": row_dim, "col_dim": col_dim}
+        named |= {"mesh_shape_override": mesh_shape_override, "mesh_offset_override": mesh_offset_override}
+        bound = _bind_overload(arguments, "placements", named)
+        super().__init__(bound["mesh_shape_override"], bound["mesh_offset_override"])
+        if "placements" in bound:
+            self.cuts = tuple([cut_of_placement(each) for each in bound["placements"]])
+        else:
+            self.cuts = (bound["row_dim"], bound["col_dim"])
+
+    @property
+    def placements(self) -> list[Placement]:
+        """Return the placements.
+
+        >>> MeshMapperConfig(None, 1).placements
+        [PlacementReplicate(), PlacementShard(1)]
+        """
+        return [placement_of_cut(cut) for cut in self.cuts]
+
+    def __repr__(self) -> str:
+        return f"MeshMapperConfig(placements: {self.placements}{self._override_text()})"
+
+
+class MeshComposerConfig(_MeshConfig):
+    """How parts are joined: the dimension of the tensor that each dimension of the mesh runs along.
+
+    Args:
+        arguments: those below by position: `dims`, or `row_dim` and `col_dim`, and then the overrides.
+        dims: the dimensions, one for each dimension of the distribution.
+        row_dim, col_dim: instead, the dimensions of the rows and of the columns of the mesh.
+        mesh_shape_override: the shape of the distribution, by default that of the mesh.
+        mesh_offset_override: the device that the distribution starts at, by default the first.
+
+    >>> MeshComposerConfig([0, 1]), MeshComposerConfig(0, 1).dims
+    (MeshComposerConfig(dims: [0, 1]), (0, 1))
+    """
+
+    def __init__(
+        self,
+        *arguments: Sequence[int] | int | None,
+        dims: Sequence[int] | None = None,
+        row_dim: int | None = None,
+        col_dim: int | None = None,
+        mesh_shape_override: Sequence[int] | None = None,
+        mesh_offset_override: Sequence[int] | None = None,
+    ) -> None:
+        named: dict[str, Any] = {"dims": dims, "row_dim": row_dim, "col_dim": col_dim}
+        named |= {"mesh_shape_override": mesh_shape_override, "mesh_offset_override": mesh_offset_override}
+        bound = _bind_overload(arguments, "dims", named)
+        super().__init__(bound["mesh_shape_override"], bound["mesh_offset_override"])
+        self.dims: tuple[int, ...] = tuple(bound["dims"] if "dims" in bound else (bound["row_dim"], bound["col_dim"]))
+        if None in self.dims:
+            raise LayoutError("a composer needs a dimension for the rows and one for the columns of the mesh")
+
+    def __repr__(self) -> str:
+        return f"MeshComposerConfig(dims: {list(self.dims)}{self._override_text()})"
+
+
+def _place_distribution(mesh: MeshShape, config: _MeshConfig, count: int) -> tuple[MeshShape, list[MeshCoordinate]]:
+    """Return the shape of a distribution of `count` dimensions over `mesh`, and its devices in order."""
+    shape = mesh if config.mesh_shape_override is None else config.mesh_shape_override
+    if count != len(shape):
+        raise LayoutError(f"{shape} needs {len(shape)} dimensions or placements, got {config!r}")
+    if len(shape) == len(mesh) and all(n <= extent for n, extent in zip(shape, mesh, strict=True)):
+        start = config.mesh_offset_override or (0,) * len(mesh)
+        if len(start) != len(mesh) or any(at + n > extent for at, n, extent in zip(start, shape, mesh, strict=False)):
+            raise LayoutError(f"a distribution of {shape} from {MeshCoordinate(start)} on does not fit into {mesh}")
+        return shape, [MeshCoordinate([a + b for a, b in zip(start, at, strict=True)]) for at in shape.coordinates()]
+    if any(config.mesh_offset_override or ()) or shape.mesh_size() > mesh.mesh_size():
+        raise LayoutError(f"a distribution of {shape} does not fit into a mesh of {mesh}")
+    return shape, list(mesh.coordinates())[: shape.mesh_size()]
+
+
+def _validate_dims(dims: Sequence[int | None], rank: int) -> None:
+    cuts = [dim for dim in dims if dim is not None]
+    if any(not -rank <= dim < rank for dim in cuts):
+        raise LayoutError(f"dimensions {cuts} of the mesh mapper are not all in a tensor of rank {rank}")
+    if len({dim % rank for dim in cuts}) != len(cuts):
+        raise LayoutError(f"dimensions {cuts} of the mesh mapper must differ")
+
+
+class TensorToMesh:
+    """A mesh mapper: it says which part of a tensor each device of a mesh gets.
+
+    Args:
+        mesh_shape: the shape of the mesh.
+        config: the placements, and optionally another shape of the distribution.
+
+    >>> TensorToMesh(MeshShape(1, 2), MeshMapperConfig(None, -1)).divide((32, 64)).part_shape
+    (32, 32)
+    """
+
+    def __init__(self, mesh_shape: Sequence[int], config: MeshMapperConfig) -> None:
+        self.mesh_shape = MeshShape(mesh_shape)
+        self._config = config
+        self._shape, self._devices = _place_distribution(self.mesh_shape, config, len(config.cuts))
+
+    def config(self) -> MeshMapperConfig:
+        """Return the config.
+
+        >>> TensorToMesh((1, 2), MeshMapperConfig(None, -1)).config()
+        MeshMapperConfig(placements: [PlacementReplicate(), PlacementShard(-1)])
+        """
+        return self._config
+
+    def divide(self, shape: Sequence[int]) -> Mesh:
+        """Return how the devices share a tensor of `shape`: all parts are equal, or the tensor is refused.
+
+        As in ttnn, a dimension is cut into pieces of its extent divided by the devices, rounded up. A distribution of
+        one dimension may have fewer pieces than devices, of which the last ones then hold nothing.
+
+        >>> mesh = TensorToMesh((1, 8), MeshMapperConfig([placement_of_cut(0)], (8,))).divide((10, 3))
+        >>> mesh.part_shape, mesh.topology.distribution
+        ((2, 3), (5,))
+        """
+        part, distribution = list(shape), list(self._shape)
+        _validate_dims(self._config.cuts, len(part))
+        for axis, cut in enumerate(self._config.cuts):
+            if cut is None:
+                continue
+            extent, devices = part[cut], distribution[axis]
+            piece = max(1, ceil_div(extent, devices))
+            pieces = ceil_div(extent, piece)
+            if extent % piece or not pieces or (pieces != devices and len(distribution) > 1):
+                raise LayoutError(
+                    f"dimension {cut} of shape {list(shape)} cannot be cut into equal parts for {devices} devices; pad"
+                    f" it to {max(1, ceil_div(extent, devices)) * devices}"
+                )
+            part[cut], distribution[axis] = piece, pieces
+        devices_in_use = tuple([tuple(at) for at in self._devices[: prod(distribution)]])
+        return Mesh(
+            tuple(self.mesh_shape), Topology(tuple(distribution), self._config.cuts, devices_in_use), tuple(part)
+        )
+
+
+class ReplicateTensorToMesh(TensorToMesh):
+    """The mapper that gives every device of `mesh_device` all of the tensor.
+
+    `as_tensor` caches such a tensor once, for any mesh.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+    ...     ReplicateTensorToMesh(mesh_device).divide((32, 64)).topology.placements
+    (None,)
+    """
+
+    def __init__(self, mesh_device: MeshDevice) -> None:
+        super().__init__(
+            mesh_device.shape, MeshMapperConfig([placement_of_cut(None)], (mesh_device.get_num_devices(),))
+        )
+
+
+def create_mesh_mapper(mesh_device: MeshDevice | Sequence[int], config: MeshMapperConfig) -> TensorToMesh:
+    """Return the mapper of `config` for `mesh_device`, or for the shape of a mesh.
+
+    >>> mapper = create_mesh_mapper(MeshShape(2, 4), MeshMapperConfig(0, 1))
+    >>> mapper.divide((64, 64)).part_shape
+    (32, 16)
+    """
+    return TensorToMesh(mesh_device.shape if isinstance(mesh_device, MeshDevice) else mesh_device, config)
+
+
+def replicate_tensor_to_mesh_mapper(mesh_device: MeshDevice) -> TensorToMesh:
+    """Return the mapper that gives every device of `mesh_device` all of the tensor, also in the cache of `as_tensor`.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+    ...     replicate_tensor_to_mesh_mapper(mesh_device).divide((32, 64)).part_shape
+    (32, 64)
+    """
+    return create_mesh_mapper(mesh_device, ReplicateTensorToMesh(mesh_device).config())
+
+
+def shard_tensor_to_mesh_mapper(mesh_device: MeshDevice, dim: int) -> TensorToMesh:
+    """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(2, 2)) as mesh_device:
+    ...     shard_tensor_to_mesh_mapper(mesh_device, dim=0).divide((32, 64)).part_shape
+    (8, 64)
+    """
+    return create_mesh_mapper(mesh_device, MeshMapperConfig([placement_of_cut(dim)], (mesh_device.get_num_devices(),)))
+
+
+def ShardTensorToMesh(mesh_device: MeshDevice, dim: int) -> TensorToMesh:  # noqa: N802  (ttnn's name)
+    """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+    ...     ShardTensorToMesh(mesh_device, dim=1).divide((32, 64)).part_shape
+    (32, 32)
+    """
+    return shard_tensor_to_mesh_mapper(mesh_device, dim)
+
+
+def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
+    mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int | None]
+) -> TensorToMesh:
+    """Return the mapper whose rows of the mesh cut dimension `dims[0]`, and whose columns cut `dims[1]`.
+
+    Args:
+        mesh_device: the mesh.
+        mesh_shape: the shape of the distribution, usually that of the mesh.
+        dims: the two dimensions; None replicates.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(2, 4)) as mesh_device:
+    ...     ShardTensor2dMesh(mesh_device, mesh_shape=(2, 4), dims=(None, 1)).divide((32, 64)).part_shape
+    (32, 16)
+    """
+    rows, columns = dims
+    shape = (mesh_shape[0], mesh_shape[1])
+    return create_mesh_mapper(mesh_device, MeshMapperConfig([placement_of_cut(rows), placement_of_cut(columns)], shape))
+
+
+class MeshToTensor:
+    """A mesh composer: it says how the parts on the devices of a mesh are joined.
+
+    Args:
+        mesh_shape: the shape of the mesh.
+        config: the dimensions to join along, and optionally another shape of the distribution.
+
+    >>> MeshToTensor((1, 2), MeshComposerConfig(0, 1)).arrange((32, 32), {(0, 0), (0, 1)}).distribution
+    (1, 2)
+    """
+
+    def __init__(self, mesh_shape: Sequence[int], config: MeshComposerConfig) -> None:
+        self.mesh_shape = MeshShape(mesh_shape)
+        self._dims = config.dims
+        self._shape, self._devices = _place_distribution(self.mesh_shape, config, len(config.dims))
+
+    def arrange(self, part_shape: Sequence[int], holders: Any) -> Topology:
+        """Return how parts of `part_shape` make one tensor; `holders` are the devices that hold one.
+
+        >>> MeshToTensor((1, 2), MeshComposerConfig([0], (2,))).arrange((32, 32), {(0, 0)}).distribution
+        (1,)
+        """
+        devices = [tuple(at) for at in self._devices]
+        if len(devices) > 1:  # one part is the whole, whichever dimensions it would be joined along
+            _validate_dims(self._dims, len(part_shape))
+        missing = [MeshCoordinate(at) for at in devices if at not in holders]
+        shape = tuple(self._shape)
+        if missing and len(shape) == 1:  # a line of devices of which the last ones may hold nothing
+            shape = (len(devices) - len(missing),)
+            devices = [at for at in devices if at in holders]
+        elif missing:
+            raise LayoutError(f"device {missing[0]} holds no part; compose along the mesh that the tensor is on")
+        return Topology(shape, self._dims, tuple(devices))
+
+
+def create_mesh_composer(mesh_device: MeshDevice | Sequence[int], config: MeshComposerConfig) -> MeshToTensor:
+    """Return the composer of `config` for `mesh_device`, or for the shape of a mesh.
+
+    >>> type(create_mesh_composer(MeshShape(2, 4), MeshComposerConfig(0, 1))).__name__
+    'MeshToTensor'
+    """
+    return MeshToTensor(mesh_device.shape if isinstance(mesh_device, MeshDevice) else mesh_device, config)
+
+
+def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> MeshToTensor:
+    """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+    ...     type(concat_mesh_to_tensor_composer(mesh_device, dim=0)).__name__
+    'MeshToTensor'
+    """
+    return create_mesh_composer(mesh_device, MeshComposerConfig([dim], (mesh_device.get_num_devices(),)))
+
+
+def ConcatMeshToTensor(mesh_device: MeshDevice, dim: int) -> MeshToTensor:  # noqa: N802  (ttnn's name)
+    """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
+
+    >>> import numpy as np
+    >>> from tilewright.ttnn import create_mesh_device, from_torch, to_torch
+    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+    ...     tensor = from_torch(np.eye(2), mesh_mapper=ShardTensorToMesh(mesh_device, dim=0))
+    ...     to_torch(tensor, mesh_composer=ConcatMeshToTensor(mesh_device, dim=0)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return concat_mesh_to_tensor_composer(mesh_device, dim)
+
+
+def ConcatMesh2dToTensor(  # noqa: N802  (ttnn's name)
+    mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int]
+) -> MeshToTensor:
+    """Return the composer that joins along `dims[0]` over the rows of the mesh, and along `dims[1]` over its columns.
+
+    Args:
+        mesh_device: the mesh.
+        mesh_shape: the shape of the distribution, usually that of the mesh.
+        dims: the two dimensions.
+
+    >>> import numpy as np
+    >>> from tilewright.ttnn import create_mesh_device, from_torch, to_torch
+    >>> with create_mesh_device(MeshShape(2, 2)) as mesh_device:
+    ...     tensor = from_torch(np.eye(2), mesh_mapper=ShardTensor2dMesh(mesh_device, (2, 2), (0, 1)))
+    ...     to_torch(tensor, mesh_composer=ConcatMesh2dToTensor(mesh_device, (2, 2), (0, 1))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return create_mesh_composer(mesh_device, MeshComposerConfig(dims[0], dims[1], (mesh_shape[0], mesh_shape[1])))
