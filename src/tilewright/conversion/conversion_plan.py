@@ -20,7 +20,6 @@ from ..files.array_source import store_arrays
 from ..files.conversion_manifest import ConversionManifest
 from ..files.source_file import FilePath
 from ..files.stored_tensor import PagedBoxes
-from ..tables import count_of
 from ..version import __version__
 from .assembled_source import aligned_bytes
 from .assembly_explanation import ItemExplanation, explain_item, find_items
@@ -237,7 +236,7 @@ def plan_conversion(
     unmatched = all_rules.unmatched_patterns(tensors)
     notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
     if not outputs:
-        raise FormatError(f"nothing to convert: {count_of(len(tensors), 'tensor')}, all skipped")
+        raise FormatError(f"nothing to convert: all {len(tensors)} tensors are skipped")
     slots = _assign_slots(outputs, path, kind)
     items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
     plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
