@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import Rules
+from tilewright.conversion.recipe_file import RecipeFile
 
 from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
 from .pictures import differences
@@ -43,7 +44,9 @@ def test_every_block_is_of_a_kind_that_is_run_or_looked_at(path):
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_what_is_shown_of_files_is_well_formed(path):
     for block in blocks_of(path):
-        if block.language == "toml":
+        if block.language == "toml" and tomllib.loads(block.text).keys() & RecipeFile.__annotations__.keys():
+            assert RecipeFile.parse(block.text.encode(), f"line {block.line}")
+        elif block.language == "toml":
             assert Rules.of(tomllib.loads(block.text)).lines, f"line {block.line}"
         elif block.language == "json":
             assert is_json(block.text), f"line {block.line}"

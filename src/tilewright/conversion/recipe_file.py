@@ -25,7 +25,7 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SIGNATURE = re.compile(r"([A-Za-z_]\w*)\(([\w, ]*)\)")
 MODEL_DTYPE = "model_dtype"  # the dtype of an output that follows the option of that name
 
-_OUTPUT_KEYS = ("name", "value", "dtype", "mesh", "layout", "memory", "when", "each")
+OUTPUT_KEYS = ("name", "value", "dtype", "mesh", "layout", "memory", "when", "each")
 _LAYOUTS = ("tile", "row_major")
 
 
@@ -320,7 +320,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "precision": _read_list(_read_rule, "when formats", ("when", "formats")),
     "model_precision": _read_list(_read_model, "models modes layers formats", ("models", "modes", "layers", "formats")),
     "shapes": _read_expressions,
-    "output": _read_list(_read_output, "name value dtype mesh", _OUTPUT_KEYS),
+    "output": _read_list(_read_output, "name value dtype mesh", OUTPUT_KEYS),
     "model_types": _read_texts,
     "extends": _read_text,
     "without": _read_texts,

@@ -29,7 +29,7 @@ def assembly_scene(
 
     Cells are the largest boxes that lie in one piece and on one device: their names are where they begin. `side` is the
     most rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells
-    have the attributes `source`, `from`, `piece` and `changes`.
+    have the attributes `source`, `label`, `piece` and `from`.
 
     >>> import tempfile, numpy
     >>> from tilewright import plan_conversion
@@ -80,17 +80,18 @@ def _piece_grid(
             at = Box((row, column), (1, 1))
             owners.append(next((k for k, box in enumerate(folded) if not box.intersection(at).empty), None))
     sources = tuple([None if k is None else pieces[k].source for k in owners])
+    labels = _label_pieces(pieces)
     grid = Grid(
         len(rows),
         len(columns),
         (
             Field("source", sources),
-            Field("label", tuple([_ZERO if k is None else _short_name(pieces[k].source) for k in owners])),
+            Field("label", tuple([_ZERO if k is None else labels[k] for k in owners])),
             Field("piece", tuple(owners)),
             Field("from", tuple([None if k is None else str(pieces[k]) for k in owners])),
         ),
         title="pieces, by their source",
-        color="source",
+        color="source" if len({piece.source for piece in pieces}) > 1 else "piece",
         label="label",
         valid=tuple([k is not None for k in owners]),
         link=tuple([None if k is None else f"piece {k}" for k in owners]),
@@ -125,6 +126,16 @@ def _fold(box: Box, shape: tuple[int, ...]) -> Box:
     first = sum([a * step for a, step in zip(offset, steps, strict=False)])
     last = sum([(a + n - 1) * step for a, n, step in zip(offset, extents, steps, strict=False)])
     return Box((first, offset[-1]), (last - first + 1, extents[-1]))
+
+
+def _label_pieces(pieces: Sequence[Piece]) -> list[str]:
+    """Return a short label for each piece: its source, or its range where all have the same source."""
+    boxes = [piece.source_box for piece in pieces]
+    if len({piece.source for piece in pieces}) > 1 or len(pieces) < 2 or None in boxes:
+        return [_short_name(piece.source) for piece in pieces]
+    ranges = [list(zip(box.offset, box.end, strict=True)) for box in boxes if box is not None]
+    varying = [d for d in range(len(ranges[0])) if len({own[d] for own in ranges}) > 1]
+    return [" ".join(f"{own[d][0]}:{own[d][1]}" for d in varying) for own in ranges]
 
 
 def _short_name(name: str) -> str:
