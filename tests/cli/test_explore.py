@@ -5,7 +5,11 @@ import json
 import signal
 import urllib.error
 import urllib.request
+from urllib.parse import parse_qsl
 
+import numpy as np
+
+import tilewright as tw
 from tilewright.cli.explore import remove_key
 from tilewright.views.explorer import Explorer
 
@@ -64,3 +68,18 @@ def test_a_port_that_is_taken_is_said(run):
 def test_without_a_port_any_free_one_will_do():
     with Explorer() as first, Explorer() as second:
         assert first.server_port != second.server_port
+
+
+def test_it_starts_with_a_tensor_of_a_file_and_its_mesh(start, run, tmp_path):
+    rules = {"w": {"mesh": [1, 2], "cut": 1, "shard": "width", "buffer": "dram", "chip": "n150"}}
+    tw.convert({"w": np.zeros((64, 768), np.float32), "b": np.zeros(64)}, tmp_path / "out", rules=rules)
+    process = start("explore", "out", "--tensor", "w", "--device", "1", "--no-browser", "--port", "0", "--json")
+    serving = json.loads(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    words = dict(parse_qsl(serving["link"].partition("#")[2]))
+    assert (words["shape"], words["mesh"], words["cut"], words["device"]) == ("64x768", "1x2", "1", "0,1")
+    assert (words["memory"], words["grid"], words["buffer"]) == ("width_sharded", "12x1", "dram")
+    assert "not on a mesh of 1 x 2" in run("explore", "out", "--tensor", "w", "--device", "5", status=2).err
+    assert "not on a mesh" in run("explore", "out", "--tensor", "b", "--device", "0", status=2).err
+    assert "--device needs a file" in run("explore", "4x4", "--device", "0", status=2).err

@@ -162,3 +162,51 @@ def test_bash_takes_the_script(tmp_path, start):
         check=True,
     )
     assert "tilewright" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "64x64"], ["inspect", "--help"]])
+def test_every_closed_pipe_has_its_status(start, arguments):
+    process = start(*arguments)
+    process.stdout.close()
+    process.wait(timeout=60)
+    with process.stderr:
+        assert (process.returncode, process.stderr.read()) == (141, "")
+
+
+def test_a_conversion_whose_events_nobody_reads(start, tmp_path):
+    np.savez(tmp_path / "m.npz", **{f"t{k}": np.zeros((64, 64), np.float32) for k in range(20)})
+    process = start("convert", "m.npz", "out", "--json")
+    process.stdout.close()
+    process.wait(timeout=60)
+    with process.stderr:
+        assert (process.returncode, process.stderr.read()) == (141, "")
+
+
+def test_ctrl_c_says_how_a_conversion_goes_on(start, tmp_path):
+    with (tmp_path / "zeros.npy").open("wb") as file:  # a hole, which takes a while to convert
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 20, 4096)})
+        file.truncate(file.tell() + (1 << 34))
+    process = start("convert", "zeros.npy", "out", "--dtype", "bfloat4_b", "--jobs", "1")
+    for _ in range(600):
+        if (tmp_path / "out").exists() or any(each.name.startswith(".") for each in tmp_path.iterdir()):
+            break
+        time.sleep(0.05)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    status, _, err = finished(process)
+    assert status == 130
+    assert err == "tilewright: error: interrupted; finished tensors are saved, continue with --resume\n"
+
+
+def test_names_are_cut_on_a_terminal_only(tmp_path):
+    names = [f"model.layers.{k}.self_attn.{part}_proj.weight" for k in range(2) for part in "qk"]
+    np.savez(tmp_path / "m.npz", **dict.fromkeys(names, np.zeros((1024, 1024), np.int8)))
+    question = ["inspect", str(tmp_path / "m.npz")]
+    narrow = in_a_terminal(question, {"COLUMNS": "72", "TERM": "xterm"})
+    wide = in_a_terminal(question, {"COLUMNS": "200", "TERM": "xterm"})
+    piped = subprocess.run([sys.executable, "-m", "tilewright", *question], capture_output=True, text=True, check=True)
+    for name in names:
+        assert name in wide
+        assert name in piped.stdout
+        assert name not in narrow
+        assert name.removeprefix("model.layers.") in narrow

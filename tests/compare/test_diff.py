@@ -69,6 +69,14 @@ def test_a_packed_file_is_within_a_step_of_its_source(tmp_path, dtype):
     assert tw.diff(tmp_path / "w.npy", path, ulp=1).same
 
 
+@pytest.mark.parametrize("dtype", ["bfloat8_b", "bfloat4_b", "bfloat16"])
+def test_subnormals_are_within_a_step_since_packing_makes_them_zero(tmp_path, dtype):
+    bits = np.random.default_rng(0).integers(1, 1 << 24, (64, 64)).astype(np.uint32)  # half of them subnormal
+    tw.convert({"x": bits.view(np.float32)}, tmp_path / "out", dtype=dtype)
+    found = tw.diff({"x": bits.view(np.float32)}, tmp_path / "out", ulp=1)
+    assert found.same, found
+
+
 def test_the_same_values_in_other_layouts_are_the_same(tmp_path):
     rows = stored(tmp_path, "rows", WEIGHTS, "float32")
     tiles = stored(tmp_path, "tiles", WEIGHTS, "float32", page_layout="tile", tile=(16, 32))

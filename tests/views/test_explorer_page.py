@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tilewright as tw
-from tilewright.cli.explore import _initial_fragment
+from tilewright.cli.explore import remove_key
 from tilewright.views.explorer import Explorer, parse_spec
 from tilewright.views.explorer.answers import PICTURES
 from tilewright.views.html import panel_markup
@@ -221,7 +221,7 @@ def test_a_link_shows_the_same_again(look, explorer):
     assert "key" not in link
     command = page.get_by_label("The command").input_value()
     assert command == f"tilewright explore '#{link.partition('#')[2]}'"
-    assert _initial_fragment(command.partition("'")[2][:-1], None) == link.partition("#")[2]  # as the command reads it
+    assert remove_key(command.partition("'")[2][1:-1]) == link.partition("#")[2]  # as the command reads it
     other = page.context.new_page()  # the same browser, which kept the key
     other.goto(link)
     settled(other)
@@ -501,7 +501,10 @@ def test_pictures_with_markup_in_them_lose_it(look):
 def test_drawings_arrive_whole(look):
     """The page's own reader of drawings makes the same elements as a parser of XML, from hostile names too."""
     page = look()
-    scenes = [evil_scene(), *(picture({**BLOCK, "notation": "(4,8):(8,1)"}) for picture in PICTURES.values())]
+    scenes = [
+        evil_scene(),
+        *(picture({**BLOCK, "notation": "(4,8):(8,1)", "mesh": "1x2"}) for picture in PICTURES.values()),
+    ]
     drawings = [markup for scene in scenes for markup in panel_markup(scene)]
     built = page.evaluate(
         """async (drawings) => {
@@ -516,3 +519,36 @@ def test_drawings_arrive_whole(look):
 
 def tree(element: ElementTree.Element) -> list:
     return [element.tag, element.attrib, element.text, element.tail, [tree(child) for child in element]]
+
+
+SHARED = {
+    "shape": "64x96",
+    "dtype": "bfloat8_b",
+    "memory": "interleaved",
+    "buffer": "dram",
+    "mesh": "2x2",
+    "cut": "-,1",
+}
+
+
+def test_a_mesh_of_devices_is_drawn_and_its_devices_are_chosen(look):
+    page = look({**SHARED, "at": "33,2"})
+    devices = page.get_by_role("heading", name="Devices").locator("..")
+    assert devices.locator("svg").count() == 2
+    assert steps(page)["tensor"] == "(33, 2)"
+    panel = "svg[aria-label='devices and their parts']"
+    page.locator(panel).click(position=cell(page, panel, 1, 1))
+    page.wait_for_function("document.querySelector('[name=device]').value === '1,1'")
+    settled(page)
+    assert page.get_by_label("Device", exact=True).input_value() == "1,1"
+    assert (steps(page)["tensor"], steps(page)["device"]) == ("(33, 50)", "(1, 1)")
+    assert "(0, 1) also holds" in page.locator(".chain li[data-step=tensor]").inner_text()
+    page.get_by_label("Mesh of devices").fill("")
+    settled(page)
+    assert devices.is_hidden()
+    assert page.get_by_label("Cut along").is_hidden()
+
+
+def test_a_mesh_that_cannot_be_is_said_beside_its_field(look):
+    page = look({**SHARED, "cut": "7"}, refused=REFUSED)
+    assert "the mesh cuts dimension 7" in page.locator("#error-A").inner_text()

@@ -156,3 +156,43 @@ def test_pictures_have_the_label_color_and_base_of_the_form():
         assert problem.value.field == field
     with pytest.raises(FieldError, match="decimal, hex, got 'octal'"):
         answers.PICTURES["placement"]({**words, "base": "octal"})
+
+
+@pytest.mark.parametrize("cuts", [None, 0, -1, (None, 1), (0, 1), (1, None)])
+def test_meshes_are_spelled_as_they_are_parsed(cuts):
+    mesh = tw.files.Mesh.dividing((64, 96), (2, 4), cuts)
+    words = questions.spell_mesh(mesh)
+    again = questions.parse_mesh(words)
+    assert again.windows() == mesh.windows()
+    assert parse_spec({**words, "chip": "n150"}).shape.logical == mesh.part_shape
+    for device in mesh.topology.coordinates:
+        steps = answers.describe_element({**words, "chip": "n150", "at": "1,2", "device": ",".join(map(str, device))})
+        said = {step["name"]: step["value"] for step in steps["steps"]}
+        at = tuple(a + b for a, b in zip(mesh.window_of(device).offset, (1, 2), strict=True))
+        assert (said["tensor"], said["device"]) == (str(at), str(device))
+        assert device in mesh.locate(at)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        ({"mesh": "0x2"}, "mesh"),
+        ({"mesh": "64x64"}, "mesh"),
+        ({"mesh": "1x2", "cut": "x"}, "cut"),
+        ({"mesh": "1x2", "cut": "5"}, "cut"),
+        ({"mesh": "1x2", "cut": "0,1,2"}, "cut"),
+        ({"mesh": "1x5", "cut": "0"}, "cut"),
+        ({"mesh": "1x2", "device": "9,9"}, "device"),
+    ],
+)
+def test_impossible_meshes_name_their_field(words, field):
+    with pytest.raises(FieldError) as problem:
+        answers.describe_element({"shape": "64x96", "chip": "n150", **words})
+    assert problem.value.field == field
+
+
+def test_alternatives_of_a_part_keep_the_entire_tensor():
+    words = {"shape": "65536x8192", "mesh": "1x2", "cut": "0", "dtype": "float32", "buffer": "l1", "chip": "n150"}
+    found = answers.describe_placement(words)
+    assert not found["fit"]["fits"]
+    assert {each["words"]["shape"] for each in found["fit"]["alternatives"]} == {"65536x8192"}

@@ -231,3 +231,30 @@ def test_pictures_of_pages_say_what_the_table_of_pages_says(placed):
         rows = np.array([-1 if page is None else page for page in holders.field("page").values]).reshape(-1, count)
         for page, bank in enumerate(table.bank.tolist()):
             assert page in rows[:, bank]
+
+
+@pytest.mark.parametrize("cuts", [None, 0, -1, (None, 1), (0, 1), (1, 0), (0, 0)])
+def test_every_device_of_a_mesh_is_drawn_with_its_part(cuts):
+    mesh = tw.files.Mesh.dividing((8, 64, 96), (2, 4), cuts)
+    devices, tensor = views.scene_of(mesh).panels
+    boxes = list(mesh.windows())
+    for device in mesh.topology.coordinates:
+        drawn = devices.cell(*device).attributes
+        assert drawn["device"] == ",".join(map(str, device))
+        assert boxes[drawn["part"]] == mesh.window_of(device)
+        first = mesh.windows()[boxes[drawn["part"]]][0]
+        assert drawn["held"] == (f"part {drawn['part']}" if first == device else f"= {first[0]},{first[1]}")
+    assert sorted(part for part in tensor.field("part").values if part is not None) == list(range(len(boxes)))
+    assert {value.split()[0] for value in tensor.field("device").values} <= set(devices.field("device").values)
+    assert views.to_text(views.scene_of(mesh))
+
+
+def test_a_mesh_marks_where_an_element_is():
+    mesh = tw.files.Mesh.dividing((64, 96), (2, 4), (None, 1))
+    part = tw.TensorSpec(mesh.part_shape, "bfloat8_b", chip="n150")
+    scene = views.mesh_scene(mesh, spec=part, at=(33, 50))
+    marked = [(box.row, box.column) for box in scene.panels[0].outlines if box.kind == "mark"]
+    assert marked == list(mesh.locate((33, 50))[0])
+    assert [(box.row, box.column) for box in scene.panels[1].outlines] == [(0, 2)]
+    assert scene.panels[2].title == "each part: pages of 32 x 32 elements"
+    assert {fact.name: fact.value for fact in scene.facts}["element"] == "(33, 2)"

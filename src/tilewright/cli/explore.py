@@ -7,36 +7,57 @@ import os
 import sys
 import webbrowser
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import click
 
 from .console import Answer, CommandError, Console
-from .options import SpecOptions, spec_options
-from .program import verb
+from .options import CHIP_OPTIONS, SpecOptions, device_option, spec_options, typed_options
+from .program import follow_links_option, verb
 from .show import Drawable
 
 
 @verb("explore")
-@click.argument("start", required=False, metavar="[SHAPE|LINK]")
+@click.argument("start", required=False, metavar="[SHAPE|FILE|LINK]")
+@click.option("--tensor", metavar="NAME", help="Which tensor of a FILE.")
+@device_option
+@follow_links_option
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of this machine. [8654, or any that is free]")
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @spec_options
-def command(start: str | None, port: int | None, browser: bool, options: SpecOptions) -> Answer:
+def command(
+    start: str | None,
+    tensor: str | None,
+    device: Any,
+    follow_links: bool,
+    port: int | None,
+    browser: bool,
+    options: SpecOptions,
+) -> Answer:
     """Open the explorer: a page where you type a placement and see where everything goes.
 
-    It starts with a SHAPE placed by the options, with a shared LINK, or with an example. The page is
-    reachable from this machine only, with the key in the printed address. Ctrl-C stops it.
+    It starts with a SHAPE placed by the options, with a tensor of a FILE and the mesh of devices that shares it, with
+    a shared LINK, or with an example. The page is reachable from this machine only, with the key in the printed
+    address. Ctrl-C stops it.
 
     \b
     tilewright explore
     tilewright explore 4x60x90 --dtype bfloat8_b --shard block --grid 8x8
+    tilewright explore cache/ --tensor layers.0.attention.wo --device 0,1
     tilewright explore 'http://127.0.0.1:8654/#shape=64x64&dtype=bfloat16'
     """
     from ..views.explorer.server import PORT, Explorer
 
-    fragment = _initial_fragment(start, options)
+    subject = None if start is None else _parse_start(start, tensor, device, follow_links)
+    if subject is None or subject.stored is None:
+        for name, value in (("--tensor", tensor), ("--device", device)):
+            if value is not None:
+                raise click.UsageError(f"{name} needs a file; remove it, or name one")
+    fragment = "" if start is None else remove_key(start.rpartition("#")[2])  # empty for the built-in example
+    if subject is not None:
+        fragment = _initial_fragment(subject, device, options)
     console = Console.current()
     try:
         server = Explorer(PORT if port is None else port)
@@ -62,15 +83,26 @@ def _has_display() -> bool:
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _initial_fragment(start: str | None, options: SpecOptions) -> str:
-    """Return the URL fragment that the page starts with: from a link or a spec, or empty for the built-in example."""
-    if start is None:
-        return ""
-    if "#" in start or "=" in start:
-        return remove_key(start.rpartition("#")[2])
-    from ..views.explorer import spell_spec
+def _parse_start(start: str, tensor: str | None, device: Any, follow_links: bool) -> Drawable | None:
+    """Return the tensor to start with, None if a link was given."""
+    if ("#" in start or "=" in start) and not Path(start).exists():
+        return None
+    subject = Drawable.parse(start, tensor, follow_links)
+    if device is not None and subject.stored is not None:
+        subject.stored.on_device(device)  # which refuses a device that it has not
+    return subject
 
-    words: dict[str, Any] = spell_spec(options.build_spec(Drawable.parse(start).extents))
+
+def _initial_fragment(subject: Drawable, device: Any, options: SpecOptions) -> str:
+    """Return the URL fragment that spells a tensor and the mesh that shares it."""
+    from ..views.explorer import spell_mesh, spell_spec
+
+    stored, typed = subject.stored, typed_options(click.get_current_context())
+    words: dict[str, Any] = spell_spec(subject.spec(options, typed))
+    if stored is not None and stored.mesh is not None and not typed - CHIP_OPTIONS:
+        words |= spell_mesh(stored.mesh)
+        if device is not None:
+            words["device"] = ",".join(map(str, stored.mesh.coordinate_of(device)))
     return urlencode(words)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..tables import count_of
 from .console import Answer, CommandError, ExitCode, check_output_path, describe_error, save_picture
 from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, device_option, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
@@ -328,7 +329,8 @@ def _write_report(
         written = write_visualizer_report(allocator, folder, names)
     except OSError as problem:
         raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
-    text = f"{len(subjects)} tensors written to {written}\nopen them with: ttnn-visualizer --profiler-path {written}"
+    said = f"{count_of(len(subjects), 'tensor')} written to {written}"
+    text = f"{said}\nopen the report with: ttnn-visualizer --profiler-path {written}"
     return Answer(text, {"path": written, "tensors": len(subjects)})
 
 

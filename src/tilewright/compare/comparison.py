@@ -349,7 +349,7 @@ class Comparison(Shown):
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
-        raise KeyError(f"no comparison of {name!r}; there are {len(self.tensors)} others")
+        raise KeyError(f"no comparison of {name!r}; there are {count_of(len(self.tensors), 'other')}")
 
     def __iter__(self) -> Iterator[TensorComparison]:
         return iter(self.tensors)
@@ -404,4 +404,4 @@ class Comparison(Shown):
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.tensors)} tensors: {'same' if self.same else 'different'}>"
+        return f"<Comparison of {count_of(len(self.tensors), 'tensor')}: {'same' if self.same else 'different'}>"

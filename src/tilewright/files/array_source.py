@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..copying.dlpack import as_host_array
 from ..formats import scalar_format_of
@@ -62,6 +64,16 @@ class ArraySource(SourceFile):
         for offset, size in runs:
             out[at : at + size] = self._bytes[offset : offset + size]
             at += size
+
+    def read_equal_runs(self, starts: NDArray[np.int64], size: int, out: ByteArray) -> None:
+        """Copy ranges of `size` bytes at the offsets `starts`, one after the other into `out`.
+
+        >>> out = np.zeros(4, np.uint8)
+        >>> ArraySource("w", np.arange(8, dtype=np.uint8)).read_equal_runs(np.array([6, 0]), 2, out)
+        >>> out.tolist()
+        [6, 7, 0, 1]
+        """
+        self.read_runs(zip(starts.tolist(), repeat(size), strict=False), out)
 
 
 def store_arrays(arrays: Mapping[str, Any]) -> TensorFile:

@@ -251,7 +251,7 @@ class Inspection(Shown):
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<Inspection of {self.path}: {self.kind}, {len(self.tensors)} tensors>"
+        return f"<Inspection of {self.path}: {self.kind}, {count_of(len(self.tensors), 'tensor')}>"
 
 
 def inspect(

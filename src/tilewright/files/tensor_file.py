@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..errors import FileFormatError, LayoutError
+from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
@@ -61,7 +62,7 @@ class TensorFile(Mapping[str, StoredTensor]):
             return self._tensors[name]
         except KeyError:
             near = get_close_matches(str(name), list(self._tensors), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {len(self)} others"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {count_of(len(self), 'other')}"
             raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
 
     def __iter__(self) -> Iterator[str]:
@@ -112,7 +113,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         return sum([_tensor.nbytes for _tensor in self._tensors.values()])
 
     def __repr__(self) -> str:
-        return f"<TensorFile {self.path}: {self.kind}, {len(self)} tensors, {self.nbytes} bytes>"
+        return f"<TensorFile {self.path}: {self.kind}, {count_of(len(self), 'tensor')}, {self.nbytes} bytes>"
 
 
 def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[str]:
@@ -137,8 +138,9 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank
-    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots. `follow_symlinks`
-    allows links that point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
+    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or the directory
+    above a single weight cache. `follow_symlinks` allows links that point outside of a directory (or of the hub's
+    model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -229,7 +231,11 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         for name in names:
             if name.endswith(FOREIGN_SUFFIXES):
                 refuse_foreign_file(folder / name, "")
-        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){_name_folders_below(folder)}")
+        below = _find_caches_below(folder)
+        if len(below) == 1:
+            return _read_directory(below[0], follow_symlinks)
+        choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else ""
+        raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){choice}")
     tensors: list[StoredTensor] = []
     metadata: dict[str, str] = {}
     for path in files:
@@ -240,7 +246,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     return TensorFile(folder, "directory", tensors, metadata)
 
 
-def _name_folders_below(folder: Path) -> str:
-    """Return the folders below one that hold tensorbin files, such as those of a weight cache, as a remedy."""
-    below = sorted({str(path.parent) for depth in _CACHE_DEPTHS for path in folder.glob(depth)})
-    return f"; those below it have some: {', '.join(below[:_MAX_NAMED])}" if below else ""
+def _find_caches_below(folder: Path) -> list[Path]:
+    """Return the folders below one that hold tensorbin files, as weight caches do; links are not followed."""
+    found = {path.parent for depth in _CACHE_DEPTHS for path in folder.glob(depth)}
+    return sorted([each for each in found if each.resolve() == folder.resolve() / each.relative_to(folder)])

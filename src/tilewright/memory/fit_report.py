@@ -157,7 +157,7 @@ class Fit:
         failed = [(k, tensor) for k, tensor in enumerate(self.tensors) if tensor.problems]
         if failed:
             k, first = failed[0]
-            lines.append(f"{count_of(len(failed), 'tensor')} without a place, first number {k + 1}:")
+            lines.append(f"{count_of(len(failed), 'tensor')} without a place, the first is number {k + 1}:")
             lines += [f"  {line}" for line in str(first).splitlines()]
         return lines
 

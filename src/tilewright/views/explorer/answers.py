@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import OutOfMemory, TilewrightError
+from ...files.mesh import format_devices
 from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar_format import SCALAR_FORMATS
 from ...layout import parse
@@ -24,6 +25,7 @@ from ..html import panel_data, panel_markup
 from ..scene import Fact, Scene
 from ..scenes import scene_of
 from ..scenes.memory_maps import memory_scene
+from ..scenes.meshes import mesh_scene
 from ..scenes.pages import page_scene
 from ..scenes.pipelines import schedule_scene, tiler_scene
 from ..scenes.specs import spec_scene
@@ -35,14 +37,17 @@ from .form import (
     attribute_scene,
     format_extents,
     parse_bytes,
+    parse_device,
     parse_element,
     parse_integer,
     parse_integers,
+    parse_mesh,
     parse_scene_options,
     parse_spec,
     require_drawable,
     require_placement,
     spec_arguments,
+    spell_mesh,
     spell_spec,
 )
 
@@ -85,12 +90,16 @@ def describe_placement(fields: FormFields) -> dict[str, Any]:
     chip = arguments["chip"]
     answer = fit(arguments, chip, circular_buffers=parse_bytes(fields, "circular"))
     tensor = answer.tensors[0]
-    spec = tensor.spec
+    spec, mesh = tensor.spec, parse_mesh(fields)
+
+    def spell_words(placed: TensorSpec) -> dict[str, str]:
+        return spell_spec(placed) | ({} if mesh is None else spell_mesh(mesh))
+
     view = next(
         (view for view in answer.memories if spec is not None and view.buffer_type is spec.memory.buffer_type), None
     )
     return {
-        "spec": None if spec is None else _describe_spec(spec),
+        "spec": None if spec is None else _describe_spec(spec, spell_words(spec)),
         "fit": {
             "fits": answer.fits,
             "chip": str(chip),
@@ -103,12 +112,12 @@ def describe_placement(fields: FormFields) -> dict[str, Any]:
             "text": str(answer),
             "problems": [str(problem) for problem in (*tensor.problems, *answer.problems)],
             "warnings": list(tensor.warnings),
-            "alternatives": [{"text": str(each), "words": spell_spec(each.spec)} for each in answer.alternatives],
+            "alternatives": [{"text": str(each), "words": spell_words(each.spec)} for each in answer.alternatives],
         },
     }
 
 
-def _describe_spec(spec: TensorSpec) -> dict[str, Any]:
+def _describe_spec(spec: TensorSpec, words: dict[str, str]) -> dict[str, Any]:
     sharding = spec.memory.sharding
     facts = {
         "shape": format_extents(spec.shape.logical),
@@ -126,7 +135,7 @@ def _describe_spec(spec: TensorSpec) -> dict[str, Any]:
             "bytes per bank": str(spec.allocated_bytes),
             "page spacing": f"{spec.aligned_page_bytes} bytes",
         }
-    return {"python": repr(spec), "text": str(spec), "facts": facts, "words": spell_spec(spec)}
+    return {"python": repr(spec), "text": str(spec), "facts": facts, "words": words}
 
 
 def describe_element(fields: FormFields) -> dict[str, Any]:
@@ -146,16 +155,31 @@ def describe_element(fields: FormFields) -> dict[str, Any]:
     if at is None:
         return {"at": None, "note": why}
     where = spec.where(*at, base=base)
+    steps = [*_device_steps(fields, at), *explain(spec, at, base).steps()]
     return {
         "at": list(at),
         "page": where.page,
         "core": f"{where.core.x},{where.core.y}" if where.buffer_type.is_l1 else None,
         "bank": where.bank,
         "address": where.address,
-        "steps": [_split_step(name, text) for name, text in explain(spec, at, base).steps()],
+        "steps": [_split_step(name, text) for name, text in steps],
         "note": note,
         "scene": render_for_page(page_scene(spec, at=at, **parse_scene_options(fields))),
     }
+
+
+def _device_steps(fields: FormFields, inside: tuple[int, ...]) -> list[tuple[str, str]]:
+    """Return where an element of a device's part is in the entire tensor, and the devices that hold it."""
+    mesh = parse_mesh(fields)
+    if mesh is None:
+        return []
+    device = parse_device(fields, mesh)
+    start = mesh.window_of(device).offset
+    at = tuple([a + c for a, c in zip(start, inside, strict=True)])
+    devices, _ = mesh.locate(at)
+    replicas = [each for each in devices if each != device]
+    shared = f", which {format_devices(replicas)} also {'hold' if len(replicas) > 1 else 'holds'}" if replicas else ""
+    return [("tensor", f"{at} of {list(mesh.global_shape)}{shared}"), ("device", f"{device} of {mesh}")]
 
 
 def _split_step(name: str, text: str) -> dict[str, str]:
@@ -306,6 +330,19 @@ def placement_picture(fields: FormFields) -> Scene:
     return attribute_scene(fields, lambda options: spec_scene(spec, side=MOST_SIDE, **options))
 
 
+def mesh_picture(fields: FormFields) -> Scene:
+    """Return the devices that share the tensor, and their parts.
+
+    >>> mesh_picture({"shape": "64x96", "mesh": "1x2", "cut": "1"}).panels[0].columns
+    2
+    """
+    mesh = parse_mesh(fields)
+    if mesh is None:
+        raise FieldError("mesh", "one device holds the tensor; give a mesh, such as 1x2")
+    start = mesh.window_of(parse_device(fields, mesh)).offset
+    return mesh_scene(mesh, at=start, **parse_scene_options(fields))
+
+
 def memory_picture(fields: FormFields) -> Scene:
     """Return the memory map of the spec, with circular buffers.
 
@@ -418,6 +455,7 @@ def layout_picture(fields: FormFields) -> Scene:
 
 PICTURES: dict[str, Callable[[FormFields], Scene]] = {
     "placement": placement_picture,
+    "mesh": mesh_picture,
     "memory": memory_picture,
     "tiles": tiles_picture,
     "schedule": schedule_picture,

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ...byte_sizes import parse_size
 from ...errors import LayoutError, MemoryConfigError, TilewrightError
+from ...files.mesh import Mesh
 from ...formats import format_of
 from ...memory import (
     Chip,
@@ -41,11 +42,12 @@ MAX_CHARACTERS = 400  # characters of one field
 MOST_DIMENSIONS = 8
 MOST_DIGITS = 12
 MOST_CORES = 4096
+MOST_DEVICES = 1024
 
 _STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
 FIELDS = (
     *("shape", "dtype", "layout", "tile", "memory", "buffer", "grid", "shard", "orientation", "distribution"),
-    *("chip", "dispatch", "circular", "alignment", "label", "color", "base"),
+    *("chip", "dispatch", "circular", "alignment", "mesh", "cut", "device", "label", "color", "base"),
 )
 BASES = ("decimal", "hex")
 MEMORIES = ("interleaved", *_STRATEGIES, "nd_sharded")
@@ -186,8 +188,9 @@ def spec_arguments(fields: FormFields) -> dict[str, Any]:
     chip = _attribute_errors(
         "chip", lambda: Chip.named(fields.get("chip") or DEFAULT_CHIP, fields.get("dispatch") or "fast")
     )
+    mesh = parse_mesh(fields)
     found: dict[str, Any] = {
-        "shape": shape,
+        "shape": shape if mesh is None else mesh.part_shape,
         "dtype": _attribute_errors("dtype", lambda: format_of(fields.get("dtype") or "bfloat16")),
         "page_layout": _attribute_errors("layout", lambda: PageLayout.of(fields.get("layout") or "tile")),
         "chip": chip,
@@ -198,6 +201,51 @@ def spec_arguments(fields: FormFields) -> dict[str, Any]:
     if alignment := parse_integers(fields, "alignment", "32x32"):
         found["alignment"] = alignment
     return found
+
+
+def parse_mesh(fields: FormFields) -> Mesh | None:
+    """Return the mesh of devices that share the tensor, None for one device.
+
+    `mesh` is its shape, and `cut` the dimension that each of its axes cuts, with - for none, or one that all cut.
+
+    >>> print(parse_mesh({"shape": "64x96", "mesh": "2x2", "cut": "-,1"}))
+    2 x 2 devices, 2 replicas, 2 along dimension 1; each holds 64 x 48
+    """
+    shape = parse_integers(fields, "mesh", "1x2", 4)
+    if not shape:
+        return None
+    if not 0 < prod(shape) <= MOST_DEVICES:
+        raise FieldError("mesh", f"{fields['mesh']!r} has {prod(shape)} devices; use 1 to {MOST_DEVICES}")
+    text = fields.get("cut", "").replace(" ", "")
+    words = text.split(",") if text else []
+    if not all(re.fullmatch(r"-|-?[0-9]{1,2}", word) for word in words):
+        raise FieldError(
+            "cut", f"{text!r} is not a cut; write a dimension, as 1, or one for each axis of the mesh, as -,1"
+        )
+    cuts = [None if word == "-" else int(word) for word in words]
+    whole = parse_integers(fields, "shape", "1x4x60x90")
+    one_cut = cuts[0] if len(cuts) == 1 else None
+    return _attribute_errors("cut", lambda: Mesh.dividing(whole, shape, cuts if len(cuts) > 1 else one_cut))
+
+
+def spell_mesh(mesh: Mesh) -> dict[str, str]:
+    """Return the fields of a mesh, with the shape of the entire tensor.
+
+    >>> spell_mesh(Mesh.dividing((64, 96), (2, 2), (None, 1)))
+    {'shape': '64x96', 'mesh': '2x2', 'cut': '-,1'}
+    """
+    cuts = ",".join(["-" if cut is None else str(cut) for cut in mesh.topology.placements])
+    return {"shape": format_extents(mesh.global_shape), "mesh": format_extents(mesh.shape), "cut": cuts}
+
+
+def parse_device(fields: FormFields, mesh: Mesh) -> tuple[int, ...]:
+    """Return the coordinate of the device in the field `device`, or of the first one if it is empty.
+
+    >>> parse_device({"device": "1,0"}, Mesh.dividing((64, 96), (2, 2), None))
+    (1, 0)
+    """
+    given = parse_integers(fields, "device", "0,1", 4) or (0,)
+    return _attribute_errors("device", lambda: mesh.coordinate_of(given[0] if len(given) == 1 else given))
 
 
 def _parse_memory(fields: FormFields, chip: Chip) -> Any:

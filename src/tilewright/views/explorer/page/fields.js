@@ -19,6 +19,9 @@ export const FIELDS = {
   dispatch: { label: "Dispatch", usual: "fast", pick: true },
   circular: { label: "Circular buffers", usual: "", hint: "64KiB" },
   alignment: { label: "Alignment", usual: "", hint: "as the layout" },
+  mesh: { label: "Mesh of devices", usual: "", hint: "one device" },
+  cut: { label: "Cut along", usual: "", hint: "1, or -,1", when: isShared },
+  device: { label: "Device", usual: "", hint: "0,0", when: isShared },
   label: { label: "Label of pages", usual: "", hint: "page" },
   color: { label: "Color of pages", usual: "", hint: "bank or shard" },
   base: { label: "Addresses", usual: "decimal", pick: true },
@@ -32,11 +35,16 @@ const GROUPS = [
   ["Tensor", ["shape", "dtype", "layout", "tile"]],
   ["Memory", ["memory", "buffer", "grid", "shard", "orientation", "distribution"]],
   ["Machine", ["chip", "dispatch", "circular", "alignment"]],
+  ["Devices", ["mesh", "cut", "device"]],
   ["Picture", ["label", "color", "base"]],
 ];
 
 function isSharded(words) {
   return words.memory !== "interleaved";
+}
+
+function isShared(words) {
+  return Boolean(words.mesh);
 }
 
 /** Return a labelled field: a select where there are choices, else a line of text. */

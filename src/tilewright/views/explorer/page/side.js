@@ -27,10 +27,11 @@ export class Side {
     this.fit = make("div");
     this.about = make("div");
     this.holding = make("div");
+    this.mesh = card("Devices");
     this.placement = card("Placement");
     this.memory = card("Memory map");
     this.results = make("div", { class: "results empty" },
-      this.fit, this.placement, this.holding, this.chain.element, this.memory, this.motion.element, this.about);
+      this.fit, this.mesh, this.placement, this.holding, this.chain.element, this.memory, this.motion.element, this.about);
     this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
   }
 
@@ -103,7 +104,9 @@ export class Side {
     if (!spec || !fit.banks) return;
     if (this.drawn && this.drawn !== this.shape()) this.within(this.shape().split("x").map(Number));
     this.drawn = this.shape();
+    this.mesh.hidden = !words.mesh;
     await Promise.all([
+      words.mesh ? this.shown(this.mesh, "Devices", "mesh", words, signal, (cell) => this.move(cell)) : null,
       this.shown(this.placement, "Placement", "placement", words, signal, (cell, number, link) => this.pick(cell, number, link)),
       this.shown(this.memory, "Memory map", "memory", words, signal),
       this.element_(words, signal),
@@ -153,6 +156,13 @@ export class Side {
       if (problem.name === "AbortError") throw problem;
       this.holding.replaceChildren(card("Contents of a core", make("p", { class: "soft" }, problem.message)));
     }
+  }
+
+  /** A device, or the part that one holds, was chosen: look at its element. */
+  move(cell) {
+    if (!cell.device) return;
+    this.form.fill({ ...this.form.words(), device: cell.device.split(" ")[0] });
+    this.update();
   }
 
   look(where) {

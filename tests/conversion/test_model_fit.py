@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fit` of checkpoints, caches, plans and machines: what each device holds, and what would fit if it does not."""
+
+import json
+from math import prod
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.conversion import plan_cache
+from tilewright.files import write_sample_llama
+
+from ..cli.runner import invoke
+
+
+def large_checkpoint(folder, layers):
+    """Write the headers of a checkpoint with large tensors, whose data is a hole in the file."""
+    folder.mkdir(parents=True)
+    dim, hidden = 4096, 14336
+    shapes = {"model.embed_tokens.weight": (32000, dim), "lm_head.weight": (32000, dim), "model.norm.weight": (dim,)}
+    for k in range(layers):
+        projections = {"q_proj": (dim, dim), "k_proj": (1024, dim), "v_proj": (1024, dim), "o_proj": (dim, dim)}
+        shapes |= {f"model.layers.{k}.self_attn.{name}.weight": shape for name, shape in projections.items()}
+        mlp = {"gate_proj": (hidden, dim), "up_proj": (hidden, dim), "down_proj": (dim, hidden)}
+        shapes |= {f"model.layers.{k}.mlp.{name}.weight": shape for name, shape in mlp.items()}
+        norms = ("input_layernorm", "post_attention_layernorm")
+        shapes |= {f"model.layers.{k}.{name}.weight": (dim,) for name in norms}
+    header, at = {}, 0
+    for name, shape in shapes.items():
+        end = at + 2 * prod(shape)
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, end]}
+        at = end
+    data = json.dumps(header).encode()
+    data += b" " * (-len(data) % 8)
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(len(data).to_bytes(8, "little") + data)
+        file.truncate(8 + len(data) + at)
+    config = {"model_type": "llama", "hidden_size": dim, "intermediate_size": hidden, "num_attention_heads": 32}
+    config |= {"num_key_value_heads": 8, "vocab_size": 32000, "num_hidden_layers": layers, "torch_dtype": "bfloat16"}
+    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
+    return folder
+
+
+def test_a_checkpoint_that_does_not_fit_gets_remedies_for_all_its_tensors(tmp_path):
+    model = large_checkpoint(tmp_path / "Llama-3.1-8B-Instruct", 32)
+    report = tw.fit(model, "n150")
+    assert not report
+    used = [tensor for tensor in report.tensors if tensor.address is not None]
+    first = report.tensors.index(report.first_problem)
+    assert all(tensor.address is not None for tensor in report.tensors[:first])
+    total = sum(tensor.total_bytes for tensor in report.tensors)
+    assert total > 12 << 30 > sum(tensor.total_bytes for tensor in used)
+    text = str(report)
+    assert f"the first is number {first + 1}:" in text
+    assert report.first_problem.name in text
+    assert "all floating-point tensors as bfloat8_b" in report.remedies[0]
+    assert "2 devices that share every tensor evenly" in report.remedies[-1]
+    smaller = tw.fit(model, "n150", dtype="bfloat8_b", page_layout="tile")
+    assert smaller, smaller
+
+
+def test_a_machine_is_checked_device_by_device(tmp_path):
+    model = large_checkpoint(tmp_path / "Llama-3.1-8B-Instruct", 2)
+    one, two = (tw.fit(model, machine=machine) for machine in ("N150", "N300"))
+    assert (one.mesh, two.mesh) == ((), (1, 2))
+    held = [sum(each.total_bytes for each in report.tensors) for report in (one, two)]
+    assert 0.45 < held[1] / held[0] < 0.6
+    plan = plan_cache(model, tmp_path / "cache", "N300")
+    again = tw.fit(plan, "n300")
+    assert [each.spec for each in again.tensors] == [each.spec for each in two.tensors]
+    assert str(again) == str(two)
+    assert tw.fit(model, machine="N300", optimizations="accuracy").tensors[3].bytes_per_bank
+
+
+def test_a_cache_holds_what_its_plan_said(tmp_path):
+    write_sample_llama(tmp_path / "Llama-3.2-1B-Instruct")
+    planned = tw.fit(tmp_path / "Llama-3.2-1B-Instruct", machine="N300")
+    report = tw.prepare(tmp_path / "Llama-3.2-1B-Instruct", tmp_path / "cache", "N300")
+    cached = tw.fit(report.out, "n300")
+    assert cached.mesh == planned.mesh == (1, 2)
+    sizes = [sorted(each.total_bytes for each in found.tensors) for found in (planned, cached)]
+    assert sizes[0] == sizes[1]
+
+
+def test_what_cannot_be_asked(tmp_path):
+    with pytest.raises(tw.FormatError, match="cannot be given here"):
+        tw.fit(tw.TensorSpec((4, 4)), "n150", dtype="float32")
+    for mesh, name in (([1, 2], "a"), ([1, 4], "b")):
+        tw.convert({name: np.zeros((64, 64), np.float32)}, tmp_path / name, mesh=mesh, cut=0)
+        (tmp_path / name / f"{name}.tensorbin").rename(tmp_path / f"{name}.tensorbin")
+        (tmp_path / name / "tilewright.json").unlink()
+    with pytest.raises(tw.LayoutError, match=r"a is on a mesh of \[1, 2\], and b on one of \[1, 4\]"):
+        tw.fit(tmp_path, "n150")
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    large_checkpoint(tmp_path / "Llama-3.1-8B-Instruct", 32)
+
+    def ask(*arguments):
+        done = invoke(*arguments)
+        return done.exit_code, done.stdout + done.stderr
+
+    status, said = ask("fit", "Llama-3.1-8B-Instruct", "--for", "N300")
+    assert (status, said.splitlines()[0]) == (0, "fits wormhole_n300, on each of 2 devices (1 x 2)")
+    assert " left" in said
+    status, said = ask("fit", "Llama-3.1-8B-Instruct")
+    assert status == 1
+    assert all(len(line) <= 80 for line in said.splitlines())
+    assert "alternatives for all tensors together:" in said
+    status, said = ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run")
+    assert status == 0
+    assert "fits wormhole_n150\n" in said
+    data = json.loads(ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run", "--json")[1])
+    assert data["fit"]["fits"]
+    assert len(data["fit"]["tensors"]) == len(data["tensors"])
+    for arguments, message in (
+        (["Llama-3.1-8B-Instruct", "--for", "N300", "--dtype", "float32"], "--dtype has no effect with --for"),
+        (["Llama-3.1-8B-Instruct", "--for", "N3000"], "unknown machine 'N3000'"),
+        (["Llama-3.1-8B-Instruct", "4x4", "--for", "N300"], "--for takes one checkpoint"),
+        (["4x4", "--optimizations", "accuracy"], "--optimizations needs --for"),
+    ):
+        status, said = ask("fit", *arguments)
+        assert status == 2
+        assert message in said
