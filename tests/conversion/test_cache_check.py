@@ -16,7 +16,7 @@ from tilewright.conversion.output_file import hash_range
 from tilewright.files import Tensorbin, read_tensorbin, write_tensorbin
 
 from ..cli.runner import invoke
-from .llamas import NAME, write_model
+from .llamas import NAME, numbers, write_model
 
 GATE = "layers.0.feed_forward.w1_sharded_dtype_BFLOAT4_B_layout_TILE.tensorbin"
 WO = "layers.0.attention.wo_dtype_BFLOAT8_B_layout_TILE.tensorbin"
@@ -255,6 +255,18 @@ def test_the_mode_and_the_mesh_are_seen_from_the_files(tmp_path):
     assert report.notes == ("the files are for a mesh of [2, 2], and N150x4 is [1, 4]",)
     assert not tw.check_cache(tmp_path / "out", source, mesh=(1, 4))
     assert not tw.check_cache(tmp_path / "out", source, optimizations="performance")
+
+
+def test_devices_that_hold_only_padding_are_no_placeholders(tmp_path):
+    """The head is padded to whole tiles for each device, so that some get nothing of a small vocabulary."""
+    config = {"num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 32, "vocab_size": 70}
+    weights = {f"model.layers.{k}.self_attn.{n}_proj.weight": numbers(256, 256) for k in (0, 1) for n in "kv"}
+    weights |= {"model.embed_tokens.weight": numbers(70, 256), "lm_head.weight": numbers(70, 256, seed=1)}
+    out = Path(prepare(write_model(tmp_path / NAME, config, weights), tmp_path / "out", "T3K").out)
+    (head,) = out.glob("output_lm_head*")
+    assert not read_tensorbin(head).pages((0, 7)).any()
+    (out / "tilewright.json").unlink()
+    assert tw.check_cache(out)
 
 
 def test_another_model_under_the_same_path(source, cache, tmp_path):

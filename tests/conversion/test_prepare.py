@@ -214,6 +214,10 @@ REFUSED = {
         "has shape [1003, 256] (from model.embed_tokens.weight), but config.json says [1003, 512]; is that",
     ),
     "heads": ({}, {}, "T3K", "4 heads and 2 key-value heads cannot be divided among 8 devices"),
+    "narrow on a Galaxy": (
+        {"num_attention_heads": 32, "num_key_value_heads": 8}, {}, "TG",
+        "TG needs a hidden size that is a multiple of 1024, not 256",
+    ),
     "no whole tiles": ({"intermediate_size": 500}, {}, "N300", "500 columns of the feed-forward network"),
     "odd width": ({"head_dim": 48}, {}, "N300", "a hidden size of 256 and heads of 48 must be multiples of 32"),
     "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "expected a torch_dtype such as bfloat16, got 'int4'"),

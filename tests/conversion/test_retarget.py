@@ -105,8 +105,9 @@ def test_a_damaged_cache_is_not_passed_on(tmp_path):
         retarget_cache(tmp_path / "old", tmp_path / "out", "P150")
     path.write_bytes(good)
     shutil.copy(path.with_name(path.name.replace("attention.wo", "attention.wqkv_sharded_2d")), path)
+    (out / "tilewright.json").unlink()
     with pytest.raises(FileFormatError, match="is not what the recipe says; see prepare --check"):
-        retarget_cache(tmp_path / "old", tmp_path / "out", "P150")
+        retarget_cache(tmp_path / "old", tmp_path / "out", "P150", tmp_path / NAME)
     assert not (tmp_path / "out").exists()
 
 
