@@ -24,7 +24,9 @@ from tilewright.files.sample_model import sample_llama
 from ..cli.runner import invoke
 from ..files.samples import write_safetensors
 from .llamas import NAME, files_of, numbers, write_model
+from .test_resume import finished_tensors
 
+FOLDER = "tensor_cache_instruct_bfp8"
 KILLS = int(os.environ.get("TILEWRIGHT_KILLS", "2"))  # make kills: 25
 
 
@@ -68,9 +70,8 @@ def test_killed_runs_are_resumed_to_the_same_cache(source, whole, tmp_path):
         out = tmp_path / f"out{number}"
         words = [sys.executable, "-m", "tilewright", "prepare", source, out, "--for", "N300", "--memory", "1MiB"]
         process = subprocess.Popen([*map(str, words), "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        folder = WorkFolder(out / "N300" / "tensor_cache_instruct_bfp8", False).path
         least = rng.randint(1, 18)
-        while process.poll() is None and sum(p.read_bytes().count(b"\n") for p in folder.glob("done*.jsonl")) < least:
+        while process.poll() is None and finished_tensors(out / "N300" / FOLDER, "tensorbin") < least:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -288,6 +289,20 @@ def test_the_command_says_what_it_made_and_what_to_do_next(source, tmp_path):
     )
     body = json.loads(next((tmp_path / "cache").rglob(".weights_complete.*")).read_text())
     assert body["build_variant"]["batch"] == 4
+
+
+def test_a_dry_run_lists_every_file_and_writes_none(source, tmp_path):
+    words = ["prepare", str(source), str(tmp_path / "cache"), "--for", "N300", "--dry-run"]
+    lines = invoke(*words).stdout.splitlines()
+    assert lines[0].startswith("recipe tt_transformers, which follows models/tt_transformers of tt-metal e4f9f0bb")
+    assert lines[1] == f"22 files in {tmp_path}/cache/N300/tensor_cache_instruct_bfp8"
+    names = [line.split()[0] for line in lines[2:24]]
+    assert names == [item.slot.file for item in plan_cache(source, "cache", "N300").items]
+    data = json.loads(invoke(*words, "--json").stdout)
+    assert [each["file"] for each in data["tensors"]] == names
+    assert data["tensors"][1]["mesh"]["placements"] == [2, 3]
+    assert (data["recipe"]["name"], data["recipe"]["machine"], data["fit"]["fits"]) == ("tt_transformers", "N300", True)
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize(
