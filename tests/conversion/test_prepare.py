@@ -136,6 +136,23 @@ def test_a_snapshot_of_the_hub_and_a_sharded_checkpoint_give_the_same_files(sour
         assert {name: data for name, data in found.items() if "tilewright.json" not in name} == made
 
 
+def test_tensors_that_no_weight_is_made_from_may_be_of_any_type(source, whole, tmp_path):
+    home = tmp_path / NAME
+    home.mkdir()
+    (home / "config.json").write_bytes((source / "config.json").read_bytes())
+    data = (source / "model.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header, end = json.loads(data[8 : 8 + size]), len(data) - 8 - size
+    for name, kind in (("mask", "BOOL"), ("blocks", "F4"), ("scales", "F8_E8M0")):
+        header[name] = {"dtype": kind, "shape": [16], "data_offsets": [end, end := end + (8 if kind == "F4" else 16)]}
+    text = json.dumps(header).encode()
+    (home / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :] + bytes(40))
+    tw.prepare(home, tmp_path / "out", "N300")
+    assert {k: v for k, v in files_of(tmp_path / "out").items() if ".json" not in k} == {
+        k: v for k, v in whole.items() if ".json" not in k
+    }
+
+
 def test_the_name_of_a_model_is_read_off_its_path():
     cases = {
         "models/phi-4/": "phi-4",
