@@ -46,8 +46,12 @@ def test_shapes_and_coordinates_are_tuples_with_the_names_of_ttnn():
     shape, at = ttnn.MeshShape(2, 4), ttnn.MeshCoordinate([1, 2])
     assert (repr(shape), repr(at)) == ("MeshShape([2, 4])", "MeshCoordinate([1, 2])")
     assert (shape, tuple(shape), shape.mesh_size(), shape.dims(), at[1]) == ((2, 4), (2, 4), 8, 2, 2)
-    for value in (shape, at, ttnn.PlacementShard(1), ttnn.PlacementReplicate()):
+    configs = (ttnn.MeshMapperConfig(None, 1, shape), ttnn.MeshComposerConfig([0, 1]))
+    for value in (shape, at, ttnn.PlacementShard(1), ttnn.PlacementReplicate(), *configs):
         assert copy.deepcopy(value) == value
+        assert hash(copy.deepcopy(value)) == hash(value)
+    assert configs[0] == ttnn.MeshMapperConfig([ttnn.PlacementReplicate(), ttnn.PlacementShard(1)], (2, 4))
+    assert configs[0] != ttnn.MeshMapperConfig(None, 1)
     for wrong in ([], [-1, 2], [1.5]):
         with pytest.raises((tw.LayoutError, TypeError), match="MeshShape"):
             ttnn.MeshShape(wrong)
