@@ -108,6 +108,11 @@ class MeshParts:
         if not isinstance(device, (memory.Device, MeshDevice)):
             raise MemoryConfigError(f"expected a device, such as ttnn.open_device(device_id=0), got {device!r:.60}")
         if not isinstance(device, MeshDevice):
+            if len(self.parts) > 1:
+                raise LayoutError(
+                    f"the tensor is distributed over {len(self.parts)} devices of {MeshShape(self.mesh_shape)}, which"
+                    f" do not fit on one; use ttnn.open_mesh_device({MeshShape(self.mesh_shape)})"
+                )
             placed = MeshParts.single(self.only().to_device(device, config))
             return replace(placed, topology=self.topology) if self.mesh_shape == (1, 1) else placed
         shape = tuple(device.shape)
