@@ -21,7 +21,7 @@ def test_recorded_meshes():
     """Mappers, topologies, bytes of each part, and composers, cuts that are refused among them."""
 
     def pages(tensor, at):
-        return np.asarray(tensor.parts.parts[tuple(at)].pages).tobytes()
+        return np.asarray(tensor.parts.by_device[tuple(at)].pages).tobytes()
 
     refused = 0
     for record in RECORDS:
@@ -101,8 +101,8 @@ def test_operations_change_every_part(mesh):
 def test_replicas_share_memory_on_the_host(mesh):
     tensor = ttnn.from_torch(VALUES, ttnn.bfloat8_b, mesh_mapper=ttnn.ReplicateTensorToMesh(mesh))
     for each in (tensor, ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), ttnn.transpose(tensor, 0, 1)):
-        assert len({id(part) for part in each.parts.parts.values()}) == 1
-        assert len(each.parts.parts) == 8
+        assert len({id(part) for part in each.parts.by_device.values()}) == 1
+        assert len(each.parts.by_device) == 8
 
 
 def test_a_tensor_on_a_mesh_is_not_an_array(mesh):
