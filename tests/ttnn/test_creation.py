@@ -155,7 +155,8 @@ def test_parts_are_joined_and_cut_out(device):
         part = ttnn.slice(joined, [0, 1, 2], [1, 5, 11], [1, 2, 3])
         np.testing.assert_array_equal(part.to_numpy(), joined.to_numpy()[:, 1:5:2, 2:11:3])
     for call, message in [
-        (lambda: ttnn.concat([]), "at least one"),
+        (lambda: ttnn.concat([]), "a list of one or more"),
+        (lambda: ttnn.concat(x, 0), "a list of one or more"),
         (lambda: ttnn.concat([x, y], dim=1), "only it may differ"),
         (lambda: ttnn.concat([x, x], dim=3), "use -3 to 2"),
         (lambda: ttnn.slice(x, [0, 0, 0], [1, 5, 8]), "not inside"),

@@ -221,12 +221,42 @@ def test_cuts_that_do_not_fit_say_what_would(mesh):
         (lambda: ttnn.ShardTensor2dMesh(mesh, (4, 4), (0, 1)), "does not fit"),
         (lambda: ttnn.create_mesh_mapper(mesh, ttnn.MeshMapperConfig([ttnn.PlacementShard(0)])), "needs 2"),
         (lambda: ttnn.MeshMapperConfig(["shard"]), "expected PlacementShard"),
+        (lambda: ttnn.ShardTensor2dMesh(mesh, (2, 4), (0, 1, 2)), "two dims"),
+        (lambda: ttnn.open_mesh_device(ttnn.MeshShape(0, 2)), "at least one device"),
+        (lambda: ttnn.aggregate_as_tensor([]), "got 0"),
         (lambda: ttnn.MeshComposerConfig(0), "for the columns"),
     ]:
         with pytest.raises(tw.LayoutError, match=message):
             call()
     with pytest.raises(TypeError, match="unexpected row_dim"):
         ttnn.MeshMapperConfig([ttnn.PlacementShard(0)], row_dim=1)
+    for call, message in [
+        (lambda: ttnn.ShardTensorToMesh(None, 0), "expected a mesh, such as"),
+        (lambda: ttnn.create_mesh_mapper(mesh, None), "expected a config"),
+        (lambda: ttnn.create_mesh_composer(mesh, None), "expected a config"),
+        (lambda: ttnn.zeros((2, 2), device="gpu"), "expected a device, such as"),
+    ]:
+        with pytest.raises(tw.MemoryConfigError, match=message):
+            call()
+
+
+def test_the_memory_of_every_device_is_reported(mesh, capsys):
+    ttnn.dump_device_memory_state(mesh)
+    assert capsys.readouterr().out.count("device ") == 8
+
+
+def test_a_device_is_a_mesh_of_one():
+    with ttnn.manage_device() as device:
+        assert (device.shape, device.get_device_ids()) == ((1, 1), [0])
+        mapper = ttnn.ShardTensor2dMesh(device, device.shape, (0, 1))
+        tensor = ttnn.from_torch(VALUES, device=device, mesh_mapper=mapper)
+        assert tensor.tensor_topology().placements() == [ttnn.PlacementShard(0), ttnn.PlacementShard(1)]
+        np.testing.assert_array_equal(ttnn.to_torch(tensor), VALUES)
+        np.testing.assert_array_equal(ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(device, 0)), VALUES)
+        assert ttnn.from_torch(VALUES, mesh_mapper=ttnn.ReplicateTensorToMesh(device)).cpu(blocking=True).shape == (
+            64,
+            128,
+        )
 
 
 def test_weights_of_models_go_to_the_dram_banks():

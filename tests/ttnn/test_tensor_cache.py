@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cache of `as_tensor`: files with ttnn's names, taken as they are, and refused where ttnn would use wrong ones."""
 
+import functools
 import re
 
 import numpy as np
@@ -158,3 +159,77 @@ def test_meshes_are_cached_part_by_part(tmp_path):
             assert [part.to_list() for part in ttnn.get_device_tensors(cached)] == [
                 part.to_list() for part in ttnn.get_device_tensors(fresh)
             ]
+
+
+def test_a_prepared_cache_is_a_hit(tmp_path):
+    """Asked for as models ask, with placeholders and without the checkpoint, on every machine that fits the sample."""
+    tw.files.write_sample_llama(tmp_path / "Llama-3.2-1B-Instruct")
+    for machine, columns in {"N150": 1, "N300": 2, "P100": 1}.items():
+        chip = "blackhole_p100" if machine == "P100" else "wormhole_n300" if columns > 1 else "wormhole_n150"
+        mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, columns), chip=chip)
+        tw.prepare(tmp_path / "Llama-3.2-1B-Instruct", tmp_path / machine, machine)
+        paths = sorted((tmp_path / machine).rglob("*.tensorbin"))
+        before = {path: state(path) for path in paths}
+        cache = paths[0].parent
+
+        def ask(name, shape, dtype, mapper, weight=None, mesh=mesh, cache=cache):
+            config = ttnn.create_dram_sharded_mem_config(*weight, mesh) if weight else ttnn.DRAM_MEMORY_CONFIG
+            return ttnn.as_tensor(
+                np.broadcast_to(np.float32(0), shape),  # a placeholder
+                dtype=dtype,
+                layout=ttnn.TILE_LAYOUT if weight else ttnn.ROW_MAJOR_LAYOUT,
+                device=mesh,
+                memory_config=config,
+                mesh_mapper=mapper,
+                cache_file_name=cache / name,
+            )
+
+        grid = functools.partial(ttnn.ShardTensor2dMesh, mesh, mesh.shape)
+        base = "layers.0."
+        tensors = [
+            ask(
+                base + "attention.wqkv_sharded_2d",
+                (1, 1, 256, 512),
+                ttnn.bfloat8_b,
+                grid((2, 3)),
+                (256, 512 // columns),
+            ),
+            ask(
+                base + "attention.wo",
+                (1, 1, 256, 256),
+                ttnn.bfloat8_b,
+                ttnn.ShardTensorToMesh(mesh, 2),
+                (256 // columns, 256),
+            ),
+            ask(
+                base + "feed_forward.w2_sharded",
+                (1, 1, 512, 256),
+                ttnn.bfloat8_b,
+                grid((-1, -2)),
+                (512 // columns, 256),
+            ),
+            ask(base + "attention_norm.weight", (1, 1, 8, 32), ttnn.bfloat16, ttnn.ReplicateTensorToMesh(mesh)),
+            ask("tok_embeddings.weight", (1, 1, 1003, 256), ttnn.bfloat16, grid((None, 3))),
+        ]
+        assert all(tensor.to_numpy(ttnn.ConcatMeshToTensor(mesh, 0)).any() for tensor in tensors), machine
+        for path in paths:  # and all of them, whatever they are
+            prefix, dtype, layout = re.fullmatch(r"(.*)_dtype_(\w+)_layout_(\w+)\.tensorbin", path.name).groups()
+            stored = tw.read_tensorbin(path)
+            mapper = None
+            if len(stored.topology.placements) == 2:
+                mapper = grid(stored.topology.placements)
+            elif stored.topology.placements != (None,):
+                mapper = ttnn.ShardTensorToMesh(mesh, stored.topology.placements[0])
+            placed = ttnn.as_tensor(
+                None,
+                ttnn.DataType[dtype],
+                layout=ttnn.Layout[layout],
+                device=mesh,
+                memory_config=ttnn.MemoryConfig.wrap(stored.spec.memory),
+                mesh_mapper=mapper,
+                cache_file_name=path.parent / prefix,
+            )
+            assert placed.device() is mesh
+        assert {path: state(path) for path in paths} == before
+        with pytest.raises(tw.FileFormatError, match="expected"):  # another model's shape, by the same name
+            ask(base + "attention_norm.weight", (1, 1, 16, 32), ttnn.bfloat16, ttnn.ReplicateTensorToMesh(mesh))

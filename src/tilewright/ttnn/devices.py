@@ -15,6 +15,7 @@ from ..memory import Chip
 from ..memory.chip import ChipLike
 from .cores import CoreCoord, CoreGrid
 from .enums import BufferType
+from .meshes import MeshShape
 
 if TYPE_CHECKING:
     from .mesh_device import MeshDevice
@@ -86,6 +87,23 @@ class Device(ChipProperties, memory.Device):
         0
         """
         return self.device_id
+
+    @property
+    def shape(self) -> MeshShape:
+        """Return the shape of a mesh of one device: ttnn has no devices but meshes.
+
+        >>> Device("wormhole_n150").shape
+        MeshShape([1, 1])
+        """
+        return MeshShape(1, 1)
+
+    def get_device_ids(self) -> list[int]:
+        """Return the numbers of the chips: that of this one.
+
+        >>> Device("wormhole_n150").get_device_ids()
+        [0]
+        """
+        return [self.device_id]
 
     def get_num_devices(self) -> int:
         """Return the number of chips: one.
@@ -256,8 +274,10 @@ def dump_device_memory_state(device: OpenDevice, prefix: str = "") -> None:
     DRAM: 0 of 1072693184 bytes in each of 12 banks used, largest free block 1072693184
     L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
     """
-    for chip in device.get_devices():
-        print(prefix + chip.report())
+    chips = device.get_devices()
+    for chip in chips:
+        name = f"device {chip.device_id}: " if len(chips) > 1 else ""
+        print(prefix + name + chip.report())
 
 
 def synchronize_device(device: OpenDevice, cq_id: object = None, sub_device_ids: object = ()) -> None:

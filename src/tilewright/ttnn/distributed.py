@@ -78,8 +78,8 @@ def from_host_shards(tensors: Sequence[Tensor], mesh_shape: Sequence[int]) -> Te
     [PlacementShard(0)]
     """
     shape = MeshShape(mesh_shape)
-    if len(tensors) != shape.mesh_size():
-        raise LayoutError(f"{shape} needs {shape.mesh_size()} tensors, got {len(tensors)}")
+    if len(tensors) != shape.mesh_size() or not tensors:
+        raise LayoutError(f"{shape} needs {max(1, shape.mesh_size())} tensors, got {len(tensors)}")
     shards = [tensor.plain for tensor in tensors]
     if any(shard.device is not None for shard in shards):
         raise LayoutError("from_host_shards takes tensors on the host; use combine_device_tensors for those on devices")

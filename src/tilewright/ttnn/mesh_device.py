@@ -28,7 +28,9 @@ class MeshDevice(ChipProperties):
 
     def __init__(self, shape: Sequence[int], devices: Sequence[Device]) -> None:
         self.shape = MeshShape(shape)
-        if len(devices) != self.shape.mesh_size() or not devices:
+        if not self.shape.mesh_size():
+            raise LayoutError(f"a mesh needs at least one device, got {self.shape}")
+        if len(devices) != self.shape.mesh_size():
             raise LayoutError(f"a mesh of {self.shape} needs {self.shape.mesh_size()} devices, got {len(devices)}")
         self.chip = devices[0].chip
         self._devices = dict(zip(self.shape.coordinates(), devices, strict=True))

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from ..errors import LayoutError
+from ..errors import LayoutError, MemoryConfigError
 from ..files.mesh import Mesh, Topology
 from ..layout.tuples import ceil_div
+from .devices import Device, OpenDevice
 from .mesh_device import MeshDevice
 from .meshes import MeshCoordinate, MeshShape, Placement, cut_of_placement, placement_of_cut
 
@@ -146,10 +147,22 @@ def _place_distribution(mesh: MeshShape, config: _MeshConfig, count: int) -> tup
 
 def _validate_dims(dims: Sequence[int | None], rank: int) -> None:
     cuts = [dim for dim in dims if dim is not None]
-    if any(not -rank <= dim < rank for dim in cuts):
-        raise LayoutError(f"dimensions {cuts} of the mesh mapper are not all in a tensor of rank {rank}")
+    for dim in cuts:
+        if not -rank <= dim < rank:
+            raise LayoutError(f"dimension {dim} is outside a tensor of rank {rank}; use {-rank} to {rank - 1}")
     if len({dim % rank for dim in cuts}) != len(cuts):
-        raise LayoutError(f"dimensions {cuts} of the mesh mapper must differ")
+        raise LayoutError(f"the dimensions of a mesh must differ, got {cuts}")
+
+
+def _mesh_shape(mesh_device: OpenDevice | Sequence[int]) -> MeshShape:
+    """Return the shape of a mesh, which may be given as such."""
+    if isinstance(mesh_device, (Device, MeshDevice)):
+        return mesh_device.shape
+    if isinstance(mesh_device, Sequence):
+        return MeshShape(mesh_device)
+    raise MemoryConfigError(
+        f"expected a mesh, such as ttnn.open_mesh_device(ttnn.MeshShape(1, 2)), got {mesh_device!r:.60}"
+    )
 
 
 class TensorToMesh:
@@ -164,6 +177,8 @@ class TensorToMesh:
     """
 
     def __init__(self, mesh_shape: Sequence[int], config: MeshMapperConfig) -> None:
+        if not isinstance(config, MeshMapperConfig):
+            raise MemoryConfigError(f"expected a config, such as ttnn.MeshMapperConfig(None, 1), got {config!r:.60}")
         self.mesh_shape = MeshShape(mesh_shape)
         self._config = config
         self._shape, self._devices = _place_distribution(self.mesh_shape, config, len(config.cuts))
@@ -217,23 +232,23 @@ class ReplicateTensorToMesh(TensorToMesh):
     (None,)
     """
 
-    def __init__(self, mesh_device: MeshDevice) -> None:
+    def __init__(self, mesh_device: OpenDevice) -> None:
         super().__init__(
-            mesh_device.shape, MeshMapperConfig([placement_of_cut(None)], (mesh_device.get_num_devices(),))
+            mesh_device.shape, MeshMapperConfig([placement_of_cut(None)], (_mesh_shape(mesh_device).mesh_size(),))
         )
 
 
-def create_mesh_mapper(mesh_device: MeshDevice | Sequence[int], config: MeshMapperConfig) -> TensorToMesh:
+def create_mesh_mapper(mesh_device: OpenDevice | Sequence[int], config: MeshMapperConfig) -> TensorToMesh:
     """Return the mapper of `config` for `mesh_device`, or for the shape of a mesh.
 
     >>> mapper = create_mesh_mapper(MeshShape(2, 4), MeshMapperConfig(0, 1))
     >>> mapper.divide((64, 64)).part_shape
     (32, 16)
     """
-    return TensorToMesh(mesh_device.shape if isinstance(mesh_device, MeshDevice) else mesh_device, config)
+    return TensorToMesh(_mesh_shape(mesh_device), config)
 
 
-def replicate_tensor_to_mesh_mapper(mesh_device: MeshDevice) -> TensorToMesh:
+def replicate_tensor_to_mesh_mapper(mesh_device: OpenDevice) -> TensorToMesh:
     """Return the mapper that gives every device of `mesh_device` all of the tensor, also in the cache of `as_tensor`.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -244,7 +259,7 @@ def replicate_tensor_to_mesh_mapper(mesh_device: MeshDevice) -> TensorToMesh:
     return create_mesh_mapper(mesh_device, ReplicateTensorToMesh(mesh_device).config())
 
 
-def shard_tensor_to_mesh_mapper(mesh_device: MeshDevice, dim: int) -> TensorToMesh:
+def shard_tensor_to_mesh_mapper(mesh_device: OpenDevice, dim: int) -> TensorToMesh:
     """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -252,10 +267,12 @@ def shard_tensor_to_mesh_mapper(mesh_device: MeshDevice, dim: int) -> TensorToMe
     ...     shard_tensor_to_mesh_mapper(mesh_device, dim=0).divide((32, 64)).part_shape
     (8, 64)
     """
-    return create_mesh_mapper(mesh_device, MeshMapperConfig([placement_of_cut(dim)], (mesh_device.get_num_devices(),)))
+    return create_mesh_mapper(
+        mesh_device, MeshMapperConfig([placement_of_cut(dim)], (_mesh_shape(mesh_device).mesh_size(),))
+    )
 
 
-def ShardTensorToMesh(mesh_device: MeshDevice, dim: int) -> TensorToMesh:  # noqa: N802  (ttnn's name)
+def ShardTensorToMesh(mesh_device: OpenDevice, dim: int) -> TensorToMesh:  # noqa: N802  (ttnn's name)
     """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -267,7 +284,7 @@ def ShardTensorToMesh(mesh_device: MeshDevice, dim: int) -> TensorToMesh:  # noq
 
 
 def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
-    mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int | None]
+    mesh_device: OpenDevice, mesh_shape: Sequence[int], dims: Sequence[int | None]
 ) -> TensorToMesh:
     """Return the mapper whose rows of the mesh cut dimension `dims[0]`, and whose columns cut `dims[1]`.
 
@@ -281,9 +298,8 @@ def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
     ...     ShardTensor2dMesh(mesh_device, mesh_shape=(2, 4), dims=(None, 1)).divide((32, 64)).part_shape
     (32, 16)
     """
-    rows, columns = dims
-    shape = (mesh_shape[0], mesh_shape[1])
-    return create_mesh_mapper(mesh_device, MeshMapperConfig([placement_of_cut(rows), placement_of_cut(columns)], shape))
+    _validate_pairs(mesh_shape, dims)
+    return create_mesh_mapper(mesh_device, MeshMapperConfig([placement_of_cut(dim) for dim in dims], mesh_shape))
 
 
 class MeshToTensor:
@@ -298,6 +314,8 @@ class MeshToTensor:
     """
 
     def __init__(self, mesh_shape: Sequence[int], config: MeshComposerConfig) -> None:
+        if not isinstance(config, MeshComposerConfig):
+            raise MemoryConfigError(f"expected a config, such as ttnn.MeshComposerConfig(0, 1), got {config!r:.60}")
         self.mesh_shape = MeshShape(mesh_shape)
         self._dims = config.dims
         self._shape, self._devices = _place_distribution(self.mesh_shape, config, len(config.dims))
@@ -321,16 +339,16 @@ class MeshToTensor:
         return Topology(shape, self._dims, tuple(devices))
 
 
-def create_mesh_composer(mesh_device: MeshDevice | Sequence[int], config: MeshComposerConfig) -> MeshToTensor:
+def create_mesh_composer(mesh_device: OpenDevice | Sequence[int], config: MeshComposerConfig) -> MeshToTensor:
     """Return the composer of `config` for `mesh_device`, or for the shape of a mesh.
 
     >>> type(create_mesh_composer(MeshShape(2, 4), MeshComposerConfig(0, 1))).__name__
     'MeshToTensor'
     """
-    return MeshToTensor(mesh_device.shape if isinstance(mesh_device, MeshDevice) else mesh_device, config)
+    return MeshToTensor(_mesh_shape(mesh_device), config)
 
 
-def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> MeshToTensor:
+def concat_mesh_to_tensor_composer(mesh_device: OpenDevice, dim: int) -> MeshToTensor:
     """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -338,10 +356,10 @@ def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> MeshToT
     ...     type(concat_mesh_to_tensor_composer(mesh_device, dim=0)).__name__
     'MeshToTensor'
     """
-    return create_mesh_composer(mesh_device, MeshComposerConfig([dim], (mesh_device.get_num_devices(),)))
+    return create_mesh_composer(mesh_device, MeshComposerConfig([dim], (_mesh_shape(mesh_device).mesh_size(),)))
 
 
-def ConcatMeshToTensor(mesh_device: MeshDevice, dim: int) -> MeshToTensor:  # noqa: N802  (ttnn's name)
+def ConcatMeshToTensor(mesh_device: OpenDevice, dim: int) -> MeshToTensor:  # noqa: N802  (ttnn's name)
     """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
 
     >>> import numpy as np
@@ -355,7 +373,7 @@ def ConcatMeshToTensor(mesh_device: MeshDevice, dim: int) -> MeshToTensor:  # no
 
 
 def ConcatMesh2dToTensor(  # noqa: N802  (ttnn's name)
-    mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int]
+    mesh_device: OpenDevice, mesh_shape: Sequence[int], dims: Sequence[int]
 ) -> MeshToTensor:
     """Return the composer that joins along `dims[0]` over the rows of the mesh, and along `dims[1]` over its columns.
 
@@ -371,4 +389,10 @@ def ConcatMesh2dToTensor(  # noqa: N802  (ttnn's name)
     ...     to_torch(tensor, mesh_composer=ConcatMesh2dToTensor(mesh_device, (2, 2), (0, 1))).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return create_mesh_composer(mesh_device, MeshComposerConfig(dims[0], dims[1], (mesh_shape[0], mesh_shape[1])))
+    _validate_pairs(mesh_shape, dims)
+    return create_mesh_composer(mesh_device, MeshComposerConfig(dims, mesh_shape))
+
+
+def _validate_pairs(mesh_shape: Sequence[int], dims: Sequence[int | None]) -> None:
+    if not len(mesh_shape) == len(dims) == 2:
+        raise LayoutError(f"expected a mesh of two dimensions and two dims, got {list(mesh_shape)} and {list(dims)}")

@@ -105,8 +105,11 @@ class MeshParts:
         >>> MeshParts.single(tensor.Tensor.of([[1, 2]])).to_device(memory.Device("n150"), None).first.storage_type.name
         'DEVICE'
         """
+        if not isinstance(device, (memory.Device, MeshDevice)):
+            raise MemoryConfigError(f"expected a device, such as ttnn.open_device(device_id=0), got {device!r:.60}")
         if not isinstance(device, MeshDevice):
-            return MeshParts.single(self.only().to_device(device, config))
+            placed = MeshParts.single(self.only().to_device(device, config))
+            return replace(placed, topology=self.topology) if self.mesh_shape == (1, 1) else placed
         shape = tuple(device.shape)
         if self.mesh_shape == (1, 1) != shape:
             topology = Topology.replicated([tuple(at) for at in device.shape.coordinates()])
@@ -119,8 +122,8 @@ class MeshParts:
                 f"the tensor is distributed over {MeshShape(self.mesh_shape)}, and its device {outside[0]} is outside"
                 f" {device.shape}; distribute it for that mesh"
             )
-        placed = {at: part.to_device(device.get_device(at), config) for at, part in sources.items()}
-        return MeshParts(placed, shape, topology, device)
+        parts = {at: part.to_device(device.get_device(at), config) for at, part in sources.items()}
+        return MeshParts(parts, shape, topology, device)
 
     def from_device(self) -> MeshParts:
         """Return the parts on the host.

@@ -41,8 +41,8 @@ def concat(
     [[1, 2, 3, 4]]
     """
     reject_unsupported(output_tensor=output_tensor, groups=None if groups == 1 else groups)
-    if not tensors:
-        raise LayoutError("concat needs at least one tensor")
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        raise LayoutError("concat takes a list of one or more tensors")
     first = tensors[0].parts
     if any(set(tensor.parts.parts) != set(first.parts) for tensor in tensors):
         raise LayoutError("concat takes tensors on the same devices of a mesh")

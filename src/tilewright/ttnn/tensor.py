@@ -416,8 +416,10 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     # Operations.
 
-    def to(self, target: Layout | AnyDevice, mem_config: MemoryConfig | None = None) -> Tensor:
+    def to(self, target: Layout | AnyDevice, mem_config: MemoryConfig | None = None, cq_id: object = None) -> Tensor:
         """Return the tensor on the device `target`, in `mem_config`; or in the layout `target`, padded with zeros.
+
+        `cq_id` is ignored.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to(Layout.TILE).layout
         Layout.TILE
@@ -426,8 +428,8 @@ class Tensor(TensorProperties[tensor.Tensor]):
             return self.map(lambda part: part.to_layout(memory.PageLayout.of(target)))
         return Tensor.wrap_parts(self._parts.to_device(target, unwrap(mem_config)))
 
-    def cpu(self) -> Tensor:
-        """Return the tensor on the host.
+    def cpu(self, blocking: bool = True, cq_id: object = None) -> Tensor:
+        """Return the tensor on the host; `blocking` and `cq_id` are ignored.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).cpu().to_list()
         [[1, 2]]

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random meshes in both dialects: mappers, composers, topologies, texts, bytes, and files read both ways."""
 
+import contextlib
 import itertools
+import sys
+import types
 from math import prod
 
 import numpy as np
@@ -189,6 +192,47 @@ def test_files_are_read_both_ways(system, tmp_path_factory, mapping, dtype, tile
     payloads = [path.read_bytes() for path in written.values()]
     payloads = [data[8 + int.from_bytes(data[:8], "little") :] for data in payloads]
     assert payloads[:1] == payloads[1:], "replicas are stored once, and parts are aligned to 64 bytes"
+
+
+@contextlib.contextmanager
+def stand_in_torch():
+    """Let the real one make tensors of NumPy's arrays: all that it wants of torch is a type."""
+    sys.modules["torch"] = types.SimpleNamespace(Tensor=type("Tensor", (), {}), from_numpy=lambda array: array)
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
+
+@examples(60, deadline=None)
+@given(mappings(), st.sampled_from([*SCALARS, *BLOCKS]), st.booleans(), st.booleans())
+def test_caches_are_taken_both_ways(system, tmp_path_factory, mapping, dtype, tiled, by_name):
+    mesh, kind, distribution, cuts, shape, offset = mapping
+    folder = tmp_path_factory.mktemp("cache")
+    values = values_for(tuple(shape), 1, dtype)
+    written = []
+
+    def options(dialect):
+        mapper = mapper_for(dialect, system, mesh, kind, distribution, cuts, offset)
+        if by_name:  # whose file is for any mesh
+            mapper = dialect.ReplicateTensorToMesh(submesh(system, dialect, mesh))
+        layout = dialect.TILE_LAYOUT if tiled or dtype in BLOCKS else dialect.ROW_MAJOR_LAYOUT
+        return {"dtype": getattr(dialect, dtype), "layout": layout, "mesh_mapper": mapper}
+
+    def write(dialect):
+        with stand_in_torch():
+            made = dialect.as_tensor(values, cache_file_name=folder / dialect.__name__ / "w", **options(dialect))
+        written.append(folder / dialect.__name__)
+        return described(made, dialect), [path.name for path in written[-1].iterdir()]
+
+    mine, real = both(write)
+    assert mine == real, mapping
+    for dialect, home in itertools.product((ours, theirs), written):
+        (path,) = home.iterdir()
+        before = path.stat().st_mtime_ns, path.read_bytes()
+        taken = dialect.as_tensor(None, cache_file_name=home / "w", **options(dialect))
+        assert described(taken, dialect) == real[0], (dialect.__name__, home.name)
+        assert (path.stat().st_mtime_ns, path.read_bytes()) == before
 
 
 @examples(60, deadline=None)
