@@ -292,6 +292,15 @@ def test_the_command_lists_what_is_wrong(source, cache):
     assert (data["good"], data["problems"][0]["file"], data["recipe"]["name"]) == (False, GATE, "tt_transformers")
 
 
+def test_long_lists_are_cut_and_unfinished_runs_are_noted(source, caches, tmp_path):
+    ended = invoke("prepare", "--check", str(caches["N150"]), str(source), "--for", "N300")
+    assert "tensorbin: is for a mesh of [1, 1], expected [1, 2]" in ended.stdout
+    prepare(source, tmp_path, "N300", part=(0, 2))
+    report = tw.check_cache(tmp_path, source)
+    assert report.notes == ("a run of prepare is not finished; continue it with --resume",)
+    assert {each.problem for each in report.problems} == {"is missing"}
+
+
 def test_retargeted_caches_are_good(source, cache, tmp_path):
     retarget_cache(cache, tmp_path / "out", "P300")
     assert tw.check_cache(tmp_path / "out", source, full=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright import FileFormatError, FormatError, open_tensors
-from tilewright.conversion import Recipe, plan_cache, prepare
+from tilewright.conversion import Recipe, check_cache, plan_cache, prepare, retarget_cache
 from tilewright.conversion.expressions import ExpressionError, evaluate
 from tilewright.files import read_tensorbin
 
@@ -89,6 +89,20 @@ def test_a_folder_is_a_recipe_of_its_own(tmp_path):
         json.loads((tmp_path / "out" / f"{NAME}-Desk" / "tilewright.json").read_text())["recipe"]["follows"]
         == "the loader of our own server, 2026-11"
     )
+
+
+def test_a_cache_of_an_own_recipe_is_checked_and_retargeted_with_it(tmp_path):
+    path = recipe_file(tmp_path, FAMILY, "olmo.toml")
+    source = write_model(tmp_path / NAME, {"model_type": "olmo"})
+    prepare(source, tmp_path / "out", "N300", recipe=path)
+    for given in (source, None):
+        assert check_cache(tmp_path / "out", given, recipe=path)
+        with pytest.raises(FormatError, match="was made with the recipe 'olmo', which does not come with tilewright"):
+            check_cache(tmp_path / "out", given)
+    assert retarget_cache(tmp_path / "out", tmp_path / "other", "P300", recipe=path).complete
+    recipe_file(tmp_path, FAMILY + "# changed\n", "olmo.toml")
+    (note,) = check_cache(tmp_path / "out", source, recipe=path).notes
+    assert "it was made with revision" in note
 
 
 def test_one_file_can_be_a_whole_recipe(tmp_path):

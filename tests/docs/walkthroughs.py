@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import tilewright as tw
 from tilewright.cli import program
 from tilewright.files import write_safetensors
+from tilewright.files.sample_model import write_sample_llama
 
 
 def calls_of(work):
@@ -41,6 +42,11 @@ def convert_one():
     values = np.random.default_rng(0).standard_normal((96, 64)).astype(np.float32)
     write_safetensors("one.safetensors", {"w": values})
     return lambda: CliRunner().invoke(program, ["convert", "one.safetensors", "out", "--dtype", "bfloat8_b"])
+
+
+def prepare_model():
+    write_sample_llama("Llama-3.2-1B")
+    return lambda: CliRunner().invoke(program, ["prepare", "Llama-3.2-1B", "cache", "--for", "N300"])
 
 
 def ask_where():
@@ -77,6 +83,7 @@ def tilize_on_opencl():
 
 WALKTHROUGHS = {
     "tilewright convert one.safetensors out --dtype bfloat8_b": convert_one,
+    "tilewright prepare Llama-3.2-1B cache --for N300": prepare_model,
     "spec.where(2, 33, 17)": ask_where,
     "t.tile[32, 32](1, 0).copy_from(source)": lambda: copy_tile(32),
     "t.tile[1024, 1024](1, 0).copy_from(source)": lambda: copy_tile(1024),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ..conversion.assembly_explanation import ItemExplanation
     from ..memory import Fit
 
+_MOST_PROBLEMS = 40  # that are printed
+
 
 def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
     return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
@@ -241,8 +243,10 @@ def _check(
 def _format_check(report: CacheReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
-    for each in report.problems:
+    for each in report.problems[:_MOST_PROBLEMS]:
         lines += [f"{bad} {each.file}: {each.problem}", f"     on the card: {each.effect}"]
+    if len(report.problems) > _MOST_PROBLEMS:
+        lines.append(f"... and {len(report.problems) - _MOST_PROBLEMS} more; --json lists all")
     what = f" for {report.machine}" if report.machine else ""
     if report.recipe is not None:
         lines.append(f"recipe {report.recipe['name']}, which follows {report.recipe['follows']}")

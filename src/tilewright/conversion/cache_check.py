@@ -25,6 +25,7 @@ from .conversion_run import DEFAULT_MEMORY, plan_memory
 from .output_file import hash_range
 from .recipe import DEFAULT_RECIPE, Recipe
 from .weight_cache import MARKER_PREFIX, CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
+from .work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -122,7 +123,10 @@ def check_cache(
     rules = Recipe.load(options.get("recipe", DEFAULT_RECIPE)) if expected is None else expected.recipe
     others, notes = check_relations(folder, rules, list(files.values()) if described else None, known)
     problems += [*others, *_check_markers(folder, expected)]
+    if WorkFolder(folder.path, single=False).has_records:
+        notes.append("a run of prepare is not finished; continue it with --resume")
     if expected is not None:
+        notes += _describe_revision(folder, expected)
         if source is None:
             problems += _check_tied_head(folder, expected, content, known)
         notes += _describe_mesh(expected)
@@ -283,6 +287,13 @@ def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterato
 
 def _list_names(names: list[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+
+
+def _describe_revision(folder: CacheFolder, expected: WeightCache) -> list[str]:
+    made, own = (folder.record or {}).get("revision"), expected.recipe.revision
+    if made is None or made == own:
+        return []
+    return [f"it was made with revision {made} of its recipe, and is checked with {own}"]
 
 
 def _describe_mesh(expected: WeightCache) -> list[str]:

@@ -9,20 +9,35 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, read_manifest
+from ..files.mesh import Topology
 from ..files.source_file import FilePath
 from ..files.tensorbin import Tensorbin, read_tensorbin
+from ..memory import TensorSpec
 from .optimizations import MODES, Optimizations
-from .recipe import DEFAULT_RECIPE, Recipe
+from .recipe import DEFAULT_RECIPE, Recipe, recipe_names
 from .weight_cache import CacheOptions, Checkpoint, Machine, WeightCache, read_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _DIRECTORY = re.compile(r"tensor_cache_(instruct_)?(bfp8|bf16)")
+
+
+class FileHeader(NamedTuple):
+    """The header of a file: the spec of each device's part, and how devices share it."""
+
+    spec: TensorSpec
+    mesh_shape: tuple[int, ...]
+    topology: Topology
+
+    @property
+    def suits_any_mesh(self) -> bool:
+        """Return whether every device loads all of it, on whatever mesh."""
+        return self.topology.placements == (None,)
 
 
 class CacheFolder:
@@ -35,19 +50,22 @@ class CacheFolder:
     def __init__(self, path: FilePath) -> None:
         self.path = _find_cache(Path(path))
         self.names = sorted([each.name for each in self.path.iterdir() if each.suffix == ".tensorbin"])
-        self._files: dict[str, Tensorbin | Exception] = {}
 
     def open(self, name: str) -> Tensorbin:
-        """Return the content of a file, mapped; raise if it is missing or cannot be read."""
-        if name not in self._files:
+        """Return the content of a file, mapped while it is used; raise if it is missing or cannot be read."""
+        return read_tensorbin(self.path / name)
+
+    @cached_property
+    def headers(self) -> dict[str, FileHeader]:
+        """Return the headers of all files that can be read."""
+        result = {}
+        for name in self.names:
             try:
-                self._files[name] = read_tensorbin(self.path / name)
-            except (FileFormatError, OSError) as problem:
-                self._files[name] = problem
-        content = self._files[name]
-        if isinstance(content, Exception):
-            raise content
-        return content
+                content = self.open(name)
+            except (FileFormatError, OSError):
+                continue
+            result[name] = FileHeader(content.spec, content.mesh_shape, content.topology)
+        return result
 
     @cached_property
     def manifest(self) -> ConversionManifest | None:
@@ -59,6 +77,17 @@ class CacheFolder:
     def record(self) -> Mapping[str, Any] | None:
         """Return what the manifest says of the recipe, the machine and the checkpoint."""
         return None if self.manifest is None else self.manifest.recipe
+
+    @property
+    def recipe(self) -> str:
+        """Return the name of the recipe that made the cache; raise if it is one of a user, who has its file."""
+        name = DEFAULT_RECIPE if self.record is None else str(self.record.get("name"))
+        if name not in recipe_names():
+            raise FormatError(
+                f"{self.path} was made with the recipe {name!r}, which does not come with tilewright; give its file or"
+                " folder with --recipe (recipe=...)"
+            )
+        return name
 
     def machine(self, recipe: Recipe) -> str | None:
         """Return the name of the machine that the manifest or the path says; None if they say nothing."""
@@ -84,14 +113,7 @@ class CacheFolder:
     @cached_property
     def mesh(self) -> tuple[int, ...] | None:
         """Return the shape of the mesh that most files are for, None if they are for any."""
-        shapes: Counter[tuple[int, ...]] = Counter()
-        for name in self.names:
-            try:
-                content = self.open(name)
-            except (FileFormatError, OSError):
-                continue
-            if content.topology.placements != (None,):  # a replicated file suits any mesh
-                shapes[content.mesh_shape] += 1
+        shapes = Counter([header.mesh_shape for header in self.headers.values() if not header.suits_any_mesh])
         return shapes.most_common(1)[0][0] if shapes else None
 
     def describe(
@@ -102,12 +124,13 @@ class CacheFolder:
         What is not said by `machine` and `options` is taken from the manifest, the path and the headers; of the modes
         of optimization, it is the one that most files are of.
         """
-        recipe = options.get("recipe")
+        recipe = options.get("recipe") or self.recipe
         if checkpoint is None:
             if self.record is None:
                 raise FormatError(f"{self.path} has no manifest that says which model it is for; give the checkpoint")
             return WeightCache.from_record(self.record, machine or str(self.record["machine"]), recipe)
-        rules = Recipe.load(recipe or DEFAULT_RECIPE)
+        options["recipe"] = recipe
+        rules = Recipe.load(recipe)
         name = machine or self.machine(rules)
         if name is None:
             raise FormatError(f"cannot tell from {self.path} which machine it is for; name it, such as N300")

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import FileFormatError, TilewrightError
+from ..errors import TilewrightError
 from .cache_folder import CacheFolder
 from .recipe import Recipe
 from .weight_cache import CacheFile
@@ -224,24 +224,15 @@ def _check_alternatives(weights: dict[str, str]) -> Iterator[CacheProblem]:
 
 def _check_majority(folder: CacheFolder, known: set[str]) -> Iterator[CacheProblem]:
     """Yield files for another mesh, or another number of banks, than most."""
-    banks: dict[str, Any] = {}
-    meshes: dict[str, Any] = {}
-    for file in folder.names:
-        if file in known:
-            continue
-        try:
-            held = folder.open(file)
-        except (FileFormatError, OSError):
-            continue
-        if held.spec.memory.shard_spec is not None:
-            banks[file] = held.spec.memory.shard_spec.grid.num_cores
-        if held.topology.placements != (None,):
-            meshes[file] = held.mesh_shape
+    headers = {file: header for file, header in folder.headers.items() if file not in known}
+    shards = {file: header.spec.memory.shard_spec for file, header in headers.items()}
+    banks = {file: shard.grid.num_cores for file, shard in shards.items() if shard is not None}
+    meshes = {file: header.mesh_shape for file, header in headers.items() if not header.suits_any_mesh}
     yield from _list_minority(banks, "is sharded over {} banks", "ttnn loads it with the placement of the file")
     yield from _list_minority(meshes, "is for a mesh of {}", "devices get parts of the wrong shape, without a word")
 
 
-def _list_minority(values: dict[str, Any], text: str, effect: str) -> Iterator[CacheProblem]:
+def _list_minority(values: Mapping[str, Any], text: str, effect: str) -> Iterator[CacheProblem]:
     if len(set(values.values())) < 2:
         return
     (usual, count), *_ = Counter(values.values()).most_common(1)

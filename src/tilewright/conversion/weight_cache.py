@@ -337,11 +337,11 @@ class WeightCache:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], machine: str, recipe: FilePath | None = None) -> WeightCache:
-        """Return the cache that the `record` of a manifest describes; `recipe` is where a user has one."""
+    def from_record(cls, record: Mapping[str, Any], machine: str, recipe: FilePath) -> WeightCache:
+        """Return the cache that the `record` of a manifest describes, made by a `recipe` for a `machine`."""
         name = expect_string(record.get("model"), "the name of the model")
         options = read_options(record)
-        options["recipe"] = recipe or expect_string(record.get("name"), "the name of the recipe")
+        options["recipe"] = recipe
         return cls(Checkpoint.from_json(record.get("checkpoint"), name), machine, **options)
 
 
