@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from os.path import commonprefix
 
 _ELISION = ".."
-_MIN_COMMON = 3  # characters that remain of what names have in common
 _MIN_NAME = 24  # columns of names, however narrow the terminal
 
 
@@ -37,7 +36,7 @@ def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
     excess = max(map(len, long)) - width
     cuts = []
     for common, from_end in sorted([(front, False), (back, True)], reverse=True):
-        size = min(excess + len(_ELISION), common - _MIN_COMMON) if excess > 0 else 0
+        size = min(excess + len(_ELISION), common) if excess > 0 else 0
         if size > len(_ELISION):
             cuts.append((common, size, from_end))
             excess -= size - len(_ELISION)

@@ -193,3 +193,26 @@ def test_a_tensorbin_in_memory_names_its_devices():
     )
     assert halves.mesh.global_shape == (4,)
     assert halves.array(1).tolist() == halves.array((0, 1)).tolist() == [99, 100]
+
+
+@pytest.mark.parametrize(
+    ("topology", "stored"),
+    [
+        (Topology.replicated(tuple(product(range(2), range(2)))), 1),
+        (Topology((2, 2), (None, 1), tuple(product(range(2), range(2)))), 2),
+        (Topology((2, 2), (0, 1), tuple(product(range(2), range(2)))), 4),
+        (Topology((4,), (0,), tuple(product(range(2), range(2)))), 4),
+    ],
+)
+def test_equal_parts_are_written_once(tmp_path, topology, stored):
+    spec = tw.TensorSpec((32, 64), "bfloat8_b")
+    mesh = Mesh((2, 2), topology, (32, 64))
+    pages = {}
+    for number, (_, devices) in enumerate(mesh.windows().items()):
+        for device in devices:  # every device with bytes of its own, as a program may have them
+            pages[device] = tw.to_bytes(np.full((32, 64), number, np.float32), spec).copy()
+    tw.write_tensorbin(tmp_path / "x.tensorbin", Tensorbin(spec, pages, (2, 2), topology))
+    data = (tmp_path / "x.tensorbin").read_bytes()
+    assert len(data) - 8 - int.from_bytes(data[:8], "little") == stored * spec.nbytes
+    again = tw.read_tensorbin(tmp_path / "x.tensorbin")
+    assert all(bytes(again.pages(device)) == bytes(page) for device, page in pages.items())

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -169,10 +170,17 @@ class ConversionItem:
         tensors = list(self.source.tensors.values())
         return tensors[0].shape if len(tensors) == 1 else self.source.value.shape
 
-    @property
+    @cached_property
     def bytes_in(self) -> int:
-        """Return the bytes of the sources."""
-        return sum([tensor.nbytes for tensor in self.source.tensors.values()])
+        """Return the bytes of the sources that are used."""
+        used = dict.fromkeys(self.source.tensors, 0)
+        for part in self.source.value.parts:
+            used[part.source] += prod([n for mode in part.modes for n, step in mode if step])
+        total = 0
+        for name, tensor in self.source.tensors.items():
+            elements = prod(tensor.shape)
+            total += tensor.nbytes * min(used[name], elements) // max(1, elements)
+        return total
 
     @property
     def bytes_out(self) -> int:

@@ -26,6 +26,7 @@ from ..files.mesh import DeviceLike, format_devices
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.source_file import FilePath
 from ..files.stored_tensor import DevicePart, PagedBoxes
+from ..files.tensor_file import find_caches_below
 from ..formats import scalar_format_of
 from ..memory import TensorSpec
 from ..memory.placement_rules import placement_violations
@@ -172,9 +173,15 @@ def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest,
         return (*_open_single_file(out), [])
     path = out / MANIFEST_NAME
     if not path.exists():
-        unfinished = WorkFolder(out, single=False).path.exists()
-        problem = "is unfinished; finish it with convert --resume" if unfinished else f"has no {MANIFEST_NAME}"
-        raise FileFormatError(f"{out} {problem}")
+        if WorkFolder(out, single=False).path.exists():
+            raise FileFormatError(f"{out} is unfinished; finish it with convert --resume")
+        below = [each for each in find_caches_below(out) if (each / MANIFEST_NAME).exists()]
+        if len(below) == 1:
+            return _open_outputs(below[0], follow_symlinks)
+        raise FileFormatError(
+            f"{out} has no {MANIFEST_NAME}, which convert and prepare write; check a weight cache of ttnn with prepare"
+            " --check"
+        )
     try:
         manifest = read_manifest(path)
     except FileFormatError as problem:

@@ -255,12 +255,9 @@ class StoredTensor:
         (64, 88)
         """
         extents = tuple(shape)
-        rank = len(extents)
-        order = tuple(reversed(range(rank))) if fortran else tuple(range(rank))
-        stored_shape = extents[::-1] if fortran else extents
-        host = None if element is None else _dense_spec(stored_shape, element)
-        part = StoredPart(Box((0,) * rank, stored_shape), start)
-        return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, (part,), order, swapped)
+        host, box, order = _dense_layout(extents, element, fortran)
+        parts = (StoredPart(box, start),)
+        return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, parts, order, swapped)
 
     @classmethod
     def paged(
@@ -495,10 +492,15 @@ class StoredTensor:
         return f"<StoredTensor {self.name!r}: {shape} {self.format or self.kind}, {self.nbytes} bytes>"
 
 
-@lru_cache(maxsize=4096)
-def _dense_spec(shape: tuple[int, ...], element: ScalarFormat) -> TensorSpec:
-    """Return the spec of contiguous elements; a checkpoint has many tensors of few shapes."""
-    return TensorSpec(shape, element, "row_major")
+@lru_cache(maxsize=4096)  # a checkpoint has many tensors of few shapes
+def _dense_layout(
+    shape: tuple[int, ...], element: ScalarFormat | None, fortran: bool
+) -> tuple[TensorSpec | None, Box, tuple[int, ...]]:
+    """Return the spec of contiguous elements, their box with dimensions as stored, and the order that undoes these."""
+    order = tuple(range(len(shape)))
+    stored_shape = shape[::-1] if fortran else shape
+    host = None if element is None else TensorSpec(stored_shape, element, "row_major")
+    return host, Box((0,) * len(shape), stored_shape), order[::-1] if fortran else order
 
 
 def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:

@@ -231,7 +231,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         for name in names:
             if name.endswith(FOREIGN_SUFFIXES):
                 refuse_foreign_file(folder / name, "")
-        below = _find_caches_below(folder)
+        below = find_caches_below(folder)
         if len(below) == 1:
             return _read_directory(below[0], follow_symlinks)
         choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else ""
@@ -246,7 +246,11 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     return TensorFile(folder, "directory", tensors, metadata)
 
 
-def _find_caches_below(folder: Path) -> list[Path]:
-    """Return the folders below one that hold tensorbin files, as weight caches do; links are not followed."""
+def find_caches_below(folder: Path) -> list[Path]:
+    """Return the folders below one that hold tensorbin files, as weight caches do; links are not followed.
+
+    >>> find_caches_below(Path("no such folder"))
+    []
+    """
     found = {path.parent for depth in _CACHE_DEPTHS for path in folder.glob(depth)}
     return sorted([each for each in found if each.resolve() == folder.resolve() / each.relative_to(folder)])
