@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileFormatError
 from ..files import StoredTensor
 from ..files.source_file import FilePath
-from ..files.tensorbin import Tensorbin, read_tensorbin_tensor
+from ..files.tensorbin import Tensorbin
 from .cache_content import ContentCheck, find_placeholder
 from .cache_folder import CacheFolder
 from .cache_preparation import build_item
@@ -242,19 +242,14 @@ def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]
 def _check_tied_head(
     folder: CacheFolder, expected: WeightCache, content: ContentCheck, known: set[str]
 ) -> Iterator[CacheProblem]:
-    """Yield the splits of the head that are not what the embedding gives, in a model where both are the same tensor."""
-    embedding = next((file for file in expected.files if len(file.value.parts) == 1 and file.layer is None), None)
-    if embedding is None or embedding.file not in folder.names or embedding.file in known:
-        return
-    (name,) = embedding.value.sources
-    tied = [file for file in expected.files if file.value.sources == [name] and file.spec.dtype.has_blocks]
-    for file in tied:
-        if file.file in known or file.file not in folder.names:
-            continue
-        stored = replace(read_tensorbin_tensor(folder.path / embedding.file, name), kind=embedding.spec.dtype.name)
-        different = content.compare(build_item(file, {name: stored}), folder.open(file.file))
-        if different is not None:
-            yield CacheProblem(file.file, f"is not {embedding.name}, to which the model ties it", BELIEVED)
+    """Yield the files that are not what another file gives, which holds the same tensor: the head of a tied model."""
+    checked = {file.file for file in expected.files if file.file in folder.names} - known
+    for name, whole in expected.whole_tensors().items():
+        tied = [file for file in expected.files if file.value.sources == [name] and file is not whole]
+        for file in tied if whole.file in checked else ():
+            item = build_item(file, {name: folder.open_tensor(whole, name)})
+            if file.file in checked and content.compare(item, folder.open(file.file)) is not None:
+                yield CacheProblem(file.file, f"is not {whole.name}, to which the model ties it", BELIEVED)
 
 
 def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterator[CacheProblem]:

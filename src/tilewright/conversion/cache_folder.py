@@ -15,11 +15,12 @@ from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, read_manifest
 from ..files.mesh import Topology
 from ..files.source_file import FilePath
-from ..files.tensorbin import Tensorbin, read_tensorbin
+from ..files.stored_tensor import StoredTensor
+from ..files.tensorbin import Tensorbin, read_tensorbin, read_tensorbin_tensor
 from ..memory import TensorSpec
 from .optimizations import MODES, Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe, recipe_names
-from .weight_cache import CacheOptions, Checkpoint, Machine, WeightCache, read_options
+from .weight_cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, read_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -54,6 +55,10 @@ class CacheFolder:
     def open(self, name: str) -> Tensorbin:
         """Return the content of a file, mapped while it is used; raise if it is missing or cannot be read."""
         return read_tensorbin(self.path / name)
+
+    def open_tensor(self, file: CacheFile, name: str) -> StoredTensor:
+        """Return the tensor of a file under the name of the tensor of the checkpoint that it holds."""
+        return read_tensorbin_tensor(self.path / file.file, name)
 
     @cached_property
     def headers(self) -> dict[str, FileHeader]:

@@ -2,11 +2,12 @@
 """`retarget_cache`: the weight cache of one machine made into that of another with the same mesh.
 
 The pages of a weight do not depend on the chip; only the number of DRAM banks in the header does. Files with the same
-pages get another header, and what differs is made from the checkpoint.
+pages get another header. What differs is made from the checkpoint; the head of a tied model, from the embedding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +54,8 @@ def plan_retarget(
         out: what TT_CACHE_PATH will name for the other machine; by default that of the cache, whose path must then
             end as tt_transformers names it.
         machine: the other machine, such as "P150".
-        source: the checkpoint. A cache that tilewright made needs it only where more than headers differ.
+        source: the checkpoint. A cache that tilewright made needs it only where more than headers differ, and the head
+            is not tied to the embedding.
         original: the machine that the cache is for, if its path does not say so.
         options: those of `plan_cache`, where they cannot be seen from the cache.
 
@@ -77,18 +79,24 @@ def plan_retarget(
         )
     known = {file.file: file for file in old.files if file.file in set(folder.names)}
     same = {file.file for file in new.files if file.file in known and file.has_same_pages(known[file.file])}
-    others = [file.file for file in new.files if file.file not in same]
-    if others and source is None:
+    held = {name: file for name, file in old.whole_tensors().items() if file.file in same} if source is None else {}
+    available = {*tensors, *held}
+    others = [file.file for file in new.files if file.file not in same and not available.issuperset(file.value.sources)]
+    if others:
         more = f" and {len(others) - _MOST_LISTED} more" if len(others) > _MOST_LISTED else ""
         raise FormatError(
             f"{len(others)} of {len(new.files)} files differ in more than their headers, or are missing:"
             f" {', '.join(others[:_MOST_LISTED])}{more}; give the checkpoint, to make them from it"
         )
     _validate_hashes(folder, same)
-    items = [
-        _build_rewrite(folder, known[file.file], file) if file.file in same else build_item(file, tensors)
-        for file in new.files
-    ]
+    items = []
+    for file in new.files:
+        if file.file in same:
+            items.append(_build_rewrite(folder, known[file.file], file))
+        elif source is None:
+            items.append(_build_from_cache(folder, held, file))
+        else:
+            items.append(build_item(file, tensors))
     notes = (f"{len(same)} of {len(items)} files differ in their headers at most",)
     target = (_find_root(folder.path, old.directory) if out is None else Path(out)) / new.directory
     return ConversionPlan(target, "tensorbin", tuple(items), notes, beside=new.marker(), recipe=new.record())
@@ -141,6 +149,15 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
     return ConversionItem(
         new.name, source, target, slot, __version__, "tensorbin", replace(recorded, spec=new.spec, mesh=new.mesh)
     )
+
+
+def _build_from_cache(folder: CacheFolder, held: Mapping[str, CacheFile], file: CacheFile) -> ConversionItem:
+    """Return the item that makes a file from tensors that others hold, and records what those were made from."""
+    assert folder.manifest is not None  # which described the cache
+    item = build_item(file, {name: folder.open_tensor(held[name], name) for name in file.value.sources})
+    entries = [folder.manifest.entries[held[name].name] for name in file.value.sources]
+    sources = {name: entry.sources[name] for name, entry in zip(file.value.sources, entries, strict=True)}
+    return replace(item, recorded=replace(item.entry(), sources=sources))
 
 
 def _view_as_bytes(stored: StoredTensor, step: int) -> tuple[StoredTensor, Assembly]:

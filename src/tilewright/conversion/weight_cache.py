@@ -239,6 +239,21 @@ class WeightCache:
         """Return the files."""
         return tuple([self._build_file(output) for output in self.run.outputs(self.options.get("layers"))])
 
+    def whole_tensors(self) -> dict[str, CacheFile]:
+        """Return the tensors of the checkpoint that a file holds as they are loaded, and that file.
+
+        Other files can be made from these: the head of a tied model, from the embedding.
+        """
+        result: dict[str, CacheFile] = {}
+        for file in self.files if self.checkpoint.memory_dtype.name == "bfloat16" else ():
+            size = prod(file.value.shape)
+            whole = self.checkpoint.tensors[file.value.sources[0]] if len(file.value.parts) == 1 else None
+            if whole is None or file.spec.dtype.name != "bfloat16" or file.value.added or prod(whole.shape) != size:
+                continue
+            if file.value.reshape(size).parts == whole.reshape(size).parts:
+                result.setdefault(file.value.sources[0], file)
+        return result
+
     def _build_file(self, output: RecipeOutput) -> CacheFile:
         mesh = self._build_mesh(output)
         dtype = format_of(output.dtype)
