@@ -21,7 +21,7 @@ def test_recorded_meshes():
     """Mappers, topologies, bytes of each part, and composers, cuts that are refused among them."""
 
     def pages(tensor, at):
-        return np.asarray(tensor.parts.parts[tuple(at)].pages).tobytes()
+        return np.asarray(tensor.parts.by_device[tuple(at)].pages).tobytes()
 
     refused = 0
     for record in RECORDS:
@@ -46,8 +46,12 @@ def test_shapes_and_coordinates_are_tuples_with_the_names_of_ttnn():
     shape, at = ttnn.MeshShape(2, 4), ttnn.MeshCoordinate([1, 2])
     assert (repr(shape), repr(at)) == ("MeshShape([2, 4])", "MeshCoordinate([1, 2])")
     assert (shape, tuple(shape), shape.mesh_size(), shape.dims(), at[1]) == ((2, 4), (2, 4), 8, 2, 2)
-    for value in (shape, at, ttnn.PlacementShard(1), ttnn.PlacementReplicate()):
+    configs = (ttnn.MeshMapperConfig(None, 1, shape), ttnn.MeshComposerConfig([0, 1]))
+    for value in (shape, at, ttnn.PlacementShard(1), ttnn.PlacementReplicate(), *configs):
         assert copy.deepcopy(value) == value
+        assert hash(copy.deepcopy(value)) == hash(value)
+    assert configs[0] == ttnn.MeshMapperConfig([ttnn.PlacementReplicate(), ttnn.PlacementShard(1)], (2, 4))
+    assert configs[0] != ttnn.MeshMapperConfig(None, 1)
     for wrong in ([], [-1, 2], [1.5]):
         with pytest.raises((tw.LayoutError, TypeError), match="MeshShape"):
             ttnn.MeshShape(wrong)
@@ -97,8 +101,8 @@ def test_operations_change_every_part(mesh):
 def test_replicas_share_memory_on_the_host(mesh):
     tensor = ttnn.from_torch(VALUES, ttnn.bfloat8_b, mesh_mapper=ttnn.ReplicateTensorToMesh(mesh))
     for each in (tensor, ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), ttnn.transpose(tensor, 0, 1)):
-        assert len({id(part) for part in each.parts.parts.values()}) == 1
-        assert len(each.parts.parts) == 8
+        assert len({id(part) for part in each.parts.by_device.values()}) == 1
+        assert len(each.parts.by_device) == 8
 
 
 def test_a_tensor_on_a_mesh_is_not_an_array(mesh):

@@ -110,6 +110,23 @@ def test_a_cache_is_used_without_a_tensor(tmp_path):
         ttnn.as_tensor(None)
 
 
+def test_without_a_tensor_any_memory_and_mesh_will_do_unless_one_is_asked_for(tmp_path):
+    mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+    halves = ttnn.ShardTensorToMesh(mesh, 1)
+    option = {"dtype": ttnn.bfloat8_b, "layout": ttnn.TILE_LAYOUT, "cache_file_name": tmp_path / "w"}
+    config = ttnn.create_dram_sharded_mem_config(64, 32, mesh)
+    made = ttnn.as_tensor(VALUES, memory_config=config, mesh_mapper=halves, **option)
+    assert ttnn.as_tensor(None, **option).spec == made.spec
+    thirds = ttnn.ShardTensorToMesh(ttnn.open_mesh_device(ttnn.MeshShape(1, 3)), 1)
+    for asked, message in [
+        ({"memory_config": ttnn.DRAM_MEMORY_CONFIG}, "holds memory width sharded"),
+        ({"mesh_mapper": thirds}, r"a mesh of \[1, 2\], expected \[1, 3\]"),
+        ({"mesh_mapper": ttnn.ReplicateTensorToMesh(mesh)}, r"a mesh of \[1, 2\], expected \[1, 1\]"),
+    ]:
+        with pytest.raises(tw.FileFormatError, match=message):
+            ttnn.as_tensor(None, **asked, **option)
+
+
 def test_a_device_needs_a_memory_config():
     with ttnn.manage_device() as device, pytest.raises(tw.MemoryConfigError, match="needs a memory_config"):
         ttnn.as_tensor(VALUES, device=device)

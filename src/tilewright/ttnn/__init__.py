@@ -87,6 +87,7 @@ from .memory import (
     ShardSpec,
 )
 from .memory_view import MemoryView, get_memory_view
+from .mesh_configs import MeshComposerConfig, MeshMapperConfig
 from .mesh_device import (
     MeshDevice,
     close_mesh_device,
@@ -98,8 +99,6 @@ from .mesh_device import (
 from .mesh_mappers import (
     ConcatMesh2dToTensor,
     ConcatMeshToTensor,
-    MeshComposerConfig,
-    MeshMapperConfig,
     MeshToTensor,
     ReplicateTensorToMesh,
     ShardTensor2dMesh,

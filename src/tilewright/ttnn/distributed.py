@@ -63,8 +63,8 @@ def get_device_tensors(tensor: Tensor) -> list[Tensor]:
     """
     parts = tensor.parts
     if parts.device is None:
-        return [Tensor.wrap(part) for part in parts.parts.values()]
-    return [Tensor.wrap_parts(replace(parts, parts={at: part})) for at, part in parts.parts.items()]
+        return [Tensor.wrap(part) for part in parts.by_device.values()]
+    return [Tensor.wrap_parts(replace(parts, by_device={at: part})) for at, part in parts.by_device.items()]
 
 
 def from_host_shards(tensors: Sequence[Tensor], mesh_shape: Sequence[int]) -> Tensor:
@@ -105,7 +105,7 @@ def combine_device_tensors(tensors: Sequence[Tensor]) -> Tensor:
     device = next(iter(meshes.values()))
     if device is None or len(meshes) > 1:
         raise LayoutError("combine_device_tensors takes tensors on the devices of one mesh; use to_device first")
-    parts = [item for tensor in tensors for item in tensor.parts.parts.items()]
+    parts = [item for tensor in tensors for item in tensor.parts.by_device.items()]
     devices = [at for at, _ in parts]
     twice = next((at for at in devices if devices.count(at) > 1), None)
     if twice is not None:

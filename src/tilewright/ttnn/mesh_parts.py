@@ -26,7 +26,7 @@ class MeshParts:
     """The parts of a tensor on the devices of a mesh, all of one spec; without a mesh there is one part.
 
     Args:
-        parts: the core tensor of each device; on the host, replicas are one object.
+        by_device: the core tensor of each device; on the host, replicas are one object.
         mesh_shape: the shape of the mesh.
         topology: how the parts make one tensor.
         device: the mesh of devices that the parts are on, None for the host or a device without a mesh.
@@ -35,7 +35,7 @@ class MeshParts:
     Topology(distribution=(1,), placements=(None,), coordinates=((0, 0),))
     """
 
-    parts: Mapping[Coordinate, tensor.Tensor]
+    by_device: Mapping[Coordinate, tensor.Tensor]
     mesh_shape: tuple[int, ...]
     topology: Topology
     device: MeshDevice | None = None
@@ -58,7 +58,7 @@ class MeshParts:
         >>> from tilewright.ttnn import MeshMapperConfig
         >>> mapper = TensorToMesh((1, 2), MeshMapperConfig(None, 1))
         >>> parts = MeshParts.distribute(np.array([[1, 2]]), mapper, tensor.Tensor.of)
-        >>> [part.numpy().tolist() for part in parts.parts.values()]
+        >>> [part.numpy().tolist() for part in parts.by_device.values()]
         [[[1]], [[2]]]
         """
         mesh = mapper.divide(values.shape)
@@ -74,7 +74,7 @@ class MeshParts:
         >>> MeshParts.single(tensor.Tensor.of([[1, 2]])).first.shape
         Shape([1, 2])
         """
-        return next(iter(self.parts.values()))
+        return next(iter(self.by_device.values()))
 
     def only(self) -> tensor.Tensor:
         """Return the one part; raise if there are more.
@@ -82,9 +82,9 @@ class MeshParts:
         >>> MeshParts.single(tensor.Tensor.of([[1, 2]])).only().numpy().tolist()
         [[1, 2]]
         """
-        if len(self.parts) > 1:
+        if len(self.by_device) > 1:
             raise LayoutError(
-                f"the tensor is distributed over {len(self.parts)} devices of {MeshShape(self.mesh_shape)}; pass a"
+                f"the tensor is distributed over {len(self.by_device)} devices of {MeshShape(self.mesh_shape)}; pass a"
                 " mesh_composer to to_torch or to_numpy, or take the parts with get_device_tensors"
             )
         return self.first
@@ -96,8 +96,8 @@ class MeshParts:
         >>> parts.map(lambda part: part.to_dtype("int8")).first.dtype
         format_of('int8')
         """
-        changed = {id(part): change(part) for part in {id(part): part for part in self.parts.values()}.values()}
-        return replace(self, parts={at: changed[id(part)] for at, part in self.parts.items()})
+        changed = {id(part): change(part) for part in {id(part): part for part in self.by_device.values()}.values()}
+        return replace(self, by_device={at: changed[id(part)] for at, part in self.by_device.items()})
 
     def to_device(self, device: AnyDevice, config: memory.MemoryConfig | None) -> MeshParts:
         """Return the parts on `device`, in the memory `config`; a part without a mesh goes to every device of a mesh.
@@ -108,6 +108,12 @@ class MeshParts:
         if not isinstance(device, (memory.Device, MeshDevice)):
             raise MemoryConfigError(f"expected a device, such as ttnn.open_device(device_id=0), got {device!r:.60}")
         if not isinstance(device, MeshDevice):
+            if len(self.by_device) > 1:
+                mesh = MeshShape(self.mesh_shape)
+                raise LayoutError(
+                    f"the tensor is distributed over {len(self.by_device)} devices of {mesh}, not one; use"
+                    f" ttnn.open_mesh_device(ttnn.{mesh})"
+                )
             placed = MeshParts.single(self.only().to_device(device, config))
             return replace(placed, topology=self.topology) if self.mesh_shape == (1, 1) else placed
         shape = tuple(device.shape)
@@ -115,7 +121,7 @@ class MeshParts:
             topology = Topology.replicated([tuple(at) for at in device.shape.coordinates()])
             sources: Mapping[Coordinate, tensor.Tensor] = dict.fromkeys(topology.coordinates, self.only())
         else:
-            topology, sources = self.topology, self.parts
+            topology, sources = self.topology, self.by_device
         outside = [at for at in sources if at not in set(device.shape.coordinates())]
         if outside:
             raise LayoutError(
@@ -147,8 +153,8 @@ class MeshParts:
                 " dim=0)"
             )
         shape = self.first.shape.logical
-        topology = composer.arrange(shape, self.parts)
+        topology = composer.arrange(shape, self.by_device)
         whole = np.empty(topology.global_shape(shape), self.first.dtype.value_format.dtype)
         for index, at in enumerate(topology.coordinates):
-            copy(self.parts[at].numpy(), whole[topology.device_window(index, shape)])
+            copy(self.by_device[at].numpy(), whole[topology.device_window(index, shape)])
         return whole

@@ -152,7 +152,7 @@ def copy_device_to_host_tensor(
 
 def _pair_parts(source: Tensor, target: Tensor) -> list[tuple[PlainTensor, PlainTensor]]:
     """Return the parts of two tensors device by device; they must be equal but for their memory."""
-    mine, theirs = source.parts.parts, target.parts.parts
+    mine, theirs = source.parts.by_device, target.parts.by_device
     if len(mine) == 1:
         mine = dict.fromkeys(theirs, source.parts.first)
     if set(mine) != set(theirs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,11 +44,12 @@ def concat(
     reject_unsupported(output_tensor=output_tensor, groups=None if groups == 1 else groups)
     if not isinstance(tensors, (list, tuple)) or not tensors:
         raise LayoutError("concat takes a list of one or more tensors")
-    first = tensors[0].parts
-    if any(set(tensor.parts.parts) != set(first.parts) for tensor in tensors):
+    distributed: list[MeshParts] = [tensor.parts for tensor in tensors]
+    first = distributed[0]
+    if any(set(parts.by_device) != set(first.by_device) for parts in distributed):
         raise LayoutError("concat takes tensors on the same devices of a mesh")
-    joined = {at: _join([tensor.parts.parts[at] for tensor in tensors], dim, memory_config) for at in first.parts}
-    return Tensor.wrap_parts(MeshParts(joined, first.mesh_shape, first.topology, first.device))
+    joined = {at: _join([parts.by_device[at] for parts in distributed], dim, memory_config) for at in first.by_device}
+    return Tensor.wrap_parts(replace(first, by_device=joined))
 
 
 def _join(parts: Sequence[PlainTensor], dim: int, memory_config: MemoryConfig | None) -> PlainTensor:

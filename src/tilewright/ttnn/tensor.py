@@ -149,7 +149,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def parts(self) -> MeshParts:
         """Return the parts, by the coordinate of the device that holds them; a tensor without a mesh has one.
 
-        >>> list(Tensor(np.ones((5, 7), np.float32)).parts.parts)
+        >>> list(Tensor(np.ones((5, 7), np.float32)).parts.by_device)
         [(0, 0)]
         """
         return self._parts
@@ -191,7 +191,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).device_coords()
         [MeshCoordinate([0, 0])]
         """
-        return [MeshCoordinate(at) for at in self._parts.parts]
+        return [MeshCoordinate(at) for at in self._parts.by_device]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tensor.wrap_parts, (self._parts,)
@@ -200,7 +200,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         if not isinstance(other, Tensor):
             return super().__eq__(other)
         mine, theirs = self._parts, other._parts
-        return mine.parts == theirs.parts and mine.topology == theirs.topology
+        return mine.by_device == theirs.by_device and mine.topology == theirs.topology
 
     def __hash__(self) -> int:
         return hash(self._parts.first)
@@ -290,7 +290,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).is_allocated()
         True
         """
-        return all(part.is_allocated() for part in self._parts.parts.values())
+        return all(part.is_allocated() for part in self._parts.by_device.values())
 
     def volume(self) -> int:
         """Return the number of elements, padding included.
@@ -500,11 +500,11 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).deallocate()
         """
-        for part in self._parts.parts.values():
+        for part in self._parts.by_device.values():
             part.deallocate()
 
     def __repr__(self) -> str:
-        return "\n".join([self._place_text(at) + tensor_text(part) for at, part in self._parts.parts.items()])
+        return "\n".join([self._place_text(at) + tensor_text(part) for at, part in self._parts.by_device.items()])
 
     def _place_text(self, at: tuple[int, ...]) -> str:
         """Return the line that ttnn prints before the part of a device of a mesh."""

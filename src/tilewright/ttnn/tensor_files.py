@@ -55,7 +55,7 @@ def dump_tensor(
 def _write_parts(path: Path, parts: MeshParts) -> None:
     if any(parts.first.data_start):
         parts = parts.map(lambda part: part.without_extra_padding())  # the data in a file start at the origin
-    shards = {at: part.pages for at, part in parts.parts.items()}
+    shards = {at: part.pages for at, part in parts.by_device.items()}
     write_tensorbin(path, Tensorbin(parts.first.spec, shards, parts.mesh_shape, parts.topology))
 
 
@@ -135,11 +135,15 @@ def as_tensor(
     path = None if cache_file_name is None else _cache_path(cache_file_name, dtype, layout)
     cached_mapper = None if isinstance(mesh_mapper, ReplicateTensorToMesh) else mesh_mapper
     if path is not None and (tensor is None or path.is_file()):
-        shape = None if tensor is None or preprocess is not None else np.shape(tensor)
-        if dtype is None and tensor is not None and preprocess is None:
-            dtype = default_format(tensor).name
         stored = _read_cached(path)
-        _validate_cached(path.name, stored, shape, dtype, layout, memory_config, cached_mapper)
+        shape = None
+        if tensor is not None and preprocess is None:
+            shape = np.shape(tensor)
+            dtype = default_format(tensor).name if dtype is None else dtype
+        if tensor is None and memory_config is None:
+            memory_config = MemoryConfig.wrap(stored.spec.memory)  # whatever is cached
+        anything = tensor is None and mesh_mapper is None
+        _validate_cached(path.name, stored, shape, dtype, layout, memory_config, cached_mapper, anything)
         return _wrap_file(stored, device)
     if tensor is None:
         raise FileFormatError("as_tensor got neither a tensor nor a cache_file_name; pass one of them")
@@ -177,24 +181,32 @@ def _validate_cached(
     layout: LayoutLike | None,
     memory_config: MemoryConfig | None,
     mapper: TensorToMesh | None,
+    any_mesh: bool,
 ) -> None:
     """Raise if the file `name` holds anything but what as_tensor was asked for; `shape` and `dtype` may be unknown."""
-    spec, part = stored.spec, stored.spec.shape.logical
-    whole = stored.topology.global_shape(part) if shape is None else tuple(shape)
-    mesh = mapper.divide(whole) if mapper else Mesh((1, 1), Topology.replicated([(0, 0)]), whole)
-    element = spec.dtype if dtype is None else DataType.of(dtype).format
-    pages = spec.page_layout if layout is None else PageLayout.of(layout)
-    expected = PlainSpec(mesh.part_shape, element, pages, None, unwrap(memory_config))
-    for what, held, asked in (
-        ("dtype", spec.dtype, element),
-        ("layout", spec.page_layout, pages),
-        ("a mesh of", list(stored.mesh_shape), list(mesh.shape)),
-        ("placements", list(stored.topology.placements), list(mesh.topology.placements)),
-        ("a distribution of", list(stored.topology.distribution), list(mesh.topology.distribution)),
-        ("devices", list(stored.topology.coordinates), list(mesh.topology.coordinates)),
-        ("shape", list(part), list(mesh.part_shape)),
-        ("memory", spec.memory, expected.memory),
-        ("a spec of", spec, expected),
-    ):
+
+    def expect(what: str, held: object, asked: object) -> None:
         if held != asked:
             raise FileFormatError(f"{name} holds {what} {held}, expected {asked}; {_DELETE}")
+
+    spec, topology = stored.spec, stored.topology
+    element = spec.dtype if dtype is None else DataType.of(dtype).format
+    pages = spec.page_layout if layout is None else PageLayout.of(layout)
+    expect("dtype", spec.dtype, element)
+    expect("layout", spec.page_layout, pages)
+    part = spec.shape.logical
+    whole = topology.global_shape(part) if shape is None else tuple(shape)
+    mesh = Mesh(stored.mesh_shape, topology, part)
+    if mapper is not None:
+        expect("a mesh of", list(stored.mesh_shape), list(mapper.mesh_shape))
+        mesh = mapper.divide(whole)
+    elif not any_mesh:
+        mesh = Mesh((1, 1), Topology.replicated([(0, 0)]), whole)
+        expect("a mesh of", list(stored.mesh_shape), list(mesh.shape))
+    expect("placements", list(topology.placements), list(mesh.topology.placements))
+    expect("a distribution of", list(topology.distribution), list(mesh.topology.distribution))
+    expect("devices", list(topology.coordinates), list(mesh.topology.coordinates))
+    expect("shape", list(part), list(mesh.part_shape))
+    expected = PlainSpec(mesh.part_shape, element, pages, None, unwrap(memory_config))
+    expect("memory", spec.memory, expected.memory)
+    expect("a spec of", spec, expected)

@@ -54,7 +54,7 @@ def topology_of(tensor):
 def pages_of(tensor, dialect, devices):
     """Return the bytes of each device's part."""
     if dialect is ours:
-        return [np.asarray(tensor.parts.parts[tuple(at)].pages).tobytes() for at in devices]
+        return [np.asarray(tensor.parts.by_device[tuple(at)].pages).tobytes() for at in devices]
     buffer = tensor.host_buffer()
     return [np.from_dlpack(buffer.get_shard(theirs.MeshCoordinate(*at))).tobytes() for at in devices]
 
