@@ -293,7 +293,8 @@ class SharedElement(Shown):
     """One element of a tensor that a `mesh` shares: the `devices` that hold it, and where it is in their part.
 
     >>> mesh = Mesh.dividing((64, 96), (1, 2), 1)
-    >>> print(SharedElement.locate(mesh, TensorSpec(mesh.part_shape, "int32", chip="n150"), (33, 50)))
+    >>> found = SharedElement.locate(mesh, TensorSpec(mesh.part_shape, "int32", chip="n150"), (33, 50))
+    >>> print(found)
     element   (33, 50) of [64, 96]
     device    (0, 1) of 1 x 2 devices, 2 along dimension 1; each holds 64 x 48
     part      element (33, 2) of [64, 48]
