@@ -24,7 +24,9 @@ from tilewright.files.sample_model import sample_llama
 from ..cli.runner import invoke
 from ..files.samples import write_safetensors
 from .llamas import NAME, files_of, numbers, write_model
+from .test_resume import finished_tensors
 
+FOLDER = "tensor_cache_instruct_bfp8"
 KILLS = int(os.environ.get("TILEWRIGHT_KILLS", "2"))  # make kills: 25
 
 
@@ -68,9 +70,8 @@ def test_killed_runs_are_resumed_to_the_same_cache(source, whole, tmp_path):
         out = tmp_path / f"out{number}"
         words = [sys.executable, "-m", "tilewright", "prepare", source, out, "--for", "N300", "--memory", "1MiB"]
         process = subprocess.Popen([*map(str, words), "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        folder = WorkFolder(out / "N300" / "tensor_cache_instruct_bfp8", False).path
         least = rng.randint(1, 18)
-        while process.poll() is None and sum(p.read_bytes().count(b"\n") for p in folder.glob("done*.jsonl")) < least:
+        while process.poll() is None and finished_tensors(out / "N300" / FOLDER, "tensorbin") < least:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -133,6 +134,23 @@ def test_a_snapshot_of_the_hub_and_a_sharded_checkpoint_give_the_same_files(sour
         tw.prepare(given, tmp_path / f"out{number}", "N300")
         found = files_of(tmp_path / f"out{number}")
         assert {name: data for name, data in found.items() if "tilewright.json" not in name} == made
+
+
+def test_tensors_that_no_weight_is_made_from_may_be_of_any_type(source, whole, tmp_path):
+    home = tmp_path / NAME
+    home.mkdir()
+    (home / "config.json").write_bytes((source / "config.json").read_bytes())
+    data = (source / "model.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header, end = json.loads(data[8 : 8 + size]), len(data) - 8 - size
+    for name, kind in (("mask", "BOOL"), ("blocks", "F4"), ("scales", "F8_E8M0")):
+        header[name] = {"dtype": kind, "shape": [16], "data_offsets": [end, end := end + (8 if kind == "F4" else 16)]}
+    text = json.dumps(header).encode()
+    (home / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :] + bytes(40))
+    tw.prepare(home, tmp_path / "out", "N300")
+    assert {k: v for k, v in files_of(tmp_path / "out").items() if ".json" not in k} == {
+        k: v for k, v in whole.items() if ".json" not in k
+    }
 
 
 def test_the_name_of_a_model_is_read_off_its_path():
@@ -214,6 +232,10 @@ REFUSED = {
         "has shape [1003, 256] (from model.embed_tokens.weight), but config.json says [1003, 512]; is that",
     ),
     "heads": ({}, {}, "T3K", "4 heads and 2 key-value heads cannot be divided among 8 devices"),
+    "narrow on a Galaxy": (
+        {"num_attention_heads": 32, "num_key_value_heads": 8}, {}, "TG",
+        "TG needs a hidden size that is a multiple of 1024, not 256",
+    ),
     "no whole tiles": ({"intermediate_size": 500}, {}, "N300", "500 columns of the feed-forward network"),
     "odd width": ({"head_dim": 48}, {}, "N300", "a hidden size of 256 and heads of 48 must be multiples of 32"),
     "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "expected a torch_dtype such as bfloat16, got 'int4'"),
@@ -284,6 +306,20 @@ def test_the_command_says_what_it_made_and_what_to_do_next(source, tmp_path):
     )
     body = json.loads(next((tmp_path / "cache").rglob(".weights_complete.*")).read_text())
     assert body["build_variant"]["batch"] == 4
+
+
+def test_a_dry_run_lists_every_file_and_writes_none(source, tmp_path):
+    words = ["prepare", str(source), str(tmp_path / "cache"), "--for", "N300", "--dry-run"]
+    lines = invoke(*words).stdout.splitlines()
+    assert lines[0].startswith("recipe tt_transformers, which follows models/tt_transformers of tt-metal e4f9f0bb")
+    assert lines[1] == f"22 files in {tmp_path}/cache/N300/tensor_cache_instruct_bfp8"
+    names = [line.split()[0] for line in lines[2:24]]
+    assert names == [item.slot.file for item in plan_cache(source, "cache", "N300").items]
+    data = json.loads(invoke(*words, "--json").stdout)
+    assert [each["file"] for each in data["tensors"]] == names
+    assert data["tensors"][1]["mesh"]["placements"] == [2, 3]
+    assert (data["recipe"]["name"], data["recipe"]["machine"], data["fit"]["fits"]) == ("tt_transformers", "N300", True)
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def check_cache(
     names = sorted({*files, *folder.names})
 
     def check(name: str) -> list[CacheProblem]:
-        return list(_check_file(folder, name, files.get(name), tensors, content, described))
+        return list(_check_file(folder, name, files.get(name), tensors, content))
 
     with ThreadPoolExecutor(threads) as pool:
         for done, found in enumerate(pool.map(check, names), 1):
@@ -156,7 +156,6 @@ def _check_file(
     file: CacheFile | None,
     tensors: Mapping[str, StoredTensor],
     content: ContentCheck,
-    described: bool,
 ) -> Iterator[CacheProblem]:
     """Yield the problems of one file; `file` is what the recipe says of it."""
     try:

@@ -175,6 +175,7 @@ class ConversionPlan:
         >>> sorted(ConversionPlan(Path("o"), "npy", ()).to_json())
         ['bytes_in', 'bytes_out', 'notes', 'out', 'padding_bytes', 'skipped', 'tensors', 'to']
         """
+        recipe = self.recipe and {key: value for key, value in self.recipe.items() if key != "checkpoint"}
         return {
             "out": str(self.out),
             "to": self.to,
@@ -191,11 +192,13 @@ class ConversionPlan:
                     "bytes_in": item.bytes_in,
                     "bytes_out": item.bytes_out,
                     "padding_bytes": item.padding_bytes,
+                    **({} if item.mesh is None else {"mesh": item.mesh.to_json()}),
                 }
                 for item in self.items
             ],
             "skipped": list(self.skipped),
             "notes": list(self.notes),
+            **({} if recipe is None else {"recipe": recipe}),
         }
 
 

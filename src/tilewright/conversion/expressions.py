@@ -211,10 +211,10 @@ class _Evaluator:
         return self.names[node.id]
 
     def _tuple(self, node: ast.Tuple) -> Any:
-        return tuple([self.evaluate(each) for each in node.elts])
+        return tuple(self._list(node))
 
-    def _list(self, node: ast.List) -> Any:
-        return [self.evaluate(each) for each in node.elts]
+    def _list(self, node: ast.List | ast.Tuple) -> list[Any]:
+        return [value for each in node.elts for value in self._arguments(each)]
 
     def _dict(self, node: ast.Dict) -> Any:
         return {

@@ -240,8 +240,9 @@ def _load_path(path: Path) -> Recipe:
     for each in paths:
         if each.stat().st_size > _MAX_BYTES:
             raise FileFormatError(f"{each} has {each.stat().st_size} bytes, more than {_MAX_BYTES}")
-    folder = f"{path if path.is_dir() else path.parent}/"
-    return _build_recipe(path.stem, folder, {each.name: each.read_bytes() for each in paths})
+    folder = path if path.is_dir() else path.parent
+    prefix = "" if folder == Path() else f"{folder}/"  # as the user wrote it
+    return _build_recipe(path.resolve().stem, prefix, {each.name: each.read_bytes() for each in paths})
 
 
 def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], is_built_in: bool = False) -> Recipe:

@@ -7,7 +7,7 @@ pages get another header, and what differs is made from the checkpoint.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +84,7 @@ def plan_retarget(
             f"{len(others)} of {len(new.files)} files differ in more than their headers, or are missing:"
             f" {', '.join(others[:_MOST_LISTED])}{more}; give the checkpoint, to make them from it"
         )
+    _validate_hashes(folder, same)
     items = [
         _build_rewrite(folder, known[file.file], file) if file.file in same else build_item(file, tensors)
         for file in new.files
@@ -106,14 +107,26 @@ def _find_root(path: Path, directory: str) -> Path:
     return whole.parents[len(parts) - 1]
 
 
+def _validate_hashes(folder: CacheFolder, files: set[str]) -> None:
+    """Raise if one of these files has changed since it was made, as far as a manifest says."""
+    recorded = [] if folder.manifest is None else [entry.output for entry in folder.manifest.entries.values()]
+
+    def has_changed(output: ByteRange) -> bool:
+        return hash_range(folder.path / output.file, output.start, output.end) != output.sha256
+
+    outputs = [output for output in recorded if output.file in files]
+    with ThreadPoolExecutor() as pool:
+        for output, changed in zip(outputs, pool.map(has_changed, outputs), strict=True):
+            if changed:
+                raise FileFormatError(f"{folder.path / output.file} has changed since it was made; prepare it again")
+
+
 def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> ConversionItem:
     """Return the item that gives the pages of an existing file a new header."""
     content = folder.open(old.file)
     if content.spec != old.spec or content.mesh_shape != old.mesh.shape or content.topology != old.mesh.topology:
         raise FileFormatError(f"{folder.path / old.file} is not what the recipe says; see prepare --check")
     recorded = None if folder.manifest is None else folder.manifest.entries.get(new.name)
-    if recorded is not None and hash_range(folder.path / old.file, 0, recorded.output.end) != recorded.output.sha256:
-        raise FileFormatError(f"{folder.path / old.file} has changed since it was made; prepare it again")
     stem = old.file.removesuffix(".tensorbin")
     stored = read_tensorbin_tensor(folder.path / old.file, stem)
     slot = tensorbin_slot(new.file, new.spec, new.mesh)

@@ -102,7 +102,7 @@ class Machine:
 class Checkpoint:
     """What a recipe needs to know of a checkpoint: how the user spells it, its config.json, and its tensors.
 
-    `tensors` are assemblies of one source each, and `formats` their number formats.
+    `tensors` are assemblies of one source each, and `formats` their number formats; those without one are left out.
     """
 
     spelling: str
@@ -120,11 +120,12 @@ class Checkpoint:
             raise FileFormatError(f"{source} has no config.json; give the directory of a Hugging Face model") from None
         if not isinstance(config, dict):
             raise FileFormatError(f"{path}: expected an object, got {repr(config)[:40]}")
+        numbers = {name: tensor for name, tensor in tensors.items() if tensor.format is not None}
         return cls(
             "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source),
             config,
-            {name: stored_assembly(tensor) for name, tensor in tensors.items()},
-            {name: format_of(tensor.dtype) for name, tensor in tensors.items()},
+            {name: stored_assembly(tensor) for name, tensor in numbers.items()},
+            {name: format_of(tensor.dtype) for name, tensor in numbers.items()},
         )
 
     @property
