@@ -115,12 +115,24 @@ def test_a_tensor_on_a_mesh_is_not_an_array(mesh):
             np.asarray,
             len,
             lambda x: x.to_list(),
-            lambda x: x.show(),
             lambda x: tw.diff(x, x),
             lambda x: ttnn.to_device(x, ttnn.Device("wormhole_n150")),
         ):
             with pytest.raises(tw.LayoutError, match=r"distributed over 8 devices of MeshShape\(\[2, 4\]\)"):
                 use(tensor)
+
+
+def test_a_tensor_on_a_mesh_is_drawn_as_the_mesh(mesh, capsys):
+    tensor = ttnn.from_torch(
+        VALUES, layout=ttnn.TILE_LAYOUT, mesh_mapper=ttnn.ShardTensor2dMesh(mesh, (2, 4), (None, 1))
+    )
+    tensor.show()
+    text = capsys.readouterr().out
+    assert "2 x 4" in text
+    assert "64 x 128, 64 x 32 on each device" in text
+    assert "part 3" in tensor._repr_html_()
+    ttnn.ShardTensorToMesh(mesh, 0).divide((64, 128)).show()
+    assert "8 x 128 on each device" in capsys.readouterr().out
 
 
 def test_parts_are_printed_one_after_the_other(mesh):

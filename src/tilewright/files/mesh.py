@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout.box import Box
+from ..showing import Shown
 from .strict_json import expect_integers
 
 Coordinate = tuple[int, ...]
@@ -88,7 +89,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Mesh:
+class Mesh(Shown):
     """The devices that share a tensor: the shape of their mesh, the topology, and the shape of each part.
 
     >>> print(Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)))

@@ -12,7 +12,7 @@ import numpy as np
 from .. import memory, tensor
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
-from ..files.mesh import Coordinate, Topology
+from ..files.mesh import Coordinate, Mesh, Topology
 from .devices import AnyDevice
 from .mesh_device import MeshDevice
 from .mesh_mappers import MeshToTensor, TensorToMesh
@@ -75,6 +75,15 @@ class MeshParts:
         Shape([1, 2])
         """
         return next(iter(self.by_device.values()))
+
+    @property
+    def mesh(self) -> Mesh:
+        """Return the mesh that shares the tensor, which can be drawn.
+
+        >>> print(MeshParts.single(tensor.Tensor.of([[1, 2]])).mesh)
+        1 x 1 devices; each holds 1 x 2
+        """
+        return Mesh(self.mesh_shape, self.topology, self.first.shape.logical)
 
     def only(self) -> tensor.Tensor:
         """Return the one part; raise if there are more.

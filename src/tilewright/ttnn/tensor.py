@@ -193,6 +193,38 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return [MeshCoordinate(at) for at in self._parts.by_device]
 
+    def show(self, to: Any = None, **options: Any) -> None:
+        """Draw the tensor, or the mesh of devices that share it; `to` and `options` are those of every `show`.
+
+        >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper
+        >>> mapper = create_mesh_mapper((1, 2), MeshMapperConfig(None, 1))
+        >>> Tensor(np.ones((8, 4), np.int8), mesh_mapper=mapper).show()
+        1 x 2 devices, 2 along dimension 1; each holds 8 x 2
+        <BLANKLINE>
+          devices and their parts
+                 0      1
+          0 part 0 part 1
+        <BLANKLINE>
+          the tensor, part by part
+              0   2
+          0 0,0 0,1
+        <BLANKLINE>
+          tensor  8 x 4, 8 x 2 on each device
+          part 0  [0:8, 0:2] on (0, 0)
+          part 1  [0:8, 2:4] on (0, 1)
+        """
+        if self._is_distributed:
+            self._parts.mesh.show(to, **options)
+        else:
+            super().show(to, **options)
+
+    def _repr_html_(self) -> str | None:
+        return self._parts.mesh._repr_html_() if self._is_distributed else super()._repr_html_()
+
+    @property
+    def _is_distributed(self) -> bool:
+        return len(self._parts.by_device) > 1
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Tensor.wrap_parts, (self._parts,)
 
