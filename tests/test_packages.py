@@ -28,6 +28,7 @@ PACKAGES = (
     "files",
     "tiling",  # streams read .npy files through the checked readers of files
     "conversion",
+    "weights",
     "compare",
     "analysis",
     "views",

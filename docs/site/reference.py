@@ -16,6 +16,7 @@ PACKAGES = {
     "tiling": ("tiling",),
     "files": ("files",),
     "conversion": ("conversion",),
+    "weights": ("weights",),
     "compare": ("compare",),
     "views": ("views",),
     "ttnn": ("ttnn",),

@@ -57,7 +57,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .compare import diff
-    from .conversion import check_cache, convert, fit, plan_conversion, prepare, verify
+    from .conversion import convert, plan_conversion, verify
     from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import inspect, open_tensors, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
@@ -85,10 +85,11 @@ if TYPE_CHECKING:
     )
     from .tensor import Tensor, TileTensor
     from .tiling import Pipeline, TilePlan, Tiler, plan_tiles, stream
+    from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
     "analysis", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo", "tensor", "tiling",
-    "ttl", "ttnn", "views",
+    "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
@@ -97,7 +98,7 @@ _LAZY_NAMES = {
         "diff",
     ),
     "conversion": (
-        "check_cache", "convert", "fit", "plan_conversion", "prepare", "verify",
+        "convert", "plan_conversion", "verify",
     ),
     "copying": (
         "Placement", "Plan", "copy", "pack", "plan_copy", "relayout", "tiled_layout", "tilize", "unpack", "untilize",
@@ -118,6 +119,9 @@ _LAZY_NAMES = {
     ),
     "tiling": (
         "Pipeline", "TilePlan", "Tiler", "plan_tiles", "stream",
+    ),
+    "weights": (
+        "check_cache", "fit", "prepare",
     ),
 }  # fmt: skip
 _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name in names}

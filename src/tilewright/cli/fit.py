@@ -13,9 +13,9 @@ from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
-    from ..conversion.model_fit import DeviceTensor
     from ..files.stored_tensor import StoredTensor
     from ..memory import Fit
+    from ..weights.model_fit import DeviceTensor
 
 
 @verb("fit")
@@ -57,7 +57,7 @@ def command(
     """
     reserved = (list(cb), l1_small, trace_region)
     if machine is not None:
-        from ..conversion.model_fit import fit
+        from ..weights.model_fit import fit
 
         if len(tensors) != 1:
             raise click.UsageError(f"--for takes one checkpoint, got {len(tensors)} arguments")
@@ -69,7 +69,7 @@ def command(
         return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
     if optimizations is not None:
         raise click.UsageError("--optimizations needs --for, such as --for N300")
-    from ..conversion.model_fit import common_mesh, fit_device
+    from ..weights.model_fit import common_mesh, fit_device
 
     held = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
     return _build_answer(fit_device(held, common_mesh(held), options.build_chip(), *reserved))
@@ -83,7 +83,7 @@ def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[
     """Return the tensors that an argument names: all of an existing file, or one given by its shape."""
     from pathlib import Path
 
-    from ..conversion.model_fit import DeviceTensor
+    from ..weights.model_fit import DeviceTensor
 
     if not Path(text).exists():
         return [DeviceTensor("", _parse_request(text, options))]

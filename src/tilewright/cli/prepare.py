@@ -25,9 +25,10 @@ from .options import SHAPE, SIZE
 from .program import SectionedOption, verb
 
 if TYPE_CHECKING:
-    from ..conversion import CacheReport, ConversionPlan, ConversionReport
+    from ..conversion import ConversionPlan, ConversionReport
     from ..conversion.assembly_explanation import ItemExplanation
     from ..memory import Fit
+    from ..weights import CacheReport
 
 _MOST_PROBLEMS = 40  # that are printed
 
@@ -125,8 +126,9 @@ def command(
         return _check(paths, machine, typed, memory_limit, jobs, full)
     if machine is None:
         raise click.UsageError("name the machine, such as --for N300")
-    from ..conversion import plan_cache, plan_retarget, run_plan
-    from ..conversion.model_fit import fit_plan
+    from ..conversion import run_plan
+    from ..weights import plan_cache, plan_retarget
+    from ..weights.model_fit import fit_plan
 
     if retarget:
         cache, out = _split_paths(paths, "--retarget takes a cache and perhaps an output")
@@ -192,7 +194,7 @@ def _parse_layers(text: str | None) -> list[int] | None:
 
 
 def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
-    from ..conversion import Recipe, recipe_names
+    from ..weights import Recipe, recipe_names
 
     if paths:
         raise click.UsageError("--recipes takes no paths; choose a recipe with --recipe")
@@ -230,7 +232,7 @@ def _format_explanations(explanations: list[ItemExplanation]) -> str:
 def _check(
     paths: tuple[str, ...], machine: str | None, options: dict[str, Any], memory: int, jobs: int | None, full: bool
 ) -> Answer:
-    from ..conversion import check_cache
+    from ..weights import check_cache
 
     cache, source = _split_paths(paths, "--check takes a cache and perhaps its source")
     with Progress("checking", "files") as progress:

@@ -16,6 +16,7 @@ from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.conversion_manifest import (
     MANIFEST_NAME,
+    MARKER_PREFIX,
     ConversionManifest,
     ManifestEntry,
     open_converted_tensor,
@@ -37,7 +38,6 @@ from .expressions import evaluate
 from .output_file import hash_range
 from .rules import ConversionTarget
 from .slabs import SlabCutter
-from .weight_cache import MARKER_PREFIX
 from .work_folder import WorkFolder, output_names
 
 

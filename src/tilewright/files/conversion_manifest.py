@@ -34,6 +34,7 @@ from .strict_json import (
 from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"
+MARKER_PREFIX = ".weights_complete."  # of files that say that a weight cache is complete, for its readers
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")
 

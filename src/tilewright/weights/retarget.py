@@ -12,6 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..conversion.assembled_source import AssembledSource
+from ..conversion.conversion_item import NO_HASH, ConversionItem, tensorbin_slot
+from ..conversion.conversion_plan import ConversionPlan
+from ..conversion.conversion_run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
+from ..conversion.output_file import hash_range
+from ..conversion.rules import ConversionTarget
 from ..copying.assembly import Assembly, join
 from ..errors import FileFormatError, FormatError
 from ..files import StoredTensor
@@ -21,14 +27,8 @@ from ..files.tensorbin import read_tensorbin_tensor
 from ..formats import scalar_format_of
 from ..memory import TensorSpec
 from ..version import __version__
-from .assembled_source import AssembledSource
 from .cache_folder import CacheFolder
 from .cache_preparation import build_item
-from .conversion_item import NO_HASH, ConversionItem, tensorbin_slot
-from .conversion_plan import ConversionPlan
-from .conversion_run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
-from .output_file import hash_range
-from .rules import ConversionTarget
 from .weight_cache import CacheFile, CacheOptions, WeightCache, open_checkpoint
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def plan_retarget(
         options: those of `plan_cache`, where they cannot be seen from the cache.
 
     >>> import tempfile
-    >>> from tilewright.conversion import prepare
+    >>> from tilewright.weights import prepare
     >>> from tilewright.files import write_sample_llama
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_sample_llama(f"{folder}/Llama-3.2-1B")
@@ -178,7 +178,7 @@ def retarget_cache(
         memory, jobs, resume, force, part, executor, progress: those of `prepare`.
 
     >>> import tempfile
-    >>> from tilewright.conversion import prepare
+    >>> from tilewright.weights import prepare
     >>> from tilewright.files import write_sample_llama
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_sample_llama(f"{folder}/Llama-3.2-1B-Instruct")

@@ -13,19 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ..conversion.conversion_run import DEFAULT_MEMORY, plan_memory
+from ..conversion.output_file import hash_range
+from ..conversion.work_folder import WorkFolder
 from ..errors import FileFormatError
 from ..files import StoredTensor
+from ..files.conversion_manifest import MARKER_PREFIX
 from ..files.source_file import FilePath
 from ..files.tensorbin import Tensorbin, read_tensorbin_tensor
 from .cache_content import ContentCheck, find_placeholder
 from .cache_folder import CacheFolder
 from .cache_preparation import build_item
 from .cache_relations import CONVERTED, CacheProblem, FileName, check_relations
-from .conversion_run import DEFAULT_MEMORY, plan_memory
-from .output_file import hash_range
 from .recipe import DEFAULT_RECIPE, Recipe
-from .weight_cache import MARKER_PREFIX, CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
-from .work_folder import WorkFolder
+from .weight_cache import CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -91,7 +92,7 @@ def check_cache(
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tilewright.conversion import prepare
+    >>> from tilewright.weights import prepare
     >>> from tilewright.files import write_sample_llama
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_sample_llama(f"{folder}/Llama-3.2-1B-Instruct")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.conversion import plan_cache
 from tilewright.files import write_sample_llama
+from tilewright.weights import plan_cache
 
 from ..cli.runner import invoke
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..conversion.assembled_source import aligned_bytes
+from ..conversion.conversion_item import ConversionItem
+from ..conversion.conversion_run import MIN_SLAB_BYTES
+from ..conversion.slabs import Slab, SlabCutter
 from ..files.mesh import Coordinate
 from ..files.stored_tensor import PagedBoxes
 from ..files.tensorbin import Tensorbin
 from ..layout import Box
-from .assembled_source import aligned_bytes
 from .cache_relations import FileName
-from .conversion_item import ConversionItem
-from .conversion_run import MIN_SLAB_BYTES
-from .slabs import Slab, SlabCutter
 
 _SAMPLE_BYTES = 1 << 19  # of a slab that is compared
 _SAMPLED_SLABS = 8  # of each part

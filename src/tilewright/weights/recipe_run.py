@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from ..conversion.expressions import ExpressionError, evaluate
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError
-from .expressions import ExpressionError, evaluate
 from .optimizations import Formats, Optimizations
 from .recipe import Recipe
 from .recipe_file import MODEL_DTYPE, PLACEHOLDER, Expression, OutputTable, parse_signature

@@ -17,9 +17,11 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from ..conversion.assembled_source import stored_assembly
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import StoredTensor, open_tensors
+from ..files.conversion_manifest import MARKER_PREFIX
 from ..files.file_names import find_checkpoint_folder
 from ..files.mesh import Mesh, Topology
 from ..files.source_file import FilePath
@@ -27,7 +29,6 @@ from ..files.strict_json import expect_integers, expect_string, read_json
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
 from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
-from .assembled_source import stored_assembly
 from .optimizations import Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe
 from .recipe_run import RecipeOutput, RecipeRun
@@ -35,7 +36,6 @@ from .recipe_run import RecipeOutput, RecipeRun
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-MARKER_PREFIX = ".weights_complete."
 _MAX_CONFIG_BYTES = 1 << 20
 _HUB_FOLDER = re.compile(r"models--([^/]+?)--([^/]+)")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")

@@ -8,14 +8,14 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..conversion.assembled_source import AssembledSource
+from ..conversion.conversion_item import ConversionItem, tensorbin_slot
+from ..conversion.conversion_plan import ConversionPlan
+from ..conversion.conversion_run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
+from ..conversion.rules import ConversionTarget
 from ..files import StoredTensor
 from ..files.source_file import FilePath
 from ..version import __version__
-from .assembled_source import AssembledSource
-from .conversion_item import ConversionItem, tensorbin_slot
-from .conversion_plan import ConversionPlan
-from .conversion_run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
-from .rules import ConversionTarget
 from .weight_cache import CacheFile, CacheOptions, WeightCache, open_checkpoint
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from ..conversion.expressions import ExpressionError, validate
 from ..errors import FileFormatError, TilewrightError
 from ..formats import format_of
 from ..memory import Chip
-from .expressions import ExpressionError, validate
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from .. import memory
+from ..conversion.conversion_plan import ConversionPlan
 from ..errors import FormatError, LayoutError
 from ..files import StoredTensor, Tensorbin, TensorFile, open_tensors
 from ..files.mesh import Mesh
@@ -18,7 +19,6 @@ from ..memory import Fit, TensorSpec
 from ..memory.chip import ChipLike
 from ..memory.fit_report import CircularBuffers, FitRequest, check_fit
 from .cache_preparation import plan_cache
-from .conversion_plan import ConversionPlan
 from .recipe import DEFAULT_RECIPE, Recipe
 from .weight_cache import Machine
 

@@ -222,12 +222,12 @@ def recipe_names() -> list[str]:
     >>> recipe_names()
     ['tt_transformers']
     """
-    return sorted([each.name for each in (files("tilewright.conversion") / "recipes").iterdir() if each.is_dir()])
+    return sorted([each.name for each in (files("tilewright.weights") / "recipes").iterdir() if each.is_dir()])
 
 
 @lru_cache
 def _load_built_in(name: str) -> Recipe:
-    folder = files("tilewright.conversion") / "recipes" / name
+    folder = files("tilewright.weights") / "recipes" / name
     texts = {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".toml")}
     return _build_recipe(name, "", texts, is_built_in=True)
 
