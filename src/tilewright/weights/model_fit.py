@@ -99,9 +99,8 @@ def fit(
     Args:
         request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order; or the
             path of a checkpoint, cache or file, what `open_tensors` or `read_tensorbin` returned for it, or the plan of
-            a conversion. Of
-            tensors that a mesh shares, each device holds its part. A tensor in memory with a layout is fitted as its
-            storage, into one bank.
+            a conversion. Of tensors that a mesh shares, each device holds its part. A tensor in memory with a layout is
+            fitted as its storage, into one bank.
         chip: the chip; the default is that of the first tensor, or of the machine.
         circular_buffers: bytes per core: a number, several, or several by name.
         l1_small_size: bytes reserved at the top of L1.
