@@ -29,6 +29,32 @@ def test_arrays_are_a_source(tmp_path):
     assert not tw.verify(tmp_path / "one", {**arrays, "w": 2 * arrays["w"]})
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"x": "text"}, "x: expected an array of numbers, got one of <U4"),
+        ({"x": np.array([1, None], dtype=object)}, "x: expected an array of numbers, got one of object"),
+        ({"../x": np.zeros(3)}, "points outside of its directory"),
+        ({}, "nothing to convert: the source has no tensors"),
+    ],
+)
+def test_what_is_no_source(tmp_path, source, message):
+    with pytest.raises(tw.TilewrightError, match=message):
+        tw.convert(source, tmp_path / "out")
+
+
+def test_arrays_of_any_order_are_read_by_value(tmp_path):
+    values = RNG.standard_normal((5, 40, 30)).astype(np.float32)
+    orders = {
+        "big": values.astype(">f4"),
+        "fortran": np.asfortranarray(values),
+        "strided": np.repeat(values, 2, 2)[..., ::2],
+    }
+    tw.convert(orders, tmp_path / "out")
+    for name in orders:
+        assert np.array_equal(tw.open_tensors(tmp_path / "out")[name].read(), values), name
+
+
 def test_arrays_and_files_go_together(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((4, 4), np.float32))
     report = tw.convert([tmp_path / "x.npy", {"y": np.zeros((3, 5), ml_dtypes.bfloat16)}], tmp_path / "out")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
+from tilewright import views
 from tilewright.files import Mesh, Tensorbin, Topology
 from tilewright.files.mesh import format_devices
 
@@ -185,6 +186,31 @@ def test_a_crop_reads_as_the_box(tmp_path):
     assert np.array_equal(tw.open_tensors(tmp_path)["x"].crop(box).read(), values[box.slices])
     tw.convert({"x": values}, tmp_path / "out")
     assert np.array_equal(tw.open_tensors(tmp_path / "out")["x"].crop(box).read((slice(2, 9),)), values[5:12, 40:65])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat8_b", "float32"])
+def test_a_tensorbin_in_memory_is_compared_explained_and_drawn(tmp_path, dtype):
+    values = np.random.default_rng(5).standard_normal((64, 96)).astype(np.float32)
+    tw.convert({"x": values}, tmp_path / "out", dtype=dtype, mesh=[2, 2], cut=[None, 1])
+    held = tw.read_tensorbin(tmp_path / "out" / "x.tensorbin")
+    assert tw.diff(values, held, ulp=1).same
+    assert tw.diff(values, held, ulp=1, device=3).same
+    changed = values.copy()
+    changed[40, 70] += 10
+    assert tw.diff(changed, held, ulp=1).tensors[0].worst.devices == ((0, 1), (1, 1))
+    found = tw.explain(held, (33, 50))
+    stored = tw.explain(tw.open_tensors(tmp_path / "out")["x"], (33, 50))
+    assert (found.devices, found.explanation.where.page) == (stored.devices, stored.explanation.where.page)
+    assert found.to_json()["tensor_coordinate"] == [33, 50]
+    assert tw.explain(held, (33, 2), device=(0, 1)).where == found.explanation.where
+    with pytest.raises(tw.LayoutError, match="not on a mesh of 2 x 2"):
+        tw.explain(held, (33, 2), device=4)
+    with pytest.raises(tw.TilewrightError):
+        tw.explain(held, (64, 0))
+    assert tw.fit(held, "n150").mesh == (2, 2)
+    for subject in (held, found):
+        assert views.scene_of(subject).panels[0].title == "devices and their parts"
+    assert views.scene_of(Tensorbin(held.spec, held.pages(0))).panels
 
 
 def test_a_tensorbin_in_memory_names_its_devices():

@@ -18,6 +18,7 @@ from ..files.mesh import DeviceLike, Mesh
 from ..files.stored_tensor import StoredTensor, as_box
 from ..files.tensor_file import open_tensors, select_names
 from ..files.tensor_values import decode_step_sizes, read_step_sizes
+from ..files.tensorbin import Tensorbin
 from ..formats import Format, format_of
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..memory import TensorSpec
@@ -133,6 +134,10 @@ def _as_compared_tensor(value: Any) -> ComparedTensor:
     value = to_plain(value)
     if isinstance(value, StoredTensor):
         return ComparedTensor(value, value.shape, value.format, value.spec, mesh=value.mesh)
+    if isinstance(value, Tensorbin):
+        if len(value.shards) > 1:
+            return _compare_parts(value)
+        value = value.tensor()
     spec = getattr(value, "spec", None)
     if isinstance(spec, TensorSpec):
         array: Array = np.asarray(value)
@@ -140,6 +145,17 @@ def _as_compared_tensor(value: Any) -> ComparedTensor:
         return ComparedTensor(array, array.shape, spec.dtype, spec, steps=steps)
     array = as_host_array(value)
     return ComparedTensor(array, array.shape, format_of(array))
+
+
+def _compare_parts(tensorbin: Tensorbin) -> ComparedTensor:
+    """Return the tensor that the parts of a mesh make."""
+    spec, mesh, whole = tensorbin.spec, tensorbin.mesh, tensorbin.array()
+    steps: Array | None = None
+    if spec.dtype.has_blocks:
+        steps = np.empty(whole.shape, np.float32)
+        for box, devices in mesh.windows().items():
+            steps[box.slices] = decode_step_sizes(tensorbin.pages(devices[0]), spec)
+    return ComparedTensor(whole, whole.shape, spec.dtype, spec, steps=steps, mesh=mesh)
 
 
 def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool = False) -> ComparedTensor:

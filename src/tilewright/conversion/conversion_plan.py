@@ -239,7 +239,8 @@ def plan_conversion(
     unmatched = all_rules.unmatched_patterns(tensors)
     notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
     if not outputs:
-        raise FormatError(f"nothing to convert: all {len(tensors)} tensors are skipped")
+        reason = f"all {len(tensors)} tensors are skipped" if tensors else "the source has no tensors"
+        raise FormatError(f"nothing to convert: {reason}")
     slots = _assign_slots(outputs, path, kind)
     items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
     plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))

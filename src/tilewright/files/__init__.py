@@ -7,13 +7,14 @@ from .safetensors import write_safetensors
 from .sample_model import sample_model, write_sample_llama, write_sample_model
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile, open_tensors
-from .tensor_values import DecodedTile, StoredElement
+from .tensor_values import DecodedTile, SharedElement, StoredElement
 from .tensorbin import Tensorbin, parse_tensorbin, read_tensorbin, write_tensorbin
 
 __all__ = [
     "DecodedTile",
     "Inspection",
     "Mesh",
+    "SharedElement",
     "StoredElement",
     "StoredTensor",
     "TensorFacts",

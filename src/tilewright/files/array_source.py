@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..copying.dlpack import as_host_array
-from ..formats import scalar_format_of
+from ..errors import FormatError
+from ..formats.scalar_format import find_scalar_format
 from .file_names import encode_file_name
 from .source_file import ByteArray, SourceFile
 from .stored_tensor import StoredTensor
@@ -89,5 +90,8 @@ def _store(name: str, value: Any) -> StoredTensor:
     if isinstance(value, StoredTensor):
         return value
     array = as_host_array(value)
-    source = ArraySource(name, array)
-    return StoredTensor.dense(name, str(array.dtype), array.shape, scalar_format_of(array), source, 0, source.size)
+    element = find_scalar_format(array)
+    if element is None:
+        raise FormatError(f"{name}: expected an array of numbers, got one of {array.dtype}")
+    source = ArraySource(name, array.astype(array.dtype.newbyteorder("="), copy=False))
+    return StoredTensor.dense(name, str(array.dtype), array.shape, element, source, 0, source.size)

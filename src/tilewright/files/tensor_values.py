@@ -270,25 +270,73 @@ class StoredElement(Shown):
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
-        if self.mesh is not None:
-            devices = [list(device) for device in self.devices]
-            stored |= {"mesh": self.mesh.to_json(), "devices": devices, "tensor_coordinate": list(self.coordinate)}
-        return {**stored, "offset": self.offset, "scale_offset": self.scale_offset, **self.explanation.to_json()}
+        stored |= {"offset": self.offset, "scale_offset": self.scale_offset}
+        if self.mesh is None:
+            return {**stored, **self.explanation.to_json()}
+        return {**stored, **SharedElement(self.coordinate, self.devices, self.mesh, self.explanation).to_json()}
 
     def steps(self) -> list[tuple[str, str]]:
         """Return the steps from value and file offset to the location on the chip."""
         also = scale_name(self.explanation.spec)
         shared = "" if self.scale_offset is None else f", its {also} at byte {self.scale_offset}"
         stored = [("value", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
-        steps = self.explanation.steps()
-        if self.mesh is not None:
-            (_, inside), *steps = steps
-            stored += [
-                ("element", f"{self.coordinate} of {list(self.mesh.global_shape)}"),
-                ("device" if len(self.devices) == 1 else "devices", f"{format_devices(self.devices)} of {self.mesh}"),
-                ("part", f"element {inside}"),
-            ]
-        return [*stored, *steps]
+        if self.mesh is None:
+            return [*stored, *self.explanation.steps()]
+        return [*stored, *SharedElement(self.coordinate, self.devices, self.mesh, self.explanation).steps()]
+
+    def __str__(self) -> str:
+        return format_steps(self.steps())
+
+
+@dataclass(frozen=True, slots=True)
+class SharedElement(Shown):
+    """One element of a tensor that a `mesh` shares: the `devices` that hold it, and where it is in their part.
+
+    >>> mesh = Mesh.dividing((64, 96), (1, 2), 1)
+    >>> found = SharedElement.locate(mesh, TensorSpec(mesh.part_shape, "int32", chip="n150"), (33, 50))
+    >>> print(found)
+    element   (33, 50) of [64, 96]
+    device    (0, 1) of 1 x 2 devices, 2 along dimension 1; each holds 64 x 48
+    part      element (33, 2) of [64, 48]
+    matrix    row 33, column 2, of 64 x 48
+    page      33 of 64, 192 bytes each: element 2
+    value     byte 8 = 2 x 4
+    bank      9 of the 12 banks of DRAM
+    address   1049032 (0x1001c8) = buffer 1048640 + page at 384 + byte 8
+    """
+
+    coordinate: Coordinate
+    devices: tuple[Coordinate, ...]
+    mesh: Mesh
+    explanation: Explanation
+
+    @classmethod
+    def locate(cls, mesh: Mesh, spec: TensorSpec, at: Coordinate, base: int | None = None) -> SharedElement:
+        """Return where the element `at` a coordinate of the entire tensor is; parts have a `spec`, and start at `base`.
+
+        >>> mesh = Mesh.dividing((64, 96), (2, 1), (0, None))
+        >>> SharedElement.locate(mesh, TensorSpec(mesh.part_shape, chip="n150"), (33, 50)).devices
+        ((1, 0),)
+        """
+        validate_coordinate(at, mesh.global_shape)
+        devices, inside = mesh.locate(at)
+        return cls(at, devices, mesh, explain(spec, inside, base))
+
+    def steps(self) -> list[tuple[str, str]]:
+        """Return the steps from the coordinate to the devices, and on their chips."""
+        (_, inside), *steps = self.explanation.steps()
+        return [
+            ("element", f"{self.coordinate} of {list(self.mesh.global_shape)}"),
+            ("device" if len(self.devices) == 1 else "devices", f"{format_devices(self.devices)} of {self.mesh}"),
+            ("part", f"element {inside}"),
+            *steps,
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        devices = [list(device) for device in self.devices]
+        shared = {"mesh": self.mesh.to_json(), "devices": devices, "tensor_coordinate": list(self.coordinate)}
+        return {**shared, **self.explanation.to_json()}
 
     def __str__(self) -> str:
         return format_steps(self.steps())

@@ -23,12 +23,13 @@ from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
 from ..layout import Box
 from ..layout.tuples import round_up
-from ..memory import TensorSpec, from_bytes
+from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
 from .source_file import ByteArray, FilePath, SourceFile
 from .stored_tensor import StoredPart, StoredTensor
+from .tensor_values import SharedElement
 from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
 
 SIZE_BYTES = 8
@@ -143,6 +144,23 @@ class Tensorbin:
         for index, part in enumerate(chain([first], parts)):
             copy(part, whole[self.topology.device_window(index, shape)])
         return whole
+
+    def explain_stored(
+        self, coordinate: Sequence[int], base: int | None = None, device: DeviceLike | None = None
+    ) -> SharedElement | Explanation:
+        """Return where the element at `coordinate` is, on the devices that hold it, from the address `base` on.
+
+        With a `device`, `coordinate` is that in its part.
+
+        >>> Tensorbin(TensorSpec((4,), "uint8", chip="n150"), b"abcd").explain_stored((2,)).where.byte
+        2
+        """
+        at = tuple([int(c) for c in coordinate])
+        if device is not None:
+            self.mesh.window_of(device)  # which refuses one that the mesh has not
+        if device is not None or len(self.shards) == 1:
+            return explain(self.spec, at, base)
+        return SharedElement.locate(self.mesh, self.spec, at, base)
 
     def __repr__(self) -> str:
         mesh = "" if len(self.shards) == 1 else f", {len(self.shards)} parts on a mesh of {list(self.mesh_shape)}"

@@ -202,7 +202,7 @@ class AddressContent:
 
 @runtime_checkable
 class Stored(Protocol):
-    """A tensor in a file, which knows where its elements are: in the file, and on the devices that share it.
+    """A tensor of a file, which knows where its elements are: in the file, and on the devices that share it.
 
     >>> isinstance(TensorSpec((4, 4)), Stored)
     False
@@ -231,9 +231,9 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
     a device, and otherwise the first one of an empty chip. Without a chip, pages follow one another from `base`, or 0.
     Of a layout, and of a tensor in memory with a layout, the offset is explained; of a shape, that of its padded rows;
-    of a tiler, the tiles that hold the element. Of a tensor in a file, its value and its bytes in the file are part of
-    the explanation; `device` chooses one device of the mesh that shares it, by coordinate or number, and `coordinate`
-    is then that in its part.
+    of a tiler, the tiles that hold the element. Of a tensor that `open_tensors` or `read_tensorbin` returned, the
+    devices that share it are explained as well, and in a file its value and its bytes; `device` chooses one device, by
+    coordinate or number, and `coordinate` is then that in its part.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]

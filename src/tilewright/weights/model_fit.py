@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from .. import memory
 from ..conversion.conversion_plan import ConversionPlan
 from ..errors import FormatError, LayoutError
-from ..files import StoredTensor, TensorFile, open_tensors
+from ..files import StoredTensor, Tensorbin, TensorFile, open_tensors
 from ..files.mesh import Mesh
 from ..files.source_file import FilePath
 from ..memory import Fit, TensorSpec
@@ -22,7 +22,7 @@ from .cache_preparation import plan_cache
 from .recipe import DEFAULT_RECIPE, Recipe
 from .weight_cache import Machine
 
-Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | ConversionPlan"
+Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | Tensorbin | ConversionPlan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = 
     ...     list_device_tensors(folder)[0].request["dtype"]
     format_of('float32')
     """
+    if isinstance(source, Tensorbin):
+        return [DeviceTensor("", source.spec, source.mesh)]
     if isinstance(source, ConversionPlan):
         return [DeviceTensor(item.name, item.spec, item.mesh) for item in source.items]
     opened = {source.name: source} if isinstance(source, StoredTensor) else source
@@ -96,9 +98,9 @@ def fit(
 
     Args:
         request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order; or the
-            path of a checkpoint, cache or file, what `open_tensors` returned for it, or the plan of a conversion. Of
-            tensors that a mesh shares, each device holds its part. A tensor in memory with a layout is fitted as its
-            storage, into one bank.
+            path of a checkpoint, cache or file, what `open_tensors` or `read_tensorbin` returned for it, or the plan of
+            a conversion. Of tensors that a mesh shares, each device holds its part. A tensor in memory with a layout is
+            fitted as its storage, into one bank.
         chip: the chip; the default is that of the first tensor, or of the machine.
         circular_buffers: bytes per core: a number, several, or several by name.
         l1_small_size: bytes reserved at the top of L1.
@@ -123,7 +125,7 @@ def fit(
     if machine is not None:
         plan = plan_cache(request, None, machine, **options)
         return fit_plan(plan, machine, chip, circular_buffers, *reserved, **options)
-    if not isinstance(request, (str, os.PathLike, TensorFile, StoredTensor, ConversionPlan)):
+    if not isinstance(request, (str, os.PathLike, TensorFile, StoredTensor, Tensorbin, ConversionPlan)):
         if options:
             raise FormatError(f"{', '.join(options)} cannot be given here: the specs say how tensors are placed")
         return memory.fit(request, chip, circular_buffers, *reserved)

@@ -12,7 +12,7 @@ from ...compare import Comparison, TensorComparison
 from ...conversion.assembly_explanation import ItemExplanation
 from ...copying import Plan
 from ...errors import LayoutError
-from ...files import DecodedTile, Inspection, Mesh, StoredElement
+from ...files import DecodedTile, Inspection, Mesh, SharedElement, StoredElement, Tensorbin
 from ...formats import QuantizationReport
 from ...layout import ComposedLayout, LayoutLike, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
@@ -119,6 +119,18 @@ def _tile_plan_scene(subject: TilePlan, **options: Any) -> Scene:
 @scene_of.register
 def _explanation_scene(subject: Explanation, **options: Any) -> Scene:
     return spec_scene(subject.spec, **{"at": subject.where.coordinate, **options})
+
+
+@scene_of.register
+def _tensorbin_scene(subject: Tensorbin, **options: Any) -> Scene:
+    if len(subject.shards) == 1:
+        return values_scene(subject.tensor(), **options)
+    return mesh_scene(subject.mesh, **{"spec": subject.spec, **options})
+
+
+@scene_of.register
+def _shared_element_scene(subject: SharedElement, **options: Any) -> Scene:
+    return mesh_scene(subject.mesh, **{"spec": subject.explanation.spec, "at": subject.coordinate, **options})
 
 
 @scene_of.register
