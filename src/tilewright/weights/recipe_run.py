@@ -99,9 +99,7 @@ class RecipeRun:
         self._places.append(expression.where)
         try:
             return evaluate(expression.text, {**self.names, **(more or {})})
-        except _LocatedError:
-            raise
-        except MissingTensorError:
+        except (_LocatedError, MissingTensorError):
             raise
         except ExpressionError as problem:
             raise _LocatedError(f"{expression.where}: {problem}") from None
