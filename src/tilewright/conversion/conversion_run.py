@@ -186,7 +186,7 @@ def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
     """Return how `memory` bytes are shared among `jobs` threads.
 
     >>> plan_memory(256 << 20, 4)
-    MemoryPlan(threads=4, slab_bytes=12582912, buffer_bytes=12201611)
+    MemoryPlan(threads=4, slab_bytes=25165824, buffer_bytes=7626007)
     """
     if not isinstance(memory, int):
         raise MemoryConfigError(

@@ -13,7 +13,7 @@ from ..files.source_file import ByteArray
 from ..layout.tuples import round_up
 from .output_file import BLOCK_BYTES
 
-_MAX_SLAB_BYTES = 12 << 20  # larger ones are not faster
+_MAX_SLAB_BYTES = 24 << 20  # larger ones are not faster
 _MAX_BUFFER_BYTES = 24 << 20
 
 
@@ -31,7 +31,7 @@ class MemoryPlan(NamedTuple):
         These are one for each slab that a thread converts, the two that slabs are taken from, and one to be hashed.
 
         >>> MemoryPlan.of(3, 256 << 20)
-        MemoryPlan(threads=3, slab_bytes=12582912, buffer_bytes=25165824)
+        MemoryPlan(threads=3, slab_bytes=25165824, buffer_bytes=21437553)
         """
         slab = min(_MAX_SLAB_BYTES, available // threads)
         buffer = (available - threads * slab) // (2 * threads + 3)
