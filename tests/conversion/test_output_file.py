@@ -65,7 +65,7 @@ def test_a_file_system_that_refuses_is_written_through_the_cache(tmp_path, monke
     assert path.read_bytes() == data.tobytes()
 
 
-@pytest.mark.parametrize("limit", [1 << 16, 1 << 20, 24 << 20])
+@pytest.mark.parametrize("limit", [1 << 16, 300_000, 1 << 20, 24 << 20])
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_transposed_outputs_are_put_together(tmp_path, monkeypatch, limit, jobs):
     monkeypatch.setattr(job_memory, "_MAX_BUFFER_BYTES", limit)
@@ -82,3 +82,47 @@ def test_transposed_outputs_are_put_together(tmp_path, monkeypatch, limit, jobs)
         held = tw.read_tensorbin(Path(tmp_path, "out", f"{name}.tensorbin"))
         np.testing.assert_array_equal(np.asarray(held.pages()), tw.to_bytes(array.T, spec))
     assert tw.verify(tmp_path / "out", tmp_path)
+
+
+def dirty_bytes(size):
+    """Return memory as it is after use, at the start of a block."""
+    memory = np.full(size + BLOCK_BYTES, 0xA5, np.uint8)
+    start = -memory.ctypes.data % BLOCK_BYTES
+    return memory[start : start + size]
+
+
+@st.composite
+def assembled(draw):
+    """Draw the sizes of two tensors that are joined, transposed, padded and cut for a mesh; a dtype; and limits."""
+    devices = draw(st.sampled_from([1, 2, 4]))
+    rows, more = (draw(st.one_of(st.integers(1, 300), st.sampled_from([32, 64, 256]))) for _ in range(2))
+    columns = draw(st.integers(1, 14)) * 64
+    padded = (rows + more + draw(st.integers(0, 70)) + devices - 1) // devices * devices
+    cut = draw(st.sampled_from([0, 1]))
+    dtype = draw(st.sampled_from(["bfloat8_b", "bfloat4_b", "bfloat16", "float32"]))
+    limits = draw(st.integers(1 << 16, 300_000)), draw(st.integers(20_000, 300_000))
+    return (rows, more, columns), padded, devices, cut, dtype, limits
+
+
+@examples(60)
+@given(assembled())
+def test_any_assembly_has_the_bytes_of_its_values(drawn):
+    (rows, more, columns), padded, devices, cut, dtype, (slab, strip) = drawn
+    generator = np.random.default_rng(rows * 1000 + more)
+    a, b = (generator.standard_normal((n, columns), np.float32) for n in (rows, more))
+    value = f"pad(transpose(join(tensor('a'), tensor('b'))), {padded})"
+    rules = {"out": {"value": value, "dtype": dtype, "mesh": [1, devices], "cut": [None, cut]}}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(job_memory, "_block_aligned", dirty_bytes),
+        mock.patch.object(job_memory, "_MAX_SLAB_BYTES", slab),
+        mock.patch.object(job_memory, "_MAX_BUFFER_BYTES", strip),
+    ):
+        write_safetensors(Path(folder, "m.safetensors"), {"a": a, "b": b})
+        assert tw.convert(Path(folder, "m.safetensors"), Path(folder, "out"), rules=rules, jobs=1).complete
+        held = tw.read_tensorbin(Path(folder, "out", "out.tensorbin"))
+        expected = np.pad(np.concatenate([a, b]).T, ((0, 0), (0, padded - rows - more)))
+        for device, part in enumerate(np.split(expected, devices, axis=cut)):
+            spec = tw.TensorSpec(part.shape, dtype, "tile")
+            np.testing.assert_array_equal(held.shards[0, device], tw.to_bytes(np.ascontiguousarray(part), spec))
+        assert tw.verify(Path(folder, "out"))
