@@ -99,3 +99,8 @@ def test_bytes_that_are_no_text(tmp_path):
 def test_names_of_ttnn_lead_to_ours(key, meant):
     with pytest.raises(tw.FormatError, match=f"unknown key '{key}' in .*; did you mean '{meant}'"):
         Rules.of(None, **{key: "height_sharded"})
+
+
+def test_a_rule_that_makes_a_tensor_matches_none_and_is_not_noted():
+    rules = Rules.of({"qkv": {"value": "join(tensor('q'), tensor('k'))"}, "*.wieght": {"dtype": "bfloat16"}})
+    assert rules.unmatched_patterns(["q", "k"]) == ["*.wieght"]

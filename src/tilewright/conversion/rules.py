@@ -201,7 +201,11 @@ class Rules:
         ['*.wieght']
         """
         listed = list(names)
-        return [pattern for pattern, _ in self.lines if not any(fnmatchcase(name, pattern) for name in listed)]
+        return [
+            pattern
+            for pattern, settings in self.lines
+            if settings.value is None and not any(fnmatchcase(name, pattern) for name in listed)  # others make tensors
+        ]
 
 
 def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
