@@ -38,6 +38,7 @@ from .kernel import (
 )
 from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
+SHORT_RUN = 64  # bytes that are contiguous on both sides below which a stage in shared memory makes longer runs
 MIN_ELEMENTS = 1024  # fewer elements are not worth a stage in shared memory
 BANKS = 32
 BANK_BYTES = 4
@@ -178,13 +179,19 @@ def _distribute_work(
     return threads, repeats, [*groups, *growth.rest()]
 
 
+def _run_bytes(job: KernelJob) -> int:
+    """Return the bytes of the shorter of the two sides that are contiguous on both."""
+    run = run_axis(job)
+    return 0 if run is None else job.nest.extents[run] * min(job.sizes)
+
+
 def contiguous_axes(job: KernelJob) -> tuple[int, int] | None:
     """Return the axes along which source and target are contiguous, or None if a transpose is not possible."""
     if (
         job.nest.operation != "copy"
         or job.nest.tabulated
-        or run_axis(job) is not None
         or job.nest.elements < MIN_ELEMENTS
+        or _run_bytes(job) >= SHORT_RUN
     ):
         return None
     candidates = [
@@ -201,7 +208,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     assert both is not None
     near, far = both
     before, after = job.sizes
-    wide, high = (_vector_length(job, side, axis) for side, axis in enumerate(both))
+    wide, high = (vector_extent(job, side, axis) for side, axis in enumerate(both))
     lengths = {near: wide, far: high}
     axes = [
         LoopAxis(axis.extent // lengths.get(k, 1), tuple([(step or 0) * lengths.get(k, 1) for step in axis.steps]))
@@ -293,7 +300,14 @@ def _slot_expression(named: list[NamedDigit], stride: dict[tuple[int, str], int]
     return " + ".join(texts) or "0u"
 
 
-def _vector_length(job: KernelJob, side: int, axis: int) -> int:
+def has_wide_vectors(job: KernelJob) -> bool:
+    """Return whether both sides of a transpose can be accessed in vectors of at least half the widest."""
+    both = contiguous_axes(job)
+    assert both is not None
+    return all(2 * vector_extent(job, side, axis) * job.sizes[side] >= WIDEST for side, axis in enumerate(both))
+
+
+def vector_extent(job: KernelJob, side: int, axis: int) -> int:
     """Return the number of elements that are accessed at once along the contiguous axis of one side."""
     size = job.sizes[side]
     start = (job.nest.source_offset, job.nest.target_offset)[side]

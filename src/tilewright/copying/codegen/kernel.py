@@ -53,6 +53,7 @@ DEFAULTS = {
     "copy": Tuning(in_flight=16, lean=2, cluster=1),
     "transpose": Tuning(threads=512),
     "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
+    "staged": Tuning(),
     "pack": Tuning(threads=64, lean=8, as_arguments=True),
     "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
 }

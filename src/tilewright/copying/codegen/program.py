@@ -15,8 +15,9 @@ from ...formats import Format, float32
 from .block_kernels import make_pack_kernel, make_unpack_kernel
 from .c_arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
 from .c_language import CDialect, c_dialect, conditional, indent
-from .copy_kernels import contiguous_axes, make_copy_kernel, make_transpose_kernel, split_job
+from .copy_kernels import contiguous_axes, has_wide_vectors, make_copy_kernel, make_transpose_kernel, split_job
 from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind
+from .staged_kernels import make_staged_kernel
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -126,7 +127,10 @@ def _kernel_kind(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kerne
         return "pack", make_pack_kernel
     if job.nest.operation == "unpack":
         return "unpack", make_unpack_kernel
-    if not contiguous_axes(job):
+    axes = contiguous_axes(job)
+    if axes is not None and not has_wide_vectors(job):
+        return "staged", make_staged_kernel
+    if axes is None or axes[0] == axes[1]:
         return "copy", make_copy_kernel
     return ("wide" if max(job.sizes) >= WIDE else "transpose"), make_transpose_kernel
 

@@ -11,6 +11,8 @@
 #define THREAD threadIdx.x
 #define BARRIER __syncthreads()
 #define LOAD(type, place) __ldg((const type *)(place))
+#define ROLLED _Pragma("unroll 1")  // before a loop that seldom runs
+#define ADDRESS(place) ((u64)(place))
 #define STORE(type, place, value) (*(type *)(place) = (value))
 
 typedef unsigned char u8;
@@ -42,3 +44,23 @@ INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) {
 }
 INLINE u32 byte_under(u32 top, u32 x, u32 k) { return __byte_perm(x, top, 0x7440u | k); }
 INLINE u32 across(u32 x, u32 lane) { return __shfl_xor_sync(0xffffffffu, x, lane); }
+
+// Asynchronous copies of words from global to shared memory, whose addresses are multiples of their size.
+#if __CUDA_ARCH__ >= 800
+INLINE u32 shared_place(const void *place) { return (u32)__cvta_generic_to_shared(place); }
+INLINE u64 global_place(const void *place) { return (u64)__cvta_generic_to_global(place); }
+#define COPY_ASYNC(cache, bytes, to, from) \
+    asm volatile("cp.async." cache ".shared.global [%0], [%1], %2;" \
+                 :: "r"(shared_place(to)), "l"(global_place(from)), "n"(bytes) : "memory")
+#define COPY_ASYNC_4(to, from) COPY_ASYNC("ca", 4, to, from)
+#define COPY_ASYNC_8(to, from) COPY_ASYNC("ca", 8, to, from)
+#define COPY_ASYNC_16(to, from) COPY_ASYNC("cg", 16, to, from)
+#define STARTED asm volatile("cp.async.commit_group;" ::: "memory")
+#define ARRIVED(waiting) asm volatile("cp.async.wait_group %0;" :: "n"(waiting) : "memory")
+#else  // devices that copy through registers
+#define COPY_ASYNC_4(to, from) (*(u32 *)(to) = *(const u32 *)(from))
+#define COPY_ASYNC_8(to, from) (*(v8 *)(to) = *(const v8 *)(from))
+#define COPY_ASYNC_16(to, from) (*(v16 *)(to) = *(const v16 *)(from))
+#define STARTED
+#define ARRIVED(waiting)
+#endif

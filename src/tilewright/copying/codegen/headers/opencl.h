@@ -11,6 +11,8 @@
 #define THREAD ((u32)get_local_id(0))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define LOAD(type, place) (*(__global const type *)(place))
+#define ROLLED  // before a loop that seldom runs
+#define ADDRESS(place) ((u64)(place))
 #define STORE(type, place, value) (*(__global type *)(place) = (value))
 
 typedef uchar u8;
@@ -37,3 +39,10 @@ INLINE u32 larger(u32 x, u32 y) { return max(x, y); }
 INLINE u32 low_bytes(u32 a, u32 b, u32 c, u32 d) { return as_uint((uchar4)((u8)a, (u8)b, (u8)c, (u8)d)); }
 INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) { return low_bytes(a >> 24, b >> 24, c >> 24, d >> 24); }
 INLINE u32 byte_under(u32 top, u32 x, u32 k) { return top | ((x >> 8u * k) & 0xffu); }
+
+// Copies of words from global to shared memory; here they are done at once.
+#define COPY_ASYNC_4(to, from) (*(LOCAL u32 *)(to) = *(GLOBAL const u32 *)(from))
+#define COPY_ASYNC_8(to, from) (*(LOCAL v8 *)(to) = *(GLOBAL const v8 *)(from))
+#define COPY_ASYNC_16(to, from) (*(LOCAL v16 *)(to) = *(GLOBAL const v16 *)(from))
+#define STARTED
+#define ARRIVED(waiting)

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transposes of any extents and alignment, through a box of the tensor in shared memory.
+
+Both sides are accessed in whole words, whatever the alignment of their runs. A run of the source is stored in shared
+memory at an address that agrees with its own modulo a word, so that the pitch of each row agrees with its step in the
+source: then every offset in the box is a sum of digits times constants. Words at the ends of a run may hold bytes of
+its neighbours, which nobody reads. In the order of the target, a thread puts the elements of an aligned word together;
+words at the ends of a run are stored element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from .c_arithmetic import raw_type
+from .c_language import (
+    NamedDigit,
+    conditional,
+    declare_digits,
+    digit_expressions,
+    guard_expression,
+    indent,
+    index_expression,
+    offset_expression,
+    unrolled_loop,
+)
+from .kernel import Kernel, KernelJob, common_alignment, elements_type, vector_type
+from .thread_mapping import Digit, LoopAxis, digit_combinations
+
+READ_WORD = 8  # bytes that a thread reads at once
+WRITTEN_WORD = 4  # bytes that a thread writes at once
+SECTOR = 32  # bytes that memory transfers at once
+RUN_GOALS = (64, 96, 128, 192, 256, 384, 512)  # bytes of a run that are tried
+BANKS = 32
+BANK_BYTES = 4
+WARP = 32
+SHARED = 2  # the side of an axis that has its step in shared memory
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """How many indices of each axis a box has, and on each side the axes of its runs and of its rows."""
+
+    taken: tuple[int, ...]
+    runs: tuple[tuple[int, ...], tuple[int, ...]]
+    rows: tuple[tuple[int, ...], tuple[int, ...]]
+    cost: float = 0
+
+    def run_length(self, side: int) -> int:
+        """Return the number of elements of a run on one side."""
+        return prod([self.taken[k] for k in self.runs[side]])
+
+    def shared_bytes(self, size: int, word: int) -> int:
+        """Return an upper bound of the bytes that the box takes in shared memory."""
+        return prod([self.taken[k] for k in self.rows[0]]) * (self.run_length(0) * size + 3 * word)
+
+
+def make_staged_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
+    """Return the kernel of a copy with source and target contiguous along different axes, and its type definitions."""
+    before, after = job.sizes
+    words = max(READ_WORD, before), max(WRITTEN_WORD, after)
+    box = choose_box(job.axes, job.sizes, job.tuning.shared, words)
+    digits = [_word_digits(job, box, side, words[side]) for side in (0, 1)]
+    threads = choose_thread_count(digits, job.tuning.threads)
+    dealt = split_digits(digits[1], threads)[0]
+    axes, shared_bytes = _with_shared_steps(job, box, words, dealt)
+    extents = [axis.extent for axis in axes]
+    groups = [
+        Digit(k, -(-extents[k] // box.taken[k]), box.taken[k])
+        for k in _order(axes, 1, extents)
+        if extents[k] > box.taken[k]
+    ]
+    lines, in_group = declare_digits("group", groups, "g")
+    body = [
+        *lines,
+        f"GLOBAL const u8 *from = source + ({offset_expression(in_group, axes, 0, job.nest.source_offset)});",
+        f"GLOBAL u8 *to = target + ({offset_expression(in_group, axes, 1, job.nest.target_offset)});",
+        f"const i32 skew = (i32)(ADDRESS(from) & {words[0] - 1}u);",
+        "LOCAL u8 *tile = (LOCAL u8 *)shared_tile;",
+        "{",
+        *indent(_load_box(job, axes, box, words[0], split_digits(digits[0], threads), threads, in_group)),
+        "}",
+        "BARRIER;",
+        "{",
+        *indent(_store_box(job, axes, box, words[1], split_digits(digits[1], threads), threads, in_group)),
+        "}",
+    ]
+    shape = " x ".join(str(box.taken[k]) for k in reversed(_order(axes, 1, box.taken)))
+    note = (
+        f"copy {job.nest.elements} elements in boxes of {shape}, in words of {words[0]} bytes of the source and"
+        f" {words[1]} of the target"
+    )
+    needs = {elements_type(words[1] // after, after)[1]} if words[1] > after else set()
+    shared = (("shared_tile", shared_bytes),)
+    return Kernel(job.name, note, tuple(body), digit_combinations(groups), threads, (), shared), needs
+
+
+def _order(axes: Sequence[LoopAxis], side: int, counts: Sequence[int]) -> list[int]:
+    """Return the axes with more than one index, by increasing step on one side."""
+    used = [k for k in range(len(axes)) if counts[k] > 1]
+    return sorted(used, key=lambda k: (axes[k].steps[side] == 0, abs(axes[k].steps[side] or 0), k))
+
+
+def choose_box(axes: Sequence[LoopAxis], sizes: Sequence[int], limit: int, words: Sequence[int]) -> Box:
+    """Return the box of at most `limit` bytes with the lowest cost.
+
+    The cost counts what memory transfers beyond the ends of runs, and indices beyond the ends of axes.
+
+    >>> axes = [LoopAxis(509, (1, 189)), LoopAxis(189, (509, 1))]
+    >>> choose_box(axes, (1, 1), 24576, (8, 4)).taken
+    (128, 95)
+    """
+    boxes = [_make_box(axes, sizes, goals, words) for goals in product(RUN_GOALS, RUN_GOALS)]
+    fitting = [box for box in boxes if box.shared_bytes(sizes[0], words[0]) <= limit]
+    return min(fitting or boxes, key=lambda box: (box.cost, box.shared_bytes(sizes[0], words[0])))
+
+
+def _make_box(axes: Sequence[LoopAxis], sizes: Sequence[int], goals: Sequence[int], words: Sequence[int]) -> Box:
+    """Return the box whose runs have about the bytes of `goals` on the two sides."""
+    taken = [1] * len(axes)
+    for side in (0, 1):
+        _grow_run(axes, side, sizes[side], goals[side], taken)
+    runs = _run_axes(axes, 0, sizes[0], taken), _run_axes(axes, 1, sizes[1], taken)
+    rows = tuple([tuple([k for k in _order(axes, side, taken) if k not in runs[side]]) for side in (0, 1)])
+    box = Box(tuple(taken), runs, (rows[0], rows[1]))
+    read, written = (box.run_length(side) * sizes[side] for side in (0, 1))
+    ragged = prod([-(-axis.extent // n) * n / axis.extent for axis, n in zip(axes, taken, strict=True)]) - 1
+    small = 256 / prod(taken)  # what a work-group costs beside its elements
+    cost = (SECTOR + words[0]) / 2 / read + (SECTOR + words[1]) / written + ragged / 2 + small
+    return Box(box.taken, box.runs, box.rows, cost)
+
+
+def _grow_run(axes: Sequence[LoopAxis], side: int, size: int, goal: int, taken: list[int]) -> None:
+    """Take indices along the contiguous axes of one side until their run has about `goal` bytes."""
+    run = size
+    for k in _order(axes, side, [axis.extent for axis in axes]):
+        axis = axes[k]
+        if axis.steps[side] != run:
+            return
+        if run * axis.extent * 2 > goal * 3:
+            pieces = max(1, round(axis.extent * run / goal))
+            taken[k] = max(taken[k], -(-axis.extent // pieces))
+            return
+        taken[k] = axis.extent
+        run *= axis.extent
+
+
+def _run_axes(axes: Sequence[LoopAxis], side: int, size: int, taken: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes whose taken indices are one contiguous run on one side, fastest first."""
+    found, expected = [], size
+    for k in _order(axes, side, [axis.extent for axis in axes]):
+        if axes[k].steps[side] != expected or taken[k] == 1:
+            break
+        found.append(k)
+        if taken[k] < axes[k].extent:
+            break
+        expected *= axes[k].extent
+    return tuple(found)
+
+
+def _word_digits(job: KernelJob, box: Box, side: int, word: int) -> list[Digit]:
+    """Return the digits of the words of a box in the order of one side: the word of a run, and the rows.
+
+    The word has the number of an axis after the last one.
+    """
+    size = job.sizes[side]
+    words = -(-(box.run_length(side) * size + word - size) // word)
+    return [Digit(len(job.axes), words, 1), *[Digit(k, box.taken[k], 1) for k in box.rows[side]]]
+
+
+def split_digits(digits: Sequence[Digit], threads: int) -> tuple[list[Digit], list[Digit]]:
+    """Return the digits of at most `threads` threads, and those that each thread repeats.
+
+    >>> split_digits([Digit(0, 20, 1), Digit(1, 9, 1), Digit(2, 4, 1)], 64)
+    ([Digit(axis=0, count=20, radix=1), Digit(axis=1, count=3, radix=1)], [Digit(axis=1, count=3, radix=3), \
+Digit(axis=2, count=4, radix=1)])
+    """
+    dealt: list[Digit] = []
+    repeated: list[Digit] = []
+    left = threads
+    for digit in digits:
+        if repeated or left == 1:
+            repeated.append(digit)
+        elif digit.count <= left:
+            dealt.append(digit)
+            left //= digit.count
+        else:
+            passes = -(-digit.count // left)
+            count = -(-digit.count // passes)
+            dealt.append(Digit(digit.axis, count, digit.radix))
+            repeated.append(Digit(digit.axis, passes, digit.radix * count))
+    return dealt, repeated
+
+
+def choose_thread_count(phases: Sequence[Sequence[Digit]], most: int) -> int:
+    """Return a number of threads, whole warps, of which few are idle in all phases.
+
+    >>> choose_thread_count([[Digit(0, 50, 1), Digit(1, 40, 1)]], 256)
+    256
+    """
+
+    def work(threads: int) -> float:
+        return sum([digit_combinations(split_digits(digits, threads)[1]) for digits in phases]) * threads
+
+    counts = range(max(WARP, most // 2), most + 1, WARP)
+    return min(counts, key=lambda threads: (work(threads) / (1 + threads / most / 8), -threads))
+
+
+def _with_shared_steps(
+    job: KernelJob, box: Box, words: Sequence[int], dealt: Sequence[Digit]
+) -> tuple[list[LoopAxis], int]:
+    """Return the axes with their steps in shared memory, and the bytes of the box there.
+
+    Of the pitches that agree with the source modulo a word, those with the fewest bank conflicts are chosen. `dealt`
+    are the digits of the threads that write.
+    """
+    axes, size, word = job.axes, job.sizes[0], words[0]
+    best: tuple[int, int, list[int]] | None = None
+    for pads in _paddings(len(box.rows[0])):
+        steps = [axis.steps[0] or 0 for axis in axes]
+        end = box.run_length(0) * size + word - 1
+        for k, pad in zip(box.rows[0], pads, strict=True):
+            steps[k] = end + (steps[k] - end) % word + pad * word
+            end += steps[k] * (box.taken[k] - 1)
+        conflicts = _bank_conflicts(_first_warp(box, dealt, words[1] // job.sizes[1], steps), size)
+        if best is None or (conflicts, end) < best[:2]:
+            best = (conflicts, end, steps)
+        if not conflicts:
+            break
+    assert best is not None
+    shared = [LoopAxis(axis.extent, (*axis.steps[:2], step)) for axis, step in zip(axes, best[2], strict=True)]
+    return shared, best[1] + word
+
+
+def _paddings(rows: int) -> Iterator[tuple[int, ...]]:
+    """Yield words of padding before each row axis: of the first one, and of the second."""
+    for pads in product(*[range(9)] * min(rows, 2)):
+        yield (*reversed(pads), *[0] * (rows - len(pads)))
+
+
+def _first_warp(box: Box, dealt: Sequence[Digit], per_word: int, steps: Sequence[int]) -> list[int]:
+    """Return the offset in shared memory of the first element that each thread of the first warp reads."""
+    places = []
+    for thread in range(WARP):
+        rest, place = thread, 0
+        for digit in dealt:
+            rest, value = divmod(rest, digit.count)
+            index = value * digit.radix
+            if digit.axis < len(steps):
+                place += index * steps[digit.axis]
+                continue
+            index *= per_word
+            for k in box.runs[1]:
+                index, within = divmod(index, box.taken[k])
+                place += within * steps[k]
+        places.append(place)
+    return places
+
+
+def _bank_conflicts(places: Sequence[int], size: int) -> int:
+    """Return how many more times than needed a warp reads a bank of shared memory."""
+    words: dict[int, set[int]] = {}
+    for place in places:
+        for word in range(place // BANK_BYTES, (place + size - 1) // BANK_BYTES + 1):
+            words.setdefault(word % BANKS, set()).add(word)
+    return max(map(len, words.values())) - max(1, size // BANK_BYTES)
+
+
+def _guards(
+    axes: Sequence[LoopAxis],
+    box: Box,
+    rows: Sequence[NamedDigit],
+    in_group: Sequence[NamedDigit],
+    holding: int,
+    threads: int,
+) -> str:
+    """Return the condition that a thread has a row inside the box and the tensor."""
+    conditions = [guard_expression([*in_group, *rows], axes)]
+    for k in dict.fromkeys(digit.digit.axis for digit in rows):
+        own = [digit for digit in rows if digit.digit.axis == k]
+        if sum((digit.digit.count - 1) * digit.digit.radix for digit in own) >= box.taken[k]:
+            conditions.append(f"{index_expression(own, k)} < {box.taken[k]}u")
+    if holding < threads:
+        conditions.append(f"thread < {holding}u")
+    return " && ".join(filter(None, conditions))
+
+
+def _load_box(
+    job: KernelJob,
+    axes: list[LoopAxis],
+    box: Box,
+    word: int,
+    split: tuple[list[Digit], list[Digit]],
+    threads: int,
+    in_group: Sequence[NamedDigit],
+) -> list[str]:
+    """Return the statements that copy the words of a box into shared memory."""
+    dealt, repeated = split
+    lines, in_thread = declare_digits("thread", dealt, "t")
+    named = [*in_thread, *digit_expressions("r", repeated)]
+    rows = [digit for digit in named if digit.digit.axis < len(axes)]
+    in_rows = [digit for digit in in_group if digit.digit.axis not in box.runs[0]]
+    size, run = job.source.nbytes, box.run_length(0) * job.sizes[0]
+    reaches = [(box.taken[k] - 1) * (axes[k].steps[0] or 0) for k in box.rows[0]]
+    low, high = sum(n for n in reaches if n < 0) - word, sum(n for n in reaches if n > 0) + run + word
+    start = [
+        "const i64 start = (i64)(from - source);",
+        f"const i32 inside = start >= {-low} && start <= {size - high};  // all words of the box are in the source",
+    ]
+    load = [
+        f"GLOBAL const u8 *row = from + ({offset_expression(rows, axes, 0)});",
+        f"const i32 first = (i32)({index_expression(named, len(axes))}) * {word}{_lead(job, axes, box, 0, word, 1)};",
+        f"if (first < {run}) {{",
+        "    GLOBAL const u8 *at = row + first;",
+        f"    LOCAL u8 *place = tile + (skew + ({offset_expression(rows, axes, SHARED)}) + first);",
+        f"    if (inside || (u64)(at - source) <= {max(0, size - word)}u) COPY_ASYNC_{word}(place, at);",
+        "    else {",
+        f"        ROLLED for (i32 k = 0; k < {word}; ++k)",
+        f"            if ((u64)(at + k - source) < {size}u) place[k] = LOAD(u8, at + k);",
+        "    }",
+        "}",
+    ]
+    condition = _guards(axes, box, rows, in_rows, digit_combinations(dealt), threads)
+    count = digit_combinations(repeated)
+    return [*lines, *start, *unrolled_loop("r", count, conditional(condition, load)), "STARTED;", "ARRIVED(0);"]
+
+
+def _lead(job: KernelJob, axes: Sequence[LoopAxis], box: Box, side: int, word: int, unit: int) -> str:
+    """Return a term that takes off the part of a word before a row, in units of bytes; empty if rows start at words."""
+    offset = (job.nest.source_offset, job.nest.target_offset)[side]
+    steps = [(axes[k].steps[side] or 0) * (n if k in box.runs[side] else 1) for k, n in enumerate(box.taken)]
+    if common_alignment(job.aligned[side], offset, *steps) % word == 0:
+        return ""
+    return f" - (i32)(ADDRESS(row) & {word - 1}u)" + (f" / {unit}" if unit > 1 else "")
+
+
+def _store_box(
+    job: KernelJob,
+    axes: list[LoopAxis],
+    box: Box,
+    word: int,
+    split: tuple[list[Digit], list[Digit]],
+    threads: int,
+    in_group: Sequence[NamedDigit],
+) -> list[str]:
+    """Return the statements that write the words of a box in the order of the target."""
+    dealt, repeated = split
+    before, after = job.sizes
+    lines, in_thread = declare_digits("thread", dealt, "t")
+    named = [*in_thread, *digit_expressions("r", repeated)]
+    rows = [digit for digit in named if digit.digit.axis < len(axes)]
+    in_rows = [digit for digit in in_group if digit.digit.axis not in box.runs[1]]
+    per_word, near, kind = word // after, raw_type(before), raw_type(after)
+    value = f"*(LOCAL const {near} *)(own + at)"
+    value = value if job.source.format == job.target.format else f"converted({value})"
+    store = [
+        f"GLOBAL u8 *row = to + ({offset_expression(rows, axes, 1)});",
+        f"LOCAL const u8 *own = tile + (skew + ({offset_expression(rows, axes, SHARED)}));",
+        f"i32 i = (i32)({index_expression(named, len(axes))}) * {per_word}{_lead(job, axes, box, 1, word, after)};",
+    ]
+    start, advance = _walk_run(axes, box, per_word)
+    store += start
+    if per_word == 1:
+        store.append(f"if ((u32)i < length) STORE({kind}, row + i * {after}, {value});")
+    else:
+        union, _ = elements_type(per_word, after)
+        store += [
+            f"{union} y;",
+            *unrolled_loop("k", per_word, [f"if ((u32)(i + (i32)k) < length) y.each[k] = {value};", *advance]),
+            f"if (i >= 0 && i + {per_word} <= (i32)length) STORE({vector_type(word)}, row + i * {after}, y.all);",
+            "else {  // the ends of the run",
+            *indent(
+                unrolled_loop(
+                    "k",
+                    per_word,
+                    [
+                        "const i32 at = i + (i32)k;",
+                        f"if ((u32)at < length) STORE({kind}, row + at * {after}, y.each[k]);",
+                    ],
+                )
+            ),
+            "}",
+        ]
+    count = digit_combinations(repeated)
+    condition = _guards(axes, box, rows, in_rows, digit_combinations(dealt), threads)
+    return [*lines, *_run_end(axes, box, in_group), *unrolled_loop("r", count, conditional(condition, store))]
+
+
+def _walk_run(axes: Sequence[LoopAxis], box: Box, per_word: int) -> tuple[list[str], list[str]]:
+    """Return statements that declare `at`, the place of element `i` of a run in shared memory, and that advance it.
+
+    `i` may be up to `per_word - 1` before the run; its digits are those of a later index, which is not negative.
+    """
+    axes_of_run = box.runs[1]
+    steps = [axes[k].steps[SHARED] or 0 for k in axes_of_run]
+    if len(axes_of_run) == 1:
+        return [f"i32 at = i * {steps[0]};"], [f"at += {steps[0]};"]
+    inner = prod([box.taken[k] for k in axes_of_run[:-1]])
+    later = -(-(per_word - 1) // inner)
+    digits = [Digit(k, box.taken[k], 1) for k in axes_of_run]
+    start = [f"const u32 later = (u32)(i + {later * inner});"]
+    start += [f"i32 d{n} = (i32)({digit.name});" for n, digit in enumerate(digit_expressions("later", digits))]
+    start[-1] = start[-1].replace(";", f" - {later};")
+    start.append(f"i32 at = {' + '.join(f'd{n} * {step}' for n, step in enumerate(steps))};")
+    advance: list[str] = []
+    for n in reversed(range(len(steps) - 1)):
+        wrap = steps[n + 1] - box.taken[axes_of_run[n]] * steps[n]
+        advance = [f"if (++d{n} == {box.taken[axes_of_run[n]]}) {{", *indent([f"d{n} = 0; at += {wrap};", *advance]), "}"]
+    return start, [f"at += {steps[0]};", *advance]
+
+
+def _run_end(axes: Sequence[LoopAxis], box: Box, in_group: Sequence[NamedDigit]) -> list[str]:
+    """Return the declaration of `length`, the elements of a run of the target that are inside the tensor."""
+    length, last = box.run_length(1), box.runs[1][-1]
+    own = [digit for digit in in_group if digit.digit.axis == last]
+    if not own or axes[last].extent % box.taken[last] == 0:
+        return [f"const u32 length = {length}u;"]
+    left = f"({axes[last].extent}u - ({index_expression(own, last)})) * {length // box.taken[last]}u"
+    return [f"const u32 left = {left}, length = left < {length}u ? left : {length}u;"]
