@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
+from ...formats import BlockFormat, Format, bfloat16, float32
 from ..placement import fill_value
+from .block_arithmetic import counts_specials
 from .c_arithmetic import raw_type
 from .c_language import (
     LITERALS,
@@ -28,7 +30,7 @@ from .c_language import (
     shared_loop,
     unrolled_loop,
 )
-from .kernel import EDGE_THREADS, Kernel, KernelJob, common_alignment, vector_type
+from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, common_alignment, vector_type
 from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
 WARP = 32
@@ -36,25 +38,52 @@ WARP = 32
 
 @dataclass(frozen=True, slots=True)
 class _ThreadShare:
-    """What one thread processes of a block: `elements` in vectors of `vector`; `threads` threads share a block."""
+    """What one thread processes of a block: `elements` in vectors of `vector`; `threads` threads share a block.
+
+    The elements of a block are contiguous in runs of `run`, `stride` bytes apart: one run, or a row of each face.
+    """
 
     elements: int
     vector: int
     threads: int
-    contiguous: bool
+    run: int
+    stride: int
 
     @classmethod
     def of(cls, job: KernelJob, side: int, alone: bool) -> _ThreadShare:
         nest, size = job.nest, job.sizes[side]
-        block = len(nest.element_offsets)
-        whole = nest.element_offsets == tuple([k * size for k in range(block)]) and nest.data_mask == (1 << block) - 1
-        if not whole:
-            return cls(block, 1, 1, False)
+        offsets = nest.element_offsets
+        block = len(offsets)
+        run = next((k for k in range(1, block) if offsets[k] != k * size), block)
+        stride = offsets[run] if run < block else 0
+        regular = offsets == tuple([k // run * stride + k % run * size for k in range(block)])
+        if not regular or run % 4 or block % run or nest.data_mask != (1 << block) - 1:
+            return cls(block, 1, 1, 1, 0)
         start = (nest.source_offset, nest.target_offset)[side]
-        width = common_alignment(job.aligned[side], start, *(nest.source, nest.target)[side])
-        length = max(1, width // size)
-        elements = block if alone else max(length, 4)
-        return cls(elements, length, block // elements, True)
+        width = common_alignment(job.aligned[side], start, stride, *(nest.source, nest.target)[side])
+        length = gcd(run, max(1, width // size))
+        elements = block if alone else min(run, max(length, 4))
+        return cls(elements, length, block // elements, run, stride)
+
+    @property
+    def contiguous(self) -> bool:
+        """Return whether the elements are accessed in vectors."""
+        return self.run > 1
+
+    def axes(self, size: int, code_bytes: int) -> list[LoopAxis]:
+        """Return the axes of the threads of a block, in a run and over the runs, with steps in codes and elements."""
+        per_run = max(1, self.run // self.elements)
+        return [
+            LoopAxis(per_run, (code_bytes, self.elements * size, 0)),
+            LoopAxis(self.threads // per_run, (code_bytes * per_run, self.stride, 0)),
+        ]
+
+    def offset(self, index: str, size: int) -> str:
+        """Return the offset in bytes of the vector `index` of a thread from its first one."""
+        per_run = self.run // self.vector
+        if self.elements <= self.run:
+            return f"{index} * {self.vector * size}u"
+        return f"(i32)({index} / {per_run}u) * {self.stride} + (i32)({index} % {per_run}u) * {self.vector * size}"
 
 
 def bytes_type(count: int) -> tuple[str, str]:
@@ -123,37 +152,25 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
 
     order = [k for k in growth.sides[1].order if box[k] > 1]
     slot = _slot_expression(inside, order, box)
-    raw = raw_type(size)
-    value = f"moved[r].{raw}s[k]"
-    value = value if job.source.format.name == "float32" else f"converted({value})"
-    element_values = [f"u32 x[{share.elements}];"]
-    if share.contiguous:
-        element_values += unrolled_loop("k", share.elements, [f"x[k] = {value};"])
-    else:
-        padding = f"{int.from_bytes(fill_value(job.source, job.target).tobytes(), 'little'):#x}u"
-        for k in range(element.block):
-            element_values.append(f"x[{k}] = {value.replace('[k]', f'[{k}]') if nest.data_mask >> k & 1 else padding};")
-    four = raw_type(element.bits // 2)  # holds four codes
-    codes_of_four = "four_codes(x[4u * k], x[4u * k + 1u], x[4u * k + 2u], x[4u * k + 3u], shared)"
+    pairs = share.contiguous and job.source.format == bfloat16
     compute = [
-        *element_values,
-        "u32 largest = magnitude(x[0]);",
-        *unrolled_loop("k", share.elements - 1, ["largest = larger(largest, magnitude(x[k + 1u]));"]),
-    ]
-    step = 1
-    while step < share.threads:
-        compute.append(f"largest = larger(largest, across(largest, {step}u));")
-        step *= 2
-    compute += [
-        "const u32 shared = largest >> 23;",
+        *([] if pairs else _element_values(job, share)),
+        *_largest_magnitude(element, share, pairs),
         f"{made} y;",
-        *unrolled_loop("k", share.elements // 4, [f"y.{four}s[k] = ({four})dense({codes_of_four});"]),
+        *_code_statements(element.bits, share.elements, pairs),
     ]
     width = share.elements * element.bits // 8
-    into = f"slot * {code_bytes // width}u" + (f" + thread % {share.threads}u" if share.threads > 1 else "")
+    unit = gcd(width, WIDEST)
+    into = f"slot * {code_bytes // unit}u" + (
+        f" + thread % {share.threads}u * {width // unit}u" if share.threads > 1 else ""
+    )
     keep = [
         f"const u32 slot = {slot};",
-        f"((LOCAL {vector_type(width)} *)codes)[{into}] = y.{vector_type(width)}s[0];",
+        *unrolled_loop(
+            "k",
+            width // unit,
+            [f"((LOCAL {vector_type(unit)} *)codes)[{into} + k] = y.{vector_type(unit)}s[k];"],
+        ),
         *conditional(
             f"thread % {share.threads}u == 0u" if share.threads > 1 else "",
             ["((LOCAL u8 *)scales)[slot] = (u8)shared;"],
@@ -172,6 +189,67 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     return made_of, {first, second}
 
 
+def _element_values(job: KernelJob, share: _ThreadShare) -> list[str]:
+    """Return the statements that declare `x`, the elements of a thread as bits of float32; padding gets its value."""
+    raw, nest = raw_type(job.sizes[0]), job.nest
+    value = "{}" if job.source.format == float32 else "converted({})"
+    if share.contiguous:
+        load = [f"x[k] = {value.format(f'moved[r].{raw}s[k]')};"]
+        return [f"u32 x[{share.elements}];", *unrolled_loop("k", share.elements, load)]
+    padding = f"{int.from_bytes(fill_value(job.source, job.target).tobytes(), 'little'):#x}u"
+    values = [
+        value.format(f"moved[r].{raw}s[{k}]") if nest.data_mask >> k & 1 else padding
+        for k in range(len(nest.element_offsets))
+    ]
+    return [f"u32 x[{share.elements}];", *[f"x[{k}] = {text};" for k, text in enumerate(values)]]
+
+
+def _largest_magnitude(element: BlockFormat, share: _ThreadShare, pairs: bool) -> list[str]:
+    """Return the statements that declare `shared`, the scale of a block, from the largest magnitude of its elements."""
+    steps = [1 << k for k in range(share.threads.bit_length() - 1)]
+    exchange = [f"largest = larger(largest, across(largest, {step}u));" for step in steps]
+    if pairs:
+        words, word = share.elements // 2, "moved[r].u32s[{}]"
+        lines = [
+            f"u32 both = {word.format(0)} & 0x7fff7fffu;",
+            *unrolled_loop("k", words - 1, [f"both = larger_pairs(both, {word.format('k + 1u')} & 0x7fff7fffu);"]),
+            "u32 largest = larger(low_half(both), high_half(both));",
+        ]
+        counts = [f"counted({half}({word.format('k')}))" for half in ("low_half", "high_half")]
+    else:
+        words = share.elements
+        lines = [
+            "u32 largest = x[0] & 0x7fffffffu;",
+            *unrolled_loop("k", words - 1, ["largest = larger(largest, x[k + 1u] & 0x7fffffffu);"]),
+        ]
+        counts = ["counted(x[k])"]
+    lines += exchange
+    if not counts_specials(element):
+        return [*lines, "const u32 shared = scale_of(largest);"]
+    found = "any_thread(special)" if share.threads > 1 else "special"  # threads exchange registers all together
+    recount = ["largest = 0u;", *unrolled_loop("k", words, [f"largest = larger(largest, {n});" for n in counts])]
+    return [
+        *lines,
+        "const u32 special = largest >= 0x7f800000u;",
+        *conditional(found, [*recount, *exchange]),
+        "const u32 shared = scale_of(largest) | special << 8;",
+    ]
+
+
+def _code_statements(bits: int, elements: int, pairs: bool) -> list[str]:
+    """Return the statements that put the codes of a thread into `y`, four at a time."""
+    if pairs:
+        codes = "four_codes_of_pairs(moved[r].u32s[2u * k], moved[r].u32s[2u * k + 1u], shared)"
+    else:
+        codes = "four_codes(x[4u * k], x[4u * k + 1u], x[4u * k + 2u], x[4u * k + 3u], shared)"
+    if bits == 6:  # three bytes
+        put = [f"const u32 w = dense({codes});"]
+        put += [f"y.u8s[3u * k + {n}u] = (u8)(w >> {8 * n});" for n in range(3)]
+    else:
+        put = [f"y.{raw_type(bits // 2)}s[k] = ({raw_type(bits // 2)})dense({codes});"]
+    return unrolled_loop("k", elements // 4, put)
+
+
 def _load_statements(job: KernelJob, share: _ThreadShare, size: int) -> list[str]:
     """Return the statements that load the elements of one thread."""
     if not share.contiguous:
@@ -179,8 +257,10 @@ def _load_statements(job: KernelJob, share: _ThreadShare, size: int) -> list[str
         raw = raw_type(size)
         return [f"moved[r].{raw}s[{k}] = LOAD({raw}, at + {job.nest.element_offsets[k]});" for k in present]
     width = share.vector * size
-    start = f"thread % {share.threads}u * {share.elements * size}u" if share.threads > 1 else "0u"
-    load = f"moved[r].{vector_type(width)}s[k] = LOAD({vector_type(width)}, at + ({start} + k * {width}u));"
+    digits = [Digit(k, axis.extent, 1) for k, axis in enumerate(share.axes(size, 0))]
+    own = offset_expression(digit_expressions(f"thread % {share.threads}u", digits), share.axes(size, 0), 1)
+    start = f"({own}) + " if share.threads > 1 else ""
+    load = f"moved[r].{vector_type(width)}s[k] = LOAD({vector_type(width)}, at + ({start}{share.offset('k', size)}));"
     return unrolled_loop("k", share.elements // share.vector, [load])
 
 
@@ -244,8 +324,8 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     axes = job.axes
     runs = (code_bytes, element.block * size * share.contiguous)
     growth = BoxGrowth(axes, order=(0, 1), runs=runs, lean=job.tuning.lean)
-    in_block = [Digit(len(axes), share.threads, 1)] if share.threads > 1 else []
-    all_axes = [*axes, LoopAxis(share.threads, (share.elements * element.bits // 8, share.elements * size, 0))]
+    all_axes = [*axes, *share.axes(size, share.elements * element.bits // 8)]
+    in_block = [Digit(k, all_axes[k].extent, 1) for k in range(len(axes), len(all_axes)) if all_axes[k].extent > 1]
     threads = [*in_block, *growth.take(max(1, job.tuning.threads // share.threads))]
     waiting = prod(growth.left)
     most = max(1, job.tuning.in_flight // (share.elements * size))
@@ -280,22 +360,16 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         ),
     ]
     body += unrolled_loop("r", count, conditional(condition, load))
-    unit = raw_type(element.bits // 2)
-    made = "value_of(four, k, shared[r])"
-    made = made if job.target.format.name == "float32" else f"converted({made})"
     make = [
         f"{values} y;",
-        *unrolled_loop(
-            "j",
-            share.elements // 4,
-            [f"const u32 four = sparse(x[r].{unit}s[j]);", *unrolled_loop("k", 4, [f"y.{raw}s[4u * j + k] = {made};"])],
-        ),
+        *unrolled_loop("j", share.elements // 4, _value_statements(element.bits, job.target.format, raw)),
         f"GLOBAL u8 *at = to + ({offset_expression(in_repeat, all_axes, 1)});",
     ]
     if share.contiguous:
         wide = share.vector * size
         kind = vector_type(wide)
-        make += unrolled_loop("k", share.elements // share.vector, [f"STORE({kind}, at + k * {wide}u, y.{kind}s[k]);"])
+        store = f"STORE({kind}, at + ({share.offset('k', size)}), y.{kind}s[k]);"
+        make += unrolled_loop("k", share.elements // share.vector, [store])
     else:
         make += [
             f"STORE({raw}, at + {start}, y.{raw}s[{k}]);"
@@ -306,3 +380,25 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     note = f"unpack {prod(nest.extents)} blocks, {share.threads} threads per block, {count} blocks per thread"
     group_size = digit_combinations(threads)
     return Kernel(job.name, note, tuple(body), digit_combinations(groups), group_size), {first, second}
+
+
+def _value_statements(bits: int, target: Format, raw: str) -> list[str]:
+    """Return the statements that put the values of the four codes `j` of a thread into `y`."""
+    packed = f"x[r].{raw_type(bits // 2)}s[j]" if bits != 6 else ""
+    if bits == 6:
+        packed = " | ".join(f"(u32)x[r].u8s[3u * j + {n}u] << {8 * n}" for n in range(3))
+    convert = "{}" if target == float32 else "converted({})"
+    unusual = convert.format("value((four >> 8u * k) & 0xffu, shared[r])")
+    usual = [f"y.{raw}s[4u * j + k] = {convert.format('usual_value(four, k, shared[r])')};"]
+    step = 1
+    if target == bfloat16:  # the upper halves of the float32 are exact
+        step, value = 2, "usual_value(four, {}, shared[r])"
+        usual = [f"y.u32s[2u * j + k] = high_halves({value.format('2u * k')}, {value.format('2u * k + 1u')});"]
+    return [
+        f"const u32 four = sparse({packed});",
+        "if (usual_codes(four, shared[r])) {",
+        *indent(unrolled_loop("k", 4 // step, usual)),
+        "} else {",
+        *indent(unrolled_loop("k", 4, [f"y.{raw}s[4u * j + k] = {unusual};"])),
+        "}",
+    ]

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions of elements in C, with the same results as `formats.cast` and `formats.BlockFormat`.
+"""Conversions of elements in C, with the same results as `formats.cast`.
 
 A scalar is widened to a type that holds it exactly (f32, f64, a signed or an unsigned integer), which is then narrowed
 to the target: one rule per format.
-
-Block floats are computed four codes at a time. If the exponents allow it, codes are computed with float
-instructions: multiplying by a power of two aligns a value exactly, truncation drops what the hardware would shift
-out, and adding 2^23 rounds to even.
 """
 
 from __future__ import annotations
 
-from string import Template
-
-from ...formats import BlockFormat, ScalarFormat
+from ...formats import ScalarFormat
 from .c_language import read_sections
 
 _WIDEN = {
@@ -140,51 +134,4 @@ def _truncate_statements(target: ScalarFormat, wide: str) -> str:
     return (
         f"if (!(wide > {float(low)!r}{suffix})) return wide == wide ? {lowest} : ({raw})0; "
         f"if (wide >= {float(high + 1)!r}{suffix}) return {highest}; return ({raw})({own})wide;"
-    )
-
-
-BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
-
-
-def block_functions(element: BlockFormat, packing: bool) -> str:
-    """Return the C functions that convert float32 bits to codes (`packing`) or codes to float32 bits.
-
-    >>> from tilewright.formats import bfloat8_b
-    >>> "four_codes" in block_functions(bfloat8_b, packing=True)
-    True
-    """
-    sections = read_sections("block_floats")
-    exponent = 5 if element.name.endswith("_a") else 8
-    m = element.bits - 1
-    cut, top, bias = 24 - m, (1 << m) - 1, 112 if exponent == 5 else 0
-    if not packing:
-        return sections[f"sparse, {element.bits} bits"] + Template(sections["value"]).substitute(
-            largest=top,
-            mantissa=m,
-            zeros=32 - m,
-            bias=bias,
-            hidden=1 << (m - 1),
-            fraction=24 - m,
-            span=254 - bias - m,
-            mask=f"{top * 0x01010101:#x}",
-            shift=31 - m,
-            lift=f"{bias - (m - 1)}" if bias >= m - 1 else f"0x{(bias - (m - 1)) & 0xFFFFFFFF:x}",
-        )
-    codes = "".join(
-        [
-            sections[f"magnitude, {exponent} exponent bits"],
-            sections["code"],
-            sections[f"four codes, {exponent} exponent bits"],
-            sections[f"dense, {element.bits} bits"],
-        ]
-    )
-    return Template(codes).substitute(
-        word="INLINE" if exponent == 5 else "RARE",
-        below_half=f"{(1 << (cut - 1)) - 1:#x}",
-        cut=cut,
-        largest=top,
-        mantissa=m,
-        limit=f"{float(top << cut)}f",
-        step=f"{2.0**-cut!r}f",  # exact in decimal
-        sign=7 - m,
     )

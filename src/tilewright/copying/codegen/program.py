@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import FormatError
 from ...formats import Format, float32
+from .block_arithmetic import packing_functions, unpacking_functions, validate_block_format
 from .block_kernels import make_pack_kernel, make_unpack_kernel
-from .c_arithmetic import BLOCK_FLOATS, block_functions, conversion_function, needs_double
+from .c_arithmetic import conversion_function, needs_double
 from .c_language import CDialect, c_dialect, conditional, indent
 from .copy_kernels import contiguous_axes, has_wide_vectors, make_copy_kernel, make_transpose_kernel, split_job
 from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind
@@ -91,11 +92,7 @@ def validate_formats(plan: Plan) -> None:
     >>> validate_formats(plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16")))
     """
     for place in (plan.source, plan.target):
-        if place.format.has_blocks and place.format.name not in BLOCK_FLOATS:
-            raise FormatError(
-                f"{place.format.name} is not supported on devices, only scalar formats and {', '.join(BLOCK_FLOATS)};"
-                " use engine='reference' on the host"
-            )
+        validate_block_format(place.format)
 
 
 def supports_formats(plan: Plan) -> bool:
@@ -139,10 +136,10 @@ def _conversion_functions(source: Format, target: Format) -> list[str]:
     """Return the C functions that convert elements: through float32 if one of the formats has blocks."""
     functions = []
     if target.has_blocks and not source.has_blocks:
-        functions.append(block_functions(target, packing=True))
+        functions.append(packing_functions(target, source))
         target = float32
     elif source.has_blocks and not target.has_blocks:
-        functions.append(block_functions(source, packing=False))
+        functions.append(unpacking_functions(source, target))
         source = float32
     if not source.has_blocks and not target.has_blocks and source != target:
         functions.append(conversion_function("converted", source, target))

@@ -408,7 +408,11 @@ def _walk_run(axes: Sequence[LoopAxis], box: Box, per_word: int) -> tuple[list[s
     advance: list[str] = []
     for n in reversed(range(len(steps) - 1)):
         wrap = steps[n + 1] - box.taken[axes_of_run[n]] * steps[n]
-        advance = [f"if (++d{n} == {box.taken[axes_of_run[n]]}) {{", *indent([f"d{n} = 0; at += {wrap};", *advance]), "}"]
+        advance = [
+            f"if (++d{n} == {box.taken[axes_of_run[n]]}) {{",
+            *indent([f"d{n} = 0; at += {wrap};", *advance]),
+            "}",
+        ]
     return start, [f"at += {steps[0]};", *advance]
 
 
