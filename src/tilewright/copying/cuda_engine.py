@@ -2,14 +2,13 @@
 """The CUDA engine: runs plans as generated kernels, compiled by NVRTC through CuPy, on arrays of any library.
 
 Arrays of torch, CuPy, JAX or any library with DLPack are device arrays without a copy; results are allocated by the
-library of the input. Work is enqueued on the current stream of the caller's library. Kernels are cached in memory by
-plan, and on disk by program, architecture, driver and compiler.
+library of the input. Work is enqueued on the current stream of the caller's library.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -20,22 +19,17 @@ import numpy as np
 
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, scalar_format_of
-from .codegen import Tuning, generate_program
+from .codegen import Tuning
+from .cuda_program import CompiledPlan, compile_plan, get_function, load_module, translate_errors
 from .device_array import Array, Backend, DeviceArray, packed_strides
 from .dlpack import CUDA_DEVICES, read_capsule
-from .kernel_cache import Launch, PlanCache, launch_table_bytes, load_or_compile, remove_entry
 from .plan import Plan, step_operands
 
 NAME = "cuda"
 # CUDA's numbers of device attributes: shared memory per block, shared memory per multiprocessor, multiprocessors
 _ATTRIBUTES = (97, 81, 16)
-# Results must be exact: no fused approximations, no flushing of subnormals.
-NVRTC_OPTIONS = ("--std=c++17", "--ftz=false", "--prec-div=true", "--fmad=false")
-_FAST_COMPILE_OPTIONS = ("-w", "--minimal")  # from NVRTC 12.9 on
 _TORCH_NAMES = {"float8_e4m3": "float8_e4m3fn"}
 _INSTALL = "pip install 'tilewright[cuda]', with a driver for an NVIDIA device"
-
-_launches: PlanCache[list[Launch]] = PlanCache(launch_table_bytes)
 
 
 @cache
@@ -72,24 +66,91 @@ def default_backend() -> CudaBackend:
 
 def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tuning | None = None) -> None:
     """Enqueue a plan on the current stream of the target's library; the host does not wait for it."""
+    _validate_devices(source, target)
+    aligned = (source.alignment, target.alignment)
+    device = target.backend.device
+    with translate_errors(device), target.backend.current_stream():
+        stream = target.backend.stream
+        launches = compile_plan(plan, device, aligned, tuning)
+        steps = step_operands(plan, source, target, lambda count: target.backend.empty((count,), float32))
+        starts = [(read.buffer.address, written.buffer.address) for _, read, written in steps]
+        for launch in launches:
+            launch(*starts[launch.kernel.step], stream)
+
+
+class CudaRunner:
+    """Enqueues a plan of one step from a source address to a target address, without any checks.
+
+    The stream is the current one of the library that allocated the target, so that a call can be captured in a graph.
+    """
+
+    __slots__ = ("_current_device", "_device", "_launches", "_stream")
+
+    def __init__(self, plan: Plan, backend: CudaBackend, aligned: tuple[int, int]) -> None:
+        assert not plan.stages
+        self._device, self._stream = backend.device, backend.stream_function
+        self._current_device = import_module("cupy").cuda.runtime.getDevice
+        with translate_errors(self._device), backend.current_stream():
+            self._launches: CompiledPlan = compile_plan(plan, self._device, aligned)
+
+    def __call__(self, source: int, target: int) -> None:
+        stream = self._stream(self._device)
+        if self._current_device() == self._device:
+            try:
+                for launch in self._launches:
+                    launch(source, target, stream)
+                return
+            except import_module("cupy").cuda.driver.CUDADriverError:
+                pass  # a new thread has no context; any other error comes again
+        with translate_errors(self._device), _active_device(self._device):
+            for launch in self._launches:
+                launch(source, target, stream)
+
+    def bind(self, source: int, target: int) -> Callable[[], None]:
+        """Return a function that enqueues the plan with these addresses."""
+        calls = [launch.bind(source, target) for launch in self._launches]
+        current, device, stream = self._current_device, self._device, self._stream
+        error = import_module("cupy").cuda.driver.CUDADriverError
+
+        def run() -> None:
+            here = stream(device)
+            if current() == device:
+                try:
+                    for call in calls:
+                        call(here)
+                    return
+                except error:
+                    pass
+            self(source, target)
+
+        return run
+
+
+def make_runner(plan: Plan, source: DeviceArray, target: DeviceArray) -> CudaRunner:
+    """Return the function that runs a plan of one step between addresses that are aligned as those of two arrays."""
+    _validate_devices(source, target)
+    return CudaRunner(plan, target.backend, (source.alignment, target.alignment))
+
+
+def _validate_devices(source: DeviceArray, target: DeviceArray) -> None:
     _require_device()
     if source.backend.device != target.backend.device:
         raise TransferError(
             f"the source is on CUDA device {source.backend.device} and the target on {target.backend.device};"
             " copy the source to the target's device first"
         )
-    aligned = (source.alignment, target.alignment)
-    device = target.backend.device
-    with translate_errors(device), target.backend.current_stream():
-        key = (device, aligned, tuning)
-        launches = _launches.get(plan, key, lambda: _compile_plan(plan, device, aligned, tuning))
-        steps = step_operands(plan, source, target, lambda count: target.backend.empty((count,), float32))
-        for launch in launches:
-            kernel = launch.kernel
-            _, *operands = steps[kernel.step]
-            starts = [np.uint64(array.buffer.address) for array in operands]
-            arguments = (*starts, *launch.tables, *launch.scalars)
-            launch.function((kernel.groups,), (kernel.threads,), arguments, shared_mem=kernel.large_shared)
+
+
+@contextmanager
+def _active_device(device: int) -> Iterator[None]:
+    """Make a device the current one, also in a thread that has not used any."""
+    runtime: Any = import_module("cupy").cuda.runtime
+    before = runtime.getDevice()
+    runtime.setDevice(device)
+    try:
+        yield
+    finally:
+        runtime.setDevice(before)
 
 
 def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
@@ -121,89 +182,6 @@ def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray],
         program((count,), (shape.threads,), (*starts, *tables), shared_mem=shape.large_shared)
 
 
-@contextmanager
-def translate_errors(device: int) -> Iterator[None]:
-    """Turn errors of CuPy and torch into a DeviceError with a remedy."""
-    cupy: Any = import_module("cupy")
-    try:
-        yield
-    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as problem:
-        raise DeviceError(f"CUDA device {device} failed: {problem}; the process may have to be restarted") from problem
-    except Exception as problem:
-        if "OutOfMemory" not in type(problem).__name__:  # CuPy's and torch's have no common base class
-            raise
-        raise DeviceError(
-            f"CUDA device {device} is out of memory ({problem}); free arrays, or copy less at once"
-        ) from problem
-
-
-def _compile_plan(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None) -> list[Launch]:
-    cupy: Any = import_module("cupy")
-    program = generate_program(plan, "cuda", aligned, tuning)
-    module = load_module(program.text, device)
-    return [
-        Launch(
-            get_function(module, kernel.name, kernel.large_shared),
-            kernel,
-            [cupy.asarray(table) for table in kernel.tables],
-            kernel.scalars,
-        )
-        for kernel in program.kernels
-    ]
-
-
-def get_function(module: Any, name: str, dynamic_shared: int = 0) -> Any:
-    """Return a kernel of a module with a limit for the bytes of dynamic shared memory."""
-    function = module.get_function(name)
-    if dynamic_shared:
-        driver: Any = import_module("cupy").cuda.driver
-        driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic_shared)
-    return function
-
-
-@lru_cache(maxsize=256)  # plans that differ only in extents may have the same program
-def load_module(text: str, device: int) -> Any:
-    """Return a program as a module of the device, which must be the current one."""
-    cupy: Any = import_module("cupy")
-    architecture, driver = _device_identity(device)
-    module = cupy.cuda.function.Module()
-    facts = ["cuda", architecture, driver, _nvrtc_version(), *NVRTC_OPTIONS, text]
-    try:
-        module.load(load_or_compile(facts, lambda: compile_cubin(text, architecture)))
-    except cupy.cuda.driver.CUDADriverError:  # the driver rejects the cached code
-        remove_entry(facts)
-        module = cupy.cuda.function.Module()
-        module.load(compile_cubin(text, architecture))
-    return module
-
-
-def compile_cubin(text: str, architecture: str, options: Sequence[str] = NVRTC_OPTIONS) -> bytes:
-    """Return the machine code of a program for an architecture such as "90"."""
-    nvrtc: Any = import_module("cupy").cuda.nvrtc
-    program = nvrtc.createProgram(text, "tilewright.cu", (), ())
-    try:
-        fast = _FAST_COMPILE_OPTIONS if nvrtc.getVersion() >= (12, 9) else ()
-        nvrtc.compileProgram(program, (*options, *fast, f"-arch=sm_{architecture}"))
-        return bytes(nvrtc.getCUBIN(program))
-    except nvrtc.NVRTCError as problem:
-        log = str(nvrtc.getProgramLog(program)).strip("\0 \n")
-        raise DeviceError(f"{_nvrtc_version()} could not compile for sm_{architecture}: {problem}\n{log}") from problem
-    finally:
-        nvrtc.destroyProgram(program)
-
-
-@cache
-def _nvrtc_version() -> str:
-    return f"NVRTC {'.'.join(map(str, import_module('cupy').cuda.nvrtc.getVersion()))}"
-
-
-@cache
-def _device_identity(device: int) -> tuple[str, str]:
-    """Return the architecture of a device, such as "90", and the version of its driver."""
-    runtime = import_module("cupy").cuda.runtime
-    return str(import_module("cupy").cuda.Device(device).compute_capability), str(runtime.driverGetVersion())
-
-
 @dataclass(frozen=True)
 class CudaBackend(Backend):
     """A CUDA device, and the library that allocates arrays on it: torch, cupy or jax."""
@@ -213,12 +191,22 @@ class CudaBackend(Backend):
 
     engine = "cuda"
 
+    @property
+    def stream_function(self) -> Callable[[int], int]:
+        """Return a function that returns the address of the current stream of the caller's library on a device."""
+        return _torch_stream_function() if self.library == "torch" else _cupy_stream
+
+    @property
+    def stream(self) -> int:
+        """Return the address of the current stream of the caller's library."""
+        return self.stream_function(self.device)
+
     @contextmanager
     def current_stream(self) -> Iterator[None]:
         """Open a context in which CuPy uses this device and the current stream of the caller's library."""
         stream: AbstractContextManager[Any] = nullcontext()
         if self.library == "torch":
-            stream = _external_stream(sys.modules["torch"].cuda.current_stream(self.device).cuda_stream, self.device)
+            stream = _external_stream(self.stream, self.device)
         with import_module("cupy").cuda.Device(self.device), stream:
             yield
 
@@ -267,6 +255,17 @@ class CudaBackend(Backend):
         """Wait until all work on the current stream is done."""
         with translate_errors(self.device), self.current_stream():
             import_module("cupy").cuda.get_current_stream().synchronize()
+
+
+def _cupy_stream(device: int) -> int:
+    return int(import_module("cupy").cuda.get_current_stream(device).ptr)
+
+
+@cache
+def _torch_stream_function() -> Callable[[int], int]:
+    torch: Any = sys.modules["torch"]
+    raw: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # twenty times as fast
+    return raw or (lambda device: int(torch.cuda.current_stream(device).cuda_stream))
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,10 @@ def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, en
     >>> copied.tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    name = _validate_engine(engine)
-    count = _validate_threads(threads)
+    name = resolve_engine(engine)
+    count = resolve_threads(threads)
     read, written = find_device_array(source) or source, find_device_array(target) or target
-    backend = _common_backend(read, written)
+    backend = common_backend(read, written)
     if backend is None and name not in DEVICE_ENGINES:
         _run_on_host(plan, source, target, count, name)
         return
@@ -60,7 +60,7 @@ def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, en
             f"an array in {backend.engine} memory cannot be copied by engine={name!r}; use engine='auto', or copy it to"
             " the host first"
         )
-    _validate_memory(plan, _buffer_of(read), _buffer_of(written), _are_in_same_memory(read, written))
+    validate_operands(plan, read, written)
     engine_module = load_engine(name if backend is None else backend.engine)
     try:
         _run_on_device(plan, read, written, engine_module, backend or engine_module.default_backend())
@@ -128,7 +128,7 @@ def select_host_engine(plan: Plan, engine: str | None = None) -> str:
     >>> select_host_engine(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")), "reference")
     'reference'
     """
-    name = _validate_engine(engine)
+    name = resolve_engine(engine)
     if name in ("auto", *DEVICE_ENGINES):
         return "native" if native_engine.can_run(plan) else "reference"
     if name == "native" and not native_engine.can_run(plan):
@@ -153,29 +153,36 @@ def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streami
     >>> b.tolist()
     [2, 3, 0, 0, 0, 0]
     """
-    if plan.packs:
-        raise TransferError(f"a runner cannot pack {plan.target.format}; use execute")
-    if select_host_engine(plan, engine) == "native":
+    is_native = select_host_engine(plan, engine) == "native"
+    if is_native and not plan.stages:
         return native_engine.NativeRunner(plan, threads, streaming)
     read_bytes, written_bytes = plan.source.nbytes, plan.target.nbytes
 
-    def run_reference(source: int, target: int) -> None:
+    def run_steps(source: int, target: int) -> None:
         read, written = Buffer(source, read_bytes, None, False), Buffer(target, written_bytes, None, True)
-        reference_engine.run_plan(plan, read.bytes, written.bytes)
+        _run_steps(plan, read, written, threads, is_native)
 
-    return run_reference
+    return run_steps
 
 
-def _validate_engine(engine: str | None) -> str:
-    """Return the name of the engine to use: the argument, the environment's, or "auto"."""
+def resolve_engine(engine: str | None) -> str:
+    """Return the name of the engine to use: the argument, the environment's, or "auto".
+
+    >>> resolve_engine("native")
+    'native'
+    """
     name = engine or os.environ.get("TILEWRIGHT_ENGINE") or "auto"
     if name not in ENGINES:
         raise TransferError(f"unknown engine {name!r}; use one of {', '.join(ENGINES)}")
     return name
 
 
-def _validate_threads(threads: int | None) -> int:
-    """Return the number of threads to use: the argument, the environment's, or 0 for all cores."""
+def resolve_threads(threads: int | None) -> int:
+    """Return the number of threads to use: the argument, the environment's, or 0 for all cores.
+
+    >>> resolve_threads(2)
+    2
+    """
     value = os.environ.get("TILEWRIGHT_THREADS") or "0" if threads is None else threads
     name = "TILEWRIGHT_THREADS" if threads is None else "threads"
     try:
@@ -187,8 +194,12 @@ def _validate_threads(threads: int | None) -> int:
     return count
 
 
-def _common_backend(source: Operand, target: Operand) -> Backend | None:
-    """Return the backend of the device arrays among the operands, or None if both are in host memory."""
+def common_backend(source: Operand, target: Operand) -> Backend | None:
+    """Return the backend of the device arrays among the operands, or None if both are in host memory.
+
+    >>> common_backend(np.zeros(2), np.zeros(2)) is None
+    True
+    """
     backends = [operand.backend for operand in (source, target) if isinstance(operand, DeviceArray)]
     if len(backends) == 2 and backends[0].engine != backends[1].engine:
         raise TransferError(
@@ -196,6 +207,20 @@ def _common_backend(source: Operand, target: Operand) -> Backend | None:
             " them to the host first"
         )
     return backends[0] if backends else None
+
+
+def validate_operands(plan: Plan, source: Operand, target: Operand) -> tuple[Buffer, Buffer]:
+    """Return the memory of two operands; raise if a plan cannot run on it.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8"))
+    >>> [buffer.nbytes for buffer in validate_operands(plan, np.zeros(4, np.int8), np.zeros(4, np.int8))]
+    [4, 4]
+    """
+    read, written = _buffer_of(source), _buffer_of(target)
+    _validate_memory(plan, read, written, _are_in_same_memory(source, target))
+    return read, written
 
 
 def _validate_memory(plan: Plan, source: Buffer, target: Buffer, same_memory: bool = True) -> None:
@@ -232,7 +257,10 @@ def _buffer_of(operand: Operand) -> Buffer:
 def _run_on_host(plan: Plan, source: Array, target: Array, threads: int, engine: str) -> None:
     read, written = Buffer.of(source), Buffer.of(target)
     _validate_memory(plan, read, written)
-    is_native = select_host_engine(plan, engine) == "native"
+    _run_steps(plan, read, written, threads, select_host_engine(plan, engine) == "native")
+
+
+def _run_steps(plan: Plan, read: Buffer, written: Buffer, threads: int, is_native: bool) -> None:
     for step, step_read, step_written in step_operands(plan, read, written, _allocate_scratch):
         if is_native:
             native_engine.run_plan(step, step_read.address, step_written.address, threads)

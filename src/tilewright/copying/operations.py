@@ -11,14 +11,13 @@ import numpy as np
 
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
-from ..layout import Layout, LayoutLike, with_logical_shape
+from ..layout import Layout, LayoutLike, row_major, with_logical_shape
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
-from .device_array import DeviceArray
-from .engine import as_operand, execute
-from .host_memory import aligned_empty, native_format, placement_of
+from .host_memory import native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy
+from .prepared_copy import CopyJob, run_copy
 
 Array = np.ndarray[Any, Any]
 Pair = tuple[int, int]
@@ -125,15 +124,36 @@ def tilize(
     >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
     2176
     """
-    array = _with_element_strides(_as_matrix(as_operand(array)))
-    source = placement_of(array)
+    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+        array = _with_element_strides(array)
+    options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
+    return run_copy(_plan_tilize, array, out, options, threads, engine)
+
+
+def _plan_tilize(
+    array: Any, out: Any, tile: Any, face: Any, transpose: bool, dtype: Any, fill: Any, fill_text: str
+) -> CopyJob:
+    matrix = _as_matrix(array)
+    source = placement_of(matrix)
     element = source.format if dtype is None else format_of(dtype)
-    target = _tiled_placement(array.shape, tile, face, transpose, element, pad_value)
-    count = target.places if array.size else 0
-    data = _output_array(out, target, count, array)
-    if array.size:
-        execute(plan_copy(source, target), array, data, threads, engine)
-    return _unwrap_array(data)
+    target = _tiled_placement(matrix.shape, tile, face, transpose, element, fill)
+    return _flat_job(source, target, target.places if matrix.size else 0, out)
+
+
+def _fill_text(fill: Any) -> str:
+    """Return a text that tells fills apart: 0, 0.0 and -0.0 are equal, but not the same."""
+    return "" if type(fill) is int else repr(fill)
+
+
+def _flat_job(
+    source: Placement, target: Placement, count: int, out: Any, crop: bool = False, pad: bool = False
+) -> CopyJob:
+    """Return the copy to a flat array of `count` elements; raise if `out` is not such an array."""
+    element: ScalarFormat = target.format.storage_format
+    size = target.nbytes if target.format.has_blocks and count else count
+    if out is not None and (out.dtype != element.dtype or out.size != size or not out.flags.c_contiguous):
+        raise LayoutError(f"out must be a contiguous array of {size} x {element.dtype}, got {out.size} x {out.dtype}")
+    return CopyJob(plan_copy(source, target, crop=crop, pad=pad) if count else None, (size,), element)
 
 
 def untilize(
@@ -163,8 +183,15 @@ def untilize(
     >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
-    data = _contiguous_operand(data, "untilize")
-    shape = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    options = (extents, tile, face, transpose, dtype, out_dtype)
+    return run_copy(_plan_untilize, data, out, options, threads, engine)
+
+
+def _plan_untilize(
+    data: Any, out: Any, shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, dtype: Any, out_dtype: Any
+) -> CopyJob:
+    _validate_contiguous(data, "untilize")
     element = native_format(data.dtype) if dtype is None else format_of(dtype)
     if not element.has_blocks:
         native_format(data.dtype)
@@ -175,16 +202,16 @@ def untilize(
         raise FormatError(
             f"shape {shape} of {element.name} in tiles of {tile} needs {need} bytes, but the data has {have}"
         )
-    result_format = element.value_format if out_dtype is None else scalar_format_of(out_dtype)
-    result = _empty_like(data, shape, result_format) if out is None else as_operand(out)
-    if tuple(result.shape) != shape:
-        raise LayoutError(f"out has shape {result.shape}, but the result has shape {shape}")
-    if out_dtype is not None and result.dtype != result_format.dtype:
-        raise FormatError(f"out has dtype {result.dtype}, but out_dtype is {result_format.name}; leave one of them out")
-    if prod(shape):
-        view = _as_matrix(result)
-        execute(plan_copy(source, placement_of(view)), data.reshape(-1), view, threads, engine)
-    return _unwrap_array(result)
+    result = element.value_format if out_dtype is None else scalar_format_of(out_dtype)
+    if out is None:
+        target = Placement(row_major(*shape) if len(shape) > 1 else row_major(1, *(shape or (1,))), result)
+    else:
+        if tuple(out.shape) != shape:
+            raise LayoutError(f"out has shape {tuple(out.shape)}, but the result has shape {shape}")
+        if out_dtype is not None and out.dtype != result.dtype:
+            raise FormatError(f"out has dtype {out.dtype}, but out_dtype is {result.name}; leave one of them out")
+        target = placement_of(_as_matrix(out))
+    return CopyJob(plan_copy(source, target) if prod(shape) else None, shape, result)
 
 
 def relayout(
@@ -213,14 +240,26 @@ def relayout(
     >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    flat = _contiguous_operand(array, "relayout").reshape(-1)
-    before = Placement(source, native_format(flat.dtype))
-    after = Placement(
-        target, before.format if dtype is None else format_of(dtype), 0 if pad_value is None else pad_value
-    )
-    data = _output_array(out, after, int(target.cosize), flat)
-    execute(plan_copy(before, after, crop=crop, pad=pad_value is not None), flat, data, threads, engine)
-    return _unwrap_array(data)
+    options = (source, target, dtype, pad_value, _fill_text(pad_value), crop)
+    return run_copy(_plan_relayout, array, out, options, threads, engine)
+
+
+def _plan_relayout(
+    array: Any,
+    out: Any,
+    source: LayoutLike,
+    target: LayoutLike,
+    dtype: Any,
+    pad_value: Any,
+    fill_text: str,
+    crop: bool,
+) -> CopyJob:
+    _validate_contiguous(array, "relayout")
+    before = Placement(source, native_format(array.dtype))
+    fill = 0 if pad_value is None else pad_value
+    after = Placement(target, before.format if dtype is None else format_of(dtype), fill)
+    job = _flat_job(before, after, int(target.cosize), out, crop=crop, pad=pad_value is not None)
+    return CopyJob(plan_copy(before, after, crop=crop, pad=pad_value is not None), job.shape, job.element)
 
 
 def copy(source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> Any:
@@ -231,13 +270,16 @@ def copy(source: Any, target: Any, threads: int | None = None, engine: str | Non
     >>> copy(np.arange(6, dtype=np.float32).reshape(2, 3).T, np.empty((3, 2), dtype=np.int16)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    before, after = as_operand(source), as_operand(target)
-    if before.shape != after.shape:
-        raise LayoutError(f"source has shape {before.shape}, target has shape {after.shape}: they must be equal")
-    if before.size:
-        before, after = (array if array.ndim else array.reshape(1) for array in (before, after))
-        execute(plan_copy(placement_of(before), placement_of(after)), before, after, threads, engine)
+    run_copy(_plan_elements, source, target, (), threads, engine)
     return target
+
+
+def _plan_elements(source: Any, target: Any) -> CopyJob:
+    if source.shape != target.shape:
+        raise LayoutError(f"source has shape {source.shape}, target has shape {target.shape}: they must be equal")
+    before, after = (array if array.ndim else array.reshape(1) for array in (source, target))
+    plan = plan_copy(placement_of(before), placement_of(after)) if source.size else None
+    return CopyJob(plan, tuple(target.shape), scalar_format_of(target.dtype))
 
 
 def pack(
@@ -262,13 +304,19 @@ def pack(
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
     """
-    flat, element = _contiguous_operand(values, "pack").reshape(-1), block_format_of(dtype)
-    layout = Layout(flat.size)
+    return run_copy(plan_pack, values, out, (dtype, tile_elements), threads, engine)
+
+
+def plan_pack(values: Any, out: Any, dtype: Any, tile_elements: int) -> CopyJob:
+    """Return the copy that `pack` does.
+
+    >>> plan_pack(np.ones(2048, dtype=np.float32), None, "bfloat8_b", 1024).shape
+    (2176,)
+    """
+    _validate_contiguous(values, "pack")
+    layout, element = Layout(values.size), block_format_of(dtype)
     target = Placement(layout, element, tile_elements=tile_elements)
-    data = _output_array(out, target, flat.size, flat)
-    if flat.size:
-        execute(plan_copy(Placement(layout, native_format(flat.dtype)), target), flat, data, threads, engine)
-    return _unwrap_array(data)
+    return _flat_job(Placement(layout, native_format(values.dtype)), target, values.size, out)
 
 
 def unpack(
@@ -293,57 +341,29 @@ def unpack(
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]
     """
-    data, element = _contiguous_operand(data, "unpack"), block_format_of(dtype)
+    return run_copy(_plan_unpack, data, out, (dtype, tile_elements, out_dtype), threads, engine)
+
+
+def _plan_unpack(data: Any, out: Any, dtype: Any, tile_elements: int, out_dtype: Any) -> CopyJob:
+    _validate_contiguous(data, "unpack")
+    element = block_format_of(dtype)
     size = element.bytes_per_tile(tile_elements)
     if data.nbytes % size:
         raise FormatError(f"{data.nbytes} bytes are not a whole number of {element.name} tiles of {size} bytes")
     layout = Layout(data.nbytes // size * tile_elements)
-    target = Placement(layout, format_of(out_dtype))
-    values = _output_array(out, target, layout.size, data)
-    if layout.size:
-        source = Placement(layout, element, tile_elements=tile_elements)
-        execute(plan_copy(source, target), data.reshape(-1), values, threads, engine)
-    return _unwrap_array(values)
+    source = Placement(layout, element, tile_elements=tile_elements)
+    return _flat_job(source, Placement(layout, format_of(out_dtype)), layout.size, out)
 
 
-def _contiguous_operand(array: Any, function: str) -> Any:
-    """Return an array in host or device memory, or raise for `function` if it is not contiguous."""
-    operand = as_operand(array)
+def _validate_contiguous(operand: Any, function: str) -> None:
+    """Raise for `function` if an array is not contiguous."""
     if not operand.flags.c_contiguous:
         raise LayoutError(
             f"{function} needs a contiguous array, got strides {operand.strides}; use np.ascontiguousarray"
         )
-    return operand
 
 
-def _with_element_strides(array: Any) -> Any:
+def _with_element_strides(array: Array) -> Array:
     """Return the array itself, or a copy if its strides are not multiples of the element size."""
-    if array.flags.c_contiguous:
-        return array
     whole = all(step % array.itemsize == 0 for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
     return array if whole else np.ascontiguousarray(array)
-
-
-def _output_array(out: Any, target: Placement, count: int, like: Any) -> Any:
-    """Return the array for a result of `count` elements: `out` if it fits, or a new one in the memory of `like`."""
-    element: ScalarFormat = target.format.storage_format
-    size = target.nbytes if target.format.has_blocks and count else count
-    if out is None:
-        return _empty_like(like, size, element)
-    out, dtype = as_operand(out), element.dtype
-    if out.dtype != dtype or out.size != size or not out.flags.c_contiguous:
-        raise LayoutError(f"out must be a contiguous array of {size} x {dtype}, got {out.size} x {out.dtype}")
-    return out.reshape(-1)
-
-
-def _empty_like(array: Any, shape: int | tuple[int, ...], element: ScalarFormat) -> Any:
-    """Return an uninitialised array in the same memory, host or device, as `array`."""
-    shape = shape if isinstance(shape, tuple) else (shape,)
-    if isinstance(array, DeviceArray):
-        return array.backend.empty(shape, element)
-    return aligned_empty(shape, element.dtype)
-
-
-def _unwrap_array(array: Any) -> Any:
-    """Return a `DeviceArray` as an object of its library, and a NumPy array as it is."""
-    return array.backend.unwrap(array) if isinstance(array, DeviceArray) else array

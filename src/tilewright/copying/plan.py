@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from math import lcm, prod
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from .codegen import generate_program
 from .loop_nest import LoopNest, split_mode
 from .nest_builder import build_nests
 from .placement import Placement, validate_fill
+
+if TYPE_CHECKING:
+    from .bound_plan import BoundPlan
 
 SLAB_BYTES = 16 << 20
 Memory = TypeVar("Memory")
@@ -154,6 +158,31 @@ class Plan(Shown):
             for nest in step.nests:
                 lines += _describe_nest(step, nest)
         return "\n".join(lines)
+
+    def bind(self, source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> BoundPlan:
+        """Return a function without arguments that runs the plan on the memory of two arrays, checked once.
+
+        For a copy that is repeated: the call costs little more than the copy, and on a CUDA device it can be captured
+        in a graph.
+
+        Args:
+            source: an array in host or device memory.
+            target: another one, writeable.
+            threads: those of `execute`.
+            engine: that of `execute`.
+
+        >>> from tilewright import Layout
+        >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4, -1) + 3, "int8"))
+        >>> values, reversed_values = np.arange(4, dtype=np.int8), np.zeros(4, dtype=np.int8)
+        >>> plan.bind(values, reversed_values)()
+        >>> reversed_values.tolist()
+        [3, 2, 1, 0]
+        """
+        # engines import this module, so what runs plans is imported when one is bound
+        bound: BoundPlan = import_module("tilewright.copying.bound_plan").BoundPlan(
+            self, source, target, threads, engine
+        )
+        return bound
 
     def code(self, dialect: str) -> str:
         """Return the source text of the plan in the `dialect` "opencl" or "cuda" of C: a kernel for each loop nest.
