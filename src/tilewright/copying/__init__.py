@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies: placements in memory, plans between them, and the engines that run plans."""
 
+from .bound_plan import BoundPlan
 from .engine import execute
 from .loop_nest import LoopNest
-from .operations import copy, pack, relayout, tiled_layout, tilize, unpack, untilize
+from .operations import copy, pack, relayout, tiled_layout, tilize, tilize_batch, unpack, untilize
 from .placement import Placement
 from .plan import Plan, plan_copy
 
 __all__ = [
+    "BoundPlan",
     "LoopNest",
     "Placement",
     "Plan",
@@ -18,6 +20,7 @@ __all__ = [
     "relayout",
     "tiled_layout",
     "tilize",
+    "tilize_batch",
     "unpack",
     "untilize",
 ]

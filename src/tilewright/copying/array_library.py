@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a repeated copy needs of the arrays of a library, in as few calls as possible: NumPy, torch and CuPy.
+"""What a repeated copy needs of the arrays of a library, in as few calls as possible: of NumPy, torch and CuPy.
 
 A signature is all that a plan depends on: equal signatures have equal placements, in memory of the same device. Arrays
-of any other library go through `as_operand` at every call.
+of any other library become one of NumPy or a `DeviceArray` at every call.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
-from functools import cache, partial
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..formats import ScalarFormat
 from .cuda_engine import torch_dtype
+from .device_array import DeviceArray
 from .host_memory import aligned_empty
 
 Signature = tuple[Hashable, ...]
@@ -23,8 +24,6 @@ Signature = tuple[Hashable, ...]
 
 class ArrayLibrary(Protocol):
     """The calls that describe and make the arrays of one library."""
-
-    alignment: int  # of addresses that plans depend on: 1 if they depend on none
 
     def signature(self, array: Any) -> Signature:
         """Return what a plan depends on."""
@@ -40,8 +39,6 @@ class ArrayLibrary(Protocol):
 
 
 class _NumpyLibrary:
-    alignment = 1
-
     def signature(self, array: Any) -> Signature:
         return (array.shape, array.strides, array.dtype)
 
@@ -57,8 +54,6 @@ class _NumpyLibrary:
 
 
 class _TorchLibrary:
-    alignment = 16
-
     def signature(self, array: Any) -> Signature:
         return (array.shape, array.stride(), array.dtype, array.get_device())
 
@@ -70,15 +65,17 @@ class _TorchLibrary:
         return True
 
     def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
-        return partial(sys.modules["torch"].empty, shape, dtype=torch_dtype(element), device=array.device)
+        empty = sys.modules["torch"].empty(0, dtype=torch_dtype(element), device=array.device)
+        return partial(empty.new_empty, shape)  # which takes less time than torch.empty with a device
 
 
 class _CupyLibrary:
-    alignment = 16
+    def __init__(self) -> None:
+        self._current_device = sys.modules["cupy"].cuda.runtime.getDevice
 
     def signature(self, array: Any) -> Signature:
         # new arrays are on the current device, which may be another one
-        return (array.shape, array.strides, array.dtype, array.device.id, sys.modules["cupy"].cuda.runtime.getDevice())
+        return (array.shape, array.strides, array.dtype, array.data.device_id, self._current_device())
 
     def address(self, array: Any) -> int:
         address: int = array.data.ptr
@@ -88,24 +85,45 @@ class _CupyLibrary:
         return True
 
     def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
-        return partial(sys.modules["cupy"].empty, shape, dtype=element.dtype)
+        return partial(sys.modules["cupy"].ndarray, shape, element.dtype)
 
 
-_numpy, _torch, _cupy = _NumpyLibrary(), _TorchLibrary(), _CupyLibrary()
+class _DeviceLibrary:
+    """Arrays of any library that shares them through DLPack, as device arrays."""
+
+    def signature(self, array: Any) -> Signature:
+        return (array.shape, array.strides, array.format, array.backend)
+
+    def address(self, array: Any) -> int:
+        address: int = array.memory + array.start
+        return address
+
+    def is_writeable(self, array: Any) -> bool:
+        return bool(array.writeable)
+
+    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+        return partial(array.backend.empty, shape, element)
 
 
-@cache
-def find_library(kind: type) -> ArrayLibrary | None:
-    """Return the library of a type of arrays, or None if their copies are not prepared.
+_numpy, _torch, _device = _NumpyLibrary(), _TorchLibrary(), _DeviceLibrary()
 
-    >>> find_library(np.ndarray) is not None, find_library(list) is None
-    (True, True)
-    """
-    if kind is np.ndarray:
-        return _numpy
-    library = kind.__module__.partition(".")[0]
-    if library == "torch" and hasattr(kind, "data_ptr"):
-        return _torch
-    if library == "cupy" and hasattr(kind, "strides"):
-        return _cupy
-    return None
+
+class _Libraries(dict[type[Any], "ArrayLibrary | None"]):
+    """The library of each type of arrays, or None if it is another one; looked up once per type."""
+
+    def __missing__(self, kind: type[Any]) -> ArrayLibrary | None:
+        library: ArrayLibrary | None = None
+        name = kind.__module__.partition(".")[0]
+        if kind is np.ndarray:
+            library = _numpy
+        elif kind is DeviceArray:
+            library = _device
+        elif name == "torch" and hasattr(kind, "data_ptr"):
+            library = _torch
+        elif name == "cupy" and hasattr(kind, "strides"):
+            library = _CupyLibrary()
+        self[kind] = library
+        return library
+
+
+LIBRARIES = _Libraries()

@@ -13,14 +13,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, scalar_format_of
-from .codegen import Tuning
-from .cuda_program import CompiledPlan, compile_plan, get_function, load_module, translate_errors
+from .codegen import MAX_BATCH, WIDEST, Tuning
+from .cuda_program import CompiledPlan, compile_batch, compile_plan, get_function, load_module, translate_errors
 from .device_array import Array, Backend, DeviceArray, packed_strides
 from .dlpack import CUDA_DEVICES, read_capsule
 from .plan import Plan, step_operands
@@ -108,16 +109,16 @@ class CudaRunner:
 
     def bind(self, source: int, target: int) -> Callable[[], None]:
         """Return a function that enqueues the plan with these addresses."""
-        calls = [launch.bind(source, target) for launch in self._launches]
+        launch, *more = [launch.bind(source, target) for launch in self._launches]
         current, device, stream = self._current_device, self._device, self._stream
         error = import_module("cupy").cuda.driver.CUDADriverError
 
         def run() -> None:
-            here = stream(device)
             if current() == device:
                 try:
-                    for call in calls:
-                        call(here)
+                    launch(stream(device))
+                    for another in more:
+                        another(stream(device))
                     return
                 except error:
                     pass
@@ -139,6 +140,17 @@ def _validate_devices(source: DeviceArray, target: DeviceArray) -> None:
             f"the source is on CUDA device {source.backend.device} and the target on {target.backend.device};"
             " copy the source to the target's device first"
         )
+
+
+def run_batch(plan: Plan, backend: CudaBackend, sources: Sequence[int], targets: Sequence[int]) -> None:
+    """Enqueue a plan of one step for many pairs of addresses, in as few launches as possible."""
+    aligned = (gcd(WIDEST, *sources), gcd(WIDEST, *targets))
+    with translate_errors(backend.device), backend.current_stream():
+        launches = compile_batch(plan, backend.device, aligned)
+        for first in range(0, len(sources), MAX_BATCH):
+            part = slice(first, first + MAX_BATCH)
+            for launch in launches:
+                launch(sources[part], targets[part], backend.stream)
 
 
 @contextmanager
@@ -194,7 +206,7 @@ class CudaBackend(Backend):
     @property
     def stream_function(self) -> Callable[[int], int]:
         """Return a function that returns the address of the current stream of the caller's library on a device."""
-        return _torch_stream_function() if self.library == "torch" else _cupy_stream
+        return _torch_stream_function() if self.library == "torch" else _cupy_stream_function()
 
     @property
     def stream(self) -> int:
@@ -257,8 +269,10 @@ class CudaBackend(Backend):
             import_module("cupy").cuda.get_current_stream().synchronize()
 
 
-def _cupy_stream(device: int) -> int:
-    return int(import_module("cupy").cuda.get_current_stream(device).ptr)
+@cache
+def _cupy_stream_function() -> Callable[[int], int]:
+    current: Any = import_module("cupy").cuda.get_current_stream
+    return lambda device: current(device).ptr
 
 
 @cache
@@ -339,11 +353,8 @@ def _wrap_dlpack(array: Any, device: int) -> DeviceArray:
     """Return an array that exports DLPack as a device array for the current stream of CuPy."""
     library = "jax" if type(array).__module__.startswith(("jax", "jaxlib")) else "cupy"
     backend = CudaBackend(device, library)
-    cupy: Any = import_module("cupy")
-    with backend.current_stream():
-        stream = cupy.cuda.get_current_stream().ptr
-        # DLPack numbers the default stream 1, and 0 is not allowed
-        contents = read_capsule(array.__dlpack__(stream=stream or 1))
+    # DLPack numbers the default stream 1, and 0 is not allowed
+    contents = read_capsule(array.__dlpack__(stream=backend.stream or 1))
     owner = (array, contents.capsule)
     return DeviceArray(backend, contents.address, 0, contents.shape, contents.strides, contents.format, owner, False)
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import DeviceError
-from .codegen import Kernel, Tuning, generate_program
+from .codegen import MAX_BATCH, Kernel, Tuning, generate_program
 from .kernel_cache import PlanCache, load_or_compile, remove_entry
 from .plan import Plan
 
 # Results must be exact: no fused approximations, no flushing of subnormals.
 NVRTC_OPTIONS = ("--std=c++17", "--ftz=false", "--prec-div=true", "--fmad=false")
 _FAST_COMPILE_OPTIONS = ("-w", "--minimal")  # from NVRTC 12.9 on
-_C_TYPES = {"u32": ctypes.c_uint32, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
 
 
 class KernelLaunch:
@@ -41,13 +40,12 @@ class KernelLaunch:
         self.table_bytes = sum([int(table.nbytes) for table in tables])
         self._sizes = (function.ptr, kernel.groups, 1, 1, kernel.threads, 1, 1, kernel.large_shared)
         self._addresses = (ctypes.c_uint64 * 2)()
-        scalars = [_C_TYPES[kind](value) for kind, value in kernel.arguments]
         pointers = [ctypes.c_uint64(int(table.data.ptr)) for table in tables]
         start = ctypes.addressof(self._addresses)
-        places = [start, start + 8, *[ctypes.addressof(value) for value in (*pointers, *scalars)]]
+        places = [start, start + 8, *[ctypes.addressof(value) for value in pointers]]
         block = (ctypes.c_void_p * len(places))(*places)
         self._arguments = ctypes.addressof(block)
-        self._keep_alive = (function, tables, pointers, scalars, block)
+        self._keep_alive = (function, tables, pointers, block)
         self._lock = Lock()
 
     def __call__(self, source: int, target: int, stream: int) -> None:
@@ -58,40 +56,68 @@ class KernelLaunch:
 
     def bind(self, source: int, target: int) -> Callable[[int], None]:
         """Return a function that enqueues the kernel with these addresses on a stream, without filling them in."""
-        kernel, function, tables = self.kernel, self._keep_alive[0], self._keep_alive[1]
-        own = KernelLaunch(kernel, function, tables)
+        own = KernelLaunch(self.kernel, *self._keep_alive[:2])
         own._addresses[0], own._addresses[1] = source, target
-        launch, sizes, arguments = own._launch, own._sizes, own._arguments
+        launch, arguments = partial(own._launch, *own._sizes), own._arguments
+        return lambda stream, _own=own: launch(stream, arguments, 0)  # type: ignore[misc]
 
-        def enqueue(stream: int, _own: KernelLaunch = own) -> None:
-            launch(*sizes, stream, arguments, 0)
 
-        return enqueue
+class BatchLaunch:
+    """A batched kernel compiled for a device: a call enqueues it for several tensors."""
+
+    __slots__ = ("_arguments", "_function", "_launch", "kernel", "table_bytes")
+
+    def __init__(self, kernel: Kernel, function: Any, tables: Sequence[Any]) -> None:
+        self._launch = import_module("cupy").cuda.driver.launchKernel
+        self.kernel, self._function = kernel, function
+        self.table_bytes = sum([int(table.nbytes) for table in tables])
+        self._arguments = [ctypes.c_uint64(int(table.data.ptr)) for table in tables]
+
+    def __call__(self, sources: Sequence[int], targets: Sequence[int], stream: int) -> None:
+        none = [0] * (MAX_BATCH - len(sources))
+        addresses = (ctypes.c_uint64 * (2 * MAX_BATCH))(*sources, *none, *targets, *none)
+        places = [ctypes.addressof(argument) for argument in (addresses, *self._arguments)]
+        block = (ctypes.c_void_p * len(places))(*places)
+        groups, threads = self.kernel.groups * len(sources), self.kernel.threads
+        shape = (groups, 1, 1, threads, 1, 1, self.kernel.large_shared)
+        self._launch(self._function.ptr, *shape, stream, ctypes.addressof(block), 0)
 
 
 CompiledPlan = tuple[KernelLaunch, ...]
-_compiled: PlanCache[CompiledPlan] = PlanCache(lambda launches: sum([launch.table_bytes for launch in launches]))
+AnyLaunch = TypeVar("AnyLaunch", KernelLaunch, BatchLaunch)
+
+
+def _table_bytes(launches: tuple[KernelLaunch, ...] | tuple[BatchLaunch, ...]) -> int:
+    return sum([launch.table_bytes for launch in launches])
+
+
+_compiled: PlanCache[CompiledPlan] = PlanCache(_table_bytes)
+_compiled_batches: PlanCache[tuple[BatchLaunch, ...]] = PlanCache(_table_bytes)
 
 
 def compile_plan(plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None = None) -> CompiledPlan:
     """Return the launches of a plan on a device, which must be the current one, for two alignments in bytes."""
+    key = (device, aligned, tuning)
+    return _compiled.get(plan, key, lambda: _compile_kernels(plan, device, aligned, tuning, KernelLaunch))
 
-    def compile_now() -> CompiledPlan:
-        cupy: Any = import_module("cupy")
-        program = generate_program(plan, "cuda", aligned, tuning)
-        module = load_module(program.text, device)
-        return tuple(
-            [
-                KernelLaunch(
-                    kernel,
-                    get_function(module, kernel.name, kernel.large_shared),
-                    [cupy.asarray(table) for table in kernel.tables],
-                )
-                for kernel in program.kernels
-            ]
-        )
 
-    return _compiled.get(plan, (device, aligned, tuning), compile_now)
+def compile_batch(plan: Plan, device: int, aligned: tuple[int, int]) -> tuple[BatchLaunch, ...]:
+    """Return the launches of a plan for several tensors of the same placements."""
+    key = (device, aligned)
+    return _compiled_batches.get(plan, key, lambda: _compile_kernels(plan, device, aligned, None, BatchLaunch))
+
+
+def _compile_kernels(
+    plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None, kind: Callable[..., AnyLaunch]
+) -> tuple[AnyLaunch, ...]:
+    cupy: Any = import_module("cupy")
+    program = generate_program(plan, "cuda", aligned, tuning, batched=kind is BatchLaunch)
+    module = load_module(program.text, device)
+    launches = []
+    for kernel in program.kernels:
+        function = get_function(module, kernel.name, kernel.large_shared)
+        launches.append(kind(kernel, function, [cupy.asarray(table) for table in kernel.tables]))
+    return tuple(launches)
 
 
 @contextmanager

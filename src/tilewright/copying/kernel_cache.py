@@ -12,13 +12,11 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ..atomic import write_file
-from .codegen import Kernel
 from .plan import Plan
 
 Compiled = TypeVar("Compiled")
@@ -64,25 +62,6 @@ class PlanCache(Generic[Compiled]):
             self._total_bytes += nbytes
             self._entries[id(plan), key] = (plan, compiled)
         return compiled
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """A kernel compiled for a device, with its arguments after source and target: tables and scalars."""
-
-    function: Any  # a function object of CuPy or PyOpenCL
-    kernel: Kernel
-    tables: list[Any]  # device arrays or buffers of the same library
-    scalars: list[Any]  # NumPy scalars
-
-
-def launch_table_bytes(launches: list[Launch]) -> int:
-    """Return the bytes of the tables that launches hold in device memory.
-
-    >>> launch_table_bytes([])
-    0
-    """
-    return sum(int(getattr(table, "nbytes", 0) or table.size) for launch in launches for table in launch.tables)
 
 
 def cache_directory() -> Path | None:

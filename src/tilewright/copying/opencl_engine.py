@@ -20,9 +20,9 @@ import numpy as np
 
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, float64, scalar_format_of, uint8
-from .codegen import DEFAULTS, Tuning, generate_program
+from .codegen import Kernel, DEFAULTS, Tuning, generate_program
 from .device_array import Array, Backend, DeviceArray, packed_strides
-from .kernel_cache import Launch, PlanCache, launch_table_bytes, load_or_compile, remove_entry
+from .kernel_cache import PlanCache, load_or_compile, remove_entry
 from .plan import Plan, step_operands
 
 NAME = "opencl"
@@ -34,7 +34,20 @@ _UNOPTIMIZED_PLATFORM = "Portable Computing Language"
 _INSTALL = "pip install 'tilewright[opencl]', and a driver for your device or 'pyopencl[pocl]' for the processor"
 
 _queues: dict[Any, Any] = {}  # the default queue of each context
-_launches: PlanCache[list[Launch]] = PlanCache(launch_table_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel compiled for a device, and its tables in buffers."""
+
+    function: Any  # PyOpenCL's
+    kernel: Kernel
+    tables: list[Any]
+
+
+_launches: PlanCache[list[Launch]] = PlanCache(
+    lambda launches: sum([table.size for launch in launches for table in launch.tables])
+)
 
 
 def unavailable_reason() -> str | None:
@@ -82,7 +95,7 @@ def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tunin
             kernel = launch.kernel
             _, read, written = steps[kernel.step]
             begins = [np.uint64(array.span[0]) for array in (read, written)]
-            arguments = [read.memory, written.memory, *begins, *launch.tables, *launch.scalars]
+            arguments = [read.memory, written.memory, *begins, *launch.tables]
             for k, argument in enumerate(arguments):
                 launch.function.set_arg(k, argument)
             cl.enqueue_nd_range_kernel(queue, launch.function, (kernel.groups * kernel.threads,), (kernel.threads,))
@@ -135,9 +148,7 @@ def _compile_plan(cl: Any, plan: Plan, queue: Any, aligned: tuple[int, int], tun
     try:
         built = build_program(cl, queue.context, device, program.text)
         return [
-            Launch(
-                cl.Kernel(built, kernel.name), kernel, _upload_tables(cl, queue.context, kernel.tables), kernel.scalars
-            )
+            Launch(cl.Kernel(built, kernel.name), kernel, _upload_tables(cl, queue.context, kernel.tables))
             for kernel in program.kernels
         ]
     except cl.Error as problem:

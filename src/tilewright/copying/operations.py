@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -17,7 +18,7 @@ from ..layout.tuples import ceil_div
 from .host_memory import native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy
-from .prepared_copy import CopyJob, run_copy
+from .prepared_copy import CopyJob, run_copies, run_copy
 
 Array = np.ndarray[Any, Any]
 Pair = tuple[int, int]
@@ -128,6 +129,32 @@ def tilize(
         array = _with_element_strides(array)
     options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
     return run_copy(_plan_tilize, array, out, options, threads, engine)
+
+
+def tilize_batch(
+    arrays: Sequence[Any],
+    tile: Any = (32, 32),
+    face: Any = (16, 16),
+    transpose: bool = False,
+    dtype: Any = None,
+    pad_value: Any = 0,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> list[Any]:
+    """Return several arrays in tiles, such as the experts of a layer: `tilize` of each.
+
+    Tensors of the same shape, strides and dtype on one CUDA device are copied by common launches, which keeps the
+    device busy where a single one is too small to; their results are parts of one allocation.
+
+    Args:
+        arrays: the arrays.
+        tile, face, transpose, dtype, pad_value, threads, engine: those of `tilize`.
+
+    >>> [tiles.nbytes for tiles in tilize_batch([np.ones((32, 32), np.float32)] * 3, dtype="bfloat8_b")]
+    [1088, 1088, 1088]
+    """
+    options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
+    return run_copies(_plan_tilize, arrays, options, threads, engine)
 
 
 def _plan_tilize(

@@ -8,27 +8,39 @@ one CUDA device, the next one only looks up a function of two addresses.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
 
 from ..formats import ScalarFormat
-from .array_library import ArrayLibrary, find_library
+from .array_library import LIBRARIES, ArrayLibrary
 from .codegen import WIDEST, supports_formats
-from .cuda_engine import CudaBackend, CudaRunner
+from .cuda_engine import CudaBackend, CudaRunner, run_batch
 from .device_array import DeviceArray
-from .engine import DEVICE_ENGINES, Runner, as_operand, execute, make_runner, resolve_engine, resolve_threads
+from .engine import (
+    DEVICE_ENGINES,
+    Runner,
+    as_operand,
+    execute,
+    find_device_array,
+    make_runner,
+    resolve_engine,
+    resolve_threads,
+)
 from .host_memory import Buffer, aligned_empty
 from .plan import Plan
 
 MAX_CALLS = 1024
-# bytes are looked up in half the time of text, which has to be encoded
-_environment: Any = os.environb if os.supports_bytes_environ else os.environ
-_VARIABLES: Any = ("TILEWRIGHT_ENGINE", "TILEWRIGHT_THREADS")
-_ENGINE, _THREADS = [name.encode() for name in _VARIABLES] if os.supports_bytes_environ else _VARIABLES
+# The variables that choose defaults are looked up at every call: the dictionary of the environment takes a tenth of the
+# time of os.environ itself, which checks and decodes.
+_environment: Any = getattr(os.environ, "_data", os.environ)
+_ENGINE, _THREADS = [
+    os.environ.encodekey(name) if _environment is not os.environ else name
+    for name in ("TILEWRIGHT_ENGINE", "TILEWRIGHT_THREADS")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,13 @@ def run_copy(
     >>> run_copy(plan_pack, np.ones(1024, np.float32), None, ("bfloat8_b", 1024), None, None).nbytes
     1088
     """
-    library, key = find_library(type(array)), None
+    library = LIBRARIES[type(array)]
+    if library is None:
+        array = as_operand(array)
+        library = LIBRARIES[type(array)]
+    if out is not None and type(out) is not type(array):
+        out = as_operand(out)
+    key, call = None, None
     if library is not None and (out is None or type(out) is type(array)):
         try:
             target_signature = None if out is None else library.signature(out)
@@ -68,22 +86,71 @@ def run_copy(
             key = (planner, library.signature(array), target_signature, options, threads, engine, environment)
             call = _calls.get(key)
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
-            key = call = None
-        if call is not None:
-            result = call.run(array, out)
-            if result is not None:
-                return result
+            key = None
+    result = None if call is None else call.run(array, out)
+    if result is None:
+        result = _run_and_prepare(planner, array, out, options, threads, engine, key)
+    return result.backend.unwrap(result) if isinstance(result, DeviceArray) else result
+
+
+def run_copies(
+    planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], threads: int | None, engine: str | None
+) -> list[Any]:
+    """Return the results of a copy of several arrays; those of one signature on a CUDA device share their launches.
+
+    Their results are parts of one allocation. The arguments are those of `run_copy`.
+
+    >>> from tilewright.copying.operations import plan_pack
+    >>> [packed.nbytes for packed in run_copies(plan_pack, [np.ones(1024)] * 2, ("bfloat8_b", 1024), None, None)]
+    [1088, 1088]
+    """
+    results = _run_batch(planner, arrays, options, engine) if len(arrays) > 1 else None
+    if results is not None:
+        return results
+    return [run_copy(planner, array, None, options, threads, engine) for array in arrays]
+
+
+def _run_batch(
+    planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], engine: str | None
+) -> list[Any] | None:
+    """Return the results of a batch of equal arrays on a CUDA device, or None if it is not one."""
+    library, source = LIBRARIES[type(arrays[0])], find_device_array(arrays[0])
+    if library is None or source is None or any(type(array) is not type(arrays[0]) for array in arrays):
+        return None
+    signature = library.signature(arrays[0])
+    if any(library.signature(array) != signature for array in arrays):
+        return None
+    job = planner(source, None, *options)
+    if job.plan is None or not _can_prepare(job.plan, source, source, engine):
+        return None
+    block = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
+    low, start, step = _lowest_offset(source), library.address(block), prod(job.shape) * job.element.itemsize
+    sources = [library.address(array) + low for array in arrays]
+    run_batch(job.plan, source.backend, sources, [start + k * step for k in range(len(arrays))])
+    return list(block)
+
+
+def _run_and_prepare(
+    planner: Planner,
+    array: Any,
+    out: Any,
+    options: tuple[Any, ...],
+    threads: int | None,
+    engine: str | None,
+    key: Hashable,
+) -> Any:
+    """Return the result of a copy that is planned and validated; prepare the next one with the same key, if any."""
     source, given = as_operand(array), None if out is None else as_operand(out)
     job = planner(source, given, *options)
     target = _empty_like(source, job) if given is None else given
     if job.plan is not None:
         execute(job.plan, source, target, threads, engine)
+        library = LIBRARIES[type(array)]
         if key is not None and library is not None and _can_prepare(job.plan, source, target, engine):
             if len(_calls) >= MAX_CALLS:
                 _calls.clear()
             _calls[key] = _PreparedCall(job, library, (array, out), (source, target), threads, engine)
-    shaped = target if tuple(target.shape) == job.shape else target.reshape(job.shape)
-    return shaped.backend.unwrap(shaped) if isinstance(shaped, DeviceArray) else shaped
+    return target if tuple(target.shape) == job.shape else target.reshape(job.shape)
 
 
 def _empty_like(array: Any, job: CopyJob) -> Any:

@@ -131,21 +131,23 @@ def _scaled_packing(element: BlockFormat) -> tuple[str, str]:
     text = Template(sections[f"scale, {'power of two' if has_power else 'small float'}"]).safe_substitute(
         top=encoding.top_exponent, poison="" if counts_specials(element) else f"largest > 0x7f800000u ? {nan}u : "
     )
-    code, signs, instruction = "code", "", ""
+    code, codes, instruction = "code", "w", ""
     if isinstance(encoding, SmallFloat):
+        lowest, cut = 127 + encoding.lowest_exponent, 23 - encoding.mantissa_bits
         text += Template(sections["code, small float"]).substitute(
-            lowest=127 + encoding.lowest_exponent, cut=23 - encoding.mantissa_bits, largest=encoding.largest_code
+            lowest=lowest, cut=cut, lift=f"{(cut << 23) - (lowest << 23 >> cut):#x}", limit=f"{encoding.largest}f"
         )
-        signs = f" | (top_bytes(a, b, c, d) & 0x80808080u) >> {8 - encoding.bits}"
+        mask = ((1 << (encoding.bits - 1)) - 1) * 0x01010101
+        codes = f"(w & {mask:#x}u) | (top_bytes(a, b, c, d) & 0x80808080u) >> {8 - encoding.bits}"
         if encoding.specials in _INSTRUCTIONS:
             text += sections[f"counted, {encoding.specials}"] + sections[f"signed code, {encoding.specials}"]
-            code, signs = "signed_code", ""
+            code, codes = "signed_code", "w"
             name, usual = _INSTRUCTIONS[encoding.specials]
             instruction = Template(sections["instruction"]).substitute(name=name, usual=usual)
     else:
         text += sections["code, integer"]
-    text += Template(sections["four codes"]).substitute(instruction=instruction, nan=nan, code=code, signs=signs)
-    pairs = sections["pairs"] if has_power and element.bits == 4 else ""
+    text += Template(sections["four codes"]).substitute(instruction=instruction, nan=nan, code=code, codes=codes)
+    pairs = sections["pairs" if has_power else "pairs, small float scale"] if element.bits == 4 else ""
     return text + _joining(element.bits, "dense"), pairs
 
 

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from ...formats import BlockFormat, Format, bfloat16, float32
+from ...formats.encodings import PowerOfTwo
 from ..placement import fill_value
 from .block_arithmetic import counts_specials
 from .c_arithmetic import raw_type
 from .c_language import (
-    LITERALS,
-    Arguments,
-    Literals,
     NamedDigit,
     conditional,
     declare_digits,
@@ -30,7 +28,7 @@ from .c_language import (
     shared_loop,
     unrolled_loop,
 )
-from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, common_alignment, vector_type
+from .kernel import WIDEST, Kernel, KernelJob, common_alignment, vector_type
 from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
 WARP = 32
@@ -102,9 +100,10 @@ def bytes_type(count: int) -> tuple[str, str]:
 def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     """Return the kernel that packs blocks, and the type definitions that it needs."""
     nest, element, size = job.nest, job.block_format, job.sizes[0]
-    share = _ThreadShare.of(job, 0, alone=not job.dialect.shuffles)
+    # the scale of a small float takes several instructions, which threads that share a block would repeat
+    share = _ThreadShare.of(job, 0, alone=not job.dialect.shuffles or not isinstance(element.scale, PowerOfTwo))
     code_bytes = element.block * element.bits // 8
-    runs = (element.block * size * share.contiguous, code_bytes, 1)
+    runs = (share.run * size * share.contiguous, code_bytes, 1)
     growth = BoxGrowth(job.axes, order=(0, 1), runs=runs, lean=job.tuning.lean)
     times = max(1, job.tuning.in_flight // (share.elements * size))
     if prod(nest.extents) * share.threads < job.tuning.threads * job.tuning.groups * times:
@@ -118,9 +117,7 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     groups = [*growth.take(job.tuning.cluster), *growth.rest()]
     axes = job.axes
 
-    large = digit_combinations(groups) * threads >= EDGE_THREADS
-    numbers = Arguments() if job.tuning.as_arguments and large else LITERALS
-    lines, in_group = declare_digits("group", groups, "g", numbers)
+    lines, in_group = declare_digits("group", groups, "g")
     more, in_thread = declare_digits(f"thread / {share.threads}u" if share.threads > 1 else "thread", dealt, "t")
     in_repeat = digit_expressions("r", repeated)
     inside = [*in_thread, *in_repeat]
@@ -129,18 +126,18 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     made, second = bytes_type(share.elements * element.bits // 8)
     # a work-group that is entirely outside returns; otherwise its threads check their own digits
     alone = [digit for digit in in_group if box[digit.digit.axis] == 1]
-    outside = guard_expression(alone, axes, numbers)
+    outside = guard_expression(alone, axes)
     body += [f"if (!({outside})) return;"] if outside else []
     checked = [digit for digit in in_group if digit not in alone]
-    ragged = guard_expression([*checked, *inside], axes, numbers)
+    ragged = guard_expression([*checked, *inside], axes)
     if holding < threads:
         ragged = " && ".join(filter(None, [f"thread < {holding}u", ragged]))
     if nest.data_mask:
-        start = offset_expression(in_group, axes, 0, nest.source_offset, numbers)
-        own = offset_expression(in_thread, axes, 0, numbers=numbers)
+        start = offset_expression(in_group, axes, 0, nest.source_offset)
+        own = offset_expression(in_thread, axes, 0)
         body.append(f"GLOBAL const u8 *from = source + ({start}) + ({own});")
         body.append(f"{elements} moved[{repeats}];")
-        there = offset_expression(in_repeat, axes, 0, numbers=numbers)
+        there = offset_expression(in_repeat, axes, 0)
         load = [f"GLOBAL const u8 *at = from + ({there});", *_load_statements(job, share, size)]
         # threads exchange registers, so all of them need a value
         clear = (
@@ -179,13 +176,11 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     together = conditional(ragged, [*compute, *keep]) if share.threads == 1 else [*compute, *conditional(ragged, keep)]
     body += unrolled_loop("r", repeats, together)
     body.append("BARRIER;")
-    body += _flush_statements(job, in_group, checked, order, box, "codes", 1, code_bytes, threads, numbers)
-    body += _flush_statements(job, in_group, checked, order, box, "scales", 2, 1, threads, numbers)
-    arguments = tuple(numbers.values) if isinstance(numbers, Arguments) else ()
-    total = "" if arguments else f" {prod(nest.extents)}"
-    note = f"pack{total} blocks, {count} per tile, {share.threads} threads per block"
+    body += _flush_statements(job, in_group, checked, order, box, "codes", 1, code_bytes, threads)
+    body += _flush_statements(job, in_group, checked, order, box, "scales", 2, 1, threads)
+    note = f"pack {prod(nest.extents)} blocks, {count} per tile, {share.threads} threads per block"
     shared = (("codes", count * code_bytes), ("scales", count))
-    made_of = Kernel(job.name, note, tuple(body), digit_combinations(groups), threads, (), shared, arguments)
+    made_of = Kernel(job.name, note, tuple(body), digit_combinations(groups), threads, (), shared)
     return made_of, {first, second}
 
 
@@ -284,7 +279,6 @@ def _flush_statements(
     side: int,
     unit: int,
     threads: int,
-    numbers: Literals,
 ) -> list[str]:
     """Return the statements that store an array in shared memory with `unit` bytes per block, in the widest vectors."""
     axes: list[LoopAxis] = job.axes
@@ -302,13 +296,13 @@ def _flush_statements(
     vectors = run // width
     total = vectors * digit_combinations(outer)
     named = digit_expressions("at" if vectors == 1 else f"at / {vectors}u", outer)
-    place = offset_expression(named, axes, side, numbers=numbers)
+    place = offset_expression(named, axes, side)
     if vectors > 1:
         place += f" + (i32)(at % {vectors}u) * {width}"
     kind = vector_type(width)
     store = [f"STORE({kind}, to + ({place}), ((LOCAL {kind} *){name})[at]);"]
-    condition = guard_expression([*checked, *named], axes, numbers)
-    place_of_group = offset_expression(in_group, axes, side, start, numbers)
+    condition = guard_expression([*checked, *named], axes)
+    place_of_group = offset_expression(in_group, axes, side, start)
     return [
         "{",
         *indent([f"GLOBAL u8 *to = target + ({place_of_group});", *shared_loop("r", total, threads, condition, store)]),
@@ -322,7 +316,7 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     share = _ThreadShare.of(job, 1, alone=False)
     code_bytes = element.block * element.bits // 8
     axes = job.axes
-    runs = (code_bytes, element.block * size * share.contiguous)
+    runs = (code_bytes, share.run * size * share.contiguous)
     growth = BoxGrowth(axes, order=(0, 1), runs=runs, lean=job.tuning.lean)
     all_axes = [*axes, *share.axes(size, share.elements * element.bits // 8)]
     in_block = [Digit(k, all_axes[k].extent, 1) for k in range(len(axes), len(all_axes)) if all_axes[k].extent > 1]

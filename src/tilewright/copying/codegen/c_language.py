@@ -66,53 +66,6 @@ def c_dialect(name: str, unroll: bool = True) -> CDialect:
     return CDialect(name, prelude, read_header(f"{name}_double"), shuffles=name == "cuda", starts=name == "opencl")
 
 
-class Literals:
-    """Numbers that depend on a shape, written in a kernel as literals that the compiler can use.
-
-    >>> Literals().unsigned(12), Literals().signed(-4)
-    ('12u', '-4')
-    """
-
-    always_guarded = False
-
-    def unsigned(self, value: int) -> str:
-        """Return an unsigned number."""
-        return f"{value}u"
-
-    def signed(self, value: int) -> str:
-        """Return a signed number of bytes."""
-        return str(value)
-
-
-class Arguments(Literals):
-    """The same as arguments of the kernel, so that similar shapes share one compiled program.
-
-    >>> numbers = Arguments()
-    >>> numbers.unsigned(12), numbers.signed(-4), numbers.values
-    ('n0', 'n1', [('u32', 12), ('i32', -4)])
-    """
-
-    always_guarded = True
-
-    def __init__(self) -> None:
-        self.values: list[tuple[str, int]] = []
-
-    def unsigned(self, value: int) -> str:
-        """Return an unsigned number."""
-        return self._add_argument("u32", value)
-
-    def signed(self, value: int) -> str:
-        """Return a signed number of bytes."""
-        return self._add_argument("i32" if abs(value) <= INT_MAX else "i64", value)
-
-    def _add_argument(self, kind: str, value: int) -> str:
-        self.values.append((kind, value))
-        return f"n{len(self.values) - 1}"
-
-
-LITERALS = Literals()
-
-
 @dataclass(frozen=True, slots=True)
 class NamedDigit:
     """A digit and its C expression.
@@ -139,42 +92,29 @@ def digit_expressions(index: str, digits: Sequence[Digit]) -> list[NamedDigit]:
     return found
 
 
-def declare_digits(
-    index: str, digits: Sequence[Digit], prefix: str, numbers: Literals = LITERALS
-) -> tuple[list[str], list[NamedDigit]]:
+def declare_digits(index: str, digits: Sequence[Digit], prefix: str) -> tuple[list[str], list[NamedDigit]]:
     """Return declarations of variables for the digits of an index, and the digits with these names.
 
     >>> declare_digits("thread", [Digit(0, 4, 1), Digit(1, 8, 1)], "t")[0]
     ['const u32 t0 = thread % 4u, t1 = thread / 4u;']
-    >>> declare_digits("group", [Digit(0, 4, 1), Digit(1, 8, 1)], "g", Arguments())[0]
-    ['const u32 g_from1 = group / n0, g0 = group - g_from1 * n0, g1 = g_from1;']
     """
     if not digits:
         return [], []
     names = [NamedDigit(digit, f"{prefix}{k}") for k, digit in enumerate(digits)]
-    if not isinstance(numbers, Arguments):
-        declarations = [f"{prefix}{k} = {digit.name}" for k, digit in enumerate(digit_expressions(index, digits))]
-        return [f"const u32 {', '.join(declarations)};"], names
-    declarations, rest = [], index  # as few divisions as possible, since the divisors are not known
-    for k, digit in enumerate(digits[:-1]):
-        count, above = numbers.unsigned(digit.count), f"{prefix}_from{k + 1}"
-        declarations += [f"{above} = {rest} / {count}", f"{prefix}{k} = {rest} - {above} * {count}"]
-        rest = above
-    return [f"const u32 {', '.join([*declarations, f'{prefix}{len(digits) - 1} = {rest}'])};"], names
+    declarations = [f"{prefix}{k} = {digit.name}" for k, digit in enumerate(digit_expressions(index, digits))]
+    return [f"const u32 {', '.join(declarations)};"], names
 
 
-def product_term(name: str, step: int, wide: bool, numbers: Literals = LITERALS) -> str:
+def product_term(name: str, step: int, wide: bool) -> str:
     """Return the product of an index and a step, as a signed integer.
 
     >>> product_term("t0", -16, False), product_term("g1", 4096, True)
     ('(i32)(t0) * -16', '(i64)(g1) * 4096')
     """
-    return f"({'i64' if wide else 'i32'})({name}) * {numbers.signed(step)}"
+    return f"({'i64' if wide else 'i32'})({name}) * {step}"
 
 
-def offset_expression(
-    digits: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0, numbers: Literals = LITERALS
-) -> str:
+def offset_expression(digits: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0) -> str:
     """Return the offset in bytes of digits on one side, in 64 bits only if 32 are too few.
 
     >>> offset_expression([NamedDigit(Digit(0, 4, 2), "t0")], [LoopAxis(8, (4, 64))], 0)
@@ -184,13 +124,13 @@ def offset_expression(
     """
     terms = [(digit, (axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix) for digit in digits]
     reach = abs(constant) + sum((digit.digit.count - 1) * abs(step) for digit, step in terms)
-    texts = [product_term(digit.name, step, reach > INT_MAX, numbers) for digit, step in terms if step]
+    texts = [product_term(digit.name, step, reach > INT_MAX) for digit, step in terms if step]
     if constant or not texts:
         texts.append(str(constant))
     return " + ".join(texts)
 
 
-def index_expression(digits: Iterable[NamedDigit], axis: int, numbers: Literals = LITERALS) -> str:
+def index_expression(digits: Iterable[NamedDigit], axis: int) -> str:
     """Return the index along one axis.
 
     >>> index_expression(
@@ -199,14 +139,14 @@ def index_expression(digits: Iterable[NamedDigit], axis: int, numbers: Literals 
     't0 + (g0) * 4u'
     """
     texts = [
-        digit.name if digit.digit.radix == 1 else f"({digit.name}) * {numbers.unsigned(digit.digit.radix)}"
+        digit.name if digit.digit.radix == 1 else f"({digit.name}) * {digit.digit.radix}u"
         for digit in digits
         if digit.digit.axis == axis
     ]
     return " + ".join(texts) or "0u"
 
 
-def guard_expression(digits: Sequence[NamedDigit], axes: Sequence[LoopAxis], numbers: Literals = LITERALS) -> str:
+def guard_expression(digits: Sequence[NamedDigit], axes: Sequence[LoopAxis]) -> str:
     """Return the condition that all indices are inside their axes; empty if they always are.
 
     >>> guard_expression([NamedDigit(Digit(0, 4, 1), "t0"), NamedDigit(Digit(0, 2, 4), "g0")], [LoopAxis(7, (4, 4))])
@@ -216,8 +156,8 @@ def guard_expression(digits: Sequence[NamedDigit], axes: Sequence[LoopAxis], num
     for k, axis in enumerate(axes):
         own = [digit for digit in digits if digit.digit.axis == k]
         last = sum((digit.digit.count - 1) * digit.digit.radix for digit in own)
-        if last >= axis.extent or (numbers.always_guarded and len(own) > 1):
-            conditions.append(f"{index_expression(own, k, numbers)} < {numbers.unsigned(axis.extent)}")
+        if last >= axis.extent:
+            conditions.append(f"{index_expression(own, k)} < {axis.extent}u")
     return " && ".join(conditions)
 
 

@@ -179,20 +179,18 @@ def _distribute_work(
     return threads, repeats, [*groups, *growth.rest()]
 
 
-def _run_bytes(job: KernelJob) -> int:
-    """Return the bytes of the shorter of the two sides that are contiguous on both."""
+def _has_good_run(job: KernelJob) -> bool:
+    """Return whether the elements that are contiguous on both sides are many, or of an extent that suits threads."""
     run = run_axis(job)
-    return 0 if run is None else job.nest.extents[run] * min(job.sizes)
+    if run is None:
+        return False
+    extent = job.nest.extents[run]
+    return extent % 4 == 0 or extent * min(job.sizes) >= SHORT_RUN
 
 
 def contiguous_axes(job: KernelJob) -> tuple[int, int] | None:
     """Return the axes along which source and target are contiguous, or None if a transpose is not possible."""
-    if (
-        job.nest.operation != "copy"
-        or job.nest.tabulated
-        or job.nest.elements < MIN_ELEMENTS
-        or _run_bytes(job) >= SHORT_RUN
-    ):
+    if job.nest.operation != "copy" or job.nest.tabulated or job.nest.elements < MIN_ELEMENTS or _has_good_run(job):
         return None
     candidates = [
         next((k for k, axis in enumerate(job.axes) if axis.steps[side] == size and axis.extent > 1), None)

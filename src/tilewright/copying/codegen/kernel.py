@@ -30,8 +30,7 @@ class Tuning:
     `threads` per work-group; bytes that each thread has `in_flight`; `shared` bytes of memory per work-group, to within
     a factor of two; the number of work-groups (`groups`) to fill before a thread gets more work; neighbouring
     work-groups that should access neighbouring memory (`cluster`); the preferred ratio (`lean`) of run lengths in
-    target and source. With `as_arguments`, a large packing kernel gets its extents as arguments, so that a new shape
-    need not be compiled.
+    target and source.
 
     >>> Tuning(threads=128).shared
     24576
@@ -44,18 +43,19 @@ class Tuning:
     cluster: int = 16
     lean: int = 1
     unroll: bool = True
-    as_arguments: bool = False
 
 
 # The best tunings for a large GPU, by kind of kernel, as measured by bench/gpu.py --sweep. A transpose of elements of
-# four bytes or more is "wide".
+# four bytes or more is "wide", blocks of elements of less are "narrow".
 DEFAULTS = {
     "copy": Tuning(in_flight=16, lean=2, cluster=1),
     "transpose": Tuning(threads=512),
     "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
-    "staged": Tuning(),
-    "pack": Tuning(threads=64, lean=8, as_arguments=True),
+    "staged": Tuning(threads=512),
+    "pack": Tuning(threads=64, lean=8),
     "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
+    "pack narrow": Tuning(threads=64, lean=2),
+    "unpack narrow": Tuning(threads=256, in_flight=32, lean=2, cluster=1),
 }
 Tunings = Tuning | Mapping[str, Tuning] | None
 
@@ -75,8 +75,8 @@ def tuning_by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
 class Kernel:
     """The statements of a kernel, and its launch size: `groups` work-groups of `threads` threads.
 
-    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `arguments` are
-    scalar arguments with their types; `step` is the step of the plan that the kernel belongs to.
+    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `step` is the step
+    of the plan that the kernel belongs to.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
@@ -89,19 +89,7 @@ class Kernel:
     threads: int
     tables: tuple[Table, ...] = ()
     shared: tuple[tuple[str, int], ...] = ()
-    arguments: tuple[tuple[str, int], ...] = ()
     step: int = 0
-
-    @property
-    def scalars(self) -> list[Any]:
-        """Return the arguments as NumPy scalars of their types.
-
-        >>> kernel = Kernel("tw_pack_0", "pack", (), 1, 64, arguments=(("i32", -4),))
-        >>> [(int(value), value.dtype.name) for value in kernel.scalars]
-        [(-4, 'int32')]
-        """
-        kinds = {"u32": np.uint32, "i32": np.int32, "i64": np.int64}
-        return [kinds[kind](value) for kind, value in self.arguments]
 
     @property
     def large_shared(self) -> int:

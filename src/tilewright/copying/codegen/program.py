@@ -23,6 +23,7 @@ from .staged_kernels import make_staged_kernel
 if TYPE_CHECKING:
     from ..plan import Plan
 
+MAX_BATCH = 224  # tensors whose addresses fit into the arguments of a kernel
 WIDE = 4  # bytes of an element from which on a transpose is a wide one
 
 
@@ -40,10 +41,13 @@ class Program:
     kernels: tuple[Kernel, ...]
 
 
-def generate_program(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None) -> Program:
+def generate_program(
+    plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 16), tuning: Tunings = None, batched: bool = False
+) -> Program:
     """Return the program of a plan in the `dialect` "opencl" or "cuda".
 
-    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per kind.
+    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per kind. A
+    `batched` program of CUDA copies up to MAX_BATCH tensors in one launch.
 
     >>> from tilewright import row_major
     >>> from tilewright.copying import Placement, plan_copy
@@ -74,7 +78,9 @@ def generate_program(plan: Plan, dialect: str, aligned: tuple[int, int] = (16, 1
     if needs_double(plan.source.format, plan.target.format):
         text += language.doubles
     text += "".join(f"\n{function}" for function in functions) + "\n" * bool(definitions) + "".join(sorted(definitions))
-    return Program("\n".join([text, *(kernel_text(kernel, language) for kernel in kernels)]), tuple(kernels))
+    if batched:
+        text += f"typedef struct {{ const u8 *source[{MAX_BATCH}]; u8 *target[{MAX_BATCH}]; }} Batch;\n"
+    return Program("\n".join([text, *(kernel_text(kernel, language, batched) for kernel in kernels)]), tuple(kernels))
 
 
 def _step_alignment(plan: Plan, step: Plan, aligned: tuple[int, int]) -> tuple[int, int]:
@@ -101,7 +107,7 @@ def supports_formats(plan: Plan) -> bool:
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> supports_formats(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
-    False
+    True
     """
     try:
         validate_formats(plan)
@@ -120,10 +126,11 @@ def _split_operation(job: KernelJob) -> Iterator[KernelJob]:
 
 def _kernel_kind(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kernel, set[str]]]]:
     """Return the kind of kernel for a job, and the function that makes it."""
+    width = " narrow" if max(job.sizes) < WIDE else ""
     if job.nest.operation == "pack":
-        return "pack", make_pack_kernel
+        return f"pack{width}", make_pack_kernel
     if job.nest.operation == "unpack":
-        return "unpack", make_unpack_kernel
+        return f"unpack{width}", make_unpack_kernel
     axes = contiguous_axes(job)
     if axes is not None and not has_wide_vectors(job):
         return "staged", make_staged_kernel
@@ -146,8 +153,10 @@ def _conversion_functions(source: Format, target: Format) -> list[str]:
     return functions
 
 
-def kernel_text(kernel: Kernel, dialect: CDialect) -> str:
+def kernel_text(kernel: Kernel, dialect: CDialect, batched: bool = False) -> str:
     """Return a kernel in C: a comment, its signature and its body.
+
+    A `batched` kernel has the addresses of its tensors as one argument, and work-groups for each of them.
 
     >>> print(kernel_text(Kernel("tw_none", "nothing", (), 1, 32), c_dialect("cuda")))
     // nothing
@@ -158,13 +167,18 @@ def kernel_text(kernel: Kernel, dialect: CDialect) -> str:
     """
     arguments = ["GLOBAL const u8 *RESTRICT source", "GLOBAL u8 *RESTRICT target"]
     start = shared_arrays(kernel, dynamic=not dialect.starts and bool(kernel.large_shared))
+    group = "GROUP"
+    if batched:
+        arguments = ["const Batch batch"]
+        group = f"GROUP % {kernel.groups}u"
+        start += [f"const u32 member = GROUP / {kernel.groups}u;"]
+        start += ["const u8 *RESTRICT source = batch.source[member];", "u8 *RESTRICT target = batch.target[member];"]
     if dialect.starts:
         arguments += ["const u64 source_start", "const u64 target_start"]
         start += ["source += source_start;", "target += target_start;"]
     for side, table in zip(("source", "target"), kernel.tables, strict=False):
         arguments.append(f"GLOBAL const {'i32' if table.dtype == np.int32 else 'i64'} *RESTRICT {side}_table")
-    arguments += [f"const {kind} n{k}" for k, (kind, _) in enumerate(kernel.arguments)]
-    start.append("const u32 group = GROUP, thread = THREAD;")
+    start.append(f"const u32 group = {group}, thread = THREAD;")
     head = f"KERNEL({kernel.threads}) {kernel.name}({', '.join(arguments)}) {{"
     notes = [f"// {line}" for line in kernel.note.splitlines()]
     return "\n".join([*notes, head, *indent([*start, *kernel.body]), "}", ""])
@@ -199,7 +213,7 @@ def merge_small_kernels(kernels: Sequence[Kernel], limit: int, first: int = 0) -
     merged: list[Kernel] = []
     together: dict[int, list[Kernel]] = {}
     for kernel in kernels:
-        if kernel.tables or kernel.arguments or kernel.groups * kernel.threads >= limit:
+        if kernel.tables or kernel.groups * kernel.threads >= limit:
             merged.append(kernel)
         else:
             together.setdefault(kernel.threads if kernel.shared else 0, []).append(kernel)

@@ -31,12 +31,14 @@ from .kernel import Kernel, KernelJob, common_alignment, elements_type, vector_t
 from .thread_mapping import Digit, LoopAxis, digit_combinations
 
 READ_WORD = 8  # bytes that a thread reads at once
-WRITTEN_WORD = 4  # bytes that a thread writes at once
+WRITTEN_WORD = 8  # bytes that a thread writes at once
 SECTOR = 32  # bytes that memory transfers at once
-RUN_GOALS = (64, 96, 128, 192, 256, 384, 512)  # bytes of a run that are tried
+RUN_GOALS = (64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)  # bytes of a run that are tried
 BANKS = 32
 BANK_BYTES = 4
 WARP = 32
+ASYNC = True
+MIN_WORDS = 3  # that each thread should have
 SHARED = 2  # the side of an axis that has its step in shared memory
 
 
@@ -68,11 +70,9 @@ def make_staged_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     dealt = split_digits(digits[1], threads)[0]
     axes, shared_bytes = _with_shared_steps(job, box, words, dealt)
     extents = [axis.extent for axis in axes]
-    groups = [
-        Digit(k, -(-extents[k] // box.taken[k]), box.taken[k])
-        for k in _order(axes, 1, extents)
-        if extents[k] > box.taken[k]
-    ]
+    # neighbours in a run of either side meet in one sector of memory, so they follow each other
+    order = dict.fromkeys([*box.runs[1], *box.runs[0], *_order(axes, 1, extents)])
+    groups = [Digit(k, -(-extents[k] // box.taken[k]), box.taken[k]) for k in order if extents[k] > box.taken[k]]
     lines, in_group = declare_digits("group", groups, "g")
     body = [
         *lines,
@@ -110,8 +110,8 @@ def choose_box(axes: Sequence[LoopAxis], sizes: Sequence[int], limit: int, words
     The cost counts what memory transfers beyond the ends of runs, and indices beyond the ends of axes.
 
     >>> axes = [LoopAxis(509, (1, 189)), LoopAxis(189, (509, 1))]
-    >>> choose_box(axes, (1, 1), 24576, (8, 4)).taken
-    (128, 95)
+    >>> choose_box(axes, (1, 1), 24576, (8, 8)).taken
+    (102, 189)
     """
     boxes = [_make_box(axes, sizes, goals, words) for goals in product(RUN_GOALS, RUN_GOALS)]
     fitting = [box for box in boxes if box.shared_bytes(sizes[0], words[0]) <= limit]
@@ -205,7 +205,10 @@ def choose_thread_count(phases: Sequence[Sequence[Digit]], most: int) -> int:
     def work(threads: int) -> float:
         return sum([digit_combinations(split_digits(digits, threads)[1]) for digits in phases]) * threads
 
-    counts = range(max(WARP, most // 2), most + 1, WARP)
+    # with few words, fewer threads have several each, which hides the latency of memory
+    words = max([digit_combinations(digits) for digits in phases])
+    most = max(WARP, min(most, words // MIN_WORDS // WARP * WARP))
+    counts = range(max(WARP, most // 2 // WARP * WARP), most + 1, WARP)
     return min(counts, key=lambda threads: (work(threads) / (1 + threads / most / 8), -threads))
 
 
@@ -325,6 +328,21 @@ def _load_box(
     ]
     condition = _guards(axes, box, rows, in_rows, digit_combinations(dealt), threads)
     count = digit_combinations(repeated)
+    if not ASYNC:
+        kind = vector_type(word)
+        load[4:] = [
+            f"    place[r] = skew + ({offset_expression(rows, axes, SHARED)}) + first;",
+            f"    if (inside || (u64)(at - source) <= {max(0, size - word)}u) x[r] = LOAD({kind}, at);",
+            "    else {",
+            f"        ROLLED for (i32 k = 0; k < {word}; ++k)",
+            f"            if ((u64)(at + k - source) < {size}u) tile[place[r] + k] = LOAD(u8, at + k);",
+            "        place[r] = -1;",
+            "    }",
+            "}",
+        ]
+        return [*lines, *start, f"{kind} x[{count}]; i32 place[{count}];",
+            *unrolled_loop("r", count, ["place[r] = -1;", *conditional(condition, load)]),
+            *unrolled_loop("r", count, [f"if (place[r] >= 0) *(LOCAL {kind} *)(tile + place[r]) = x[r];"])]
     return [*lines, *start, *unrolled_loop("r", count, conditional(condition, load)), "STARTED;", "ARRIVED(0);"]
 
 

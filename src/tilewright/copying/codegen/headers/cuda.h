@@ -62,6 +62,12 @@ PAIRS_INSTRUCTION(larger_pairs, "max.u16x2")
 PAIRS_INSTRUCTION(smaller_pairs, "min.u16x2")
 PAIRS_INSTRUCTION(add_pairs, "add.rn.bf16x2")
 PAIRS_INSTRUCTION(multiply_pairs, "mul.rn.bf16x2")
+PAIRS_INSTRUCTION(add_halves, "add.rn.f16x2")
+INLINE u32 halves(f32 a, f32 b) {  // two float16
+    u32 y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(b), "f"(a));
+    return y;
+}
 INLINE u32 multiply_add_pairs(u32 a, u32 b, u32 c) {
     u32 y;
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(c));

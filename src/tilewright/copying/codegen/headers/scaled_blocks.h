@@ -37,12 +37,12 @@ INLINE u32 counted(u32 x) { return (x & 0x7fffffffu) > 0x7f800000u ? 0u : x & 0x
 INLINE u32 counted(u32 x) { return (x & 0x7fffffffu) >= 0x7f800000u ? 0u : x & 0x7fffffffu; }
 
 // == code, small float
-INLINE u32 code(f32 x) {  // without its sign; the largest number if it is too large
-    const u32 a = bits_of(x) & 0x7fffffffu;
-    // adding a power of two that is so much larger leaves the steps at the bottom, rounded by the addition
-    const u32 exponent = larger(a & 0x7f800000u, ${lowest}u << 23), magic = exponent + (${cut}u << 23);
-    const u32 steps = bits_of(float_of(a) + float_of(magic)) - magic + ((exponent - (${lowest}u << 23)) >> ${cut}u);
-    return steps < ${largest}u ? steps : ${largest}u;
+INLINE u32 code(f32 x) {  // without its sign, in the lowest bits; the largest number if it is too large
+    const f32 a = smaller(absolute(x), ${limit});
+    const u32 exponent = larger(bits_of(a) & 0x7f800000u, ${lowest}u << 23);
+    // Adding a power of two that is so much larger leaves the steps at the bottom, rounded by the addition. The codes
+    // of lower exponents are added with it: they are an even number of steps.
+    return bits_of(a + float_of(exponent + (exponent >> ${cut}u) + ${lift}u));
 }
 
 // == code, integer
@@ -53,13 +53,13 @@ INLINE u32 code(f32 x) {  // in two's complement, in the lowest byte
 // == signed code, nan
 INLINE u32 signed_code(f32 x) {
     const u32 a = bits_of(x) & 0x7fffffffu;
-    return a > 0x7f800000u ? 0x7fu : code(x) | (bits_of(x) >> 24 & 0x80u);
+    return a > 0x7f800000u ? 0x7fu : (code(x) & 0x7fu) | (bits_of(x) >> 24 & 0x80u);
 }
 
 // == signed code, ieee
 INLINE u32 signed_code(f32 x) {
     const u32 a = bits_of(x) & 0x7fffffffu;
-    return a > 0x7f800000u ? 0x7eu : (a == 0x7f800000u ? 0x7cu : code(x)) | (bits_of(x) >> 24 & 0x80u);
+    return a > 0x7f800000u ? 0x7eu : (a == 0x7f800000u ? 0x7cu : code(x) & 0x7fu) | (bits_of(x) >> 24 & 0x80u);
 }
 
 // == four codes
@@ -69,7 +69,7 @@ INLINE u32 four_codes(u32 a, u32 b, u32 c, u32 d, u32 shared) {
 ${instruction}    if (byte == ${nan}u) return 0u;
     const u32 w = low_bytes(${code}(ratio(a, scale, inverse)), ${code}(ratio(b, scale, inverse)),
                             ${code}(ratio(c, scale, inverse)), ${code}(ratio(d, scale, inverse)));
-    return w${signs};
+    return ${codes};
 }
 
 // == instruction
@@ -82,14 +82,30 @@ ${instruction}    if (byte == ${nan}u) return 0u;
 
 // == pairs
 INLINE u32 pair_codes(u32 x, u32 inverse) {
-    const u32 r = multiply_pairs(x & 0x7fff7fffu, inverse), exponent = larger_pairs(r & 0x7f807f80u, 0x3f803f80u);
-    const u32 magic = exponent + 0x03000300u;
-    return smaller_pairs(add_pairs(r, magic) - magic + ((exponent - 0x3f803f80u) >> 6), 0x00070007u);
+    const u32 a = smaller_pairs(multiply_pairs(x & 0x7fff7fffu, inverse), 0x40c040c0u);  // at most 6
+    const u32 exponent = larger_pairs(a & 0x7f807f80u, 0x3f803f80u);
+    return add_pairs(a, exponent + (exponent >> 6) + 0x02020202u);
 }
 INLINE u32 four_codes_of_pairs(u32 ab, u32 cd, u32 shared) {
     if (shared - 1u > 252u) return four_codes(low_half(ab), high_half(ab), low_half(cd), high_half(cd), shared);
     const u32 inverse = ((254u - shared) << 7) * 0x10001u;
-    const u32 w = even_bytes(pair_codes(ab, inverse), pair_codes(cd, inverse));
+    const u32 w = even_bytes(pair_codes(ab, inverse), pair_codes(cd, inverse)) & 0x07070707u;
+    return w | (odd_bytes(ab, cd) & 0x80808080u) >> 4;
+}
+
+// == pairs, small float scale
+// A quotient of eight bits by four is a tie or at least 2^-9 of it away, so one that is rounded to float16, with an error of
+// 2^-12, is on the same side, and a tie is exact.
+INLINE u32 pair_codes(u32 x, f32 inverse) {
+    const u32 ratios = halves(float_of(low_half(x)) * inverse, float_of(high_half(x)) * inverse);
+    const u32 a = smaller_pairs(ratios & 0x7fff7fffu, 0x46004600u);  // at most 6
+    const u32 exponent = larger_pairs(a & 0x7c007c00u, 0x3c003c00u);
+    return add_halves(a, exponent + (exponent >> 9) + 0x23e223e2u);
+}
+INLINE u32 four_codes_of_pairs(u32 ab, u32 cd, u32 shared) {
+    if (shared == 127u) return 0u;
+    const f32 inverse = inverse_scale(shared);
+    const u32 w = even_bytes(pair_codes(ab, inverse), pair_codes(cd, inverse)) & 0x07070707u;
     return w | (odd_bytes(ab, cd) & 0x80808080u) >> 4;
 }
 
