@@ -52,10 +52,10 @@ DEFAULTS = {
     "transpose": Tuning(threads=512),
     "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
     "staged": Tuning(threads=512),
-    "pack": Tuning(threads=64, lean=8),
+    "pack": Tuning(threads=64, lean=4),
     "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
-    "pack narrow": Tuning(threads=64, lean=2),
-    "unpack narrow": Tuning(threads=256, in_flight=32, lean=2, cluster=1),
+    "pack narrow": Tuning(threads=64, lean=1),
+    "unpack narrow": Tuning(threads=256, in_flight=32, lean=1, cluster=1),
 }
 Tunings = Tuning | Mapping[str, Tuning] | None
 
@@ -75,8 +75,8 @@ def tuning_by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
 class Kernel:
     """The statements of a kernel, and its launch size: `groups` work-groups of `threads` threads.
 
-    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `step` is the step
-    of the plan that the kernel belongs to.
+    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `step` is the
+    step of the plan that the kernel belongs to.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
