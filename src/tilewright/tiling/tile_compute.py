@@ -95,11 +95,11 @@ class WriteGate:
             self._writers -= 1
             self._changed.notify_all()
 
-    def close(self) -> None:
-        """Reject further writes, and return when none is running."""
+    def close(self, wait: bool = True) -> None:
+        """Reject further writes; with `wait`, return when none is running."""
         with self._changed:
             self._closed = True
-            while self._writers:
+            while wait and self._writers:
                 self._changed.wait()
 
 
