@@ -32,26 +32,26 @@ class ExecutorSource:
     """
 
     def __init__(self, executor: Executor | ExecutorFactory | None) -> None:
-        self._factory: ExecutorFactory | None = None
         self.made = 0
+        self._factory: ExecutorFactory | None = None
         self._retired: list[Executor] = []
-        if executor is None or hasattr(executor, "submit"):
-            self.current: Any = executor
-        elif callable(executor):
-            self._factory = executor
-            self._make()
-        else:
+        self.current: Any = executor  # an Executor or None, whose public type lacks what is asked below
+        if executor is None or (hasattr(executor, "submit") and not isinstance(executor, type)):
+            return
+        if not callable(executor):
             raise TransferError(
                 f"expected an executor, or a function that makes one, got {type(executor).__name__}; pass for example"
                 " functools.partial(ProcessPoolExecutor, 4)"
             )
+        self._factory = executor
+        self.current = self._make_executor(executor)
 
-    def _make(self) -> None:
-        assert self._factory is not None
-        self.current = self._factory()
+    def _make_executor(self, factory: ExecutorFactory) -> Executor:
+        executor = factory()
+        if not hasattr(executor, "submit"):
+            raise TransferError(f"expected a function that makes an executor, got one that makes {executor!r}")
         self.made += 1
-        if not hasattr(self.current, "submit"):
-            raise TransferError(f"expected a function that makes an executor; it made a {type(self.current).__name__}")
+        return executor
 
     @property
     def can_replace(self) -> bool:
@@ -65,8 +65,10 @@ class ExecutorSource:
 
     def replace(self) -> None:
         """Make another executor; the old one may finish what it runs, until it is dismissed."""
+        if self._factory is None:
+            raise TransferError("no other executor can be made: one was given, not a function that makes them")
         self._retired.append(self.current)
-        self._make()
+        self.current = self._make_executor(self._factory)
 
     def dismiss(self, executor: Executor) -> None:
         """Shut down a retired executor, which may be stuck, without waiting for it."""

@@ -206,7 +206,7 @@ class BatchRun:
         self._seeks_witness = not self._is_local and self._origin.run not in _VERIFIED_RUNS
         self._lock = threading.Lock()
         self._current: tuple[int, float] | None = None  # the task that runs, and when it began
-        self._is_abandoned = False
+        self._abandoned = threading.Event()
         self._crash: BaseException | None = None
 
     def run(self, numbers: range) -> None:
@@ -214,7 +214,7 @@ class BatchRun:
         deadline = time.perf_counter() + MAX_BATCH_SECONDS
         for number in numbers:
             self._current = number, time.perf_counter()
-            if self._is_abandoned or self._current[1] > deadline:
+            if self._abandoned.is_set() or self._current[1] > deadline:
                 break
             outcome = failure = None
             try:
@@ -224,7 +224,7 @@ class BatchRun:
             except Exception as problem:
                 failure = TaskFailure(number, problem if self._is_local else _make_picklable(problem))
             with self._lock:
-                if self._is_abandoned:
+                if self._abandoned.is_set():
                     break
                 if outcome is not None:
                     self.outcomes.append(outcome)
@@ -276,22 +276,22 @@ class BatchRun:
         ended = threading.Event()
         self._current = numbers.start, time.perf_counter()
         threading.Thread(target=run, name="tilewright batch", daemon=True).start()
-        while not ended.wait(self._seconds_left(timeout)):
+        while not ended.wait(max(0.001, timeout - self._task_age())):
             with self._lock:
-                current = self._current
-                if current is None or time.perf_counter() - current[1] <= timeout:
+                if self._task_age() <= timeout or self._current is None:
                     continue
-                self._is_abandoned = True  # from here on the thread adds nothing
+                number = self._current[0]
+                self._abandoned.set()  # from here on the thread adds nothing
             self._own_gate.close(wait=False)
-            number = current[0]
             self.failures.append(TaskFailure(number, TaskTimeoutError(f"task {number} took longer than {timeout:g} s")))
             return
         if self._crash is not None:
             raise self._crash
 
-    def _seconds_left(self, timeout: float) -> float:
+    def _task_age(self) -> float:
+        """Return for how many seconds the current task has been running."""
         current = self._current
-        return timeout if current is None else max(0.001, timeout - (time.perf_counter() - current[1]))
+        return 0.0 if current is None else time.perf_counter() - current[1]
 
 
 def run_batch(

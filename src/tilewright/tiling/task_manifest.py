@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..atomic import write_file
 from ..errors import TransferError
@@ -49,12 +50,11 @@ class TaskRecords:
     (2, {2: Checksums(read=5, wrote=6)})
     """
 
-    def __init__(self, numbers: Sequence[int] = (), read: Sequence[int] = (), wrote: Sequence[int] = ()) -> None:
+    def __init__(self, numbers: ArrayLike = (), read: ArrayLike = (), wrote: ArrayLike = ()) -> None:
         all_numbers = np.asarray(numbers, np.int64)
         self.numbers, last = np.unique(all_numbers[::-1], return_index=True)
-        self._last = all_numbers.size - 1 - last
-        self.read = np.asarray(read, np.uint32)[self._last]
-        self.wrote = np.asarray(wrote, np.uint32)[self._last]
+        kept = all_numbers.size - 1 - last
+        self.read, self.wrote = np.asarray(read, np.uint32)[kept], np.asarray(wrote, np.uint32)[kept]
 
     def __len__(self) -> int:
         return self.numbers.size
