@@ -5,6 +5,7 @@ from ..layout import Box
 from .array_stream import TileSuggestion, stream, suggest_tile
 from .operands import Input, Output
 from .pipeline import Pipeline
+from .ray_executor import RayExecutor
 from .schedule import Schedule
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
@@ -25,6 +26,7 @@ __all__ = [
     "Pipeline",
     "PipelineReport",
     "PlanReport",
+    "RayExecutor",
     "Schedule",
     "SimulatedQueue",
     "Step",
