@@ -5,6 +5,7 @@ from ..layout import Box
 from .array_stream import TileSuggestion, stream, suggest_tile
 from .operands import Input, Output
 from .pipeline import Pipeline
+from .plan_cost import ClusterModel, RunEstimate, simulate_run
 from .ray_executor import RayExecutor
 from .schedule import Schedule
 from .tile_compute import CancelledError, Step
@@ -18,6 +19,7 @@ from .transfers import InlineQueue, SimulatedQueue, ThreadQueue, TransferEvent, 
 __all__ = [
     "Box",
     "CancelledError",
+    "ClusterModel",
     "ExternalTensor",
     "InlineQueue",
     "Input",
@@ -27,6 +29,7 @@ __all__ = [
     "PipelineReport",
     "PlanReport",
     "RayExecutor",
+    "RunEstimate",
     "Schedule",
     "SimulatedQueue",
     "Step",
@@ -41,6 +44,7 @@ __all__ = [
     "export",
     "import_",
     "plan_tiles",
+    "simulate_run",
     "spaced_layout",
     "stream",
     "suggest_tile",
