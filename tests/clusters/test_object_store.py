@@ -77,19 +77,33 @@ class Deadly:
         cross(x, y)
 
 
-def test_the_estimate_counts_what_the_server_counts(credentials):
+@pytest.mark.parametrize("client", ["s3fs", "obstore"])
+def test_the_estimate_counts_what_the_server_counts(credentials, client):
     with ObjectServer() as server:
         source, before, after = make_arrays(server)
+        if client == "obstore":
+            before, after = (open_with_obstore(server, name, mode) for name, mode in (("in", "r"), ("out", "r+")))
         plan = plan_tiles(before, after, TILE, overlap=1)
+        estimate = simulate_run(plan, ClusterModel(workers=3))
+        server.requests.clear()
+        plan.run(cross)
+        assert (server.requests["GET chunk"], server.requests["PUT chunk"]) == (estimate.reads, estimate.writes)
+        assert np.array_equal(after[...], expected(source))
+        after[...] = 0
         server.requests.clear()
         report = plan.run(cross, processes, in_flight=3)
         asked = dict(server.requests)
         assert report.tasks == len(plan) == 12
         assert np.array_equal(after[...], expected(source))
-    estimate = simulate_run(plan, ClusterModel(workers=3))
     first_looks = 3 * (4 * 4 + 4)  # each worker's first result is compared: its source and target are read once here
     assert estimate.writes == asked["PUT chunk"] == 48
     assert estimate.reads <= asked["GET chunk"] <= estimate.reads + first_looks
+
+
+def open_with_obstore(server, name, mode):
+    store = pytest.importorskip("obstore.store")
+    bucket = store.S3Store("data", prefix=f"{name}.zarr", endpoint=server.url, client_options={"allow_http": True})
+    return zarr.open_array(zarr.storage.ObjectStore(bucket), mode=mode)
 
 
 def test_dropped_connections_and_a_killed_worker_do_not_matter(credentials, tmp_path):
