@@ -20,7 +20,30 @@ class Where(NamedTuple):
     """Where one element is: matrix, tile and face, page, shard, core and bank, address.
 
     What a tensor does not have is None: tiles of a row-major tensor, shards of an interleaved one, the exponent of a
-    scalar format. `bit` is the first bit of the element in its byte, for formats with several elements per byte.
+    scalar format.
+
+    Args:
+        coordinate: the element, in the logical shape.
+        matrix_shape: rows and columns of the padded tensor, its outer axes folded into the rows.
+        row: of the element in that matrix.
+        column: of the element in that matrix.
+        tile: (row, column) of the tile.
+        in_tile: (row, column) in the tile.
+        face: the number of the face in the tile.
+        in_face: (row, column) in the face.
+        page: the number of the page.
+        element: the number of the element in the page.
+        byte: the byte of the element in the page.
+        bit: the first bit of the element in its byte, for formats with several elements per byte.
+        shard: the number of the shard.
+        shard_coordinate: the shard in the grid of shards.
+        page_in_shard: the number of the page in the shard.
+        core: the core, or the bank's coordinate in DRAM.
+        bank: the number of the bank.
+        buffer_type: the kind of memory.
+        base: the address of the buffer.
+        offset: of the element's byte in the buffer.
+        exponent: the address of the shared exponent.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((1, 4, 60, 90), "int32", "tile", chip="wormhole_n150")
@@ -109,10 +132,10 @@ class ElementLocator:
         self._matrix_shape = spec.physical_shape
         self._host, self._page_elements = spec.host, spec.page_elements
         pages = spec.page_map if pages is None else pages
-        self._position, self._offset = pages.position_of_slot, pages.offset_of_slot
         self._slot_functions: list[LayoutLike] = [pages.slot_of_page]
         while isinstance(slots := self._slot_functions[0], ComposedLayout):  # every page has a slot: no need to extend
             self._slot_functions[:1] = [slots.inner, slots.outer]
+        self._position, self._offset = pages.position_of_slot, pages.offset_of_slot
         self._cores, self._banks = pages.paging.cores, pages.banks
         self._is_sharded, self._buffer_type = spec.memory.is_sharded, spec.memory.buffer_type
         self._shards, self._shard_pages = pages.paging.shards, pages.paging.shard_pages

@@ -6,8 +6,10 @@ from .array_stream import TileSuggestion, stream, suggest_tile
 from .operands import Input, Output
 from .pipeline import Pipeline
 from .plan_cost import ClusterModel, RunEstimate, simulate_run
+from .plan_task import TaskTimeoutError
 from .ray_executor import RayExecutor
 from .schedule import Schedule
+from .task_manifest import MergedManifests
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
@@ -24,6 +26,7 @@ __all__ = [
     "InlineQueue",
     "Input",
     "InternalTensor",
+    "MergedManifests",
     "Output",
     "Pipeline",
     "PipelineReport",
@@ -34,6 +37,7 @@ __all__ = [
     "SimulatedQueue",
     "Step",
     "Task",
+    "TaskTimeoutError",
     "ThreadQueue",
     "TileKernel",
     "TilePlan",

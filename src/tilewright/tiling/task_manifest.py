@@ -53,8 +53,8 @@ class TaskRecords:
     def __init__(self, numbers: ArrayLike = (), read: ArrayLike = (), wrote: ArrayLike = ()) -> None:
         all_numbers = np.asarray(numbers, np.int64)
         self.numbers, last = np.unique(all_numbers[::-1], return_index=True)
-        kept = all_numbers.size - 1 - last
-        self.read, self.wrote = np.asarray(read, np.uint32)[kept], np.asarray(wrote, np.uint32)[kept]
+        latest = all_numbers.size - 1 - last
+        self.read, self.wrote = np.asarray(read, np.uint32)[latest], np.asarray(wrote, np.uint32)[latest]
 
     def __len__(self) -> int:
         return self.numbers.size
@@ -141,8 +141,10 @@ class TaskManifest:
 
 @dataclass(frozen=True, slots=True)
 class MergedManifests:
-    """What the merged manifests of parts hold: tasks done, tasks missing, and tasks that several parts have done.
+    """What the merged manifests of parts hold: tasks done, ranges missing, and ranges repeated by several parts.
 
+    >>> MergedManifests(done=16, missing=(), repeated=())
+    MergedManifests(done=16, missing=(), repeated=())
     >>> print(MergedManifests(13, (range(4, 5), range(7, 9)), ()))
     13 of 16 tasks are done; missing: 4, 7 to 8
     """
