@@ -102,7 +102,8 @@ def test_a_task_that_takes_too_long_is_tried_again(executor, tmp_path):
         y[...] = -x
 
     report = plan_tiles(before, after, tile=(10, 10)).run(compute, executor, timeout=1)
-    assert (report.tasks, report.retried) == (24, 1)
+    assert report.tasks == 24
+    assert report.retried >= 1
     time.sleep(3)
     assert (np.load(after) == -source).all()
 

@@ -74,9 +74,10 @@ def test_a_task_that_takes_too_long_is_tried_again(files, tmp_path, place):
             "processes": lambda: stack.enter_context(processes()),
             "pools of processes": lambda: processes,
         }[place]()
-        report = plan.run(Slow(tmp_path, first=9), executor, timeout=0.4, manifest=tmp_path / "done")
-        assert (report.tasks, report.retried) == (20, 1)
-        assert report.replaced == (place == "pools of processes")
+        report = plan.run(Slow(tmp_path, first=9), executor, timeout=0.5, retries=5, manifest=tmp_path / "done")
+        assert report.tasks == 20
+        assert report.retried >= 1  # more where the machine is so busy that others take too long
+        assert (report.replaced > 0) == (place == "pools of processes")
         assert (np.load(after) == -source).all()
         if place == "pools of processes":
             stuck = int((tmp_path / "started-9").read_text())
@@ -124,8 +125,8 @@ def test_a_worker_that_does_not_answer_at_all_is_killed(files, tmp_path, monkeyp
     before, after, source = files
     compute = Slow(tmp_path, first=9, seconds=60, sleep=hold_the_interpreter)
     began = time.monotonic()
-    report = plan_tiles(before, after, tile=(2,)).run(compute, processes, timeout=1.5)
-    assert report.replaced == 1
+    report = plan_tiles(before, after, tile=(2,)).run(compute, processes, timeout=1.5, retries=5)
+    assert report.replaced >= 1
     assert time.monotonic() - began < 40
     assert not is_alive(int((tmp_path / "started-9").read_text()))
     assert (np.load(after) == -source).all()
@@ -164,6 +165,29 @@ def test_a_task_that_kills_every_worker_is_named(files, tmp_path):
     report = plan.run(negate, manifest=tmp_path / "done", tag="negate")
     assert report.skipped >= 33 - 6, "what was finished is recorded"
     assert (np.load(after) == -source).all()
+
+
+def test_a_task_that_kills_every_worker_is_found_in_its_batch(tmp_path):
+    """Hundreds of tasks were submitted with it each time; then they are tried one at a time."""
+    source = np.arange(1, 1501)
+    np.save(tmp_path / "in.npy", source)
+    np.save(tmp_path / "out.npy", np.zeros_like(source))
+    plan = plan_tiles(tmp_path / "in.npy", tmp_path / "out.npy", tile=(1,))
+    sizes, submit = [], ProcessPoolExecutor.submit
+
+    class Watched(ProcessPoolExecutor):
+        def submit(self, function, plan, numbers, *rest):
+            sizes.append((numbers, len(numbers)))
+            return submit(self, function, plan, numbers, *rest)
+
+    factory = functools.partial(Watched, 2, mp_context=get_context("spawn"))
+    message = r"task 700, which writes \[700:701\], was submitted each of the 3 times that the executor broke"
+    with pytest.raises(TransferError, match=message):
+        plan.run(Deadly(tmp_path, first=701, always=True), factory)
+    with_it = [size for numbers, size in sizes if 700 in numbers]
+    assert len(with_it) == 3
+    assert with_it[0] > 1, "it was not in a batch with others, so this test shows nothing"
+    assert with_it[-1] == 1
 
 
 def test_what_a_factory_makes_is_shut_down(files):

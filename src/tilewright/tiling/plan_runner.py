@@ -52,6 +52,9 @@ VISIBLE_WITHIN_SECONDS = 10.0
 ANSWER_WITHIN_SECONDS = 10.0
 """How long a pool of processes may be silent beyond the timeout of a task before it is replaced."""
 
+START_WITHIN_SECONDS = 120.0
+"""The same for a pool that has not answered yet: its processes may have large libraries to import."""
+
 
 class Batch(NamedTuple):
     """Tasks to submit together: their numbers, failed attempts so far, and executors that broke under them."""
@@ -102,6 +105,7 @@ class PlanRunner:
         self._batch_size, self._task_seconds = 1, 0.0
         self._worker_count, self._counted_at = 1, float("-inf")
         self._heard_at = time.monotonic()  # when a batch last finished
+        self._heard_from: Executor | None = None  # and on which executor
         self._refusals = 0  # submissions in a row that an executor did not take
 
     def run(self) -> None:
@@ -204,6 +208,7 @@ class PlanRunner:
         elif problem is not None:
             self._retry_all(batch, problem)
         else:
+            self._heard_from = executor
             self._take_result(submission, future.result())
         if executor is not None and not any(sent.executor is executor for sent in self._submitted.values()):
             self.source.dismiss(executor)
@@ -288,7 +293,8 @@ class PlanRunner:
         """Replace a pool of processes that has not answered for too long: even its timeouts do not work."""
         if self.timeout is None or not self.source.owns_processes or not self._submitted:
             return
-        silence = self.timeout + MAX_BATCH_SECONDS + ANSWER_WITHIN_SECONDS
+        has_started = self._heard_from is self.source.current
+        silence = self.timeout + MAX_BATCH_SECONDS + (ANSWER_WITHIN_SECONDS if has_started else START_WITHIN_SECONDS)
         if time.monotonic() - self._heard_at <= silence:
             return
         lost, self._submitted = self._submitted, {}
