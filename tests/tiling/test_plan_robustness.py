@@ -216,6 +216,7 @@ def test_what_a_factory_makes_is_shut_down(files):
 def test_a_batch_that_takes_long_gives_the_rest_back(monkeypatch, tmp_path, workers):
     """Tasks that turn out slow after many quick ones do not wait behind each other in one batch."""
     monkeypatch.setattr(plan_task, "MAX_BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(plan_runner, "MIN_BATCH_SECONDS", 100)  # batches are as large as they can be
     batches, lock = [], threading.Lock()
     run_batch = plan_runner.run_batch
 
