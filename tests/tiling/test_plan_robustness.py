@@ -247,6 +247,37 @@ def test_a_batch_that_takes_long_gives_the_rest_back(monkeypatch, tmp_path, work
     assert len((tmp_path / "m").read_bytes().splitlines()) == 401
 
 
+class HangingStore:
+    """An array whose first write of one box does not return for a while."""
+
+    def __init__(self, count):
+        self.array = np.zeros(count, int)
+        self.shape, self.dtype, self.released, self.hangs = self.array.shape, self.array.dtype, threading.Event(), 1
+
+    def __getitem__(self, box):
+        return self.array[box]
+
+    def __setitem__(self, box, value):
+        if box[0].start == 8 and self.hangs:
+            self.hangs = 0
+            self.released.wait(30)
+        self.array[box] = value
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_write_that_hangs_is_not_waited_for(workers):
+    target = HangingStore(40)
+    with ExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(workers)) if workers else None
+        report = plan_tiles(np.arange(40), target, tile=(2,)).run(negate, executor, timeout=0.5, retries=5)
+        assert not target.released.is_set()
+        target.released.set()
+    assert (report.tasks, target.hangs) == (20, 0)
+    assert report.retried >= 1
+    time.sleep(0.2)
+    assert (target.array == -np.arange(40)).all()
+
+
 def test_a_timeout_costs_no_thread_per_task():
     threads = set()
 

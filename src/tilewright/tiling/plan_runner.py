@@ -109,7 +109,10 @@ class PlanRunner:
         self._refusals = 0  # submissions in a row that an executor did not take
 
     def run(self) -> None:
-        """Run all tasks; nothing writes to a target of this process after this has returned or raised."""
+        """Run all tasks; nothing writes to a target of this process after this has returned or raised.
+
+        Except for a write that was given up as it took too long: it ends when it ends, with the bytes of its task.
+        """
         try:
             while self._has_work() or self._submitted:
                 while self._has_work() and len(self._submitted) < self._max_in_flight():
@@ -126,7 +129,7 @@ class PlanRunner:
                 future.cancel()
             raise
         finally:
-            self._gate.close()
+            self._gate.close(self.timeout)
 
     def _max_in_flight(self) -> int:
         if self.source.current is None:

@@ -282,7 +282,7 @@ class BatchRun:
                     continue
                 number = self._current[0]
                 self._abandoned.set()  # from here on the thread adds nothing
-            self._own_gate.close(wait=False)
+            self._own_gate.close(timeout=0)
             self.failures.append(TaskFailure(number, TaskTimeoutError(f"task {number} took longer than {timeout:g} s")))
             return
         if self._crash is not None:
