@@ -33,6 +33,7 @@ NOT_VALUES = {
     "Integer",  # only answers isinstance
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
+    "RayExecutor",  # a connection to a cluster
     "SimulatedQueue",
     "Step",  # views of the buffers of one tile
     "ThreadQueue",
@@ -118,6 +119,7 @@ def further_values(folder):
             files.inspect(_a_file(folder)).tensors[0],
         ],
         *[tiling.Input(array, tw.Tiler((8, 8), (4, 4))), tiling.Output(array, tw.Tiler((8, 8), (4, 4)))],
+        *[tiling.ClusterModel(10), tiling.simulate_run(plan, tiling.ClusterModel(10))],
         *[tiling.Schedule("double", 5), views.Outline(0, 0, 2, 2), conversion.Verdict("w", 4, None)],
         conversion.ProgressEvent("start", None, 0, 40, 0, 4),
         *[

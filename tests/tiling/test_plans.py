@@ -14,7 +14,7 @@ from hypothesis import given
 
 from tilewright import LayoutError, TransferError
 from tilewright.tiling import CancelledError, plan_tiles
-from tilewright.tiling.plan_task import run_task
+from tilewright.tiling.plan_task import BatchRun
 
 from ..cases import examples
 from .pipelines import stencils
@@ -30,9 +30,9 @@ def test_a_plan_computes_what_numpy_says_in_any_order(stencil):
     target = np.zeros(stencil.space, np.int64)
     plan = plan_tiles(stencil.source(), target, stencil.tile, stencil.halo, stencil.fill, stencil.order)
     for task in reversed(plan.tasks):
-        run_task(plan, task, stencil.compute)
+        BatchRun(plan, stencil.compute).run_task(task.number)
     assert (target == stencil.expected()).all()
-    run_task(plan, plan[0], stencil.compute)  # once more does no harm
+    BatchRun(plan, stencil.compute).run_task(0)  # once more does no harm
     assert (target == stencil.expected()).all()
 
 

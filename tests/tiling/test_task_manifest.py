@@ -158,6 +158,18 @@ def test_what_has_no_value_cannot_be_told_apart():
             fingerprint_compute(compute)
 
 
+def test_a_compute_that_was_sent_is_the_same():
+    """Pickling an instance leaves a note in its class, which was taken for a change of the code."""
+
+    class Local(Scale):
+        pass
+
+    before = fingerprint_compute(Local(3))
+    Local(3).__reduce_ex__(2)  # as pickle does
+    assert "__slotnames__" in vars(Local)
+    assert fingerprint_compute(Local(3)) == before
+
+
 def test_fingerprints_are_the_same_in_every_process():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(_print_of, range(len(SAME)))) == [_print_of(k) for k in range(len(SAME))]

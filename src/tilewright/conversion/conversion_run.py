@@ -17,7 +17,7 @@ from ..atomic import rename_over, write_file
 from ..errors import MemoryConfigError, TilewrightError, TransferError
 from ..files.conversion_manifest import MANIFEST_NAME
 from ..files.source_file import FilePath
-from ..tiling.plan_runner import count_workers, submit_unique
+from ..tiling.plan_executor import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, Sources, plan_conversion
 from .job_memory import MemoryPlan

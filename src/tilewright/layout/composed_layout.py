@@ -115,6 +115,12 @@ class ComposedLayout(LayoutLike):
             return outer.cosize if isinstance(outer, PagedLayout) else inner.cosize
         return evaluation.cosize_from_table(self)
 
+    def __call__(self, *coord: Coordinate) -> Any:
+        for c in coord:
+            if c.__class__ is not int:
+                return super().__call__(*coord)
+        return self._apply_outer(self._inner(*coord))
+
     def _place(self, leaf_coords: list[Any]) -> Any:
         return self._apply_outer(self._inner._place(leaf_coords))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product as combinations
+from math import prod
 from operator import attrgetter
 from typing import Any, overload
 
@@ -268,7 +269,7 @@ class Layout(LayoutLike):
                 return LayoutLike.__call__(self, *coord)
             program = flat
         total = self._offset
-        for c, (size, inner, step) in zip(coord, program, strict=True):
+        for c, (size, inner, step) in zip(coord, program):  # noqa: B905  (of one length; strict=True takes 0.2 us)
             if c.__class__ is not int:
                 return LayoutLike.__call__(self, *coord)
             if not 0 <= c < size:
@@ -316,6 +317,8 @@ class Layout(LayoutLike):
         return make_layout(new_shape, new_stride, offset, self.replicas, live_guards(new_shape, guards))
 
     def extended(self, *coord: Coordinate) -> Any:
+        if len(coord) == 1 and coord[0].__class__ is int and 0 <= coord[0] < prod(self.canonical_modes()[0]):
+            return self(coord[0])  # inside, there is nothing to extend
         return self._as_public_place(self.offset + evaluation.extended_place(self, self._nest_coordinate(coord)))
 
     def flat_modes(self) -> tuple[list[int], list[Any]]:

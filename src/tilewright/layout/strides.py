@@ -46,8 +46,8 @@ def plain_reach(shape: object, stride: object, depth: int = 0) -> int:
     if len(shape) != len(stride) or depth >= MAX_DEPTH:
         return -1
     reach = 0
-    for n, d in zip(shape, stride, strict=True):
-        if n.__class__ is int and d.__class__ is int:
+    for n, d in zip(shape, stride):  # noqa: B905  (of one length; saying strict=True takes as long as two modes)
+        if type(n) is int and type(d) is int:
             if n <= 0:
                 return -1
             reach += (n - 1) * (d if d >= 0 else -d)

@@ -65,7 +65,7 @@ class Explanation(Shown):
         >>> explain(TensorSpec((4, 8), "int32", chip="n150"), (1, 2)).to_json()["address"]
         1048648
         """
-        numbers = {field.name: getattr(self.where, field.name) for field in fields(self.where)}
+        numbers = self.where._asdict()
         numbers |= {"core": list(self.where.core), "buffer_type": self.where.buffer_type.name.lower()}
         if self.spec.chip is None:
             numbers |= {"core": None, "bank": None}

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import CoordinateError, MemoryConfigError
+from ..layout import ComposedLayout
+from ..layout.layout_like import LayoutLike
 from .cores import CoreCoord
 from .memory_config import BufferType
 from .page_geometry import PageGeometry
@@ -15,12 +16,34 @@ from .paging import PageMap
 Coordinate = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """Where one element is: matrix, tile and face, page, shard, core and bank, address.
 
     What a tensor does not have is None: tiles of a row-major tensor, shards of an interleaved one, the exponent of a
-    scalar format. `bit` is the first bit of the element in its byte, for formats with several elements per byte.
+    scalar format.
+
+    Args:
+        coordinate: the element, in the logical shape.
+        matrix_shape: rows and columns of the padded tensor, its outer axes folded into the rows.
+        row: of the element in that matrix.
+        column: of the element in that matrix.
+        tile: (row, column) of the tile.
+        in_tile: (row, column) in the tile.
+        face: the number of the face in the tile.
+        in_face: (row, column) in the face.
+        page: the number of the page.
+        element: the number of the element in the page.
+        byte: the byte of the element in the page.
+        bit: the first bit of the element in its byte, for formats with several elements per byte.
+        shard: the number of the shard.
+        shard_coordinate: the shard in the grid of shards.
+        page_in_shard: the number of the page in the shard.
+        core: the core, or the bank's coordinate in DRAM.
+        bank: the number of the bank.
+        buffer_type: the kind of memory.
+        base: the address of the buffer.
+        offset: of the element's byte in the buffer.
+        exponent: the address of the shared exponent.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((1, 4, 60, 90), "int32", "tile", chip="wormhole_n150")
@@ -104,11 +127,15 @@ class ElementLocator:
     def __init__(self, spec: PageGeometry, pages: PageMap | None = None) -> None:
         self.spec = spec
         self._shape = spec.shape.logical
-        self._row_extents = spec.padded_shape[len(spec.padded_shape) - len(self._shape) :]
+        row_extents = spec.padded_shape[len(spec.padded_shape) - len(self._shape) :]
+        self._extents = list(zip(self._shape, row_extents, strict=True))
         self._matrix_shape = spec.physical_shape
         self._host, self._page_elements = spec.host, spec.page_elements
         pages = spec.page_map if pages is None else pages
-        self._slot, self._position, self._offset = pages.slot_of_page, pages.position_of_slot, pages.offset_of_slot
+        self._slot_functions: list[LayoutLike] = [pages.slot_of_page]
+        while isinstance(slots := self._slot_functions[0], ComposedLayout):  # every page has a slot: no need to extend
+            self._slot_functions[:1] = [slots.inner, slots.outer]
+        self._position, self._offset = pages.position_of_slot, pages.offset_of_slot
         self._cores, self._banks = pages.paging.cores, pages.banks
         self._is_sharded, self._buffer_type = spec.memory.is_sharded, spec.memory.buffer_type
         self._shards, self._shard_pages = pages.paging.shards, pages.paging.shard_pages
@@ -128,13 +155,15 @@ class ElementLocator:
         if len(coordinate) != len(self._shape):
             raise coordinate_error(coordinate, self._shape)
         row = 0
-        for index, extent, padded in zip(coordinate, self._shape, self._row_extents, strict=True):
+        for index, (extent, padded) in zip(coordinate, self._extents):  # noqa: B905  (of one length, see above)
             if not 0 <= index < extent:
                 raise coordinate_error(coordinate, self._shape)
             row = row * padded + index
         row, column = divmod(row, self._matrix_shape[1]) if self._shape else (0, 0)
         page, element = divmod(self._host(*coordinate), self._page_elements)
-        slot = self._slot(page)
+        slot = page
+        for function in self._slot_functions:
+            slot = function(slot)
         position, offset = self._position(slot), self._offset(slot)
         byte, bit = divmod(element * self._bits, 8)
         byte += self._data_offset
@@ -149,33 +178,17 @@ class ElementLocator:
         tile = in_tile = face = in_face = None
         if self._tile is not None:
             height, width, face_height, face_width, transpose = self._tile
-            (tile_row, in_row), (tile_column, in_column) = divmod(row, height), divmod(column, width)
-            (down, face_row), (across, face_column) = divmod(in_row, face_height), divmod(in_column, face_width)
+            in_row, in_column = row % height, column % width
+            down, across = in_row // face_height, in_column // face_width
             face = across * (height // face_height) + down if transpose else down * (width // face_width) + across
-            tile, in_tile, in_face = (tile_row, tile_column), (in_row, in_column), (face_row, face_column)
-        return Where(
-            coordinate=coordinate,
-            matrix_shape=self._matrix_shape,
-            row=row,
-            column=column,
-            tile=tile,
-            in_tile=in_tile,
-            face=face,
-            in_face=in_face,
-            page=page,
-            element=element,
-            byte=byte,
-            bit=bit,
-            shard=shard,
-            shard_coordinate=shard_coordinate,
-            page_in_shard=page_in_shard,
-            core=self._cores[position],
-            bank=self._banks[position],
-            buffer_type=self._buffer_type,
-            base=base,
-            offset=offset + byte,
-            exponent=base + offset + element // self._block if self._block else None,
-        )
+            tile, in_tile = (row // height, column // width), (in_row, in_column)
+            in_face = (in_row % face_height, in_column % face_width)
+        at = base + offset
+        exponent = at + element // self._block if self._block else None
+        matrix = (self._matrix_shape, row, column, tile, in_tile, face, in_face)
+        bank = (self._cores[position], self._banks[position], self._buffer_type)
+        shard_place = (shard, shard_coordinate, page_in_shard)
+        return Where(coordinate, *matrix, page, element, byte, bit, *shard_place, *bank, base, offset + byte, exponent)
 
     def page_at(self, place: Any, address: int, base: int) -> tuple[int | None, int] | None:
         """Return (page, byte in it) at an address of a core (x, y) or bank, in a buffer at `base`; None outside of it.

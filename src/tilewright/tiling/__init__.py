@@ -5,7 +5,11 @@ from ..layout import Box
 from .array_stream import TileSuggestion, stream, suggest_tile
 from .operands import Input, Output
 from .pipeline import Pipeline
+from .plan_cost import ClusterModel, RunEstimate, simulate_run
+from .plan_task import TaskTimeoutError
+from .ray_executor import RayExecutor
 from .schedule import Schedule
+from .task_manifest import MergedManifests
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
@@ -17,18 +21,23 @@ from .transfers import InlineQueue, SimulatedQueue, ThreadQueue, TransferEvent, 
 __all__ = [
     "Box",
     "CancelledError",
+    "ClusterModel",
     "ExternalTensor",
     "InlineQueue",
     "Input",
     "InternalTensor",
+    "MergedManifests",
     "Output",
     "Pipeline",
     "PipelineReport",
     "PlanReport",
+    "RayExecutor",
+    "RunEstimate",
     "Schedule",
     "SimulatedQueue",
     "Step",
     "Task",
+    "TaskTimeoutError",
     "ThreadQueue",
     "TileKernel",
     "TilePlan",
@@ -39,6 +48,7 @@ __all__ = [
     "export",
     "import_",
     "plan_tiles",
+    "simulate_run",
     "spaced_layout",
     "stream",
     "suggest_tile",

@@ -30,6 +30,18 @@ _LIBRARIES = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("pur
 _NUMBERS: tuple[type, ...] = (bool, int, float, complex, Fraction, np.generic, np.dtype, date, time, timedelta)
 _VALUES: tuple[type, ...] = (*_NUMBERS, str, bytes, type(None), type(Ellipsis), slice, range, PurePath)
 
+_IGNORED_MEMBERS = (
+    "__dict__",
+    "__weakref__",
+    "__module__",
+    "__doc__",
+    "__annotations__",
+    "__firstlineno__",
+    "__slotnames__",  # pickle leaves it in a class when it first sends an instance
+    "__static_attributes__",  # in no fixed order
+)
+_IGNORED_TYPES = ("member_descriptor", "getset_descriptor", "_abc_data")
+
 
 class UnidentifiedError(Exception):
     """A compute, or an object it uses, cannot be identified; the message says which and why."""
@@ -179,9 +191,12 @@ class _PartsWalk:
     def _class_parts(self, kind: type, label: str) -> Iterator[bytes]:
         yield name_compute(kind).encode()
         yield from self._sequence_parts(kind.__bases__, label)
-        ignored = ("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__firstlineno__")
         for name, value in vars(kind).items():
-            if name in ignored or type(value).__name__ in ("member_descriptor", "getset_descriptor", "_abc_data"):
+            if name in _IGNORED_MEMBERS or type(value).__name__ in (
+                "member_descriptor",
+                "getset_descriptor",
+                "_abc_data",
+            ):
                 continue
             inner = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
             yield name.encode()

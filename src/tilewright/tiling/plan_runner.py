@@ -3,36 +3,42 @@
 
 Tasks are submitted in batches that take about 50 ms, since handing one to another process or machine takes
 milliseconds. Each task still has its own retries and its own line in the manifest.
+
+When an executor breaks, everything that was submitted is lost, and nobody says which task was to blame. If a new
+executor can be made, all of it is submitted again. What was there at two breaks is from then on submitted task by task
+and one at a time; so a task that kills its worker is soon the only one that was there every time.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from math import ceil
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from ..errors import TransferError
+from .plan_executor import ExecutorSource, count_workers, submit_unique
 from .plan_task import (
+    MAX_BATCH_SECONDS,
     BatchOrigin,
-    PlanEndpoints,
+    BatchResult,
+    PlanOperands,
     SourceChangedError,
-    TaskFailure,
-    TaskManifest,
     TaskOutcome,
+    TaskTimeoutError,
     is_on_this_machine,
     run_batch,
     this_process,
 )
+from .task_manifest import TaskManifest
 from .tile_compute import CancelFlag, CancelledError, ProgressCallback, WriteGate
 
 if TYPE_CHECKING:
-    from .tile_plan import Task, TilePlan
+    from .tile_plan import TilePlan
 
 MIN_BATCH_SECONDS = 0.05
 """How long a submission should take at least: ten times the cost of handing it to a worker of a cluster."""
@@ -43,7 +49,30 @@ POLL_SECONDS = 1.0
 VISIBLE_WITHIN_SECONDS = 10.0
 """How soon this process must see what another machine has written; network file systems are slow."""
 
-Result = TypeVar("Result")
+ANSWER_WITHIN_SECONDS = 10.0
+"""How long a pool of processes may be silent beyond the timeout of a task before it is replaced."""
+
+START_WITHIN_SECONDS = 120.0
+"""The same for a pool that has not answered yet: its processes may have large libraries to import."""
+
+
+class Batch(NamedTuple):
+    """Tasks to submit together: their numbers, failed attempts so far, and executors that broke under them."""
+
+    numbers: range
+    attempts: int = 0
+    breaks: int = 0
+
+    def split(self) -> list[Batch]:
+        """Return a batch for each task."""
+        return [self._replace(numbers=range(number, number + 1)) for number in self.numbers]
+
+
+class Submission(NamedTuple):
+    """A batch that was submitted, and the executor it was submitted to."""
+
+    batch: Batch
+    executor: Executor | None
 
 
 class PlanRunner:
@@ -53,79 +82,111 @@ class PlanRunner:
         self,
         plan: TilePlan,
         compute: Callable[..., Any],
-        executor: Executor | None,
+        source: ExecutorSource,
         record: TaskManifest | None,
         progress: ProgressCallback | None,
         cancel: CancelFlag | None,
         retries: int,
         in_flight: int | None,
+        timeout: float | None,
     ) -> None:
-        self.plan, self.compute, self.executor, self.record = plan, compute, executor, record
+        self.plan, self.compute, self.source, self.record = plan, compute, source, record
         self.progress, self.cancel, self.retries, self.in_flight = progress, cancel, retries, in_flight
+        self.timeout = timeout
         self.ran = self.skipped = self.retried = 0
         self._gate = WriteGate()
         self._next = plan.first
-        self._retries: deque[tuple[Task, int]] = deque()  # with the number of attempts so far
-        self._submitted: dict[Future[list[TaskOutcome | TaskFailure]], list[tuple[Task, int]]] = {}
-        self._finished: SimpleQueue[Future[list[TaskOutcome | TaskFailure]]] = SimpleQueue()
+        self._again: deque[Batch] = deque()  # retries, and tasks that were given back
+        self._suspects: deque[Batch] = deque()  # tasks under which two executors broke: one at a time
+        self._submitted: dict[Future[BatchResult], Submission] = {}
+        self._finished: SimpleQueue[Future[BatchResult]] = SimpleQueue()
+        self._withdrawn: set[Future[BatchResult]] = set()  # futures that were cancelled here
         self._origin = BatchOrigin(uuid4().hex, this_process())
         self._batch_size, self._task_seconds = 1, 0.0
         self._worker_count, self._counted_at = 1, float("-inf")
+        self._heard_at = time.monotonic()  # when a batch last finished
+        self._heard_from: Executor | None = None  # and on which executor
+        self._refusals = 0  # submissions in a row that an executor did not take
 
     def run(self) -> None:
-        """Run all tasks; nothing writes to a target of this process after this has returned or raised."""
+        """Run all tasks; nothing writes to a target of this process after this has returned or raised.
+
+        Except for a write that was given up as it took too long: it ends when it ends, with the bytes of its task.
+        """
         try:
-            while self._next < self.plan.last or self._retries or self._submitted:
-                while (self._next < self.plan.last or self._retries) and len(self._submitted) < self._max_in_flight():
+            while self._has_work() or self._submitted:
+                while self._has_work() and len(self._submitted) < self._max_in_flight():
                     self._raise_if_cancelled()
-                    self._submit_batch()
+                    self._submit(self._next_batch())
                 self._collect_finished()
         except Exception:
             # a cancelled future may never report that it is over, so do not wait for it
-            wait([future for future in self._submitted if not future.cancel()])
+            running = [future for future in self._submitted if not future.cancel()]
+            wait(running, None if self.timeout is None else self.timeout + MAX_BATCH_SECONDS + ANSWER_WITHIN_SECONDS)
             raise
         except BaseException:  # an interruption does not wait
             for future in self._submitted:
                 future.cancel()
             raise
         finally:
-            self._gate.close()
+            self._gate.close(self.timeout)
 
     def _max_in_flight(self) -> int:
-        if self.executor is None:
+        if self.source.current is None:
             return 1
         now = time.monotonic()
         if now - self._counted_at > POLL_SECONDS:
-            self._worker_count, self._counted_at = count_workers(self.executor), now
+            self._worker_count, self._counted_at = count_workers(self.source.current), now
         return self.in_flight or 2 * self._worker_count + 2
 
     def _raise_if_cancelled(self) -> None:
         if self.cancel is not None and self.cancel.is_set():
             raise CancelledError(f"cancelled after {self.ran + self.skipped} of {len(self.plan)} tasks")
 
-    def _submit_batch(self) -> None:
-        """Submit the next batch; a failed task is retried alone, so that it does not affect others."""
-        if self._retries:
-            tasks = [self._retries.popleft()]
-        else:
-            share = (self.plan.last - self._next) // self._max_in_flight()  # so that every worker gets some
-            size = 1 if self.executor is None else max(1, min(self._batch_size, share))
-            numbers = range(self._next, min(self._next + size, self.plan.last))
-            self._next = numbers.stop
-            tasks = [(self.plan.task(number), 0) for number in numbers]
-        done = {} if self.record is None else self.record.done
-        batch = [(task, done.get(task.number)) for task, _ in tasks]
-        work = (self.plan, batch, self.compute, self.record is not None, self._gate, self._origin)
-        if self.executor is None:
-            future: Future[list[TaskOutcome | TaskFailure]] = Future()
-            future.set_result(run_batch(*work))
+    # Submitting.
+
+    def _has_work(self) -> bool:
+        """Return whether there is a batch that may be submitted now."""
+        return self._next < self.plan.last or bool(self._again) or self._may_submit_suspect()
+
+    def _may_submit_suspect(self) -> bool:
+        return bool(self._suspects) and not any(sent.batch.breaks > 1 for sent in self._submitted.values())
+
+    def _next_batch(self) -> Batch:
+        if self._may_submit_suspect():
+            return self._suspects.popleft()
+        if self._again:
+            return self._again.popleft()
+        share = (self.plan.last - self._next) // self._max_in_flight()  # so that every worker gets some
+        size = max(1, min(self._batch_size, share))
+        numbers = range(self._next, min(self._next + size, self.plan.last))
+        self._next = numbers.stop
+        return Batch(numbers)
+
+    def _submit(self, batch: Batch) -> None:
+        recorded = {} if self.record is None else self.record.done.find(batch.numbers)
+        work = (self.plan, batch.numbers, self.compute, recorded, self.record is not None, self._gate, self._origin)
+        executor = self.source.current
+        if executor is None:
+            future: Future[BatchResult] = Future()
+            future.set_result(run_batch(*work, self.timeout))
         else:
             try:
-                future = submit_unique(self.executor, run_batch, *work)
+                future = submit_unique(executor, run_batch, *work, self.timeout)
             except RuntimeError as problem:  # it is broken or shut down
-                raise self._broken_executor_error(problem) from problem
-        self._submitted[future] = tasks
+                self._refusals += 1
+                if self._refusals > self.retries or not self.source.can_replace:
+                    raise self._broken_executor_error(problem) from problem
+                self._again.appendleft(batch)
+                self.source.replace()
+                return
+        self._refusals = 0
+        if not self._submitted:
+            self._heard_at = time.monotonic()
+        self._submitted[future] = Submission(batch, executor)
         future.add_done_callback(self._finished.put)
+
+    # Collecting.
 
     def _collect_finished(self) -> None:
         """Wait a while for a batch to finish; record its results and schedule retries."""
@@ -133,43 +194,120 @@ class PlanRunner:
         try:
             future = self._finished.get(timeout=POLL_SECONDS)
         except Empty:
+            self._replace_silent_executor()
             return
-        tasks = self._submitted.pop(future)
-        problem = TransferError("the executor cancelled it") if future.cancelled() else future.exception()
-        if isinstance(problem, BrokenExecutor):
-            raise self._broken_executor_error(problem) from problem
-        if problem is not None:
-            for task, attempt in tasks:
-                self._retry_or_raise(task, attempt, problem)
+        self._heard_at = time.monotonic()
+        submission = self._submitted.pop(future, None)
+        if submission is None:  # it was given up, and reported after all
             return
-        results = future.result()
-        self._adapt_batch_size([result.seconds for result in results if isinstance(result, TaskOutcome)])
-        for (task, attempt), result in zip(tasks, results, strict=True):
-            if isinstance(result, TaskFailure):
-                self._retry_or_raise(task, attempt, result.problem)
-            else:
-                self._finish_task(task, result)
+        batch, executor = submission
+        if future in self._withdrawn:
+            self._withdrawn.remove(future)
+            self._again.append(batch)
+        elif future.cancelled():
+            self._retry_all(batch, TransferError("the executor cancelled it"))
+        elif isinstance(problem := future.exception(), BrokenExecutor):
+            self._resubmit_after_break(submission, problem)
+        elif problem is not None:
+            self._retry_all(batch, problem)
+        else:
+            self._heard_from = executor
+            self._take_result(submission, future.result())
+        if executor is not None and not any(sent.executor is executor for sent in self._submitted.values()):
+            self.source.dismiss(executor)
 
-    def _adapt_batch_size(self, seconds: list[float]) -> None:
+    def _take_result(self, submission: Submission, result: BatchResult) -> None:
+        batch = submission.batch
+        if result.witness is not None:
+            self._check_visible(result.witness, result.worker)
+        if self.record is not None:
+            self.record.add([(outcome.number, outcome.checksums) for outcome in result.outcomes if outcome.ran])
+        for outcome in result.outcomes:
+            self.ran += outcome.ran
+            self.skipped += not outcome.ran
+            if self.progress is not None:
+                self.progress(self.ran + self.skipped, len(self.plan))
+        if result.not_started:
+            self._again.appendleft(batch._replace(numbers=result.not_started))
+        self._adapt_batch_size(len(result.outcomes), result.seconds)
+        for failure in result.failures:
+            if isinstance(failure.problem, TaskTimeoutError):
+                self._retire_executor(submission.executor)
+            self._retry_or_raise(failure.number, batch, failure.problem)
+
+    def _adapt_batch_size(self, count: int, seconds: float) -> None:
         """Choose the size of the next batch by the seconds of recent tasks, at most twice the last size."""
-        for task_seconds in seconds:
-            self._task_seconds = 0.8 * self._task_seconds + 0.2 * task_seconds if self._task_seconds else task_seconds
-        if seconds:
-            self._batch_size = max(
-                1, min(2 * self._batch_size, ceil(MIN_BATCH_SECONDS / max(self._task_seconds, 1e-6)))
-            )
+        if count:
+            latest = seconds / count
+            self._task_seconds = 0.5 * self._task_seconds + 0.5 * latest if self._task_seconds else latest
+            fitting = ceil(MIN_BATCH_SECONDS / max(self._task_seconds, 1e-6))
+            self._batch_size = max(1, min(2 * self._batch_size, fitting))
 
-    def _retry_or_raise(self, task: Task, attempt: int, problem: BaseException) -> None:
+    def _retry_all(self, batch: Batch, problem: BaseException) -> None:
+        for number in batch.numbers:
+            self._retry_or_raise(number, batch, problem)
+
+    def _retry_or_raise(self, number: int, batch: Batch, problem: BaseException) -> None:
+        """Schedule another attempt of a task, alone, so that it does not affect others; raise after the last."""
         if isinstance(problem, SourceChangedError):
             raise problem
-        if attempt < self.retries and isinstance(problem, Exception):
+        attempts = batch.attempts + 1
+        if attempts <= self.retries and isinstance(problem, Exception):
             self.retried += 1
-            self._retries.append((task, attempt + 1))
+            self._again.append(Batch(range(number, number + 1), attempts, batch.breaks))
             return
         raise TransferError(
-            f"task {task.number}, which writes {', '.join(map(str, task.outputs))}, failed {attempt + 1} times; last"
-            f" error: {type(problem).__name__}: {problem}"
+            f"{self._describe_task(number)} failed {attempts} times; last error: {type(problem).__name__}: {problem}"
         ) from problem
+
+    def _describe_task(self, number: int) -> str:
+        return f"task {number}, which writes {', '.join(map(str, self.plan.task(number).outputs))},"
+
+    # Executors that break, get stuck, or fall silent.
+
+    def _resubmit_after_break(self, submission: Submission, problem: BaseException) -> None:
+        batch, executor = submission
+        if not self.source.can_replace or not self.retries:
+            raise self._broken_executor_error(problem) from problem
+        if executor is self.source.current:
+            self.source.replace()
+        batch = batch._replace(breaks=batch.breaks + 1)
+        if batch.breaks > self.retries and len(batch.numbers) == 1:
+            raise TransferError(
+                f"{self._describe_task(batch.numbers.start)} was submitted each of the {batch.breaks} times that the"
+                f" executor broke ({type(problem).__name__}: {problem}): it may kill its worker, or take more memory"
+                " than there is; run the compute on its boxes alone to see"
+            ) from problem
+        if batch.breaks == 1:
+            self._again.append(batch)
+        else:
+            self._suspects += batch.split()
+
+    def _retire_executor(self, executor: Executor | None) -> None:
+        """Replace a pool of processes in which a task is stuck; it is killed when its other tasks are over."""
+        if executor is not self.source.current or not self.source.owns_processes:
+            return
+        self.source.replace()
+        for future, sent in self._submitted.items():
+            if sent.executor is executor and future.cancel():  # not started; the others are waited for
+                self._withdrawn.add(future)
+
+    def _replace_silent_executor(self) -> None:
+        """Replace a pool of processes that has not answered for too long: even its timeouts do not work."""
+        if self.timeout is None or not self.source.owns_processes or not self._submitted:
+            return
+        has_started = self._heard_from is self.source.current
+        silence = self.timeout + MAX_BATCH_SECONDS + (ANSWER_WITHIN_SECONDS if has_started else START_WITHIN_SECONDS)
+        if time.monotonic() - self._heard_at <= silence:
+            return
+        lost, self._submitted = self._submitted, {}
+        self.source.replace()
+        self._heard_at = time.monotonic()
+        problem = TaskTimeoutError(f"its worker did not answer for {silence:g} s")
+        for sent in lost.values():
+            if sent.executor is not None:
+                self.source.dismiss(sent.executor)
+            self._retry_all(sent.batch, problem)
 
     def _broken_executor_error(self, problem: BaseException) -> TransferError:
         done = self.ran + self.skipped
@@ -180,67 +318,27 @@ class PlanRunner:
         )
         return TransferError(
             f"the executor broke after {done} of {len(self.plan)} tasks ({type(problem).__name__}: {problem}): a worker"
-            f" may have been killed or run out of memory; {remedy}"
+            f" may have been killed or run out of memory; {remedy}. A function that makes executors, such as"
+            " functools.partial(ProcessPoolExecutor, 4), is called again when one breaks"
         )
 
-    def _finish_task(self, task: Task, outcome: TaskOutcome) -> None:
-        if outcome.worker:
-            self._check_visible(task, outcome)
-        self.ran += outcome.ran
-        self.skipped += not outcome.ran
-        if self.record is not None and outcome.ran:
-            self.record.add(outcome.number, outcome.checksums)
-        if self.progress is not None:
-            self.progress(self.ran + self.skipped, len(self.plan))
-
-    def _check_visible(self, task: Task, outcome: TaskOutcome) -> None:
+    def _check_visible(self, outcome: TaskOutcome, worker: str) -> None:
         """Raise unless this process sees what a worker has read and written, which could be in the worker's memory."""
-        endpoints = PlanEndpoints(self.plan)
+        operands = PlanOperands(self.plan)
         sides = (
-            ("source", endpoints.input_buffers(task), self.plan.pad, outcome.checksums.read),
-            ("target", endpoints.output_buffers(task), None, outcome.checksums.wrote),
+            ("source", operands.inputs(outcome.number), self.plan.pad, outcome.checksums.read),
+            ("target", operands.outputs(outcome.number), None, outcome.checksums.wrote),
         )
         for role, buffers, pad, checksum in sides:
-            deadline = time.monotonic() + (0 if is_on_this_machine(outcome.worker) else VISIBLE_WITHIN_SECONDS)
+            deadline = time.monotonic() + (0 if is_on_this_machine(worker) else VISIBLE_WITHIN_SECONDS)
             while True:
                 buffers.read(pad)
                 if buffers.checksum() == checksum:
                     break
                 if time.monotonic() > deadline:
                     raise TransferError(
-                        f"{outcome.worker}, which ran task {task.number}, sees another {role} than this process: it is"
-                        " in the memory of one process or on a disk of one machine; use an .npy file or a zarr array"
-                        " that all workers open by the same path, or an executor of threads"
+                        f"{worker}, which ran task {outcome.number}, sees another {role} than this process: it is in"
+                        " the memory of one process or on a disk of one machine; use an .npy file or a zarr array that"
+                        " all workers open by the same path, or an executor of threads"
                     )
                 time.sleep(0.1)
-
-
-def submit_unique(executor: Executor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-    """Submit a call with one more argument, a unique text, and return its future.
-
-    Dask treats calls with equal arguments as one, so a retry would get the old failure.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(1) as pool:
-    ...     submit_unique(pool, lambda number, call_id: number + 1, 3).result()
-    4
-    """
-    return executor.submit(function, *arguments, uuid4().hex)
-
-
-def count_workers(executor: Executor) -> int:
-    """Return how many calls an executor runs at once: the cores of a Dask cluster, its workers, or our own cores.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(3) as pool:
-    ...     count_workers(pool)
-    3
-    """
-    client: Any = getattr(executor, "_client", None)  # Dask's executors have no public name for it
-    if hasattr(client, "ncores"):
-        return max(1, int(sum(client.ncores().values())))
-    for name in ("_max_workers", "num_workers", "max_workers"):
-        count = getattr(executor, name, None)
-        if isinstance(count, int) and count > 0:
-            return count
-    return os.cpu_count() or 4

@@ -1,147 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One task of a tile plan: read its boxes, compute, write; and the manifest that records finished tasks.
+"""Tasks of a tile plan where they run: read the boxes, compute, write; a batch of them at a time.
+
+What travels to a worker is the plan and a range of numbers; the boxes are made there. The arrays are opened once for a
+batch, and its tasks share their buffers.
 
 A task may run in another process, which might have its own copy of an array. So the first result of a process whose
 bytes are not all equal is compared with what the calling process sees.
 
-The first line of a manifest identifies the work: the compute, the sources and targets, and their tilers. A line follows
-when a task finishes, and never changed. An incomplete last line is ignored, and its task runs again, which is harmless.
-The checksum of the written bytes tells whether the result is still there: a script that is started again may have made
-its target anew. The checksum of the read bytes tells whether the sources are the same.
+A thread cannot be stopped from outside. With a timeout, the tasks of a batch run in a thread of their own. When one
+takes too long, the batch ends without it; that thread may go on computing, but what it computes is not written.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import platform
+import threading
 import time
 import traceback
 import zlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 
-from ..atomic import write_file
 from ..errors import TransferError
-from ..files.source_file import SourceFile
 from ..layout import Box
 from .endpoints import Endpoint
+from .task_manifest import Checksums
 from .tile_compute import CancelledError, Step, WriteGate, run_compute
+from .tiler import Tiler
 from .transfer_tensors import TileBuffer
 
 if TYPE_CHECKING:
-    from .tile_plan import Task, TilePlan
+    from .tile_plan import TilePlan
 
-
-_FIRST_BYTES = b'{"plan": '
-
-
-class Checksums(NamedTuple):
-    """The CRC-32 of the bytes that a task read, and of those it wrote.
-
-    >>> Checksums(read=7, wrote=8).wrote
-    8
-    """
-
-    read: int
-    wrote: int
-
-
-class TaskManifest:
-    """The finished tasks of a plan by number, with their checksums.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with TaskManifest(Path(folder, "run.jsonl"), {"tiles": 4}) as manifest:
-    ...         manifest.add(2, Checksums(1, 0xCBF43926))
-    ...     with TaskManifest(Path(folder, "run.jsonl"), {"tiles": 4}) as again:
-    ...         print(again.done)
-    {2: Checksums(read=1, wrote=3421780262)}
-    """
-
-    def __init__(self, path: str | Path, plan: dict[str, Any]) -> None:
-        self.path = Path(path)
-        self.done: dict[int, Checksums] = {}
-        plan = json.loads(json.dumps(plan))  # as it will be read back
-        lines = self._read_lines(plan) if self.path.exists() else b""
-        if not lines:
-            lines = json.dumps({"plan": plan}).encode() + b"\n"
-        # an incomplete last line is removed, so that the next line starts on its own
-        write_file(self.path, lines)
-        self._file = self.path.open("ab", buffering=0)
-
-    def _read_lines(self, plan: dict[str, Any]) -> bytes:
-        """Return the complete lines of the file, and fill `done` from them."""
-        file = SourceFile(self.path)  # rejects a pipe or a folder
-        text = file.read(0, file.size)
-        complete = text[: text.rfind(b"\n") + 1]
-        lines = complete.splitlines()
-        if not lines and text[: len(_FIRST_BYTES)] == _FIRST_BYTES[: len(text)]:
-            return b""
-        try:
-            recorded = json.loads(lines[0])["plan"]
-            records = [json.loads(line) for line in lines[1:]]
-            self.done = {
-                int(record["done"]): Checksums(int(record["read"]), int(record["wrote"])) for record in records
-            }
-            changed = [key for key in {**plan, **recorded} if recorded.get(key) != plan.get(key)]
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise TransferError(
-                f"{self.path} is not a tile plan manifest, or is from another version; give another path"
-            ) from None
-        if changed:
-            changes = [_describe_change(key, recorded.get(key), plan.get(key)) for key in changed]
-            raise TransferError(
-                f"{self.path} belongs to another plan: {'; '.join(changes)}. Remove it to start over, or give another"
-                " path"
-            )
-        return complete
-
-    def add(self, number: int, checksums: Checksums) -> None:
-        """Record that task `number` is done, with its checksums.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder, TaskManifest(Path(folder, "m"), {}) as manifest:
-        ...     manifest.add(7, Checksums(0, 0))
-        ...     manifest.done
-        {7: Checksums(read=0, wrote=0)}
-        """
-        self.done[number] = checksums
-        line = json.dumps({"done": number, **checksums._asdict()}).encode() + b"\n"
-        while line:  # a write may be partial
-            line = line[self._file.write(line) or 0 :]
-
-    def close(self) -> None:
-        """Flush the file to disk and close it."""
-        if not self._file.closed:
-            os.fsync(self._file.fileno())
-            self._file.close()
-
-    def __enter__(self) -> TaskManifest:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _describe_change(name: str, recorded: Any, current: Any) -> str:
-    """Return a text with the entries of a value that differ."""
-    if isinstance(recorded, dict) and isinstance(current, dict):
-        keys = [key for key in {**recorded, **current} if recorded.get(key) != current.get(key)]
-        recorded, current = ({key: value.get(key) for key in keys} for value in (recorded, current))
-    return f"{name} was {recorded} and is now {current}"
+MAX_BATCH_SECONDS = 0.5
+"""How long a batch may take before it gives back the tasks that it has not started."""
 
 
 class TaskOutcome(NamedTuple):
-    """A finished task: its number, its checksums, whether it had to run, and the seconds it took.
-
-    `worker` names another process in which it ran, if the caller should check that it sees the same arrays.
+    """A finished task: its number, its checksums, and whether it had to run.
 
     >>> TaskOutcome(3, Checksums(0, 0), ran=True).ran
     True
@@ -150,8 +52,6 @@ class TaskOutcome(NamedTuple):
     number: int
     checksums: Checksums
     ran: bool
-    seconds: float = 0.0
-    worker: str = ""
 
 
 class TaskFailure(NamedTuple):
@@ -165,8 +65,34 @@ class TaskFailure(NamedTuple):
     problem: Exception
 
 
+class BatchResult(NamedTuple):
+    """What became of a batch: finished and failed tasks, those not started, and the seconds it took.
+
+    `worker` is the process that ran it; `witness` is a finished task whose arrays the caller should compare with what
+    it sees itself, None if that is not necessary.
+
+    >>> BatchResult([], [], range(3, 5), 0.0, "").not_started
+    range(3, 5)
+    """
+
+    outcomes: list[TaskOutcome]
+    failures: list[TaskFailure]
+    not_started: range
+    seconds: float
+    worker: str
+    witness: TaskOutcome | None = None
+
+
 class SourceChangedError(TransferError):
     """A source that has changed since a task was done; trying again would not help."""
+
+
+class TaskTimeoutError(TransferError):
+    """A task that took longer than it may.
+
+    >>> issubclass(TaskTimeoutError, TransferError)
+    True
+    """
 
 
 class BatchOrigin(NamedTuple):
@@ -214,123 +140,199 @@ class TaskBuffers(NamedTuple):
         return True
 
 
-class PlanEndpoints:
-    """The endpoints of a plan, opened once for the tasks of a batch."""
+class PlanOperands:
+    """The arrays of a plan, opened once, with a buffer each that one task after another uses."""
 
     def __init__(self, plan: TilePlan) -> None:
         self._plan = plan
 
     @cached_property
-    def _sources(self) -> list[Endpoint]:
-        return [source.open(writing=False) for source in self._plan.sources]
+    def _sources(self) -> tuple[list[Endpoint], list[TileBuffer]]:
+        return _with_buffers([source.open(writing=False) for source in self._plan.sources], self._plan.reading)
 
     @cached_property
-    def _targets(self) -> list[Endpoint]:
-        return [target.open(writing=True) for target in self._plan.targets]
+    def _targets(self) -> tuple[list[Endpoint], list[TileBuffer]]:
+        return _with_buffers([target.open(writing=True) for target in self._plan.targets], self._plan.writing)
 
-    def input_buffers(self, task: Task) -> TaskBuffers:
-        """Return new buffers for the inputs of a task."""
-        return _allocate_buffers(self._sources, task.inputs)
+    def inputs(self, number: int) -> TaskBuffers:
+        """Return the inputs of a task, not yet read."""
+        endpoints, buffers = self._sources
+        return TaskBuffers(endpoints, [tiler[number] for tiler in self._plan.reading], buffers)
 
-    def output_buffers(self, task: Task) -> TaskBuffers:
-        """Return new buffers for the outputs of a task."""
-        return _allocate_buffers(self._targets, task.outputs)
-
-
-def _allocate_buffers(endpoints: list[Endpoint], boxes: Sequence[Box]) -> TaskBuffers:
-    sizes = [box.size * endpoint.dtype.itemsize for endpoint, box in zip(endpoints, boxes, strict=True)]
-    return TaskBuffers(endpoints, boxes, [TileBuffer(size) for size in sizes])
+    def outputs(self, number: int) -> TaskBuffers:
+        """Return the outputs of a task, not yet computed."""
+        endpoints, buffers = self._targets
+        return TaskBuffers(endpoints, [tiler[number] for tiler in self._plan.writing], buffers)
 
 
-def run_task(
-    plan: TilePlan,
-    task: Task,
-    compute: Callable[..., Any],
-    record: bool = False,
-    recorded: Checksums | None = None,
-    gate: WriteGate | None = None,
-    origin: BatchOrigin | None = None,
-    endpoints: PlanEndpoints | None = None,
-) -> TaskOutcome:
-    """Run a task and return its outcome.
+def _with_buffers(endpoints: list[Endpoint], tilers: Sequence[Tiler]) -> tuple[list[Endpoint], list[TileBuffer]]:
+    """Return endpoints with buffers that hold any of their tiles."""
+    sizes = [
+        Box((0,) * tiler.rank, tiler.largest_tile).size * endpoint.dtype.itemsize
+        for endpoint, tiler in zip(endpoints, tilers, strict=True)
+    ]
+    return endpoints, [TileBuffer(size) for size in sizes]
 
-    Args:
-        plan: the plan that the task belongs to.
-        task: the task to run.
-        compute: the user's function.
-        record: compute checksums of what is read and written.
-        recorded: the checksums of an earlier run; if the result is still there, the task does not run again.
-        gate: nothing is written after it is closed.
-        origin: where the task was submitted.
-        endpoints: the opened arrays of the plan; by default they are opened for this task.
+
+class BatchRun:
+    """A batch of tasks while it runs in this process. Arguments as of `run_batch`.
 
     >>> from tilewright.tiling import plan_tiles
     >>> a, b = np.arange(10), np.zeros(10, int)
-    >>> plan = plan_tiles(a, b, tile=(4,))
-    >>> run_task(plan, plan[1], lambda x, y: np.negative(x, out=y)).number
+    >>> BatchRun(plan_tiles(a, b, tile=(4,)), np.negative).run_task(1).number
     1
     >>> b.tolist()
     [0, 0, 0, 0, -4, -5, -6, -7, 0, 0]
     """
-    began = time.perf_counter()
-    is_remote = origin is not None and origin.process != this_process() and origin.run not in _VERIFIED_RUNS
-    worker = this_process() if is_remote else ""
-    endpoints = PlanEndpoints(plan) if endpoints is None else endpoints
-    outputs, inputs = endpoints.output_buffers(task), endpoints.input_buffers(task)
-    is_done = False
-    if recorded is not None:
-        outputs.read(None)
-        is_done = outputs.checksum() == recorded.wrote
-    inputs.read(plan.pad)
-    read = inputs.checksum() if record or worker else 0
-    if is_done and recorded is not None:
-        if read != recorded.read:
-            raise SourceChangedError(
-                f"a source has changed since task {task.number} was done; restore the source, or remove the manifest"
-                " to start over"
-            )
-        return TaskOutcome(task.number, recorded, False, time.perf_counter() - began)
-    is_distinct = bool(worker) and not inputs.is_constant()
-    run_compute(compute, Step(task.number, inputs.arrays(), outputs.arrays()), task.number == plan.first)
-    with gate or WriteGate():
-        outputs.write()
-    wrote = outputs.checksum() if record or worker else 0
-    if is_distinct and origin is not None and not outputs.is_constant():
-        _VERIFIED_RUNS.add(origin.run)  # one such result is enough
-    return TaskOutcome(task.number, Checksums(read, wrote), True, time.perf_counter() - began, worker)
+
+    def __init__(
+        self,
+        plan: TilePlan,
+        compute: Callable[..., Any],
+        recorded: dict[int, Checksums] | None = None,
+        record: bool = False,
+        gate: WriteGate | None = None,
+        origin: BatchOrigin | None = None,
+    ) -> None:
+        self.plan, self.compute, self.recorded, self.record = plan, compute, recorded or {}, record
+        self.outcomes: list[TaskOutcome] = []
+        self.failures: list[TaskFailure] = []
+        self.witness: TaskOutcome | None = None
+        self._operands = PlanOperands(plan)
+        self._gate, self._own_gate = gate or WriteGate(), WriteGate()
+        self._origin = origin or BatchOrigin("", this_process())
+        self._is_local = self._origin.process == this_process()
+        # whether a result is still needed that shows the caller if both see the same arrays
+        self._seeks_witness = not self._is_local and self._origin.run not in _VERIFIED_RUNS
+        self._lock = threading.Lock()
+        self._current: tuple[int, float] | None = None  # the task that runs, and when it began
+        self._abandoned = threading.Event()
+        self._crash: BaseException | None = None
+
+    def run(self, numbers: range) -> None:
+        """Run tasks one after another; one that fails does not affect the others."""
+        deadline = time.perf_counter() + MAX_BATCH_SECONDS
+        for number in numbers:
+            self._current = number, time.perf_counter()
+            if self._abandoned.is_set() or self._current[1] > deadline:
+                break
+            outcome = failure = None
+            try:
+                outcome = self.run_task(number)
+            except CancelledError:
+                raise
+            except Exception as problem:
+                failure = TaskFailure(number, problem if self._is_local else _make_picklable(problem))
+            with self._lock:
+                if self._abandoned.is_set():
+                    break
+                if outcome is not None:
+                    self.outcomes.append(outcome)
+                elif failure is not None:
+                    self.failures.append(failure)
+        self._current = None
+
+    def run_task(self, number: int) -> TaskOutcome:
+        """Run a task and return its outcome; it does not run if it is recorded and its result is still there."""
+        outputs, inputs = self._operands.outputs(number), self._operands.inputs(number)
+        recorded = self.recorded.get(number)
+        is_done = False
+        if recorded is not None:
+            outputs.read(None)
+            is_done = outputs.checksum() == recorded.wrote
+        inputs.read(self.plan.pad)
+        needs_checksums = self.record or self._seeks_witness
+        read = inputs.checksum() if needs_checksums else 0
+        if is_done and recorded is not None:
+            if read != recorded.read:
+                raise SourceChangedError(
+                    f"a source has changed since task {number} was done; restore the source, or remove the manifest to"
+                    " start over"
+                )
+            return TaskOutcome(number, recorded, False)
+        is_distinct = self._seeks_witness and not inputs.is_constant()
+        run_compute(self.compute, Step(number, inputs.arrays(), outputs.arrays()), number == self.plan.first)
+        with self._gate, self._own_gate:
+            outputs.write()
+        outcome = TaskOutcome(number, Checksums(read, outputs.checksum() if needs_checksums else 0), True)
+        if self._seeks_witness:
+            self.witness = outcome
+            if is_distinct and not outputs.is_constant():
+                _VERIFIED_RUNS.add(self._origin.run)  # one such result is enough
+                self._seeks_witness = False
+        return outcome
+
+    def run_within(self, numbers: range, timeout: float) -> None:
+        """Run tasks in a thread of their own, and return without the one that takes longer than `timeout` seconds."""
+
+        def run() -> None:
+            try:
+                self.run(numbers)
+            except BaseException as problem:
+                self._crash = problem
+            finally:
+                ended.set()
+
+        ended = threading.Event()
+        self._current = numbers.start, time.perf_counter()
+        threading.Thread(target=run, name="tilewright batch", daemon=True).start()
+        while not ended.wait(max(0.001, timeout - self._task_age())):
+            with self._lock:
+                if self._task_age() <= timeout or self._current is None:
+                    continue
+                number = self._current[0]
+                self._abandoned.set()  # from here on the thread adds nothing
+            self._own_gate.close(timeout=0)
+            self.failures.append(TaskFailure(number, TaskTimeoutError(f"task {number} took longer than {timeout:g} s")))
+            return
+        if self._crash is not None:
+            raise self._crash
+
+    def _task_age(self) -> float:
+        """Return for how many seconds the current task has been running."""
+        current = self._current
+        return 0.0 if current is None else time.perf_counter() - current[1]
 
 
 def run_batch(
     plan: TilePlan,
-    batch: Sequence[tuple[Task, Checksums | None]],
+    numbers: range,
     compute: Callable[..., Any],
+    recorded: dict[int, Checksums],
     record: bool,
     gate: WriteGate,
     origin: BatchOrigin,
+    timeout: float | None = None,
     call_id: str = "",
-) -> list[TaskOutcome | TaskFailure]:
-    """Run several tasks and return their outcomes; one that fails does not affect the others.
+) -> BatchResult:
+    """Run several tasks and return what became of them; this is what travels to a worker.
 
-    `batch` has the tasks with their recorded checksums; `call_id` makes the call unique (see `submit_unique`); the
-    other arguments are those of `run_task`.
+    Args:
+        plan: the plan that the tasks belong to.
+        numbers: the tasks to run.
+        compute: the user's function.
+        recorded: checksums of earlier runs; a task whose result is still there does not run again.
+        record: compute checksums of what is read and written.
+        gate: nothing is written after it is closed.
+        origin: where the batch was submitted.
+        timeout: the most seconds that a task may take.
+        call_id: makes the call unique (see `submit_unique`).
 
     >>> from tilewright.tiling import plan_tiles
     >>> plan = plan_tiles(np.arange(10), np.zeros(10, int), tile=(4,))
-    >>> batch = [(task, None) for task in plan]
-    >>> [outcome.number for outcome in run_batch(plan, batch, np.negative, False, WriteGate(), BatchOrigin("", ""))]
+    >>> result = run_batch(plan, range(3), np.negative, {}, False, WriteGate(), BatchOrigin("", ""))
+    >>> [outcome.number for outcome in result.outcomes]
     [0, 1, 2]
     """
-    results: list[TaskOutcome | TaskFailure] = []
-    endpoints = PlanEndpoints(plan)
-    for task, recorded in batch:
-        try:
-            results.append(run_task(plan, task, compute, record, recorded, gate, origin, endpoints))
-        except CancelledError:
-            raise
-        except Exception as problem:
-            is_local = origin.process == this_process()
-            results.append(TaskFailure(task.number, problem if is_local else _make_picklable(problem)))
-    return results
+    began = time.perf_counter()
+    batch = BatchRun(plan, compute, recorded, record, gate, origin)
+    if timeout is None:
+        batch.run(numbers)
+    else:
+        batch.run_within(numbers, timeout)
+    ended = len(batch.outcomes) + len(batch.failures)
+    seconds = time.perf_counter() - began
+    return BatchResult(batch.outcomes, batch.failures, numbers[ended:], seconds, this_process(), batch.witness)
 
 
 def _make_picklable(problem: Exception) -> Exception:

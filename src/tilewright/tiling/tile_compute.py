@@ -95,12 +95,11 @@ class WriteGate:
             self._writers -= 1
             self._changed.notify_all()
 
-    def close(self) -> None:
-        """Reject further writes, and return when none is running."""
+    def close(self, timeout: float | None = None) -> None:
+        """Reject further writes, and return when none is running, or after `timeout` seconds."""
         with self._changed:
             self._closed = True
-            while self._writers:
-                self._changed.wait()
+            self._changed.wait_for(lambda: not self._writers, timeout)
 
 
 def run_compute(compute: Callable[..., Any], step: Step, check: bool = False) -> None:

@@ -33,8 +33,9 @@ from .operands import (
     validate_operand,
     validate_sendable,
 )
+from .plan_executor import ExecutorFactory, ExecutorSource
 from .plan_runner import PlanRunner
-from .plan_task import TaskManifest
+from .task_manifest import MergedManifests, TaskManifest, merge_manifests
 from .tile_compute import CancelFlag, ProgressCallback
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 
@@ -59,6 +60,8 @@ class Task:
 class PlanReport:
     """What a run of a plan did: tasks run, tasks skipped because they were done before, retries, and seconds.
 
+    `replaced` is the number of executors that broke or were stuck, and that a new one took the place of.
+
     >>> PlanReport(tasks=9, skipped=1, retried=0, seconds=0.5).tasks
     9
     """
@@ -67,6 +70,7 @@ class PlanReport:
     skipped: int
     retried: int
     seconds: float
+    replaced: int = 0
 
 
 @dataclass(frozen=True)
@@ -158,20 +162,23 @@ class TilePlan(Shown, Sequence[Task]):
     def run(
         self,
         compute: Callable[..., Any],
-        executor: Executor | None = None,
+        executor: Executor | ExecutorFactory | None = None,
         in_flight: int | None = None,
         retries: int = 2,
         manifest: str | Path | None = None,
         progress: ProgressCallback | None = None,
         cancel: CancelFlag | None = None,
         tag: str | None = None,
+        timeout: float | None = None,
     ) -> PlanReport:
         """Run every task, here or on any `concurrent.futures` executor, and return a report.
 
         Args:
-            compute: a function of the arrays of a task's inputs, then of its outputs, which it writes into.
+            compute: a function of the arrays of a task's inputs, then of its outputs, which it writes into. The next
+                task may use the same memory.
             executor: runs the tasks; without one they run here, one after another. Short tasks are submitted in
-                batches.
+                batches. A function that makes executors, such as `functools.partial(ProcessPoolExecutor, 4)`, is
+                called again when an executor breaks, and only unfinished tasks are submitted again.
             in_flight: the most submissions that may run at once; by default two per worker and two more. A Dask
                 cluster is queried again while it grows.
             retries: how often a failed task is tried again, perhaps on another worker.
@@ -181,6 +188,9 @@ class TilePlan(Shown, Sequence[Task]):
             cancel: stops the run when it is set, after submitted tasks have ended.
             tag: a name for the compute in the manifest, in place of its code: for lambdas, compiled functions, and
                 changes that do not matter.
+            timeout: the seconds that a task may take; one that takes longer has failed, and is retried elsewhere. Its
+                result is not written, but its thread cannot be stopped. A pool of processes that a function has made
+                is replaced, and its processes are killed.
 
         >>> a, b = np.arange(10), np.zeros(10, int)
         >>> with ThreadPoolExecutor(2) as pool:
@@ -191,19 +201,51 @@ class TilePlan(Shown, Sequence[Task]):
         """
         if in_flight is not None and in_flight < 1:
             raise TransferError(f"expected in_flight of at least 1, got {in_flight}")
+        if timeout is not None and not timeout > 0:
+            raise TransferError(f"expected a timeout of more than 0 seconds, got {timeout}")
+        started = perf_counter()
+        source = ExecutorSource(executor)
+        is_over = False
+        try:
+            self._validate_references(source.current)
+            with ExitStack() as files:
+                record = None
+                if manifest is not None:
+                    record = files.enter_context(self._open_manifest(manifest, compute, tag))
+                runner = PlanRunner(self, compute, source, record, progress, cancel, retries, in_flight, timeout)
+                runner.run()
+            is_over = True
+        finally:
+            source.close(wait=is_over)
+        replaced = max(0, source.made - 1)
+        return PlanReport(runner.ran, runner.skipped, runner.retried, perf_counter() - started, replaced)
+
+    def _validate_references(self, executor: Executor | None) -> None:
+        """Raise if an array has changed since the plan was made, or cannot be sent to the workers of an executor."""
         for role, references in (("source", self.sources), ("target", self.targets)):
             for reference in references:
                 reference.verify()
                 if executor is not None and not isinstance(executor, ThreadPoolExecutor):
                     validate_sendable(reference, role)
-        started = perf_counter()
-        with ExitStack() as files:
-            record = None
-            if manifest is not None:
-                record = files.enter_context(self._open_manifest(manifest, compute, tag))
-            runner = PlanRunner(self, compute, executor, record, progress, cancel, retries, in_flight)
-            runner.run()
-        return PlanReport(runner.ran, runner.skipped, runner.retried, perf_counter() - started)
+
+    def merge_manifests(self, paths: Sequence[str | Path], target: str | Path) -> MergedManifests:
+        """Merge the manifests of parts into one, from which a run of this plan resumes; return what it holds.
+
+        Args:
+            paths: the manifests of parts of this plan, all of one compute; others are rejected.
+            target: the manifest to write; if it exists, it is merged, too.
+
+        >>> import tempfile
+        >>> plan = plan_tiles(np.arange(10), np.zeros(10, int), tile=(2,))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for i in range(2):
+        ...         _ = plan.part(i, 3).run(np.negative, manifest=f"{folder}/{i}")
+        ...     print(plan.merge_manifests([f"{folder}/0", f"{folder}/1"], f"{folder}/all"))
+        ...     plan.run(np.negative, manifest=f"{folder}/all").tasks
+        3 of 5 tasks are done; missing: 3 to 4
+        2
+        """
+        return merge_manifests(paths, target, self._identity(), range(self.first, self.last))
 
     def _open_manifest(self, path: str | Path, compute: Callable[..., Any], tag: str | None) -> TaskManifest:
         """Return the manifest of this plan and compute; raise if it belongs to others, or that is unknown."""
@@ -216,8 +258,9 @@ class TilePlan(Shown, Sequence[Task]):
                 work["code"] = fingerprint_compute(compute)
             except UnidentifiedError as problem:
                 unknown = str(problem)
-        record = TaskManifest(path, {"compute": work, **self._identity()})
-        if unknown and record.done:
+        span = {"the range of tasks": [self.first, self.last]}
+        record = TaskManifest(path, {"compute": work, **self._identity(), **span})
+        if unknown and len(record.done):
             record.close()
             raise TransferError(
                 f"cannot tell whether {path} was made by this compute: {unknown}; name the compute with tag='...' in"
@@ -226,13 +269,12 @@ class TilePlan(Shown, Sequence[Task]):
         return record
 
     def _identity(self) -> dict[str, Any]:
-        """Return plain data that identifies the plan: its sources, targets, tilers and range of tasks."""
+        """Return plain data that identifies the plan, whatever its range of tasks: sources, targets and tilers."""
         return {
             **{f"source {k}": source.identity(reading=True) for k, source in enumerate(self.sources)},
             **{f"target {k}": target.identity(reading=False) for k, target in enumerate(self.targets)},
             "tilers": [repr(tiler) for tiler in (*self.reading, *self.writing)],
             "pad": repr(self.pad),
-            "the range of tasks": [self.first, self.last],
         }
 
 
