@@ -18,10 +18,11 @@ constexpr double bytes_per_thread = TW_BYTES_PER_THREAD;
 }  // namespace
 
 int worth_threads(int asked, double bytes) {
-    int n = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency());
-    if (n > most_threads) n = most_threads;
-    if (n > bytes / bytes_per_thread) n = static_cast<int>(bytes / bytes_per_thread);
-    return n < 1 ? 1 : n;
+    const double worth = bytes / bytes_per_thread;
+    if (worth < 2) return 1;  // without asking for the processors, which takes longer than a small copy
+    const int n = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency());
+    const int most = worth < most_threads ? static_cast<int>(worth) : most_threads;
+    return n < 1 ? 1 : n < most ? n : most;
 }
 
 void on_threads(int count, void (*work)(void *context, int index), void *context) {

@@ -3,18 +3,16 @@
 
 import os
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tilewright as tw
-from tilewright.copying import Placement, execute, opencl_engine, plan_copy, tiled_layout
-from tilewright.copying.codegen import Tuning, generate_program
+from tilewright.copying import opencl_engine
+from tilewright.copying.codegen import Tuning
 
 from . import test_random_plans as random_plans
-from .models import SCALARS, any_bits
-from .on_devices import KNOWN_BLOCKS, bytes_made, check_cut, law
+from .models import SCALARS
+from .on_devices import KNOWN_BLOCKS, check_cut, law
 from .strategies import pairs
 
 pytestmark = pytest.mark.skipif(
@@ -53,24 +51,6 @@ def test_larger_plans_agree_with_the_places_of_their_layouts(pair, elements, see
 @few
 def test_plans_cut_for_other_devices_give_the_same_bytes(tuning, pair, elements, seed):
     check_cut(opencl_engine, tuning, pair, elements, seed)
-
-
-@pytest.mark.parametrize("name", ["bfloat8_b", "bfloat4_a"])
-def test_packing_kernels_that_are_given_their_extents_serve_every_shape(name):
-    tuning = Tuning(threads=64, lean=8, as_arguments=True)
-    texts = set()
-    for rows, columns in ((1056, 1024), (992, 1184), (1024, 1100)):
-        plain = Placement(tw.row_major(rows, columns), "float32")
-        plan = plan_copy(plain, Placement(tiled_layout((rows, columns)), name, 2, tile_elements=1024))
-        program = generate_program(plan, "opencl", tuning=tuning)
-        assert any(kernel.arguments for kernel in program.kernels)
-        if columns % 32 == 0:
-            texts.add(program.text)
-        data = any_bits(np.random.default_rng(rows), (rows, columns), "float32")
-        wanted = np.full(plan.target.nbytes, 0xA5, dtype=np.uint8)
-        execute(plan, data, wanted)
-        np.testing.assert_array_equal(bytes_made(opencl_engine, plan, data.reshape(-1), tuning), wanted)
-    assert len(texts) == 1
 
 
 @pytest.mark.parametrize("name", KNOWN_BLOCKS)

@@ -3,19 +3,24 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import tilewright as tw
 from tests.copying.on_devices import random, same_bits
-from tilewright.copying import copy
-from tilewright.formats import format_of
+from tilewright.copying import copy, tilize_batch
+from tilewright.copying.engine import as_operand
+from tilewright.copying.host_memory import placement_of
+from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of, mxfp4
+from tilewright.formats.encodings import E2M1
 from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]
-BLOCKS = ["bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a"]
+BLOCKS = list(BLOCK_FORMATS)
 
 
 @pytest.fixture
@@ -95,11 +100,95 @@ def test_jax_arrays_stay_jax_arrays():
 
 def test_a_format_without_code_goes_through_the_host_and_says_so(torch):
     host = random((64, 64))
-    with pytest.warns(RuntimeWarning, match="mxfp4"):
-        tiles = tw.tilize(torch.from_numpy(host).cuda(), dtype="mxfp4")
-    same_bits(bits(torch, tiles), tw.tilize(host, dtype="mxfp4", engine="reference"))
-    with pytest.raises(tw.TransferError, match="mxfp4"):
-        tw.tilize(torch.from_numpy(host).cuda(), dtype="mxfp4", engine="cuda")
+    own = BlockFormat("my_blocks", 16, E2M1, mxfp4.scale)
+    with pytest.warns(RuntimeWarning, match="my_blocks"):
+        tiles = tw.tilize(torch.from_numpy(host).cuda(), dtype=own)
+    same_bits(bits(torch, tiles), tw.tilize(host, dtype=own, engine="reference"))
+    with pytest.raises(tw.TransferError, match="my_blocks"):
+        tw.tilize(torch.from_numpy(host).cuda(), dtype=own, engine="cuda")
+
+
+def every_bfloat16(torch, seed):
+    """Return all values of bfloat16 in blocks with random neighbours, and a matrix of them on the device."""
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(1 << 16), rng.integers(0, 1 << 16, 1 << 16)]).astype(np.uint16)
+    near = rng.integers(0, 1 << 7, 1 << 17).astype(np.uint16) + np.uint16(0x3F00)  # similar magnitudes: ties
+    codes = np.where(rng.random(codes.size) < 0.5, codes, near | (codes & 0x8000))
+    host = codes.reshape(512, 256)
+    return host, torch.from_numpy(host.view(np.int16)).cuda().view(torch.bfloat16)
+
+
+@pytest.mark.parametrize("name", BLOCK_FORMATS)
+def test_bfloat16_is_packed_and_unpacked_as_by_the_reference(torch, name):
+    for seed in range(4):
+        host, array = every_bfloat16(torch, seed)
+        wanted = tw.tilize(host.view(ml_dtypes.bfloat16), dtype=name, engine="reference")
+        packed = tw.tilize(array, dtype=name)
+        same_bits(bits(torch, packed), wanted)
+        for dtype in ("bfloat16", "float32"):
+            back = tw.untilize(packed, (512, 256), dtype=name, out_dtype=dtype)
+            same_bits(
+                bits(torch, back), tw.untilize(wanted, (512, 256), dtype=name, out_dtype=dtype, engine="reference")
+            )
+
+
+def test_a_batch_is_each_of_its_tensors(torch):
+    for count, shape, dtype in ((3, (60, 50), None), (300, (32, 64), "bfloat8_b"), (2, (64, 96), "mxfp4")):
+        hosts = [random(shape) + k for k in range(count)]
+        arrays = [torch.from_numpy(host).cuda() for host in hosts]
+        for host, tiles in zip(hosts, tilize_batch(arrays, dtype=dtype), strict=True):
+            same_bits(bits(torch, tiles), tw.tilize(host, dtype=dtype, engine="reference"))
+
+
+def test_a_batch_of_different_tensors_is_copied_one_by_one(torch):
+    hosts = [random((60, 50)), random((32, 64))]
+    for host, tiles in zip(hosts, tilize_batch([torch.from_numpy(host).cuda() for host in hosts]), strict=True):
+        same_bits(bits(torch, tiles), tw.tilize(host, engine="reference"))
+
+
+def test_a_bound_plan_and_a_prepared_call_are_captured_in_a_graph(torch):
+    array, place = torch.from_numpy(random((70, 90))).cuda(), tw.tiled_layout((70, 90))
+    target = torch.zeros(place.cosize, device="cuda")
+    plain = tw.Placement(tw.row_major(70, 90), "float32")
+    run = tw.plan_copy(plain, tw.Placement(place, "float32")).bind(array, target)
+    run()
+    tw.tilize(array), tw.tilize(array)  # the second call is prepared
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+        tiles = tw.tilize(array)
+    for step in range(3):
+        array.add_(step + 1)
+        graph.replay()
+        torch.cuda.synchronize()
+        wanted = tw.tilize(array.cpu().numpy(), engine="reference")
+        same_bits(bits(torch, target), wanted)
+        same_bits(bits(torch, tiles), wanted)
+
+
+def test_prepared_calls_see_alignment_strides_and_streams(torch):
+    memory = torch.arange(5000, device="cuda", dtype=torch.int16)
+    for start in (0, 1, 8, 3):
+        for step in (1, 2):
+            array = memory[start : start + 40 * 50 * step : step].view(-1)
+            array = array.as_strided((40, 50), (50 * step, step))
+            for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+                stream.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(stream):
+                    found = [tw.tilize(array) for _ in range(3)]
+                stream.synchronize()
+                wanted = tw.tilize(array.cpu().numpy(), engine="reference")
+                for tiles in found:
+                    same_bits(bits(torch, tiles), wanted)
+
+
+def test_bound_plans_run_in_a_new_thread(torch):
+    array, target = torch.from_numpy(random((64, 64))).cuda(), torch.zeros(64, 64, device="cuda")
+    run = tw.plan_copy(placement_of(as_operand(array.T)), placement_of(as_operand(target))).bind(array.T, target)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(run).result()
+    torch.cuda.synchronize()
+    assert torch.equal(target, array.T)
 
 
 def test_blocks_become_other_blocks_on_the_device(torch):

@@ -15,6 +15,7 @@ from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_f
 from ..layout import Layout, LayoutLike, row_major, with_logical_shape
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
+from ..layout.validation import as_integer
 from .host_memory import native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy
@@ -89,7 +90,7 @@ def _cached_tiled_placement(
 
 def _validate_pair(value: Any, name: str) -> Pair:
     """Return a tile or face size as (height, width), or raise."""
-    pair = tuple(int(n) for n in value) if isinstance(value, (tuple, list)) else ()
+    pair = tuple([as_integer(n, name) for n in value]) if isinstance(value, (tuple, list)) else ()
     if len(pair) != 2 or min(pair) < 1:
         raise LayoutError(f"{name} must be (height, width), both at least 1, got {value!r}")
     return (pair[0], pair[1])

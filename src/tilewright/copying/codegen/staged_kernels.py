@@ -340,9 +340,13 @@ def _load_box(
             "    }",
             "}",
         ]
-        return [*lines, *start, f"{kind} x[{count}]; i32 place[{count}];",
+        return [
+            *lines,
+            *start,
+            f"{kind} x[{count}]; i32 place[{count}];",
             *unrolled_loop("r", count, ["place[r] = -1;", *conditional(condition, load)]),
-            *unrolled_loop("r", count, [f"if (place[r] >= 0) *(LOCAL {kind} *)(tile + place[r]) = x[r];"])]
+            *unrolled_loop("r", count, [f"if (place[r] >= 0) *(LOCAL {kind} *)(tile + place[r]) = x[r];"]),
+        ]
     return [*lines, *start, *unrolled_loop("r", count, conditional(condition, load)), "STARTED;", "ARRIVED(0);"]
 
 
