@@ -17,7 +17,7 @@ import numpy as np
 from ..formats import ScalarFormat
 from .cuda_engine import torch_dtype
 from .device_array import DeviceArray
-from .host_memory import aligned_empty
+from .host_memory import address_of, aligned_empty
 
 Signature = tuple[Hashable, ...]
 
@@ -43,8 +43,7 @@ class _NumpyLibrary:
         return (array.shape, array.strides, array.dtype)
 
     def address(self, array: Any) -> int:
-        address: int = array.__array_interface__["data"][0]
-        return address
+        return address_of(array)
 
     def is_writeable(self, array: Any) -> bool:
         return bool(array.flags.writeable)

@@ -30,7 +30,7 @@ from .engine import (
     resolve_engine,
     resolve_threads,
 )
-from .host_memory import Buffer, aligned_empty
+from .host_memory import Buffer, address_of, aligned_empty
 from .plan import Plan
 
 MAX_CALLS = 1024
@@ -239,7 +239,7 @@ def _lowest_offset(operand: Any) -> int:
     """Return the bytes from the first element of an array to its lowest one: negative if strides are."""
     if isinstance(operand, DeviceArray):
         return operand.span[0] - operand.start
-    return Buffer.of(operand).address - int(operand.__array_interface__["data"][0])
+    return Buffer.of(operand).address - address_of(operand)
 
 
 _calls: dict[Hashable, _PreparedCall] = {}
