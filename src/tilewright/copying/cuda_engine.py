@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, scalar_format_of
-from .codegen import MAX_BATCH, WIDEST, Tuning
+from .codegen import WIDEST, Tuning
 from .cuda_program import CompiledPlan, compile_batch, compile_plan, get_function, load_module, translate_errors
 from .device_array import Array, Backend, DeviceArray, packed_strides
 from .dlpack import CUDA_DEVICES, read_capsule
@@ -143,14 +143,11 @@ def _validate_devices(source: DeviceArray, target: DeviceArray) -> None:
 
 
 def run_batch(plan: Plan, backend: CudaBackend, sources: Sequence[int], targets: Sequence[int]) -> None:
-    """Enqueue a plan of one step for many pairs of addresses, in as few launches as possible."""
+    """Enqueue a plan of one step for up to MAX_BATCH pairs of addresses, in one launch for each of its kernels."""
     aligned = (gcd(WIDEST, *sources), gcd(WIDEST, *targets))
     with translate_errors(backend.device), backend.current_stream():
-        launches = compile_batch(plan, backend.device, aligned)
-        for first in range(0, len(sources), MAX_BATCH):
-            part = slice(first, first + MAX_BATCH)
-            for launch in launches:
-                launch(sources[part], targets[part], backend.stream)
+        for launch in compile_batch(plan, backend.device, aligned):
+            launch(sources, targets, backend.stream)
 
 
 @contextmanager

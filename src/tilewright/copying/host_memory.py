@@ -140,7 +140,7 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
         return address
 
 
-_first_byte = ctypes.c_char.from_buffer
+_first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not say that arrays are buffers
 
 
 def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:

@@ -144,8 +144,8 @@ def tilize_batch(
 ) -> list[Any]:
     """Return several arrays in tiles, such as the experts of a layer: `tilize` of each.
 
-    Tensors of the same shape, strides and dtype on one CUDA device are copied by common launches, which keeps the
-    device busy where a single one is too small to; their results are parts of one allocation.
+    Tensors of the same shape, strides and dtype on one CUDA device are copied 32 to a launch, which keeps the device
+    busy where a single one is too small to; the results of a launch are parts of one allocation.
 
     Args:
         arrays: the arrays.

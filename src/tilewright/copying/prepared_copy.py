@@ -17,7 +17,7 @@ import numpy as np
 
 from ..formats import ScalarFormat
 from .array_library import LIBRARIES, ArrayLibrary
-from .codegen import WIDEST, supports_formats
+from .codegen import MAX_BATCH, WIDEST, supports_formats
 from .cuda_engine import CudaBackend, CudaRunner, run_batch
 from .device_array import DeviceArray
 from .engine import (
@@ -96,18 +96,20 @@ def run_copy(
 def run_copies(
     planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], threads: int | None, engine: str | None
 ) -> list[Any]:
-    """Return the results of a copy of several arrays; those of one signature on a CUDA device share their launches.
+    """Return the results of a copy of several arrays; on a CUDA device, neighbours of one signature share launches.
 
-    Their results are parts of one allocation. The arguments are those of `run_copy`.
+    The results of a launch are parts of one allocation. The arguments are those of `run_copy`.
 
     >>> from tilewright.copying.operations import plan_pack
     >>> [packed.nbytes for packed in run_copies(plan_pack, [np.ones(1024)] * 2, ("bfloat8_b", 1024), None, None)]
     [1088, 1088]
     """
-    results = _run_batch(planner, arrays, options, engine) if len(arrays) > 1 else None
-    if results is not None:
-        return results
-    return [run_copy(planner, array, None, options, threads, engine) for array in arrays]
+    results: list[Any] = []
+    for first in range(0, len(arrays), MAX_BATCH):
+        batch = arrays[first : first + MAX_BATCH]
+        made = _run_batch(planner, batch, options, engine) if len(batch) > 1 else None
+        results += made or [run_copy(planner, array, None, options, threads, engine) for array in batch]
+    return results
 
 
 def _run_batch(

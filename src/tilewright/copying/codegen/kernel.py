@@ -52,9 +52,9 @@ DEFAULTS = {
     "transpose": Tuning(threads=512),
     "wide": Tuning(threads=512, in_flight=128, shared=49152, lean=4),
     "staged": Tuning(threads=512),
-    "pack": Tuning(threads=64, lean=4),
+    "pack": Tuning(threads=64, in_flight=128, lean=4),
     "unpack": Tuning(threads=512, in_flight=32, lean=16, cluster=1),
-    "pack narrow": Tuning(threads=64, lean=1),
+    "pack narrow": Tuning(threads=64, in_flight=128, lean=1),
     "unpack narrow": Tuning(threads=256, in_flight=32, lean=1, cluster=1),
 }
 Tunings = Tuning | Mapping[str, Tuning] | None

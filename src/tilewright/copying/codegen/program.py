@@ -23,7 +23,7 @@ from .staged_kernels import make_staged_kernel
 if TYPE_CHECKING:
     from ..plan import Plan
 
-MAX_BATCH = 224  # tensors whose addresses fit into the arguments of a kernel
+MAX_BATCH = 32  # tensors of one launch: the device starts on them while the host examines the next ones
 WIDE = 4  # bytes of an element from which on a transpose is a wide one
 
 

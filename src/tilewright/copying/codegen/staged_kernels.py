@@ -37,7 +37,6 @@ RUN_GOALS = (64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)  # bytes of a ru
 BANKS = 32
 BANK_BYTES = 4
 WARP = 32
-ASYNC = True
 MIN_WORDS = 3  # that each thread should have
 SHARED = 2  # the side of an axis that has its step in shared memory
 
@@ -328,25 +327,6 @@ def _load_box(
     ]
     condition = _guards(axes, box, rows, in_rows, digit_combinations(dealt), threads)
     count = digit_combinations(repeated)
-    if not ASYNC:
-        kind = vector_type(word)
-        load[4:] = [
-            f"    place[r] = skew + ({offset_expression(rows, axes, SHARED)}) + first;",
-            f"    if (inside || (u64)(at - source) <= {max(0, size - word)}u) x[r] = LOAD({kind}, at);",
-            "    else {",
-            f"        ROLLED for (i32 k = 0; k < {word}; ++k)",
-            f"            if ((u64)(at + k - source) < {size}u) tile[place[r] + k] = LOAD(u8, at + k);",
-            "        place[r] = -1;",
-            "    }",
-            "}",
-        ]
-        return [
-            *lines,
-            *start,
-            f"{kind} x[{count}]; i32 place[{count}];",
-            *unrolled_loop("r", count, ["place[r] = -1;", *conditional(condition, load)]),
-            *unrolled_loop("r", count, [f"if (place[r] >= 0) *(LOCAL {kind} *)(tile + place[r]) = x[r];"]),
-        ]
     return [*lines, *start, *unrolled_loop("r", count, conditional(condition, load)), "STARTED;", "ARRIVED(0);"]
 
 
