@@ -19,8 +19,9 @@ from ..copying.engine import find_device_array
 from ..errors import LayoutError, TransferError
 from ..files.array_file import map_file
 from ..files.npy import read_npy_layout
-from .array_store import SlicedEndpoint, describe_store, reject_array_wrappers, store_locations, validate_open
+from .array_store import describe_store, reject_array_wrappers, store_locations, validate_open
 from .endpoints import DeviceEndpoint, Endpoint, MappedEndpoint, MemoryEndpoint, find_memmap, is_shared_map
+from .sliced_endpoint import SlicedEndpoint
 from .tiler import Extents, Tiler, as_extents
 from .transfer_tensors import ExternalTensor
 
