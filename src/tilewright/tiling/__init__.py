@@ -2,13 +2,14 @@
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
 from ..layout import Box
-from .array_stream import TileSuggestion, stream, suggest_tile
+from .array_stream import stream
 from .operands import Input, Output
 from .pipeline import Pipeline
 from .schedule import Schedule
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
+from .tile_suggestion import TileSuggestion, suggest_tile
 from .tiler import Tiler
 from .trace import PipelineReport, Trace
 from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout

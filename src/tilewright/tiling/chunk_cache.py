@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chunks of stored arrays, read once for all tiles that need them, as far as memory allows.
 
-A tile with a halo needs a little of its neighbours' chunks, and a store can only decode whole chunks. All tiles of a run
-are known beforehand, so it is known how often each chunk is needed, and by which tiles: a chunk stays until its last use,
-and when the limit is reached, the chunk that is needed last of all goes first.
+A tile with a halo needs a little of its neighbours' chunks, and a store can only decode whole chunks. All tiles of a
+run are known beforehand, so it is known how often each chunk is needed, and by which tiles: a chunk stays until its
+last use, and when the limit is reached, the chunk that is needed last of all goes first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ChunkUses:
 
     >>> uses = ChunkUses(Tiler((8,), (4,), overlap=2, augmentation=1), (3,))
     >>> [uses.count((k,)) for k in range(3)], uses.tiles((1,))
-    ([2, 3, 2], [0, 1, 2])
+    ([2, 3, 2], [1, 2, 3])
     """
 
     def __init__(self, tiler: Tiler, chunks: Sequence[int]) -> None:
@@ -117,6 +117,12 @@ class ChunkCache:
         with self._lock:
             self.loaded_bytes += nbytes
 
+    def is_being_read(self, source: int, index: Index) -> bool:
+        """Return whether a thread is decoding the chunk at an `index` of a `source` right now."""
+        with self._lock:
+            chunk = self._chunks.get((source, index))
+            return chunk is not None and chunk.ready is not None
+
     def read(self, source: int, uses: ChunkUses, index: Index, load: Callable[[Index], Array]) -> Array:
         """Return the chunk at an index of a source, decoded by `load` unless it is here; this is one of its uses."""
         key = source, index
@@ -124,34 +130,40 @@ class ChunkCache:
             chunk = self._chunks.get(key)
             if chunk is None:
                 chunk = self._chunks[key] = _CachedChunk(uses.count(index), uses.tiles(index))
-            if chunk.array is not None:
-                return self._use(key, chunk, chunk.array)
-            ready = chunk.ready
+            cached, ready = chunk.array, chunk.ready
+            if cached is not None:
+                return self._use(key, chunk, cached)
             if ready is None:
                 chunk.ready = threading.Event()
         if ready is not None:
             ready.wait()
             with self._lock:
-                if chunk.array is not None:
-                    return self._use(key, chunk, chunk.array)
+                cached = chunk.array
+                if cached is not None:
+                    return self._use(key, chunk, cached)
             array = load(index)  # it was dropped at once, or the other thread has failed
             with self._lock:
                 self.loaded_bytes += array.nbytes
                 return self._use(key, chunk, array)
-        array = None
         try:
             array = load(index)
-        finally:
-            with self._lock:
-                if array is not None:
-                    chunk.array = array
-                    self.nbytes += array.nbytes
-                    self.loaded_bytes += array.nbytes
-                    self._use(key, chunk, array)
-                done, chunk.ready = chunk.ready, None
-                if done is not None:
-                    done.set()
+        except BaseException:
+            self._finish(chunk)
+            raise
+        with self._lock:
+            chunk.array = array
+            self.nbytes += array.nbytes
+            self.loaded_bytes += array.nbytes
+            self._use(key, chunk, array)
+        self._finish(chunk)
         return array
+
+    def _finish(self, chunk: _CachedChunk) -> None:
+        """Wake those who wait for a chunk."""
+        with self._lock:
+            ready, chunk.ready = chunk.ready, None
+        assert ready is not None
+        ready.set()
 
     def _use(self, key: tuple[int, Index], chunk: _CachedChunk, array: Array) -> Array:
         """Count a use of a chunk; drop it after its last one, and others if the cache is too large."""
@@ -180,7 +192,8 @@ class ChunkCache:
 class ChunkReader:
     """Boxes of a stored array of a `shape`, put together from its chunks, which come through a cache.
 
-    `load` returns the elements of a box, `source` is the number of the array in the cache.
+    `load` returns the elements of a box, `source` is the number of the array in the cache; with `is_bulky`, many chunks
+    are better read at once than one by one.
 
     >>> values, cache = np.arange(10), ChunkCache(1 << 20)
     >>> uses = ChunkUses(Tiler((10,), (5,), overlap=2, augmentation=1), (4,))
@@ -190,27 +203,37 @@ class ChunkReader:
     """
 
     def __init__(
-        self, load: Callable[[Box], Array], shape: tuple[int, ...], uses: ChunkUses, cache: ChunkCache, source: int
+        self,
+        load: Callable[[Box], Array],
+        shape: tuple[int, ...],
+        uses: ChunkUses,
+        cache: ChunkCache,
+        source: int,
+        is_bulky: bool = False,
     ) -> None:
+        self._is_bulky = is_bulky
         self._load, self._shape, self._uses, self._cache, self._source = load, shape, uses, cache, source
 
     def read(self, boxes: Sequence[Box]) -> list[list[tuple[Box, Array]]]:
         """Return, for each box of one tile, the parts that cover it with their elements."""
-        if not self._uses.is_shared and len(boxes) == 1:
+        if self._is_bulky and not self._uses.is_shared and len(boxes) == 1:
             piece = self._load(boxes[0])
             self._cache.count_bytes(piece.nbytes)
             return [[(boxes[0], piece)]]
-        chunks: dict[Index, Array] = {}  # a tile uses a chunk once, whatever the number of its boxes
-        return [list(self._parts_of(box, chunks)) for box in boxes]
+        # a tile uses a chunk once, whatever the number of its boxes; those that others are decoding can wait
+        indices = list(dict.fromkeys([index for box in boxes for index in self._indices(box)]))
+        indices.sort(key=lambda index: self._cache.is_being_read(self._source, index))
+        chunks = {index: self._cache.read(self._source, self._uses, index, self._load_chunk) for index in indices}
+        return [[self._part(box, index, chunks[index]) for index in self._indices(box)] for box in boxes]
 
-    def _parts_of(self, box: Box, chunks: dict[Index, Array]) -> Iterator[tuple[Box, Array]]:
+    def _indices(self, box: Box) -> Iterator[Index]:
         axes = zip(box.offset, box.end, self._uses.chunks, strict=True)
-        for index in product(*[chunk_range(start, end, chunk) for start, end, chunk in axes]):
-            home = self._box_of(index)
-            if index not in chunks:
-                chunks[index] = self._cache.read(self._source, self._uses, index, self._load_chunk)
-            part = home.intersection(box)
-            yield part, chunks[index][part.relative_to(home.offset).slices]
+        return product(*[chunk_range(start, end, chunk) for start, end, chunk in axes])
+
+    def _part(self, box: Box, index: Index, chunk: Array) -> tuple[Box, Array]:
+        home = self._box_of(index)
+        part = home.intersection(box)
+        return part, chunk[part.relative_to(home.offset).slices]
 
     def _box_of(self, index: Index) -> Box:
         chunks = self._uses.chunks

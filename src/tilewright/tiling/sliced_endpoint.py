@@ -84,7 +84,8 @@ class SlicedEndpoint:
     def share_chunks(self, tiler: Tiler, cache: ChunkCache, source: int) -> None:
         """Read the tiles of a tiler through a cache, in which this array is number `source`."""
         if self.chunks is not None:
-            self._reader = ChunkReader(self._load, self.shape, ChunkUses(tiler, self.chunks), cache, source)
+            uses = ChunkUses(tiler, self.chunks)
+            self._reader = ChunkReader(self._load, self.shape, uses, cache, source, self.access.is_remote)
 
     def stop_sharing(self) -> None:
         """Read tiles one by one again."""

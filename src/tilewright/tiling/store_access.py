@@ -20,11 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..copying.engine import find_device_array
 from .array_store import is_hdf5, is_zarr
+from .transfer_tensors import ExternalTensor
+from .zarr_chunks import ZarrChunks, open_zarr_chunks
 
 Slices = tuple[slice, ...]
 
-_LOCAL_STORES = ("LocalStore", "MemoryStore")
+_LOCAL_STORES = {"LocalStore", "MemoryStore"}
 """Stores of zarr 3 whose coroutines run on any event loop."""
 
 
@@ -61,8 +64,8 @@ def open_access(array: Any) -> StoreAccess:
         inner = getattr(array, "async_array", None)  # zarr 2 has none: it works in the calling thread anyway
         if inner is None:
             return access._replace(is_parallel=True)
-        if type(array.store).__name__ in _LOCAL_STORES:
-            return _ThreadAccess(inner, access).as_access()
+        if _is_local(array.store):
+            return _ThreadAccess(inner, access, open_zarr_chunks(array)).as_access()
         return access._replace(is_parallel=True, is_remote=True)
     if is_hdf5(array):
         return access  # one lock for all of HDF5
@@ -71,22 +74,44 @@ def open_access(array: Any) -> StoreAccess:
     )
 
 
-class _ThreadAccess:
-    """Boxes of a zarr array in a local store, read and written by the calling thread alone."""
+def is_stored(array: Any) -> bool:
+    """Return whether an array is neither in memory nor in a mapped file, but behind an object that slices.
 
-    def __init__(self, inner: Any, fallback: StoreAccess) -> None:
-        self._inner, self._fallback = inner, fallback
+    >>> is_stored(np.zeros(3)), is_stored(memoryview(b"abc"))
+    (False, True)
+    """
+    return not isinstance(array, (np.ndarray, ExternalTensor)) and find_device_array(array) is None
+
+
+def _is_local(store: Any) -> bool:
+    """Return whether the coroutines of a zarr store run on any event loop, also behind wrappers that log or count."""
+    while not _LOCAL_STORES & {kind.__name__ for kind in type(store).__mro__}:
+        if not hasattr(store, "_store"):
+            return False
+        store = store._store
+    return True
+
+
+class _ThreadAccess:
+    """Boxes of a zarr array in a local store, read and written by the calling thread alone: its chunks, or by zarr."""
+
+    def __init__(self, inner: Any, fallback: StoreAccess, chunks: ZarrChunks | None) -> None:
+        self._inner, self._fallback, self._chunks = inner, fallback, chunks
 
     def as_access(self) -> StoreAccess:
         return StoreAccess(self.read, self.write, is_parallel=True)
 
     def read(self, box: Slices) -> Any:
+        if self._chunks is not None:
+            return self._chunks.read(box)
         if _has_running_loop():
             return self._fallback.read(box)
         return run_in_thread(self._inner.getitem(box))
 
     def write(self, box: Slices, values: Any) -> None:
-        if _has_running_loop():
+        if self._chunks is not None and self._chunks.covers(box):
+            self._chunks.write(box, values)
+        elif _has_running_loop():
             self._fallback.write(box, values)
         else:
             run_in_thread(self._inner.setitem(box, values))
