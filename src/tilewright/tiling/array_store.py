@@ -132,6 +132,8 @@ def store_locations(array: Any) -> list[StoreLocation]:
         return [_zarr_location(array)]
     if is_hdf5(array):
         return list(_hdf5_locations(_hdf5_dataset(array)))
+    if hasattr(array, "store_key"):  # our own wrappers of other stores
+        return [StoreLocation(array.store_key, getattr(array, "private", ""))]
     return [StoreLocation(("object", id(array)))]
 
 
@@ -218,6 +220,8 @@ def describe_store(array: Any) -> dict[str, Any]:
     elif is_hdf5(array):
         dataset = _hdf5_dataset(array)
         identity |= {"file": os.path.realpath(dataset.file.filename), "dataset": dataset.name}
+    elif hasattr(array, "store_key"):
+        identity |= {"location": list(map(str, array.store_key))}
     shape, dtype = [int(n) for n in array.shape], array.dtype
     return identity | {"shape": shape, "dtype": dtype.str if isinstance(dtype, np.dtype) else str(dtype)}
 
@@ -231,6 +235,8 @@ def _zarr_location(array: Any) -> StoreLocation:
     fs = getattr(store, "fs", None)
     if fs is not None:
         return _fsspec_location(fs, f"{store.path}/{path}")
+    if "ObjectStore" in kinds:
+        return _obstore_location(store.store, path)
     for owner in (getattr(store, name, None) for name in ("_store_dict", "_mutable_mapping", "root")):
         if hasattr(owner, "keys"):
             return StoreLocation(
@@ -242,6 +248,15 @@ def _zarr_location(array: Any) -> StoreLocation:
     if folder is not None:
         return StoreLocation((type(store).__name__, os.path.realpath(str(folder)), path))
     return StoreLocation((type(store).__name__, str(store), path))
+
+
+def _obstore_location(store: Any, path: str) -> StoreLocation:
+    kind = type(store).__name__
+    if kind == "LocalStore":
+        return StoreLocation(("file", os.path.realpath(os.path.join(str(store.prefix or "/"), path))))
+    if kind == "MemoryStore":
+        return StoreLocation(("memory", id(store), path), "an obstore MemoryStore in the memory of this process")
+    return StoreLocation(("obstore", repr(store), path))
 
 
 def _fsspec_location(fs: Any, path: str) -> StoreLocation:

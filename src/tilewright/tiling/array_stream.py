@@ -6,22 +6,23 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import TransferError
-from ..files.array_file import create_array, open_array
-from .array_store import shared_targets_error
+from ..files.array_file import create_array
+from ..files.array_name import absolute_name, parse_array_name
+from .array_store import chunk_shape, read_chunk_shape, shared_targets_error
 from .operands import (
     Input,
     Output,
     as_list,
+    open_operand,
     tiler_with_halo,
     validate_equal_shapes,
-    validate_npy_path,
     validate_operand,
 )
 from .pipeline import Pipeline
@@ -51,6 +52,7 @@ def stream(
     memory_limit: int | None = None,
     order: str = "row_major",
     dtype: Any = None,
+    chunks: Sequence[int] | None = None,
     progress: ProgressCallback | None = None,
     cancel: CancelFlag | None = None,
     trace: Trace | None = None,
@@ -60,8 +62,9 @@ def stream(
     """Compute a target from a source tile by tile, with bounded memory, and return a report.
 
     Args:
-        source: an array, a memory map, an `.npy` file or anything that slices; or a list of them, all of one shape.
-        target: the same; an `.npy` file is created.
+        source: an array or anything that slices, a memory map, or a name: `a.npy`, `a.zarr`, `a.h5::x`, a URL of these,
+            `tensorstore:` with a spec; or a list of them, all of one shape.
+        target: the same; a name is created.
         compute: a function `compute(*inputs, *outputs)` of NumPy views, which writes into the outputs. It may be
             compiled by numba, or be a C function `f(in, in_shape, ..., out, out_shape)` of pointers to elements and to
             `int64_t` extents. It is called for one tile at a time, in order. None copies the source.
@@ -73,7 +76,8 @@ def stream(
             that decode in parallel.
         memory_limit: the most bytes that buffers and cached chunks may take.
         order: the order of the tiles, as of `Tiler`.
-        dtype: the element type of a created target file, by default that of the source.
+        dtype: the element type of a created target, by default that of the source.
+        chunks: the chunks of a created target, by default those of the source.
         progress, cancel, trace: those of `Pipeline.run`.
         concurrent: allow calling the compute for several tiles at once, in each worker and in the caller.
 
@@ -84,27 +88,29 @@ def stream(
     [16.0, 18.0, 20.0, 22.0]
     """
     with ExitStack() as files:
-        sources = [_open_path(item) for item in as_list(source)]
+        names = [parse_array_name(item) for item in as_list(target) if isinstance(item, (str, Path))]
+        written = {os.path.realpath(name.path) for name in names if name.kind == "hdf5"}
+        sources = [_open_source(item, written) for item in as_list(source)]
         if not sources:
-            raise TransferError("expected at least one source: an array, a file, or a list of them")
+            raise TransferError("expected at least one source: an array, a name, or a list of them")
         for array in sources:
             validate_operand(array, "source")
-        paths = [item for item in as_list(target) if isinstance(item, (str, Path))]
-        arrays = [item for item in as_list(target) if not isinstance(item, (str, Path))]
-        for path in paths:
-            validate_npy_path(path)
+        given = [open_operand(item) if not isinstance(item, (str, Path)) else item for item in as_list(target)]
+        arrays = [item for item in given if not isinstance(item, (str, Path))]
         for array in arrays:
             validate_operand(array, "target")
         validate_equal_shapes(sources, arrays)
-        if len({os.path.realpath(path) for path in paths}) < len(paths):
+        if len({absolute_name(name) for name in names}) < len(names):
             raise shared_targets_error()
-        shape = tuple([int(n) for n in sources[0].shape])
-        target_dtype = np.dtype(sources[0].dtype if dtype is None else dtype)
         function = _as_array_function(compute)
+        like = next((array for array in sources if read_chunk_shape(array)), sources[0])
         targets = [
-            files.enter_context(create_array(item, shape, target_dtype)) if isinstance(item, (str, Path)) else item
-            for item in as_list(target)
+            files.enter_context(create_like(item, like, sources[0].dtype if dtype is None else dtype, chunks))
+            if isinstance(item, (str, Path))
+            else item
+            for item in given
         ]
+        shape = tuple([int(n) for n in sources[0].shape])
         if workers is None:
             workers = default_workers([*sources, *targets])
             if scheme is None and workers > 1 and depth is None:  # every worker has its own buffers
@@ -142,12 +148,32 @@ def default_workers(arrays: Sequence[Any]) -> int:
     return max(cores, REMOTE_WORKERS if any(store.is_remote for store in stores) else 2) - 1
 
 
-def _open_path(source: Any) -> Any:
-    """Return the array of an `.npy` path, and any other source as it is."""
+def _open_source(source: Any, written: set[str]) -> Any:
+    """Return the array of a source; HDF5 has to open a file that is written, too, for writing."""
     if not isinstance(source, (str, Path)):
-        return source
-    validate_npy_path(source)
-    return open_array(source)
+        return open_operand(source)
+    name = parse_array_name(source)
+    return open_operand(source, writing=name.kind == "hdf5" and os.path.realpath(name.path) in written)
+
+
+def create_like(
+    name: str | Path, like: Any, dtype: Any, chunks: Sequence[int] | None = None, shape: Sequence[int] | None = None
+) -> AbstractContextManager[Any]:
+    """Return the context in which an array is created by name, with the shape and the chunks of another one.
+
+    Args:
+        name: what to create.
+        like: the array that it follows.
+        dtype: its element type.
+        chunks: its chunks, instead of those of `like`.
+        shape: its shape, instead of that of `like`.
+    """
+    extents = tuple([int(n) for n in (like.shape if shape is None else shape)])
+    shards = None
+    if chunks is None and shape is None:
+        chunks, shards = read_chunk_shape(like), chunk_shape(like)
+        shards = None if shards == chunks else shards
+    return create_array(name, extents, dtype, chunks, shards)
 
 
 def _as_array_function(compute: Any) -> Callable[..., Any] | None:

@@ -160,7 +160,7 @@ class SlicedEndpoint:
         if isinstance(self.array, np.ndarray):
             return [_array_region(self.array, (self.array.ctypes.data, self.array.strides))]
         regions = [StorageRegion(location.key, dense_footprint(0, 1), None) for location in store_locations(self.array)]
-        if is_zarr(self.array) or is_hdf5(self.array):
+        if is_zarr(self.array) or is_hdf5(self.array) or hasattr(self.array, "store_key"):
             return regions
         for inner in inner_arrays(self.array):
             unknown = object()  # the arrangement inside a wrapper equals no other
