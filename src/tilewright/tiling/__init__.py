@@ -5,6 +5,7 @@ from ..layout import Box
 from .array_stream import stream
 from .operands import Input, Output
 from .pipeline import Pipeline
+from .rechunk import RechunkPlan, RechunkReport, plan_rechunk, rechunk, transpose
 from .schedule import Schedule
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
@@ -26,6 +27,8 @@ __all__ = [
     "Pipeline",
     "PipelineReport",
     "PlanReport",
+    "RechunkPlan",
+    "RechunkReport",
     "Schedule",
     "SimulatedQueue",
     "Step",
@@ -39,9 +42,12 @@ __all__ = [
     "TransferEvent",
     "export",
     "import_",
+    "plan_rechunk",
     "plan_tiles",
+    "rechunk",
     "spaced_layout",
     "stream",
     "suggest_tile",
+    "transpose",
     "wait",
 ]

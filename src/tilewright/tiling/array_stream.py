@@ -89,8 +89,7 @@ def stream(
     """
     with ExitStack() as files:
         names = [parse_array_name(item) for item in as_list(target) if isinstance(item, (str, Path))]
-        written = {os.path.realpath(name.path) for name in names if name.kind == "hdf5"}
-        sources = [_open_source(item, written) for item in as_list(source)]
+        sources = [open_source(item, as_list(target)) for item in as_list(source)]
         if not sources:
             raise TransferError("expected at least one source: an array, a name, or a list of them")
         for array in sources:
@@ -118,9 +117,7 @@ def stream(
         scheme = scheme or ("direct" if compute is None else "double")
         halo = as_margins(overlap, "overlap", len(shape))
         if tile is None:
-            suggestion = suggest_tile(
-                shape, sources, targets if scheme != "direct" else [], memory_limit, halo, scheme, depth
-            )
+            suggestion = suggest_tile(shape, sources, targets, memory_limit, halo, scheme, depth)
             tile = suggestion.tile
             depth = suggestion.depth if scheme in ("buffered", "direct") else depth
         pipeline = Pipeline(
@@ -148,29 +145,32 @@ def default_workers(arrays: Sequence[Any]) -> int:
     return max(cores, REMOTE_WORKERS if any(store.is_remote for store in stores) else 2) - 1
 
 
-def _open_source(source: Any, written: set[str]) -> Any:
-    """Return the array of a source; HDF5 has to open a file that is written, too, for writing."""
+def open_source(source: Any, targets: Sequence[Any]) -> Any:
+    """Return the array of a source; HDF5 has to open a file that targets are written to for writing, too.
+
+    >>> open_source(np.zeros(3), []).shape
+    (3,)
+    """
     if not isinstance(source, (str, Path)):
         return open_operand(source)
     name = parse_array_name(source)
-    return open_operand(source, writing=name.kind == "hdf5" and os.path.realpath(name.path) in written)
+    files = [parse_array_name(target).path for target in targets if isinstance(target, (str, Path))]
+    is_written = os.path.realpath(name.path) in map(os.path.realpath, files)
+    return open_operand(source, writing=name.kind == "hdf5" and is_written)
 
 
 def create_like(
-    name: str | Path, like: Any, dtype: Any, chunks: Sequence[int] | None = None, shape: Sequence[int] | None = None
+    name: str | Path, like: Any, dtype: Any, chunks: Sequence[int] | None = None
 ) -> AbstractContextManager[Any]:
-    """Return the context in which an array is created by name, with the shape and the chunks of another one.
+    """Return the context in which an array is created by name, with the shape and the chunks of the array `like`.
 
-    Args:
-        name: what to create.
-        like: the array that it follows.
-        dtype: its element type.
-        chunks: its chunks, instead of those of `like`.
-        shape: its shape, instead of that of `like`.
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, create_like(f"{folder}/a.npy", np.zeros((2, 3)), "int8") as array:
+    ...     array.shape
+    (2, 3)
     """
-    extents = tuple([int(n) for n in (like.shape if shape is None else shape)])
-    shards = None
-    if chunks is None and shape is None:
+    extents, shards = tuple([int(n) for n in like.shape]), None
+    if chunks is None:
         chunks, shards = read_chunk_shape(like), chunk_shape(like)
         shards = None if shards == chunks else shards
     return create_array(name, extents, dtype, chunks, shards)

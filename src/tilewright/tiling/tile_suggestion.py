@@ -83,12 +83,7 @@ def suggest_tile(
     halos = tuple([before + after for before, after in margins])
     sizes = [_element_size(item) for item in inputs], [_element_size(item) for item in outputs]
     depth = depth or 3
-    grids = ChunkGrids(
-        extents,
-        margins,
-        [(chunks, _element_size(item)) for item in inputs if (chunks := read_chunk_shape(item))],
-        [(chunks, _element_size(item)) for item in outputs if (chunks := chunk_shape(item))],
-    )
+    grids = _find_chunks(extents, margins, inputs, outputs)
     if grids.units is not None:
         suggestion = _suggest_whole_chunks(grids, halos, sizes, scheme, depth, memory_limit)
         if suggestion is not None:
@@ -106,6 +101,25 @@ def suggest_tile(
     if grids.units is not None:
         why += "; too little memory for whole chunks, so some are read and written several times"
     return TileSuggestion(tile, _used_depth(scheme, depth), nbytes, why)
+
+
+def read_amplification(source: Any, target: Any, tile: tuple[int, ...], spare: int) -> float:
+    """Return how often chunks of a source are decoded for tiles without a halo, if `spare` bytes hold chunks.
+
+    >>> read_amplification(np.zeros((4, 4)), np.zeros((4, 4)), (2, 2), 0)
+    1.0
+    """
+    extents = tuple([int(n) for n in source.shape])
+    grids = _find_chunks(extents, ((0, 0),) * len(extents), [source], [target])
+    return grids.amplification(tile, spare)
+
+
+def _find_chunks(
+    extents: tuple[int, ...], margins: tuple[tuple[int, int], ...], inputs: Sequence[Any], outputs: Sequence[Any]
+) -> ChunkGrids:
+    reads = [(chunks, _element_size(item)) for item in inputs if (chunks := read_chunk_shape(item))]
+    writes = [(chunks, _element_size(item)) for item in outputs if (chunks := chunk_shape(item))]
+    return ChunkGrids(extents, margins, reads, writes)
 
 
 def _element_size(item: Any) -> int:
