@@ -10,6 +10,7 @@ from .schedule import Schedule
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
+from .tile_reduction import reduce_tiles
 from .tile_suggestion import TileSuggestion, suggest_tile
 from .tiler import Tiler
 from .trace import PipelineReport, Trace
@@ -45,6 +46,7 @@ __all__ = [
     "plan_rechunk",
     "plan_tiles",
     "rechunk",
+    "reduce_tiles",
     "spaced_layout",
     "stream",
     "suggest_tile",

@@ -24,9 +24,9 @@ import numpy as np
 from ..byte_sizes import format_bytes, parse_size
 from ..errors import LayoutError, TransferError
 from ..files.array_file import create_array
-from .array_store import chunk_shape, read_chunk_shape
+from .array_store import chunk_shape, read_chunk_shape, share_bytes
 from .array_stream import default_workers, open_source
-from .operands import Input, Output, open_operand, validate_equal_shapes, validate_operand
+from .operands import Input, Output, open_endpoint, open_operand, validate_equal_shapes, validate_operand
 from .pipeline import Pipeline
 from .scratch_array import ScratchArray
 from .tile_compute import CancelFlag, ProgressCallback
@@ -182,6 +182,8 @@ def plan_rechunk(
     if axes is not None:
         source = transpose_array(source, axes)
     validate_equal_shapes([source], [target])
+    if share_bytes(open_endpoint(source), open_endpoint(target, writing=True)):
+        raise TransferError("the source and the target share bytes; write to another array")
     size = np.dtype(source.dtype).itemsize
     if np.dtype(source.dtype) != np.dtype(target.dtype):
         raise LayoutError(
