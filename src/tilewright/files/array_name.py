@@ -77,7 +77,8 @@ def parse_array_name(name: FilePath) -> ArrayName:
     path, _, dataset = text.partition("::")
     scheme, path_of_url = "", path
     if "://" in path:
-        scheme, path_of_url = urlsplit(path).scheme.lower(), unquote(urlsplit(path).path)
+        url = urlsplit(path)
+        scheme, path_of_url = url.scheme.lower(), unquote(url.path or url.netloc)
         if scheme in ("file", "local"):
             scheme, path = "", path_of_url
     kind = _find_kind(path_of_url, bool(scheme))

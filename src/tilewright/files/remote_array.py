@@ -41,7 +41,7 @@ def open_url_store(name: ArrayName, writing: bool) -> Any:
     """Return what zarr opens for a URL: a store of obstore, or the URL itself, which it opens through fsspec."""
     zarr = import_library("zarr", name.text)
     if _uses_obstore(name) and hasattr(zarr.storage, "ObjectStore"):
-        store = import_library("obstore.store", name.text).from_url(name.path)
+        store = _open_object_store(name, name.path)
         return zarr.storage.ObjectStore(store, read_only=not writing)
     import_library("fsspec", name.text)
     return name.path
@@ -64,21 +64,25 @@ def _uses_obstore(name: ArrayName) -> bool:
     return name.scheme in OBJECT_SCHEMES and find_spec("obstore") is not None
 
 
+def _open_object_store(name: ArrayName, url: str) -> Any:
+    options = {"client_options": {"allow_http": True}} if name.scheme == "http" else {}
+    return import_library("obstore.store", name.text).from_url(url, **options)
+
+
 class _ObjectRanges:
     """Ranges of bytes of one object, read by obstore."""
 
     def __init__(self, name: ArrayName) -> None:
         self._obstore = import_library("obstore", name.text)
         folder, _, self._file = name.path.rpartition("/")
-        self._store = import_library("obstore.store", name.text).from_url(folder)
+        self._store = _open_object_store(name, folder)
         try:
             self.size = int(self._obstore.head(self._store, self._file)["size"])
         except FileNotFoundError:
             raise FileNotFoundError(2, "No such file or directory", name.text) from None
 
     def read(self, starts: Sequence[int], ends: Sequence[int]) -> list[Any]:
-        found = self._obstore.get_ranges(self._store, self._file, starts=starts, ends=ends, coalesce=MAX_GAP)
-        return list(found)
+        return list(self._obstore.get_ranges(self._store, self._file, starts=starts, ends=ends))
 
 
 class _FsspecRanges:
@@ -93,7 +97,7 @@ class _FsspecRanges:
             raise FileNotFoundError(2, "No such file or directory", name.text) from None
 
     def read(self, starts: Sequence[int], ends: Sequence[int]) -> list[Any]:
-        found = self._fs.cat_ranges([self._path] * len(starts), list(starts), list(ends), max_gap=MAX_GAP)
+        found = self._fs.cat_ranges([self._path] * len(starts), list(starts), list(ends))
         for data in found:
             if isinstance(data, BaseException):
                 raise data
@@ -146,5 +150,13 @@ class RemoteNpy:
         rows = np.zeros(1, np.int64)
         for n, step in zip(shape[:inner], steps[:inner], strict=True):
             rows = (rows[:, None] + np.arange(n) * step).reshape(-1)
-        begins = (self._offset + (rows + first) * self.dtype.itemsize).tolist()
-        return [bytes(data) for data in self._ranges.read(begins, [begin + length for begin in begins])]
+        begins = self._offset + (rows + first) * self.dtype.itemsize
+        # one request for rows with little between them
+        cuts = np.flatnonzero(np.diff(begins) - length > MAX_GAP) + 1
+        groups = np.split(begins, cuts)
+        found = self._ranges.read([int(group[0]) for group in groups], [int(group[-1]) + length for group in groups])
+        result = []
+        for group, data in zip(groups, found, strict=True):
+            view = memoryview(data)
+            result += [view[start : start + length] for start in (group - group[0]).tolist()]
+        return result
