@@ -27,8 +27,8 @@ STORE_LIMIT = 256 << 20
 CACHED_TILE = 1 << 20
 """Bytes up to which a tile stays in the caches between its import, its compute and its export."""
 
-SHORT_ROW = 4096
-"""Bytes of a row below which starting the row costs more than copying it."""
+SHORT_ROW = 1024
+"""Bytes of a row that cost as much as starting it does: processors prefetch within a page, so long rows are faster."""
 
 ElementSizes = tuple[list[int], list[int]]
 """Bytes of an element of each input, and of each output."""
@@ -241,7 +241,7 @@ def _transfer_cost(tile: tuple[int, ...], halos: tuple[int, ...], sizes: Element
     size = max(*sizes[0], *sizes[1], 1)
     nbytes = prod(tile) * size
     read = prod((t + n) / t for t, n in zip(tile, halos, strict=True))
-    rows = 1 + SHORT_ROW / 16 / (tile[-1] * size)
+    rows = 1 + SHORT_ROW / (tile[-1] * size)
     handling = 1 + (64 << 10) / nbytes
     memory = 1 if nbytes <= CACHED_TILE else 1.3
     return float(read * rows * handling * memory)
