@@ -72,10 +72,10 @@ class ChunkGrids:
             joint = lcm(unit, *[shape[axis] for shape, _ in self.reads])
             extents = {n}
             for start in (unit, joint):
-                extent = start
-                while extent < n:
-                    extents.add(extent)
-                    extent *= 2
+                count = -(-n // start)
+                while count > 1:  # halves, so that no last tile is thin
+                    count = -(-count // 2)
+                    extents.add(min(n, count * start))
             axes.append(sorted(extents))
         while prod(map(len, axes)) > _MAX_CANDIDATES:
             max(axes, key=len).pop(-2)
@@ -89,7 +89,8 @@ class ChunkGrids:
                 [t % c != 0 and t < n for t, c, n in zip(tile, chunks, self.space, strict=True)]
             )
         tiles = prod([-(-n // t) for n, t in zip(self.space, tile, strict=True)])
-        idle = -(-tiles // workers) * workers / tiles
+        # some are idle at the end, and all that overlaps is not while the first and the last tiles are on their way
+        idle = (-(-tiles // workers) + 0.25) * workers / tiles
         nbytes = prod(tile) * max([size for _, size in (*self.reads, *self.writes)])
         # of equal tiles the smaller: it leaves more memory, and more of it is in a cache
         return read * idle * (1 + TILE_BYTES / nbytes) * (1 + 0.01 * log2(1 + nbytes / TILE_BYTES))
