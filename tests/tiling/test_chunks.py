@@ -4,6 +4,7 @@
 import threading
 from itertools import product
 from math import prod
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def make_store(kind, folder, name, values, chunks, shards=None):
         return Chunked(values.copy(), chunks)
     if kind == "hdf5":
         h5py = pytest.importorskip("h5py")
-        file = h5py.File(f"{name}.h5", "w", driver="core", backing_store=False)
+        file = h5py.File(f"{name}-{uuid4().hex}.h5", "w", driver="core", backing_store=False)
         return file.create_dataset("x", data=values, chunks=tuple(map(min, chunks, values.shape)))
     options = {"zarr 2": {"zarr_format": 2}, "zarr F": {"zarr_format": 2, "order": "F"}, "shards": {"shards": shards}}
     compressors = {"gzip": zarr.codecs.GzipCodec(), "blosc": zarr.codecs.BloscCodec(), "plain": None}

@@ -28,8 +28,8 @@ from .operands import (
 from .pipeline import Pipeline
 from .store_access import is_stored, open_access
 from .tile_compute import CancelFlag, ProgressCallback
-from .tile_suggestion import suggest_tile
-from .tiler import Extents, Margins, Tiler, as_margins
+from .tile_suggestion import fit_depth, suggest_tile
+from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 from .trace import PipelineReport, Trace
 from .transfers import TransferQueue
 
@@ -110,9 +110,10 @@ def stream(
             for item in given
         ]
         shape = tuple([int(n) for n in sources[0].shape])
+        is_chosen = workers is None and scheme is None and depth is None
         if workers is None:
             workers = default_workers([*sources, *targets])
-            if scheme is None and workers > 1 and depth is None:  # every worker has its own buffers
+            if is_chosen and workers > 1:  # every worker has its own buffers
                 scheme, depth = ("direct" if compute is None else "buffered"), workers + 1
         scheme = scheme or ("direct" if compute is None else "double")
         halo = as_margins(overlap, "overlap", len(shape))
@@ -120,6 +121,9 @@ def stream(
             suggestion = suggest_tile(shape, sources, targets, memory_limit, halo, scheme, depth)
             tile = suggestion.tile
             depth = suggestion.depth if scheme in ("buffered", "direct") else depth
+        elif is_chosen and memory_limit is not None and depth is not None:
+            extents = as_extents(tile, "tile", len(shape))
+            depth = fit_depth(extents, sources, targets, memory_limit, halo, scheme, depth)
         pipeline = Pipeline(
             [Input(array, tiler_with_halo(array.shape, tile, halo, order), pad) for array in sources],
             [Output(array, Tiler(array.shape, tile, order=order)) for array in targets],
@@ -142,7 +146,8 @@ def default_workers(arrays: Sequence[Any]) -> int:
     if not stores or not all(store.is_parallel for store in stores):
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores, REMOTE_WORKERS if any(store.is_remote for store in stores) else 2) - 1
+    # one more than computes at a time: while one waits for its turn, the others decode and encode
+    return max(cores, REMOTE_WORKERS if any(store.is_remote for store in stores) else 1)
 
 
 def open_source(source: Any, targets: Sequence[Any]) -> Any:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..byte_sizes import format_bytes, parse_size
+from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..files.array_file import create_array
 from .array_store import chunk_shape, read_chunk_shape, share_bytes
@@ -198,9 +199,9 @@ def plan_rechunk(
     if amplification > MAX_AMPLIFICATION and reads is not None:
         decoding = prod(reads) * size
         for threads in range(depth, 0, -1):
-            elements = (limit // threads - decoding) // size
-            first = _grow_tile(shape, reads, writes or shape, elements)
-            second = _grow_tile(shape, writes or (1,) * len(shape), first or shape, limit // threads // size)
+            buffer = limit // threads // CACHE_LINE * CACHE_LINE  # buffers are whole cache lines
+            first = _grow_tile(shape, reads, writes or shape, (buffer - decoding) // size)
+            second = _grow_tile(shape, writes or (1,) * len(shape), first or shape, buffer // size)
             if first is not None and second is not None:
                 block = tuple(map(min, first, second))
                 return RechunkPlan(source, target, (first, second), block, threads, limit, 1.0)

@@ -14,8 +14,8 @@ from .array_stream import default_workers
 from .operands import Input, as_list, open_operand, tiler_with_halo, validate_equal_shapes, validate_operand
 from .pipeline import Pipeline
 from .tile_compute import CancelFlag, ProgressCallback, Step, StepCompute
-from .tile_suggestion import suggest_tile
-from .tiler import Extents, Margins, as_margins
+from .tile_suggestion import fit_depth, suggest_tile
+from .tiler import Extents, Margins, as_extents, as_margins
 
 _NOTHING = object()
 
@@ -94,10 +94,12 @@ def reduce_tiles(
     if tile is None:
         suggestion = suggest_tile(shape, sources, [], memory_limit, halo, "buffered", count)
         tile, depth = suggestion.tile, suggestion.depth
+    elif memory_limit is not None:
+        depth = fit_depth(as_extents(tile, "tile", len(shape)), sources, [], memory_limit, halo, "buffered", count)
     inputs = [Input(array, tiler_with_halo(array.shape, tile, halo, order), pad) for array in sources]
     pipeline = Pipeline(inputs, [], scheme="buffered", depth=depth, workers=count - 1, memory_limit=memory_limit)
     reduction = _Reduction(compute, combine, initial)
     pipeline.run(reduction, progress=progress, cancel=cancel, concurrent=True)
     if reduction.total is _NOTHING:
-        raise TransferError(f"a source of shape {shape} has no tiles, so there is no value; give an initial one")
+        raise TransferError(f"a source of shape {shape} has no tiles, and no initial value was given; give one")
     return reduction.total

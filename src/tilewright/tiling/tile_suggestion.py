@@ -103,6 +103,25 @@ def suggest_tile(
     return TileSuggestion(tile, _used_depth(scheme, depth), nbytes, why)
 
 
+def fit_depth(
+    tile: tuple[int, ...],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    memory_limit: int,
+    halo: tuple[tuple[int, int], ...],
+    scheme: str,
+    depth: int,
+) -> int:
+    """Return the largest depth up to `depth` whose buffers take half of a limit, or 1; the rest holds chunks.
+
+    >>> fit_depth((64, 64), ["float32"], ["float32"], 1 << 20, ((0, 0), (0, 0)), "buffered", 99)
+    16
+    """
+    sizes = [_element_size(item) for item in inputs], [_element_size(item) for item in outputs]
+    halos = tuple([before + after for before, after in halo])
+    return max(1, min(depth, memory_limit // max(1, 2 * _buffer_bytes(tile, halos, sizes, scheme, 1))))
+
+
 def read_amplification(source: Any, target: Any, tile: tuple[int, ...], spare: int) -> float:
     """Return how often chunks of a source are decoded for tiles without a halo, if `spare` bytes hold chunks.
 
