@@ -47,7 +47,10 @@ class RechunkReport:
     `read_amplification` is what was decoded of the source over what it holds; `scratch_bytes` is the size of the
     temporary file between two passes, 0 for one pass.
 
-    >>> RechunkReport(1, 4, 0.5, 1 << 20, 1.0, 0).passes
+    >>> report = RechunkReport(
+    ...     passes=1, tiles=4, seconds=0.5, buffer_bytes=1 << 20, read_amplification=1.0, scratch_bytes=0
+    ... )
+    >>> report.passes
     1
     """
 
