@@ -133,11 +133,11 @@ def idle() -> Callable[..., Any]:
 
 def _copies_alone(pipeline: Pipeline) -> Task:
     """Return a task that carries out the copies of a pipeline and nothing else."""
-    rooms_in, rooms_out = pipeline.buffers()
-    into, out = next(iter(rooms_in.values()))[0], next(iter(rooms_out.values()))[0]
+    buffers_in, buffers_out = pipeline.make_buffers()
+    into, out = next(iter(buffers_in.values()))[0], next(iter(buffers_out.values()))[0]
     tiler = pipeline.inputs[0].tiler
-    work = [pipeline._sources[0].importing(tile, into, 0) for tile in tiler]
-    work += [pipeline._targets[0].exporting(tile, out) for tile in tiler]
+    work = [pipeline.sources[0][0].plan_import(tile, into, 0) for tile in tiler]
+    work += [pipeline.targets[0][0].plan_export(tile, out) for tile in tiler]
 
     def run() -> None:
         for each in work:

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         width_sharded,
     )
     from .tensor import Tensor, TileTensor
-    from .tiling import Pipeline, TilePlan, Tiler, plan_tiles, stream
+    from .tiling import Pipeline, TilePlan, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
     from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
@@ -118,7 +118,7 @@ _LAZY_NAMES = {
         "Tensor", "TileTensor",
     ),
     "tiling": (
-        "Pipeline", "TilePlan", "Tiler", "plan_tiles", "stream",
+        "Pipeline", "TilePlan", "Tiler", "plan_tiles", "rechunk", "reduce_tiles", "stream", "transpose",
     ),
     "weights": (
         "check_cache", "fit", "prepare",
@@ -136,9 +136,9 @@ __all__ = [
     "flatten", "format_of", "from_bytes", "functionally_equal", "group", "height_sharded", "inspect", "interleaved",
     "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product",
     "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion", "plan_copy", "plan_tiles", "prepare",
-    "quantization_error", "raked_product", "read_tensorbin", "relayout", "replicate", "right_inverse", "row_major",
-    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify",
-    "width_sharded", "with_logical_shape", "write_tensorbin", "zipped_divide",
+    "quantization_error", "raked_product", "read_tensorbin", "rechunk", "reduce_tiles", "relayout", "replicate",
+    "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose",
+    "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

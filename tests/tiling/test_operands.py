@@ -91,10 +91,6 @@ REFUSED = [
     (Sliced(np.zeros(8), shape=(0, 2**62)), LayoutError, r"product below 2\*\*62"),
     (Sliced(np.zeros(8), shape=(-1,)), LayoutError, r"extents must be positive"),
     (Sliced(np.zeros(8), shape=("a",)), LayoutError, r"got \('a',\)"),
-    ("a.zarr", TransferError, r"pass zarr\.open_array\('a\.zarr'\)"),
-    ("s3://bucket/a.npy", TransferError, r"pass zarr\.open_array\('s3://bucket/a\.npy'\)"),
-    ("a.h5::x", TransferError, r"pass h5py\.File\('a\.h5'\)\['x'\]"),
-    ("a.txt", TransferError, r"expected a path that ends in \.npy, got a\.txt"),
 ]
 
 
@@ -106,7 +102,7 @@ def test_what_is_no_operand_is_refused_by_name(tmp_path, monkeypatch):
             for run in (lambda *ends: stream(*ends, copied, tile=4), lambda *ends: plan_tiles(*ends, tile=4)):
                 with pytest.raises(error, match=message) as caught:
                     run(*ends)
-                assert what in str(caught.value) or "expected a path" in str(caught.value), (operand, what)
+                assert what in str(caught.value), (operand, what)
     assert (plain == 7).all()
     assert not list(tmp_path.iterdir())
 

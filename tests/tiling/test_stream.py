@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import LayoutError, TransferError
+from tilewright import FileFormatError, LayoutError, TransferError
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, SimulatedQueue, Tiler, Trace, pipeline, stream
 from tilewright.tiling.endpoints import MappedEndpoint
 from tilewright.tiling.transfers import COMPLETIONS
@@ -242,8 +242,8 @@ def test_a_trace_holds_every_action(tmp_path):
     [
         ((np.zeros(4), np.zeros(5), doubled), {}, LayoutError, "source has shape"),
         ((np.zeros(4), np.zeros(4), 7), {}, TransferError, "expected a callable compute"),
-        (("a.txt", np.zeros(4)), {}, TransferError, "ends in .npy, got a.txt"),
-        ((np.zeros(4), "a.txt"), {}, TransferError, "ends in .npy, got a.txt"),
+        (("a.txt", np.zeros(4)), {}, FileFormatError, "a.txt: unknown suffix '.txt' for an array; use one of .npy"),
+        ((np.zeros(4), "a.txt"), {}, FileFormatError, "a.txt: unknown suffix '.txt'"),
         (([], np.zeros(4)), {}, TransferError, "at least one source"),
         ((np.zeros(4), np.zeros(4), doubled), {"overlap": (1, 2)}, LayoutError, "2 axes"),
         ((np.zeros(4), np.zeros(4), doubled), {"scheme": "direct"}, LayoutError, "use another scheme"),

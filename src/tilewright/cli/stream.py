@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ..byte_sizes import format_bytes
+from ..errors import FileFormatError
 from .console import Answer, CommandError, ExitCode, Progress, check_output_path
 from .options import FORMAT, SHAPE, SIZE
 from .program import verb
@@ -34,8 +35,9 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 )
 @click.option("--scheme", type=click.Choice(["simplex", "duplex", "double", "buffered"]), help="Buffering. [double]")
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Depth of --scheme buffered.")
-@click.option("--workers", type=click.IntRange(0), default=1, show_default=True, help="Threads that transfer tiles.")
-@click.option("--memory", type=SIZE, metavar="SIZE", help="Memory limit of the buffers. [8MiB]")
+@click.option("--workers", type=click.IntRange(0), help="Threads beside the main one. [1; one per core for zarr]")
+@click.option("--memory", type=SIZE, metavar="SIZE", help="Limit of buffers and cached chunks. [8MiB; 256MiB for zarr]")
+@click.option("--chunks", type=SHAPE, metavar="SHAPE", help="Chunks of a new target. [those of the source]")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; repeat for more."
 )
@@ -52,8 +54,9 @@ def command(
     pad: str,
     scheme: str | None,
     depth: int | None,
-    workers: int,
+    workers: int | None,
     memory: int | None,
+    chunks: tuple[int, ...] | None,
     settings: tuple[str, ...],
     shape: tuple[int, ...] | None,
     dtype: str | None,
@@ -61,27 +64,30 @@ def command(
     trace: str | None,
     force: bool,
 ) -> Answer:
-    """Run a COMPUTE over files tile by tile, in bounded memory.
+    """Run a COMPUTE over arrays tile by tile, in bounded memory.
 
-    Files are .npy, .zarr, or raw (.raw, .bin, .dat) with --shape and --dtype; the last one is written. COMPUTE is one
-    of copy, scale, shift, clip, absolute, add, subtract, cross, box, or MODULE:FUNCTION of your own, which is called
-    with NumPy views, inputs first, and writes into the last. Ctrl-C stops it without leaving a file.
+    Arrays are .npy, .zarr, FILE.h5::DATASET, URLs of these (s3://, https://, memory://, ...), tensorstore:SPEC, or raw
+    (.raw, .bin, .dat) with --shape and --dtype; the last one is written. COMPUTE is one of copy, scale, shift, clip,
+    absolute, add, subtract, cross, box, or MODULE:FUNCTION of your own, which is called with NumPy views, inputs
+    first, and writes into the last. Ctrl-C stops it without leaving a file.
 
     \b
     tilewright stream scale in.npy out.npy --set factor=3
     tilewright stream box in.npy out.npy --pad edge --memory 64MiB
-    tilewright stream my_filters:sharpen in.zarr out.zarr --overlap 2 --workers 2
+    tilewright stream my_filters:sharpen in.zarr out.zarr --overlap 2
+    tilewright stream copy in.h5::x s3://bucket/x.zarr --chunks 256x256
     """
-    from ..files.array_file import create_array, open_array
+    from ..files.array_file import open_array
     from ..tiling import Trace, stream
+    from ..tiling.array_stream import create_like
 
     *sources, target = paths
     function, halo = _find_compute(compute, len(sources), _parse_settings(settings))
     if not sources:
         raise click.UsageError(f"no source given: {target} is the target; name at least one source before it")
-    for path, replace in ((target, force), (trace, True)):
-        if path is not None:
-            check_output_path(path, replace)
+    _check_target(target, force)
+    if trace is not None:
+        check_output_path(trace)
     arrays = [open_array(path, shape, dtype) for path in sources]
     if not arrays[0].shape:
         raise CommandError(
@@ -89,7 +95,7 @@ def command(
         )
     recorder = Trace() if trace is not None else None
     with (
-        create_array(target, arrays[0].shape, out_dtype or arrays[0].dtype, tile) as made,
+        create_like(target, arrays[0], out_dtype or arrays[0].dtype, chunks or tile) as made,
         Progress(compute, "tiles") as progress,
     ):
         report = stream(
@@ -122,6 +128,25 @@ def command(
         "trace": None if recorder is None else {"path": trace, **recorder.summary()},
     }
     return Answer(lambda: _format_answer(data), data)
+
+
+def _check_target(target: str, force: bool) -> None:
+    """Raise if the folder of a target does not exist, or something would be replaced unasked."""
+    from ..files.array_file import open_array
+    from ..files.array_name import parse_array_name
+
+    name = parse_array_name(target)
+    if name.is_local and name.kind not in ("hdf5", "tensorstore"):
+        check_output_path(name.path, force)
+        return
+    if name.is_local and name.kind == "hdf5":
+        check_output_path(name.path)
+    try:
+        open_array(target)
+    except (OSError, FileFormatError):
+        return
+    if not force:
+        raise CommandError(f"{target} exists; choose another target, or --force to replace it", ExitCode.OUTPUT)
 
 
 def _format_answer(data: dict[str, Any]) -> str:

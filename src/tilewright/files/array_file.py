@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in files, opened for slicing: `.npy`, `.zarr`, and raw bytes of a given shape."""
+"""Arrays by name, opened for slicing and created: files, zarr, HDF5 and TensorStore, here and behind URLs."""
 
 from __future__ import annotations
 
@@ -7,29 +7,38 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 
 from ..atomic import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import FormatLike, format_of
+from .array_name import ArrayName, import_library, parse_array_name
 from .npy import read_npy_layout
+from .remote_array import open_remote_file, open_remote_npy, open_url_store, reject_read_only
 from .source_file import FilePath, SourceFile
+from .tensorstore_array import create_tensorstore, open_tensorstore
 
 DtypeLike: TypeAlias = "FormatLike | np.dtype[Any]"
-RAW_SUFFIXES = (".raw", ".bin", ".dat")
-SUFFIXES = (".npy", ".zarr", *RAW_SUFFIXES)
+
+CHUNK_BYTES = 4 << 20
+"""Bytes that the chunks of a new array have at most, unless they are given."""
 
 
-def open_array(path: FilePath, shape: Sequence[int] | None = None, dtype: DtypeLike | None = None) -> Any:
-    """Return the array of a file, to be sliced.
+def open_array(
+    path: FilePath,
+    shape: Sequence[int] | None = None,
+    dtype: DtypeLike | None = None,
+    writing: bool = False,
+) -> Any:
+    """Return the array of a name, to be sliced.
 
     Raw files need a `shape` and a `dtype`. A `dtype` for an `.npy` file reinterprets its elements: NumPy does not store
-    the name of bfloat16.
+    the name of bfloat16. With `writing`, the array can be written, too.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -37,30 +46,45 @@ def open_array(path: FilePath, shape: Sequence[int] | None = None, dtype: DtypeL
     ...     open_array(Path(folder, "a.npy"))[1].tolist()
     [3, 4, 5]
     """
-    file = Path(path)
+    name = parse_array_name(path)
+    if writing:
+        reject_read_only(name)
+    if name.kind == "tensorstore":
+        return open_tensorstore(name, writing)
+    if name.kind == "zarr":
+        return _open_zarr(name, writing)
+    if name.is_local and not Path(name.path).exists():
+        raise FileNotFoundError(2, "No such file or directory", name.path)
+    if name.kind == "hdf5":
+        return _open_hdf5(name, writing)
     kind = None if dtype is None else as_scalar_dtype(dtype)
-    if file.suffix == ".zarr":
-        return _import_zarr(file).open_array(str(file), mode="r")
-    if not file.exists():
-        raise FileNotFoundError(2, "No such file or directory", str(file))
-    if file.suffix == ".npy":
-        return _open_npy(file, kind)
-    _validate_suffix(file)
+    if not name.is_local:
+        if name.kind == "npy" and not writing and kind is None:
+            return open_remote_npy(name)
+        raise FileFormatError(f"{name.text}: behind a URL, .npy files are read only, and raw files not read; use zarr")
+    file = Path(name.path)
+    if name.kind == "npy":
+        return _open_npy(file, kind, writing)
     if shape is None or kind is None:
         raise FileFormatError(f"{file} holds raw bytes; give a shape and a dtype")
     expected, size = prod(shape) * kind.itemsize, SourceFile(file).size
     if size != expected:
         raise FileFormatError(f"{file}: shape {list(shape)} of {kind} takes {expected} bytes, but the file has {size}")
-    return _map_array(file, kind, shape)
+    return _map_array(file, kind, shape, writing=writing)
 
 
 @contextmanager
 def create_array(
-    path: FilePath, shape: Sequence[int], dtype: DtypeLike, chunks: Sequence[int] | None = None
+    path: FilePath,
+    shape: Sequence[int],
+    dtype: DtypeLike,
+    chunks: Sequence[int] | None = None,
+    shards: Sequence[int] | None = None,
 ) -> Iterator[Any]:
-    """Yield an array of `shape` and `dtype` to write into; `chunks` are those of a zarr array.
+    """Yield an array of `shape` and `dtype` to write into; `chunks` and `shards` are those of a zarr array.
 
-    The file at `path` appears when the context ends without an error, and not otherwise.
+    What is at `path` appears when the context ends without an error, and not otherwise; behind a URL and in
+    TensorStore, it is written in place.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -69,25 +93,120 @@ def create_array(
     ...     sorted(os.listdir(folder)), int(np.load(Path(folder, "a.npy")).sum())
     (['a.npy'], 42)
     """
-    file, extents, kind = Path(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
-    _validate_suffix(file)
-    if file.suffix == ".zarr":
-        with replace_folder(file) as folder:
-            # zarr would write chunks that are all zero as nothing, which reads the same
-            yield _import_zarr(file).open_array(
-                str(folder), mode="w", shape=extents, dtype=kind, chunks=tuple(chunks or extents)
-            )
-        return
-    with replace_file(file) as draft:
-        array = _map_new_array(Path(draft.name), file.suffix, extents, kind)
-        yield array
-        if isinstance(array, np.memmap):
-            array.flush()
+    name, extents, kind = parse_array_name(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
+    reject_read_only(name)
+    if name.kind == "tensorstore":
+        yield create_tensorstore(name, extents, kind, chunks)
+    elif name.kind == "zarr":
+        made = tuple(chunks) if chunks else default_chunks(extents, kind.itemsize)
+        if not name.is_local:
+            yield _create_zarr(name, open_url_store(name, writing=True), extents, kind, made, shards)
+            return
+        with replace_folder(Path(name.path)) as folder:
+            yield _create_zarr(name, str(folder), extents, kind, made, shards)
+    elif not name.is_local:
+        raise FileFormatError(f"{name.text}: behind a URL, only zarr arrays can be written; use a name in .zarr")
+    elif name.kind == "hdf5":
+        with _create_hdf5(name, extents, kind, chunks) as dataset:
+            yield dataset
+    else:
+        with replace_file(Path(name.path)) as draft:
+            array = _map_new_array(Path(draft.name), name.kind, extents, kind)
+            yield array
+            if isinstance(array, np.memmap):
+                array.flush()
 
 
-def _validate_suffix(file: Path) -> None:
-    if file.suffix not in SUFFIXES:
-        raise FileFormatError(f"{file}: unknown suffix {file.suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
+def default_chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return chunks of at most 4 MiB: the longest axis is halved until they are small enough.
+
+    >>> default_chunks((8192, 8192), 4)
+    (1024, 1024)
+    """
+    chunks = [max(1, n) for n in shape]
+    while prod(chunks) * itemsize > CHUNK_BYTES and max(chunks) > 1:
+        axis = chunks.index(max(chunks))
+        chunks[axis] = -(-chunks[axis] // 2)
+    return tuple(chunks)
+
+
+def _open_zarr(name: ArrayName, writing: bool) -> Any:
+    zarr = import_library("zarr", name.text)
+    if name.is_local and not os.path.exists(name.path):
+        raise FileNotFoundError(2, "No such file or directory", name.path)
+    try:
+        if name.is_local:
+            return zarr.open_array(name.path, mode="r+" if writing else "r")
+        return zarr.open_array(open_url_store(name, writing), mode="r+" if writing else "r")
+    except ImportError as problem:  # fsspec has many parts
+        raise ModuleNotFoundError(
+            f"{name.text} needs a library that is not installed: {problem}; pip install 'tilewright[remote]'"
+        ) from None
+    except (FileNotFoundError, ValueError, TypeError, KeyError) as problem:
+        raise FileFormatError(
+            f"{name.text} cannot be opened as a zarr array ({type(problem).__name__}: {problem}); in a group, name the"
+            f" array: {name.text}/name"
+        ) from problem
+
+
+def _create_zarr(
+    name: ArrayName,
+    store: Any,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    chunks: tuple[int, ...],
+    shards: Sequence[int] | None,
+) -> Any:
+    zarr = import_library("zarr", name.text)
+    # zarr would write chunks that are all zero as nothing, which reads the same
+    if hasattr(zarr, "create_array"):  # zarr 3
+        made = tuple(shards) if shards else None
+        return zarr.create_array(store, shape=shape, dtype=dtype, chunks=chunks, shards=made, overwrite=True)
+    return zarr.open_array(store, mode="w", shape=shape, dtype=dtype, chunks=chunks)
+
+
+def _open_hdf5(name: ArrayName, writing: bool) -> Any:
+    h5py = import_library("h5py", name.text)
+    try:
+        file = h5py.File(name.path if name.is_local else open_remote_file(name), "r+" if writing else "r")
+    except OSError as problem:
+        raise FileFormatError(f"{name.path} cannot be opened as an HDF5 file: {problem}") from problem
+    dataset = file.get(name.dataset)
+    if not isinstance(dataset, h5py.Dataset):
+        found: list[str] = []
+        file.visititems(lambda path, item: found.append(path) if isinstance(item, h5py.Dataset) else None)
+        raise FileFormatError(
+            f"{name.path} has no dataset {name.dataset!r}; it has {', '.join(found[:8]) or 'none at all'}"
+        )
+    return dataset
+
+
+@contextmanager
+def _create_hdf5(
+    name: ArrayName, shape: tuple[int, ...], dtype: np.dtype[Any], chunks: Sequence[int] | None
+) -> Iterator[Any]:
+    """Yield a new dataset under a draft name, which it loses when the context ends without an error."""
+    h5py = import_library("h5py", name.text)
+    is_new = not os.path.exists(name.path)
+    try:
+        file = h5py.File(name.path, "a")
+    except OSError as problem:
+        raise FileFormatError(f"{name.path} cannot be opened as an HDF5 file: {problem}") from problem
+    draft = f"{name.dataset.rstrip('/')}.{uuid4().hex}"
+    extents = tuple([max(1, min(c, n)) for c, n in zip(chunks, shape, strict=True)]) if chunks and prod(shape) else None
+    try:
+        with file:
+            yield file.create_dataset(draft, shape, dtype, chunks=extents)
+            if name.dataset in file:
+                del file[name.dataset]
+            file.move(draft, name.dataset)
+    except BaseException:
+        if is_new:
+            Path(name.path).unlink(missing_ok=True)
+        else:
+            with h5py.File(name.path, "a") as file:
+                file.pop(draft, None)
+        raise
 
 
 def as_scalar_dtype(dtype: DtypeLike) -> np.dtype[Any]:
@@ -107,29 +226,34 @@ def as_scalar_dtype(dtype: DtypeLike) -> np.dtype[Any]:
     return kind
 
 
-def _map_new_array(draft: Path, suffix: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+def _map_new_array(draft: Path, file_kind: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
     """Return an array mapped over a new draft file."""
-    if suffix == ".npy":
+    if file_kind == "npy":
         return np.lib.format.open_memmap(draft, mode="w+", dtype=kind, shape=shape)
     if prod(shape):
         return np.memmap(draft, kind, "w+", shape=shape)
     return np.empty(shape, kind)
 
 
-def _open_npy(file: Path, kind: np.dtype[Any] | None) -> Any:
+def _open_npy(file: Path, kind: np.dtype[Any] | None, writing: bool) -> Any:
     layout = read_npy_layout(file)
     dtype = layout.dtype if kind is None else kind
     if dtype.itemsize != layout.dtype.itemsize:
         raise FileFormatError(
             f"{file}: cannot reinterpret elements of {layout.dtype} as {kind}, which has another size"
         )
-    return _map_array(file, dtype, layout.shape, layout.offset, layout.fortran_order)
+    return _map_array(file, dtype, layout.shape, layout.offset, layout.fortran_order, writing)
 
 
 def _map_array(
-    file: Path, dtype: np.dtype[Any], shape: Sequence[int], offset: int = 0, fortran_order: bool = False
+    file: Path,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    offset: int = 0,
+    fortran_order: bool = False,
+    writing: bool = False,
 ) -> Any:
-    array, handle = map_file(str(file), dtype, tuple(shape), offset, fortran_order, writing=False)
+    array, handle = map_file(str(file), dtype, tuple(shape), offset, fortran_order, writing)
     if handle >= 0:
         os.close(handle)
     return array
@@ -165,12 +289,3 @@ def map_file(
             return np.empty(shape, dtype, order), -1
         array: Any = np.memmap(file, dtype, "r+" if writing else "r", offset, shape, order)
         return array, os.dup(file.fileno())
-
-
-def _import_zarr(file: Path) -> Any:
-    try:
-        return import_module("zarr")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"{file} needs zarr, which is not installed; pip install 'tilewright[zarr]'", name="zarr"
-        ) from None

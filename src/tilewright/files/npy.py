@@ -26,6 +26,9 @@ from .strict_json import expect_integer
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER_BYTES = 65_535
+MAX_NPY_HEADER = _MAX_HEADER_BYTES + 12
+"""Bytes at the start of a file that hold its header."""
+
 _LOCAL_HEADER_BYTES = 30  # of a member of a zip file, before its name
 _CHUNK = 1 << 20
 
@@ -97,7 +100,7 @@ def make_npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbyte
     ...     make_npy_tensor("x", file, 0, file.read(0, file.size), file.size).shape
     (2, 3)
     """
-    layout = _parse_npy_layout(start, nbytes)
+    layout = parse_npy_layout(start, nbytes)
     kind, swapped = layout.dtype.str, not layout.dtype.isnative
     place = (file, begin + layout.offset, layout.nbytes)
     return StoredTensor.dense(name, kind, layout.shape, layout.format, *place, layout.fortran_order, swapped)
@@ -122,8 +125,15 @@ class NpyLayout(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def _parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
-    """Return the layout of an `.npy` file of `nbytes` bytes; raise unless the elements fill the rest of it."""
+def parse_npy_layout(start: bytes, nbytes: int) -> NpyLayout:
+    """Return the layout of an `.npy` file of `nbytes` bytes that begins with `start`; its elements fill the rest.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.zeros((2, 3), np.float32))
+    >>> parse_npy_layout(file.getvalue(), len(file.getvalue())).offset
+    128
+    """
     header, offset = parse_npy_header(start)
     dtype, element = _parse_descr(header["descr"])
     result = NpyLayout(dtype, element, header["shape"], offset, header["fortran_order"])
@@ -146,7 +156,7 @@ def read_npy_layout(path: FilePath) -> NpyLayout:
     """
     file = SourceFile(path)
     try:
-        return _parse_npy_layout(file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
+        return parse_npy_layout(file.read(0, min(file.size, MAX_NPY_HEADER)), file.size)
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
 
@@ -162,7 +172,7 @@ def read_npy(path: FilePath, name: str) -> StoredTensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     file = SourceFile(path)
-    return make_npy_tensor(name, file, 0, file.read(0, min(file.size, _MAX_HEADER_BYTES + 12)), file.size)
+    return make_npy_tensor(name, file, 0, file.read(0, min(file.size, MAX_NPY_HEADER)), file.size)
 
 
 def read_npz(path: FilePath) -> list[StoredTensor]:
@@ -216,7 +226,7 @@ def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFi
         raise FileFormatError(f"member {info.filename!r} is not an .npy file")
     name = info.filename[: -len(".npy")]
     with archive.open(info) as member:
-        start = member.read(min(info.file_size, _MAX_HEADER_BYTES + 12))
+        start = member.read(min(info.file_size, MAX_NPY_HEADER))
     if info.compress_type != zipfile.ZIP_STORED:
         return make_npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
     begin, end = _member_range(info, file)

@@ -2,17 +2,20 @@
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
 from ..layout import Box
-from .array_stream import TileSuggestion, stream, suggest_tile
+from .array_stream import stream
 from .operands import Input, Output
 from .pipeline import Pipeline
 from .plan_cost import ClusterModel, RunEstimate, simulate_run
 from .plan_task import TaskTimeoutError
 from .ray_executor import RayExecutor
+from .rechunk import RechunkPlan, RechunkReport, plan_rechunk, rechunk, transpose
 from .schedule import Schedule
 from .task_manifest import MergedManifests
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
+from .tile_reduction import reduce_tiles
+from .tile_suggestion import TileSuggestion, suggest_tile
 from .tiler import Tiler
 from .trace import PipelineReport, Trace
 from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout
@@ -32,6 +35,8 @@ __all__ = [
     "PipelineReport",
     "PlanReport",
     "RayExecutor",
+    "RechunkPlan",
+    "RechunkReport",
     "RunEstimate",
     "Schedule",
     "SimulatedQueue",
@@ -47,10 +52,14 @@ __all__ = [
     "TransferEvent",
     "export",
     "import_",
+    "plan_rechunk",
     "plan_tiles",
+    "rechunk",
+    "reduce_tiles",
     "simulate_run",
     "spaced_layout",
     "stream",
     "suggest_tile",
+    "transpose",
     "wait",
 ]

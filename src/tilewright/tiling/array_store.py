@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in stores (zarr, HDF5, Dask, anything that slices): where they are, whether two share bytes, their tiles.
+"""Arrays in stores (zarr, HDF5, Dask, anything that slices): where they are, their chunks, whether two share bytes.
 
 Zarr, HDF5 and Dask make a new object at each access, so object identity says nothing. A store is identified by its
 folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: whoever has
-their objects has imported them. A store is asked for the box that a tile needs, and the rest is a copy plan.
+their objects has imported them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from itertools import combinations
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -21,11 +19,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..copying.host_memory import Footprint, dense_footprint
+from ..copying.host_memory import Footprint
 from ..errors import TransferError
-from ..layout import Box, Layout
-from .tile_copies import Work, import_copies, repeated_boxes, source_box_of, validate_fill
-from .transfer_tensors import ExternalTensor, TileBuffer
 
 _MAX_SEARCHED = 4096
 """Objects that are searched for the arrays behind a wrapper."""
@@ -137,6 +132,8 @@ def store_locations(array: Any) -> list[StoreLocation]:
         return [_zarr_location(array)]
     if is_hdf5(array):
         return list(_hdf5_locations(_hdf5_dataset(array)))
+    if hasattr(array, "store_key"):  # our own wrappers of other stores
+        return [StoreLocation(array.store_key, getattr(array, "private", ""))]
     return [StoreLocation(("object", id(array)))]
 
 
@@ -223,6 +220,8 @@ def describe_store(array: Any) -> dict[str, Any]:
     elif is_hdf5(array):
         dataset = _hdf5_dataset(array)
         identity |= {"file": os.path.realpath(dataset.file.filename), "dataset": dataset.name}
+    elif hasattr(array, "store_key"):
+        identity |= {"location": list(map(str, array.store_key))}
     shape, dtype = [int(n) for n in array.shape], array.dtype
     return identity | {"shape": shape, "dtype": dtype.str if isinstance(dtype, np.dtype) else str(dtype)}
 
@@ -236,6 +235,8 @@ def _zarr_location(array: Any) -> StoreLocation:
     fs = getattr(store, "fs", None)
     if fs is not None:
         return _fsspec_location(fs, f"{store.path}/{path}")
+    if "ObjectStore" in kinds:
+        return _obstore_location(store.store, path)
     for owner in (getattr(store, name, None) for name in ("_store_dict", "_mutable_mapping", "root")):
         if hasattr(owner, "keys"):
             return StoreLocation(
@@ -247,6 +248,15 @@ def _zarr_location(array: Any) -> StoreLocation:
     if folder is not None:
         return StoreLocation((type(store).__name__, os.path.realpath(str(folder)), path))
     return StoreLocation((type(store).__name__, str(store), path))
+
+
+def _obstore_location(store: Any, path: str) -> StoreLocation:
+    kind = type(store).__name__
+    if kind == "LocalStore":
+        return StoreLocation(("file", os.path.realpath(os.path.join(str(store.prefix or "/"), path))))
+    if kind == "MemoryStore":
+        return StoreLocation(("memory", id(store), path), "an obstore MemoryStore in the memory of this process")
+    return StoreLocation(("obstore", repr(store), path))
 
 
 def _fsspec_location(fs: Any, path: str) -> StoreLocation:
@@ -318,106 +328,25 @@ def reject_array_wrappers(array: Any, name: str) -> None:
     raise TransferError(f"{name} is a {kind.__name__}, and its {lost} would be lost; {remedy}")
 
 
-class SlicedEndpoint:
-    """An object that returns and accepts boxes when it is sliced, such as a zarr array.
-
-    >>> class Squares:
-    ...     shape, dtype = (6,), np.dtype(int)
-    ...
-    ...     def __getitem__(self, box):
-    ...         return np.arange(6)[box] ** 2
-    >>> buffer = TileBuffer(64)
-    >>> SlicedEndpoint(Squares()).plan_import(Box((4,), (4,)), buffer, "edge")()
-    >>> buffer.view((4,), np.dtype(int)).tolist()
-    [16, 25, 25, 25]
-    """
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.shape = tuple([int(n) for n in array.shape])
-        self.dtype = np.dtype(array.dtype)
-        self._chunks = chunk_shape(array)
-        self._write_lock = threading.Lock()
-
-    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
-        """Return the work that reads a tile into a buffer, padded with `fill`."""
-        padding = None if fill is None else validate_fill(fill, self.dtype)
-        box = tile.within(self.shape)
-        if box != tile and isinstance(padding, str):
-            box = _enclosing_box([source_box_of(segments) for segments in repeated_boxes(tile, self.shape, padding)])
-
-        def read() -> None:
-            # nothing is read for a tile that is entirely outside
-            piece = np.empty(box.shape, self.dtype) if box.empty else self.array[box.slices]
-            reject_array_wrappers(piece, f"the result of slicing {type(self.array).__name__}")
-            piece = np.ascontiguousarray(piece, self.dtype)
-            if piece.shape != box.shape:
-                raise TransferError(
-                    f"slicing {type(self.array).__name__} at {box} returned shape {piece.shape}, expected {box.shape}"
-                )
-            import_copies(buffer.tensor(tile.shape, self.dtype), self._space_around(piece, box).tile(tile), fill)()
-
-        return read
-
-    def _space_around(self, piece: np.ndarray[Any, Any], box: Box) -> ExternalTensor:
-        """Return the full space as a tensor of which only a box is in memory."""
-        steps = tuple([step // piece.itemsize for step in piece.strides])
-        skipped = sum([start * step for start, step in zip(box.offset, steps, strict=True)])
-        return ExternalTensor(piece.reshape(-1), self.shape, Layout(self.shape, steps), offset=-skipped, const=True)
-
-    def plan_export(self, tile: Box, buffer: TileBuffer) -> Work:
-        """Return the work that writes the part of a tile that lies inside the array from a buffer."""
-        inside = tile.within(self.shape)
-        view = buffer.view(tile.shape, self.dtype)[inside.relative_to(tile.offset).slices]
-        # a partial chunk is written by read-modify-write, which would lose a concurrent write of the same chunk
-        guard: AbstractContextManager[Any] = nullcontext() if self._covers_chunks(inside) else self._write_lock
-
-        def write() -> None:
-            if not inside.empty:
-                with guard:
-                    self.array[inside.slices] = view
-
-        return write
-
-    def regions(self) -> list[StorageRegion]:
-        """Return the memory of an array, or the store as a whole, since the bytes in it are unknown."""
-        if isinstance(self.array, np.ndarray):
-            return [_array_region(self.array, (self.array.ctypes.data, self.array.strides))]
-        regions = [StorageRegion(location.key, dense_footprint(0, 1), None) for location in store_locations(self.array)]
-        if is_zarr(self.array) or is_hdf5(self.array):
-            return regions
-        for inner in inner_arrays(self.array):
-            unknown = object()  # the arrangement inside a wrapper equals no other
-            if isinstance(inner, np.ndarray):
-                regions.append(_array_region(inner, unknown))
-            else:
-                regions += [
-                    StorageRegion(location.key, dense_footprint(0, 1), unknown) for location in store_locations(inner)
-                ]
-        return regions
-
-    def _covers_chunks(self, box: Box) -> bool:
-        ends = zip(box.offset, box.end, self._chunks or (), self.shape, strict=False)
-        return all(start % n == 0 and (end % n == 0 or end == extent) for start, end, n, extent in ends)
-
-
 def chunk_shape(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of the shards or chunks that an array is stored in, None if it has none.
+    """Return the shape of what an array is written in: its shards or chunks; None if it has none.
 
     >>> chunk_shape(np.zeros(3)) is None
     True
     """
-    chunks = getattr(array, "shards", None) or getattr(array, "chunks", None)
+    return _as_chunks(getattr(array, "shards", None)) or read_chunk_shape(array)
+
+
+def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of what an array is read in: its chunks, also those inside shards; None if it has none.
+
+    >>> read_chunk_shape(np.zeros(3)) is None
+    True
+    """
+    return _as_chunks(getattr(array, "chunks", None))
+
+
+def _as_chunks(chunks: Any) -> tuple[int, ...] | None:
+    # dask has a tuple of extents for each axis
     is_shape = isinstance(chunks, tuple) and all(isinstance(n, int) and n > 0 for n in chunks)
-    return chunks if is_shape else None
-
-
-def _array_region(array: np.ndarray[Any, Any], arrangement: Any) -> StorageRegion:
-    footprint = Footprint(array.ctypes.data, array.shape, array.strides, array.itemsize)
-    return StorageRegion("memory", footprint, arrangement)
-
-
-def _enclosing_box(boxes: list[Box]) -> Box:
-    low = tuple(map(min, zip(*[box.offset for box in boxes], strict=True)))
-    high = map(max, zip(*[box.end for box in boxes], strict=True))
-    return Box(low, tuple([b - a for a, b in zip(low, high, strict=True)]))
+    return chunks if is_shape and chunks else None

@@ -17,10 +17,13 @@ import numpy as np
 
 from ..copying.engine import find_device_array
 from ..errors import LayoutError, TransferError
-from ..files.array_file import map_file
+from ..files.array_file import map_file, open_array
+from ..files.array_name import absolute_name, parse_array_name
 from ..files.npy import read_npy_layout
-from .array_store import SlicedEndpoint, describe_store, reject_array_wrappers, store_locations, validate_open
+from ..files.tensorstore_array import TensorStoreArray, is_tensorstore
+from .array_store import describe_store, is_hdf5, reject_array_wrappers, store_locations, validate_open
 from .endpoints import DeviceEndpoint, Endpoint, MappedEndpoint, MemoryEndpoint, find_memmap, is_shared_map
+from .sliced_endpoint import SlicedEndpoint
 from .tiler import Extents, Tiler, as_extents
 from .transfer_tensors import ExternalTensor
 
@@ -139,25 +142,17 @@ def validate_equal_shapes(sources: Sequence[Any], targets: Sequence[Any]) -> Non
             )
 
 
-def validate_npy_path(path: str | Path) -> None:
-    """Raise unless a path ends in `.npy`: other files have to be opened first.
+def open_operand(operand: Any, writing: bool = False) -> Any:
+    """Return an operand as an array: a name is opened, a TensorStore wrapped, and anything else is what it is.
 
-    >>> validate_npy_path("a.zarr")
-    Traceback (most recent call last):
-        ...
-    tilewright.errors.TransferError: expected a path that ends in .npy, got a.zarr; pass zarr.open_array('a.zarr')
+    `writing` opens a name to be written.
+
+    >>> open_operand([1, 2])
+    [1, 2]
     """
-    name = str(path)
-    if Path(name).suffix == ".npy" and "://" not in name:
-        return
-    if "://" in name or Path(name).suffix == ".zarr":
-        remedy = f"zarr.open_array({name!r})"
-    elif Path(name).suffix in (".h5", ".hdf5", ".nc") or "::" in name:
-        file, _, dataset = name.partition("::")
-        remedy = f"h5py.File({file!r})[{dataset or 'name'!r}]"
-    else:
-        remedy = "an array, a numpy.memmap, or anything else that slices"
-    raise TransferError(f"expected a path that ends in .npy, got {name}; pass {remedy}")
+    if isinstance(operand, (str, Path)):
+        return open_array(operand, writing=writing)
+    return TensorStoreArray(operand) if is_tensorstore(operand) else operand
 
 
 def _has_element_strides(array: np.ndarray[Any, Any]) -> bool:
@@ -298,18 +293,52 @@ class ObjectReference:
         return describe_store(self.array)
 
 
-ArrayReference = FileReference | ObjectReference
+@dataclass(frozen=True, slots=True)
+class NameReference:
+    """The name of a stored array, such as `a.zarr` or `a.h5::x`, which is opened wherever a task runs.
+
+    `description` is what the array was when the reference was made.
+
+    >>> NameReference("a.zarr").name
+    'a.zarr'
+    """
+
+    name: str
+    description: dict[str, Any] | None = None
+
+    def open(self, writing: bool) -> Endpoint:
+        """Return the endpoint of the array, opened anew."""
+        return open_endpoint(open_array(self.name, writing=writing), writing)
+
+    def verify(self) -> None:
+        """Raise unless the array still matches its description."""
+        current = describe_store(open_array(self.name))
+        if current != self.description:
+            raise TransferError(
+                f"{self.name} has changed: expected {self.description}, got {current}; make the plan again"
+            )
+
+    def identity(self, reading: bool) -> dict[str, Any]:
+        """Return plain data that identifies the array; its content is compared task by task."""
+        return {"name": self.name, **describe_store(open_array(self.name))}
+
+
+ArrayReference = FileReference | NameReference | ObjectReference
 
 
 def make_reference(array: Any) -> ArrayReference:
-    """Return a reference to the path of an `.npy` file, a memory map, or any other array.
+    """Return a reference to a name, a memory map, or any other array.
 
     >>> type(make_reference(np.zeros(3))).__name__
     'ObjectReference'
     """
     if isinstance(array, (str, Path)):
-        validate_npy_path(array)
-        return _reference_npy(str(Path(array).resolve()))
+        name = parse_array_name(array)
+        if name.kind == "npy" and name.is_local:
+            return _reference_npy(str(Path(name.path).resolve()))
+        text = absolute_name(name)
+        return NameReference(text, describe_store(open_array(text)))
+    array = open_operand(array)
     # the file offset of a view of a map is not recorded, so it stays an object
     is_entire_map = is_shared_map(array) and not isinstance(array.base, np.memmap)
     if is_entire_map and (array.flags.c_contiguous or array.flags.f_contiguous):
@@ -341,9 +370,14 @@ def validate_sendable(reference: ArrayReference, role: str) -> None:
     if isinstance(reference, FileReference):
         return
     private = "an array in the memory of this process"
-    if not isinstance(reference.array, np.ndarray):
-        private = next((location.private for location in store_locations(reference.array) if location.private), "")
-        if role == "source" and "MemoryStore" in private:
+    array = open_array(reference.name) if isinstance(reference, NameReference) else reference.array
+    if not isinstance(array, np.ndarray):
+        private = next((location.private for location in store_locations(array) if location.private), "")
+        if isinstance(reference, NameReference) and is_hdf5(array):
+            if role == "source":
+                return  # every process opens the file
+            private = "a dataset of an HDF5 file, which one process at a time can write"
+        if role == "source" and "zarr MemoryStore" in private:
             return  # its elements are sent with it
     if private:
         raise TransferError(

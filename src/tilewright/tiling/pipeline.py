@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from math import prod
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -12,9 +12,12 @@ from typing import Any
 from ..errors import LayoutError, TransferError
 from ..layout.box import Box, empty_box
 from .array_store import share_bytes
+from .chunk_cache import ChunkCache
 from .endpoints import Endpoint, MemoryEndpoint
+from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import Compute, Export, Import, TransferKey, TransferKind, Wait
+from .sliced_endpoint import SlicedEndpoint
 from .tile_compute import (
     Array,
     CancelFlag,
@@ -27,6 +30,7 @@ from .tile_compute import (
 )
 from .tile_copies import Work, direct_copy
 from .tile_kernel import TileKernel
+from .tile_suggestion import STORE_LIMIT
 from .tiler import Tiler
 from .trace import PipelineReport, Trace, TraceSpan
 from .transfer_tensors import TileBuffer
@@ -186,10 +190,11 @@ class Pipeline(PipelineSpec):
         outputs: the operands to write.
         scheme: "simplex" (3 buffers), "duplex" (2), "double" (4), "buffered" (2 x depth), or "direct" (no compute).
         depth: the buffers per operand of "buffered" and "direct".
-        workers: threads beside the caller. They run transfers; where tiles come from memory or files, each takes its
-            tiles from import through compute to export (see `workers.py`). 0 uses no threads.
+        workers: threads beside the caller. They run transfers; where tiles come from memory, files or zarr arrays, each
+            takes its tiles from import through compute to export (see `workers.py`). 0 uses no threads.
         queue: what runs the transfers, in place of threads.
-        memory_limit: the most bytes that buffers may take; "buffered" chooses its depth by it.
+        memory_limit: the most bytes that buffers may take; "buffered" chooses its depth by it. What they leave of it
+            holds decoded chunks of stores that several tiles need.
 
     >>> import numpy as np
     >>> from tilewright.tiling import Input, Output
@@ -258,18 +263,41 @@ class Pipeline(PipelineSpec):
             copied = self._copy_directly(progress, cancel)
             return PipelineReport(self.tiles, perf_counter() - started, copied, copied, 0)
         direct = self.scheme == "direct"  # a tile is exported from the buffer it was imported into
-        if count := choose_worker_count(self, concurrent or direct):
-            function = _pass_tiles if direct else compute or _copy_tiles
-            TileWorkers(self, function, count, concurrent or direct, trace, progress, cancel).run()
-            read = sum([item.tiler.volume * endpoint.dtype.itemsize for endpoint, item in self.sources])
-            written = sum([item.tiler.volume * endpoint.dtype.itemsize for endpoint, item in self.targets])
-            return PipelineReport(self.tiles, perf_counter() - started, read, written, self.buffer_bytes)
-        run = ScheduledRun(self, trace, progress, cancel)
-        with closing(run.steps()) as steps:
-            for step in steps:
-                run_compute(compute or _copy_tiles, step)
-        seconds = perf_counter() - started
-        return PipelineReport(self.tiles, seconds, run.nbytes["import"], run.nbytes["export"], self.buffer_bytes)
+        with self._share_chunks() as cache:
+            if count := choose_worker_count(self, concurrent or direct):
+                function = _pass_tiles if direct else compute or _copy_tiles
+                TileWorkers(self, function, count, concurrent or direct, trace, progress, cancel).run()
+                read, written = _transferred_bytes(self.sources), _transferred_bytes(self.targets)
+            else:
+                run = ScheduledRun(self, trace, progress, cancel)
+                with closing(run.steps()) as steps:
+                    for step in steps:
+                        run_compute(compute or _copy_tiles, step)
+                read, written = run.nbytes["import"], run.nbytes["export"]
+        seconds, amplification = perf_counter() - started, self._read_amplification(cache)
+        return PipelineReport(self.tiles, seconds, read, written, self.buffer_bytes, amplification)
+
+    @contextmanager
+    def _share_chunks(self) -> Iterator[ChunkCache]:
+        """Read the chunks of sources through one cache while the context lasts."""
+        stores = [endpoint for endpoint, _ in self.sources if isinstance(endpoint, SlicedEndpoint)]
+        limit = STORE_LIMIT if self.memory_limit is None else self.memory_limit
+        decoding = self.depth * max([endpoint.chunk_bytes for endpoint in stores], default=0)  # one for each worker
+        cache = ChunkCache(max(0, limit - self.buffer_bytes - decoding))
+        for number, (endpoint, item) in enumerate(self.sources):
+            if isinstance(endpoint, SlicedEndpoint):
+                endpoint.share_chunks(item.tiler, cache, number)
+        try:
+            yield cache
+        finally:
+            for endpoint in stores:
+                endpoint.stop_sharing()
+
+    def _read_amplification(self, cache: ChunkCache) -> float:
+        """Return the bytes that the sources delivered over those that they hold."""
+        size = sum([prod(endpoint.shape) * endpoint.dtype.itemsize for endpoint, _ in self.sources])
+        others = [pair for pair in self.sources if getattr(pair[0], "chunks", None) is None]
+        return (cache.loaded_bytes + _transferred_bytes(others)) / size if size else 1.0
 
     def _can_copy_directly(self) -> bool:
         """Return whether sources and targets are arrays in memory that share no bytes, without halo or padding."""
@@ -327,6 +355,10 @@ def _cut_into_bands(tiler: Tiler, itemsize: int) -> Tiler:
     rest = [max(1, n) for n in tiler.space[1:]]
     row = tiler.tile[0] * prod(rest) * itemsize
     return Tiler(tiler.space, (tiler.tile[0] * -(-BAND_BYTES // max(1, row)), *rest))
+
+
+def _transferred_bytes(operands: Sequence[tuple[Endpoint, Input | Output]]) -> int:
+    return sum([item.tiler.volume * endpoint.dtype.itemsize for endpoint, item in operands])
 
 
 def _copy_tiles(*arrays: Any) -> None:

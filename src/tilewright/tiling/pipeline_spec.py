@@ -53,6 +53,7 @@ class PipelineSpec(Shown):
         self.targets: list[tuple[Endpoint, Output]] = [
             (open_endpoint(item.target, writing=True), item) for item in self.outputs
         ]
+        self.memory_limit = memory_limit
         self.tiles = self._validate_tiles()
         self.depth = self._choose_depth(depth, memory_limit)
         if memory_limit is not None and self.buffer_bytes > memory_limit:

@@ -102,6 +102,18 @@ class WriteGate:
             self._changed.wait_for(lambda: not self._writers, timeout)
 
 
+class StepCompute:
+    """A compute that is given the step, with the number of its tile, and not only the arrays."""
+
+    def run_step(self, step: Step) -> None:
+        """Compute a tile."""
+        raise NotImplementedError
+
+    def __call__(self, *arrays: Array) -> None:
+        """Raise: without a step there is no number of the tile."""
+        raise TypeError(f"{type(self).__name__} is run by steps")
+
+
 def run_compute(compute: Callable[..., Any], step: Step, check: bool = False) -> None:
     """Call a compute for a tile; an error gets a note with the tile, and a returned result is an error.
 
@@ -111,7 +123,11 @@ def run_compute(compute: Callable[..., Any], step: Step, check: bool = False) ->
     """
     marks = mark_outputs(step) if check else []
     try:
-        result = compute(*step.inputs, *step.outputs)
+        if isinstance(compute, StepCompute):
+            compute.run_step(step)
+            result = None
+        else:
+            result = compute(*step.inputs, *step.outputs)
     except Exception as problem:
         if hasattr(problem, "add_note"):  # Python 3.11
             problem.add_note(f"while computing tile {step.tile}")

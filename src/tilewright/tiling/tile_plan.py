@@ -25,9 +25,9 @@ from .endpoints import Endpoint
 from .fingerprint import UnidentifiedError, fingerprint_compute, name_compute
 from .operands import (
     ArrayReference,
-    ObjectReference,
     as_list,
     make_reference,
+    open_operand,
     tiler_with_halo,
     validate_equal_shapes,
     validate_operand,
@@ -35,6 +35,7 @@ from .operands import (
 )
 from .plan_executor import ExecutorFactory, ExecutorSource
 from .plan_runner import PlanRunner
+from .sliced_endpoint import SlicedEndpoint
 from .task_manifest import MergedManifests, TaskManifest, merge_manifests
 from .tile_compute import CancelFlag, ProgressCallback
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
@@ -284,7 +285,8 @@ def plan_tiles(
     """Return the plan that cuts sources and targets of one shape into independent tasks.
 
     Args:
-        source: an `.npy` file, a memory map, an array or anything that slices, or a list of them.
+        source: an array or anything that slices, a memory map, or a name such as `a.npy`, `a.zarr`, `a.h5::x` or
+            `s3://bucket/a.zarr`; or a list of them.
         target: the same; it must exist.
         tile: the extents of an output tile.
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
@@ -297,20 +299,18 @@ def plan_tiles(
     for role, arrays in (("source", as_list(source)), ("target", as_list(target))):
         for array in arrays:
             if not isinstance(array, (str, Path)):
-                validate_operand(array, role)
+                validate_operand(open_operand(array), role)
     sources = [make_reference(array) for array in as_list(source)]
     targets = [make_reference(array) for array in as_list(target)]
     if not sources or not targets:
         raise TransferError("a tile plan needs at least one source and one target")
-    read, written = (
-        [source.open(writing=False) for source in sources],
-        [target.open(writing=True) for target in targets],
-    )
+    written = [target.open(writing=True) for target in targets]  # first: HDF5 opens a file for reading only once
+    read = [source.open(writing=False) for source in sources]
     validate_equal_shapes(read, written)
     _validate_no_overlap(read, written)
     shape = read[0].shape
-    for reference in targets:
-        _validate_chunks(reference, shape, tile)
+    for endpoint in written:
+        _validate_chunks(endpoint, shape, tile)
     halo = as_margins(overlap, "overlap", len(shape))
     reading = (tiler_with_halo(shape, tile, halo, order),) * len(sources)
     writing = (Tiler(shape, tile, order=order),) * len(targets)
@@ -328,9 +328,9 @@ def _validate_no_overlap(sources: list[Endpoint], targets: list[Endpoint]) -> No
         )
 
 
-def _validate_chunks(target: ArrayReference, space: tuple[int, ...], tile: Extents) -> None:
+def _validate_chunks(target: Endpoint, space: tuple[int, ...], tile: Extents) -> None:
     """Raise if two tasks would write to one chunk of a target, which is not safe."""
-    chunks = chunk_shape(target.array) if isinstance(target, ObjectReference) else None
+    chunks = chunk_shape(target.array) if isinstance(target, SlicedEndpoint) else None
     if chunks is None:
         return
     shape = as_extents(tile, "tile", len(chunks))

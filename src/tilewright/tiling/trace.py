@@ -18,6 +18,8 @@ from .transfers import Transfer
 class PipelineReport:
     """What a run did: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
 
+    `read_amplification` is what the sources delivered, with halos and whole chunks, over what they hold.
+
     >>> PipelineReport(tiles=4, seconds=0.5, bytes_in=10**9, bytes_out=10**9, buffer_bytes=1 << 20).bytes_per_second
     4000000000.0
     """
@@ -27,6 +29,7 @@ class PipelineReport:
     bytes_in: int
     bytes_out: int
     buffer_bytes: int
+    read_amplification: float = 1.0
 
     @property
     def bytes_per_second(self) -> float:

@@ -2,16 +2,17 @@
 """Workers: threads that take their tiles from import through compute to export, within the caches of one core.
 
 Where transfers are copies in memory, threads that only copy gain little: the tile crosses from core to core twice,
-which takes longer than the copy. Here worker j of n takes the tiles j, j + n, ... in its own buffers. Workers import
-and export at the same time, and compute in turns, in the order of the tiles, unless the compute may run for several
-tiles at once. Between two computes a worker makes one native call, without the GIL: it passes the turn on, exports,
-imports its next tile and waits for its turn.
+which takes longer than the copy. Where transfers decode and encode the chunks of a store, they take longer than most
+computes, and every core is needed for them. Here worker j of n takes the tiles j, j + n, ... in its own buffers.
+Workers import and export at the same time, and compute in turns, in the order of the tiles, unless the compute may run
+for several tiles at once. Between two computes a worker makes one native call, without the GIL: it passes the turn on,
+exports, imports its next tile and waits for its turn.
 
 That call takes tables of native copies. Tiles with the same position relative to the edges of their space (inside, or
 outside by the same amounts) have the same copies but for their addresses, so the copies of one tile of each kind are
 planned, and NumPy fills in a table for all others of the kind. Tables are cached without base addresses, for other
-workers and other arrays that are cut the same way. Tiles of files, which are read and written rather than copied,
-remain `Work` to call.
+workers and other arrays that are cut the same way. Tiles of files and stores, which are read and written rather than
+copied, remain `Work` to call.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .endpoints import Endpoint, MemoryEndpoint
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import TransferKind
+from .sliced_endpoint import SlicedEndpoint
 from .tile_compute import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
 from .tile_copies import CopyList, Work, validate_fill
 from .tiler import Tiler
@@ -85,12 +87,26 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
     in_memory = all(type(endpoint) is MemoryEndpoint for endpoint in endpoints)
     if pipeline.scheme in ("duplex", "simplex"):
         return 1 if in_memory else 0
-    if not all(isinstance(endpoint, MemoryEndpoint) for endpoint in endpoints):
+    if not all(map(is_parallel, endpoints)):
         return 0
+    if not all(isinstance(endpoint, MemoryEndpoint) for endpoint in endpoints):
+        return max(1, min(pipeline.depth, pipeline.workers + 1, pipeline.tiles))
     min_bytes = MIN_TILE_BYTES if in_memory and not concurrent else MIN_TILE_BYTES // 4
     if pipeline.buffer_bytes < pipeline.depth * min_bytes:
         return 1
     return max(1, min(pipeline.depth, pipeline.workers + 1, pipeline.tiles))
+
+
+def is_parallel(endpoint: Endpoint) -> bool:
+    """Return whether several threads may read and write an endpoint at once, and gain by it.
+
+    >>> from tilewright.tiling.operands import open_endpoint
+    >>> is_parallel(open_endpoint(np.zeros(4)))
+    True
+    """
+    return isinstance(endpoint, MemoryEndpoint) or (
+        isinstance(endpoint, SlicedEndpoint) and endpoint.access.is_parallel
+    )
 
 
 def _avoid_core(thread: threading.Thread, core: int) -> None:
@@ -131,6 +147,8 @@ class TileWorkers:
         self._gate = WriteGate()
         self._other_threads: list[threading.Thread] = []
         self._checks_outputs = pipeline.scheme != "direct"  # direct has no compute
+        endpoints = [endpoint for endpoint, _ in (*pipeline.sources, *pipeline.targets)]
+        self._pins_threads = all(isinstance(endpoint, MemoryEndpoint) for endpoint in endpoints)
         self._is_watched = progress is not None or cancel is not None
         self._run_native: Any = (
             native_library.load_library().tw_run_transfers if native_library.is_available() else None
@@ -182,7 +200,7 @@ class TileWorkers:
                     thread.join(None if isinstance(problem, Exception) else max(0, deadline - perf_counter_ns()) / 1e9)
 
     def _run_thread(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: Any) -> None:
-        if worker == 0:
+        if worker == 0 and self._pins_threads:
             core = native_library.load_library().tw_current_core()
             for thread in self._other_threads:
                 _avoid_core(thread, core)
@@ -292,7 +310,7 @@ class BufferedOperand(NamedTuple):
     True
     """
 
-    endpoint: MemoryEndpoint
+    endpoint: MemoryEndpoint | SlicedEndpoint
     tiler: Tiler
     buffer: TileBuffer
     fill: Any = None
@@ -364,7 +382,7 @@ class TransferTable:
         for operand in self._operands:
             fill = validate_fill(operand.fill, operand.endpoint.dtype) if operand.fill is not None else None
             fills.append(fill)
-            bases += [operand.endpoint.tensor.address, fill.ctypes.data if isinstance(fill, np.ndarray) else 0]
+            bases += [_base_address(operand.endpoint), fill.ctypes.data if isinstance(fill, np.ndarray) else 0]
         outer, inner = ("source", "target") if self._importing else ("target", "source")
         copies[outer] += np.array(bases, np.int64)[table.origins]
         copies[inner] += np.array([operand.buffer.address for operand in self._operands], np.int64)[table.origins >> 1]
@@ -378,6 +396,11 @@ class TransferTable:
         addresses = table.spans * (_COPY_RECORD.itemsize, 1) + (copies.ctypes.data, 0)
         self._copies = [(address, count) for address, count in addresses.tolist()]
         self._owners = table, copies, fills
+
+
+def _base_address(endpoint: Endpoint) -> int:
+    """Return the address that the copies of an endpoint are relative to; 0 if it has none."""
+    return endpoint.tensor.address if isinstance(endpoint, MemoryEndpoint) else 0
 
 
 _TABLES: dict[Any, CopyTable] = {}
@@ -420,8 +443,10 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
         model_copies = _native_copies(operands, model, importing)
         for number, run, outer, inner in model_copies or ():
             operand, starts = operands[number], positions[number][1]
-            is_data = not importing or operand.endpoint.tensor.memory.contains(outer)  # otherwise it is a fill
-            outer = outer - operand.endpoint.tensor.address - int(starts[members[0]]) if is_data else 0
+            assert isinstance(operand.endpoint, MemoryEndpoint)  # others have no native copies
+            tensor = operand.endpoint.tensor
+            is_data = not importing or tensor.memory.contains(outer)  # otherwise it is a fill
+            outer = outer - tensor.address - int(starts[members[0]]) if is_data else 0
             inner -= operand.buffer.address
             source, target = (outer, inner) if importing else (inner, outer)
             rows.append((run.nests, source, target, run.count, run.streaming))
@@ -466,7 +491,8 @@ def _tile_positions(operand: BufferedOperand, numbers: Array) -> tuple[list[Arra
     else:
         coords = np.array([tiler.coords(int(number)) for number in numbers]).T
     columns, starts = [], np.zeros(len(numbers), np.int64)
-    strides = endpoint.tensor.strides or (0,) * tiler.rank
+    strides = endpoint.tensor.strides if isinstance(endpoint, MemoryEndpoint) else None
+    strides = strides or (0,) * tiler.rank
     for at, extent, stride, axis in zip(coords, endpoint.shape, strides, tiler.axes, strict=True):
         step, first, tile_extent, last, rest = axis
         start = at * step + first

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speed of streams between zarr arrays beside Dask, and of streams with a numba compute beside numba.
+
+    .venv/bin/python bench/chunks.py
+
+Everything runs at its default settings: `tw.stream`, `tw.rechunk` and `tw.transpose` choose tile, threads and memory.
+Dask runs on its threaded scheduler, written with care: without trimming what need not be computed, without locks, and
+where two ways are common, the faster one counts. Both read and write the same arrays, take turns, and the best round
+counts; results are compared.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# This folder has a copy.py, and so has the standard library: keep the folder off the path.
+sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tilewright as tw
+from tilewright.cli.bench import Task, best_times
+
+SIDE = 8192
+
+
+def cross(tile: Any, out: Any) -> None:
+    """The five-point cross, as one would write it in NumPy."""
+    out[...] = tile[1:-1, 1:-1] + tile[:-2, 1:-1] + tile[2:, 1:-1] + tile[1:-1, :-2] + tile[1:-1, 2:]
+
+
+def crossed(tile: Any) -> Any:
+    """The same as a function that returns its result."""
+    return tile[1:-1, 1:-1] + tile[:-2, 1:-1] + tile[2:, 1:-1] + tile[1:-1, :-2] + tile[1:-1, 2:]
+
+
+def random_numbers() -> Any:
+    return np.random.default_rng(0).standard_normal((SIDE, SIDE), dtype=np.float32)
+
+
+def smooth_numbers() -> Any:
+    """Return numbers that compress well, as those of a simulation do."""
+    x = np.linspace(0, 30, SIDE, dtype=np.float32)
+    return np.round(1000 * np.sin(x)[:, None] * np.cos(x)).astype(np.float32)
+
+
+class Stores:
+    """Zarr arrays of one size in a folder."""
+
+    def __init__(self, folder: str, zarr_format: int) -> None:
+        import zarr
+
+        self.zarr, self.folder, self.zarr_format = zarr, Path(folder), zarr_format
+
+    def make(self, name: str, chunks: tuple[int, int], values: Any = None) -> Any:
+        array = self.zarr.create_array(
+            self.folder / f"{name}.zarr",
+            shape=(SIDE, SIDE),
+            dtype="f4",
+            chunks=chunks,
+            zarr_format=self.zarr_format,
+            overwrite=True,
+        )
+        if values is not None:
+            array[...] = values
+        return array
+
+
+def compare_with_dask(title: str, stores: Stores, values: Any, rounds: int) -> None:
+    """Print a stencil, a change of chunks and a transposition."""
+    import dask.array as da
+
+    squares, small = stores.make("squares", (1024, 1024), values), stores.make("small", (512, 512), values)
+    ours, theirs = stores.make("ours", (1024, 1024)), stores.make("theirs", (1024, 1024))
+    columns, their_columns = stores.make("columns", (4096, 64)), stores.make("their_columns", (4096, 64))
+
+    def store(array: Any, target: Any) -> None:
+        da.store(array, target, lock=False, scheduler="threads")
+
+    def stencil() -> None:
+        array = da.from_zarr(squares)
+        store(da.map_overlap(crossed, array, depth=1, boundary=0, trim=False, dtype="f4"), theirs)
+
+    rows: dict[str, tuple[dict[str, Task], Any, Any]] = {
+        "five-point stencil, chunks of 1024 x 1024": (
+            {"ours": lambda: tw.stream(squares, ours, cross, overlap=1), "dask": stencil},
+            ours,
+            theirs,
+        ),
+        "chunks of 512 x 512 to 4096 x 64": (
+            {
+                "ours": lambda: tw.rechunk(small, columns),
+                "dask": lambda: store(da.from_zarr(small).rechunk((4096, 64)), their_columns),
+                "dask, whole chunks read together": lambda: store(
+                    da.from_array(small, chunks=(4096, 512)).rechunk((4096, 64)), their_columns
+                ),
+            },
+            columns,
+            their_columns,
+        ),
+        "transpose, chunks of 1024 x 1024": (
+            {
+                "ours": lambda: tw.transpose(squares, ours),
+                "dask": lambda: store(da.from_zarr(squares).T, theirs),
+            },
+            ours,
+            theirs,
+        ),
+    }
+    for name, (tasks, one, other) in rows.items():
+        times = best_times(tasks, rounds)
+        mine = times.pop("ours")
+        assert np.array_equal(one[...], other[...]), name
+        print(
+            f"| {name}, {title} | {mine:.2f} | {min(times.values()):.2f} | {min(times.values()) / mine:.2f} |",
+            flush=True,
+        )
+
+
+def compare_with_numba(rounds: int) -> None:
+    """Print a stencil in memory with a compiled compute, beside the same function over the whole array."""
+    import numba
+
+    @numba.njit(nogil=True)  # type: ignore[misc, unused-ignore]
+    def compiled(tile: Any, out: Any) -> None:
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[i, j] = (
+                    tile[i + 1, j + 1] + tile[i, j + 1] + tile[i + 2, j + 1] + tile[i + 1, j] + tile[i + 1, j + 2]
+                )
+
+    source = random_numbers()
+    around, target, expected = np.pad(source, 1), np.zeros_like(source), np.zeros_like(source)
+    times = best_times(
+        {
+            "numba": lambda: compiled(around, expected),
+            "stream": lambda: tw.stream(source, target, compiled, overlap=1),
+            "no threads": lambda: tw.stream(source, target, compiled, overlap=1, workers=0),
+        },
+        3 * rounds,
+    )
+    assert np.array_equal(target, expected)
+    print("\n| five-point stencil in memory, compiled by numba | ms | time / numba |\n|---|---|---|")
+    for name, seconds in times.items():
+        print(f"| {name} | {1e3 * seconds:.1f} | {seconds / times['numba']:.2f} |", flush=True)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rounds", type=int, default=7)
+    arguments.add_argument("--folder", help="where to put the arrays; default: the folder for temporary files")
+    options = arguments.parse_args()
+    print(f"{SIDE} x {SIDE} float32, {os.cpu_count()} cores\n")
+    print("| zarr to zarr, default settings | tilewright, s | dask, s | dask / tilewright |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        kinds: dict[str, tuple[Callable[[], Any], int]] = {
+            "random numbers": (random_numbers, 3),
+            "smooth numbers": (smooth_numbers, 3),
+            "random numbers, format 2": (random_numbers, 2),
+        }
+        for title, (values, zarr_format) in kinds.items():
+            compare_with_dask(title, Stores(folder, zarr_format), values(), options.rounds)
+    compare_with_numba(options.rounds)
+
+
+if __name__ == "__main__":
+    main()
