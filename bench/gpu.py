@@ -4,6 +4,7 @@
     PYTHONPATH=src python bench/gpu.py                  # all rows, with torch eager and torch.compile beside
     PYTHONPATH=src python bench/gpu.py --no-peers       # ours only
     PYTHONPATH=src python bench/gpu.py --sweep          # ours, cut in several ways, to choose the defaults
+    PYTHONPATH=src python bench/gpu.py --only calls     # what a call takes on the host
 
 A ratio of 1.0 means: the bytes read and written, over the time, are as many as those of a plain copy. The moves of a
 row take turns, round after round, several calls between two events of the device, and the median round counts. Every
@@ -27,13 +28,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
-from math import exp, log
+from math import exp, log, prod
 from typing import Any
 
 import tilewright as tw
-from tilewright.copying import Placement, copy, cuda_engine, plan_copy, tiled_layout
+from tilewright.copying import Placement, copy, cuda_engine, execute, plan_copy, tiled_layout, tilize_batch
 from tilewright.copying.codegen import DEFAULTS, Tuning, generate_program
 from tilewright.copying.codegen.program import WIDE
 from tilewright.copying.engine import as_operand
@@ -54,7 +54,7 @@ def sweep_of(kind: str) -> dict[str, Tuning]:
     found = {"default": DEFAULTS[kind]}
     if kind in ("transpose", "wide"):
         choices = product((256, 512), (64, 128), (24576, 49152), (1, 2, 4), (16,))
-    elif kind == "pack":
+    elif kind.startswith("pack"):
         choices = product((64, 128, 256), (32, 64, 128), (24576,), (1, 2, 8), (16,))
     else:
         choices = product((128, 256, 512), (16, 32), (24576,), (1, 2, 4, 16, EVERYTHING), (1, 16))
@@ -62,18 +62,22 @@ def sweep_of(kind: str) -> dict[str, Tuning]:
         name = f"t{threads} f{in_flight} s{shared // 1024} l{lean if lean < EVERYTHING else 'all'}"
         name += f" c{cluster}"
         found[name] = Tuning(threads=threads, in_flight=in_flight, shared=shared, lean=lean, cluster=cluster)
-    if kind == "pack":
-        found["default, extents written out"] = replace(DEFAULTS[kind], as_arguments=False)
     return found
 
 
 def distinct(plan: Plan) -> dict[str, Tuning]:
     """Return the ways to cut a plan that give different programs."""
     kernel = generate_program(plan, "cuda").kernels[0]
-    words = kernel.note.partition(" ")[0]
-    kind = words if words in DEFAULTS else "copy"
-    if kind == "copy" and kernel.shared:
+    kind = kernel.note.partition(" ")[0]
+    if kind in ("pack", "unpack"):
+        scalar = plan.source if kind == "pack" else plan.target
+        kind += " narrow" if scalar.itemsize < WIDE else ""
+    elif "boxes" in kernel.note:
+        kind = "staged"
+    elif kernel.shared:
         kind = "wide" if plan.target.itemsize >= WIDE else "transpose"
+    else:
+        kind = "copy"
     programs: dict[str, str] = {}
     found: dict[str, Tuning] = {}
     for label, tuning in sweep_of(kind).items():
@@ -151,6 +155,21 @@ class Bench:
         row["TB/s"] = 2 * half / base / 1e12
         row["ratios"] = {label: base / each for label, each in found.items()}
 
+    def call_row(self, name: str, nbytes: int, check: Callable[[], bool], tasks: dict[str, Task]) -> dict[str, float]:
+        """Measure public calls that read and write `nbytes` beside a copy that does; print and return the ratios."""
+        torch = self.torch
+        memory = torch.randint(0, 256, (nbytes // 2 * 2,), dtype=torch.uint8, device="cuda")
+        near, far = memory[: nbytes // 2], memory[nbytes // 2 : nbytes // 2 * 2]
+        if not self.peers or time.perf_counter() > self.end:
+            tasks = {label: task for label, task in tasks.items() if label.startswith("ours")}
+        found = self.times({"copy": lambda: far.copy_(near), **tasks})
+        base = found.pop("copy")
+        ratios = {label: base / seconds for label, seconds in found.items()}
+        row = {"move": name, "TB/s": nbytes / base / 1e12, "ratios": ratios, "right": check()}
+        self.rows.append(row)
+        print(_line(row), flush=True)
+        return ratios
+
     def _is_right(self, ends: Any, target: Any, plan: Any, check: Callable[[], bool]) -> bool:
         """Return whether every byte is written, whatever was there, and is the right one."""
         made = []
@@ -209,44 +228,54 @@ def tile_rows(bench: Bench, size: int) -> None:
         )  # fmt: skip
 
 
+BLOCKS = ("bfloat8_b", "bfloat4_b", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "nvfp4")
+
+
 def block_rows(bench: Bench, size: int) -> None:
-    """Print packing to blocks and back; the bytes are those read plus those written."""
+    """Print packing to blocks and back, with and without tiles; the bytes are those read plus those written."""
     torch = bench.torch
-    source = torch.randn(size, size, device="cuda") * torch.exp2(torch.randint(-9, 10, (size, size), device="cuda"))
-    plain = placement_of(as_operand(source))
-    for name in ("bfloat8_b", "bfloat4_b"):
-        place = Placement(tiled_layout((size, size)), name, tile_elements=1024)
-        packed = torch.empty(place.nbytes, dtype=torch.uint8, device="cuda")
-        back = torch.empty_like(source)
-        row_bytes = place.nbytes // (size // 32)
+    size //= 2
+    wide = torch.randn(size, size, device="cuda") * torch.exp2(torch.randint(-9, 10, (size, size), device="cuda"))
+    for dtype, name, tiled in product(("float32", "bfloat16"), BLOCKS, (True, False)):
+        if not tiled and name.startswith("bfloat"):
+            continue
+        source = wide.to(getattr(torch, dtype))
+        plain = placement_of(as_operand(source))
+        place = Placement(tiled_layout((size, size)) if tiled else tw.row_major(size, size), name, tile_elements=1024)
+        packed, back = torch.empty(place.nbytes, dtype=torch.uint8, device="cuda"), torch.empty_like(source)
+        there, again = plan_copy(plain, place), plan_copy(place, plain)
 
-        def packed_right(packed: Any = packed, name: str = name, row_bytes: int = row_bytes) -> bool:
-            return all(
-                torch.equal(
-                    packed[k * row_bytes : (k + 1) * row_bytes].cpu(),
-                    torch.from_numpy(tw.tilize(source[32 * k : 32 * k + 32].cpu().numpy(), dtype=name)),
-                )
-                for k in (0, size // 64, size // 32 - 1)
-            )
+        def packed_right(source: Any = source, packed: Any = packed, name: str = name, tiled: bool = tiled) -> bool:
+            return strips_are_right(torch, source, packed, name, tiled, packing=True)
 
-        def unpacked_right(packed: Any = packed, back: Any = back, name: str = name, step: int = row_bytes) -> bool:
-            return all(
-                torch.equal(
-                    back[32 * k : 32 * k + 32].cpu(),
-                    torch.from_numpy(
-                        tw.untilize(packed[k * step : (k + 1) * step].cpu().numpy(), (32, size), dtype=name)
-                    ),
-                )
-                for k in (0, size // 64, size // 32 - 1)
-            )
+        def unpacked_right(packed: Any = packed, back: Any = back, name: str = name, tiled: bool = tiled) -> bool:
+            return strips_are_right(torch, back, packed, name, tiled, packing=False)
 
-        peer = torch_packed if name == "bfloat8_b" else None
-        bench.row(f"float32 -> {name}", source, packed, plan_copy(plain, place), packed_right, peer)
-        bench.row(f"{name} -> float32", packed, back, plan_copy(place, plain), unpacked_right, None)
+        peer = torch_packed if name == "bfloat8_b" and dtype == "float32" else None
+        label = "tiles" if tiled else "rows"
+        bench.row(f"{dtype} -> {name} {label}", source, packed, there, packed_right, peer)
+        bench.row(f"{name} {label} -> {dtype}", packed, back, again, unpacked_right, None)
+
+
+def strips_are_right(torch: Any, plain: Any, packed: Any, name: str, tiled: bool, packing: bool) -> bool:
+    """Return whether some strips of 32 rows are those that the reference engine makes."""
+    size = plain.shape[0]
+    layout = tiled_layout((32, size)) if tiled else tw.row_major(32, size)
+    strip = Placement(tw.row_major(32, size), str(plain.dtype).removeprefix("torch."))
+    blocks = Placement(layout, name, tile_elements=1024)
+    for k in (0, size // 64, size // 32 - 1):
+        values = plain[32 * k : 32 * k + 32].cpu().contiguous().view(torch.uint8).reshape(-1)
+        codes = packed[k * blocks.nbytes : (k + 1) * blocks.nbytes].cpu()
+        source, wanted, ends = (values, codes, (strip, blocks)) if packing else (codes, values, (blocks, strip))
+        made = torch.zeros_like(wanted)
+        execute(plan_copy(*ends), source.numpy(), made.numpy(), engine="reference")
+        if not torch.equal(made, wanted):
+            return False
+    return True
 
 
 def torch_packed(source: Any) -> Any:
-    """Return bfloat8_b codes and exponents by torch operations: what a user would write."""
+    """Return bfloat8_b codes and exponents by torch operations, in two tensors: what a careful user would write."""
     torch = importlib.import_module("torch")
     size = source.shape[0]
     tiles = source.view(size // 32, 2, 16, size // 32, 2, 16).permute(0, 3, 1, 4, 2, 5).reshape(-1, 16)
@@ -257,7 +286,122 @@ def torch_packed(source: Any) -> Any:
     aligned = mantissa >> (shared - (magnitude >> 23)).clamp(max=31)
     rounded = ((aligned + 0xFFFF + ((aligned >> 17) & 1)) >> 17).clamp(max=127)
     codes = torch.where(rounded == 0, 0, rounded | ((bits >> 24) & 0x80)).to(torch.uint8)
-    return torch.cat([shared.to(torch.uint8).view(-1, 64), codes.view(-1, 1024)], dim=1)
+    return shared.to(torch.uint8), codes
+
+
+def compiled_peer(torch: Any, move: Move, source: Any) -> Task:
+    """Return a call of a function that torch compiles for one shape."""
+    torch._dynamo.reset()
+    compiled = torch.compile(move, dynamic=False)
+    return lambda: compiled(source)
+
+
+def weight_rows(bench: Bench) -> None:
+    """Print weights of a usual size through the public call."""
+    torch = bench.torch
+    for name, rows, columns in (("bfloat16", 14336, 4096), ("uint8", 14336, 4096), ("float32", 8190, 4100)):
+        source = torch.randint(0, 100, (rows, columns), device="cuda").to(getattr(torch, name))
+        high, wide = -rows % 32, -columns % 32
+
+        def tilized(x: Any, high: int = high, wide: int = wide) -> Any:
+            x = torch.nn.functional.pad(x, (0, wide, 0, high)) if high or wide else x
+            down, across = x.shape[0] // 32, x.shape[1] // 32
+            return x.view(down, 2, 16, across, 2, 16).permute(0, 3, 1, 4, 2, 5).contiguous()
+
+        made = tw.tilize(source)
+        bench.call_row(
+            f"tilize {rows} x {columns} {name}",
+            source.nbytes + made.nbytes,
+            lambda s=source, m=made: torch.equal(m, tilized(s).view(-1)),
+            {
+                "ours": lambda s=source: tw.tilize(s),
+                "eager": lambda s=source: tilized(s),
+                "compiled": compiled_peer(torch, tilized, source),
+            },
+        )
+
+
+def odd_permutation_rows(bench: Bench, count: int) -> None:
+    """Print random permutations of three to five odd extents through the public call, and their geometric mean."""
+    torch, choose, cases = bench.torch, random.Random(5), []
+    while len(cases) < count:
+        rank, total = choose.choice([3, 4, 5]), choose.choice([1 << 25, 1 << 26])
+        extents = [choose.randrange(3, 600) | 1 for _ in range(rank)]
+        axes = choose.sample(range(rank), rank)
+        if 0.5 * total < prod(extents) < 1.5 * total and axes != sorted(axes):
+            cases.append((tuple(extents), tuple(axes)))
+    for name in ("float32", "bfloat16", "uint8"):
+        every = []
+        for extents, axes in cases:
+            source = torch.randint(0, 100, extents, device="cuda", dtype=torch.int16).to(getattr(torch, name))
+            view = source.permute(axes)
+            target = torch.empty(tuple(view.shape), dtype=source.dtype, device="cuda")
+            move = lambda x, axes=axes: x.permute(axes).contiguous()  # noqa: E731
+            tasks = {"ours": lambda v=view, t=target: copy(v, t), "compiled": compiled_peer(torch, move, source)}
+            check = lambda v=view, t=target: torch.equal(v, t)  # noqa: E731
+            every.append(bench.call_row(f"{name} {extents} {axes}", 2 * source.nbytes, check, tasks))
+        for label in ("ours", "compiled"):
+            ratios = [ratio[label] for ratio in every if label in ratio]
+            if ratios:
+                mean = exp(sum(map(log, ratios)) / len(ratios))
+                print(f"| {name} odd permutations, {label}: geometric mean {mean:.3f}, least {min(ratios):.3f} |")
+
+
+def batch_rows(bench: Bench) -> None:
+    """Print the experts of a layer, packed by one call and one by one."""
+    torch = bench.torch
+    tensors = [torch.randn(2880, 5760, device="cuda").to(torch.bfloat16) for _ in range(128)]
+    made = tilize_batch(tensors, dtype="bfloat8_b")
+    bench.call_row(
+        "128 x (2880 x 5760) bfloat16 -> bfloat8_b",
+        sum(tensor.nbytes for tensor in (*tensors, *made)),
+        lambda: all(torch.equal(made[k], tw.tilize(tensors[k], dtype="bfloat8_b")) for k in (0, 31, 32, 77, 127)),
+        {
+            "ours, a batch": lambda: tilize_batch(tensors, dtype="bfloat8_b"),
+            "ours, each": lambda: [tw.tilize(tensor, dtype="bfloat8_b") for tensor in tensors],
+        },
+    )
+
+
+def host_times(torch: Any) -> None:
+    """Print what a call that is repeated takes on the host: the best of several rounds, without waiting."""
+    cupy = importlib.import_module("cupy")
+    x, y = torch.randn(64, 64, device="cuda"), torch.empty(64, 64, device="cuda")
+    c, d, turned = cupy.asarray(x), cupy.empty((64, 64), "float32"), x.T
+    tiles, blocks = torch.empty(4096, device="cuda"), torch.empty(4 * 1088, dtype=torch.uint8, device="cuda")
+    plain, tiled = tw.Placement(tw.row_major(64, 64), "float32"), tiled_layout((64, 64))
+    calls: dict[str, Task] = {
+        "torch: tilize": lambda: tw.tilize(x),
+        "torch: copy, transposed": lambda: copy(turned, y),
+        "torch: tilize to bfloat8_b": lambda: tw.tilize(x, dtype="bfloat8_b"),
+        "CuPy: tilize": lambda: tw.tilize(c),
+        "CuPy: copy, transposed": lambda: copy(c.T, d),
+        "CuPy: tilize to bfloat8_b": lambda: tw.tilize(c, dtype="bfloat8_b"),
+        "torch: bound tilize": plan_copy(plain, Placement(tiled, "float32")).bind(x, tiles),
+        "torch: bound copy": plan_copy(placement_of(as_operand(turned)), plain).bind(turned, y),
+        "torch: bound pack": plan_copy(plain, Placement(tiled, "bfloat8_b", tile_elements=1024)).bind(x, blocks),
+        "CuPy: bound tilize": plan_copy(plain, Placement(tiled, "float32")).bind(c, cupy.empty(4096, "float32")),
+        "torch eager: transpose": x.T.contiguous,
+        "torch eager: tilize": lambda: x.view(2, 2, 16, 2, 2, 16).permute(0, 3, 1, 4, 2, 5).contiguous(),
+        "torch.empty alone": lambda: torch.empty(4096, device="cuda"),
+    }
+    jax = importlib.import_module("jax")
+    j = jax.device_put(x.cpu().numpy())
+    turn = jax.jit(lambda a: a.T + 0)
+    calls |= {"JAX: tilize": lambda: tw.tilize(j), "JAX jit: transpose": lambda: turn(j)}
+    calls |= {"JAX: from_dlpack alone": lambda: jax.dlpack.from_dlpack(c)}
+    for name, call in calls.items():
+        for _ in range(20):
+            call()
+        best = float("inf")
+        for _ in range(9):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(200):
+                call()
+            best = min(best, (time.perf_counter() - start) / 200)
+        torch.cuda.synchronize()
+        print(f"| {name:28} | {best * 1e6:6.1f} us on the host |", flush=True)
 
 
 def permutation_rows(bench: Bench, count: int) -> None:
@@ -332,7 +476,9 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=240, help="after so many, no more peers are compiled")
     arguments.add_argument("--no-peers", action="store_true", help="without torch eager and torch.compile")
     arguments.add_argument("--sweep", action="store_true", help="ours only, cut in several ways")
-    arguments.add_argument("--only", choices=("tiles", "blocks", "permutations", "first"), help="one part of the table")
+    parts_of_table = ("calls", "weights", "odd", "batch", "tiles", "blocks", "permutations", "first")
+    arguments.add_argument("--only", choices=parts_of_table, nargs="+", help="some parts of the table")
+    arguments.add_argument("--odd", type=int, default=14, help="so many odd permutations of each type")
     arguments.add_argument("--first-call", choices=("ours", "compiled"), help=argparse.SUPPRESS)
     arguments.add_argument("--json", help="write all ratios to this file as well")
     options = arguments.parse_args()
@@ -348,13 +494,17 @@ def main() -> None:
     print(f"{torch.cuda.get_device_name()}, {options.size} x {options.size}, {time.strftime('%Y-%m-%d')}\n", flush=True)
     bench = Bench(torch, options.rounds, not options.no_peers, options.sweep, options.seconds)
     parts: dict[str, Task] = {
+        "calls": lambda: host_times(torch),
+        "weights": lambda: weight_rows(bench),
+        "odd": lambda: odd_permutation_rows(bench, options.odd),
+        "batch": lambda: batch_rows(bench),
         "tiles": lambda: tile_rows(bench, options.size),
         "blocks": lambda: block_rows(bench, options.size),
         "permutations": lambda: permutation_rows(bench, options.permutations),
         "first": lambda: first_calls(not options.no_peers),
     }
     for name, part in parts.items():
-        if options.only in (None, name) and not (name == "first" and options.sweep):
+        if (options.only is None or name in options.only) and not (name == "first" and options.sweep):
             try:
                 part()
             except Exception as failure:
