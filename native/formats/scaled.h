@@ -8,6 +8,8 @@
 // the side where the exact one is.
 #pragma once
 
+#include <array>
+
 #include "copy/kernels.h"
 #include "simd/words.h"
 
@@ -41,19 +43,25 @@ struct SmallFloat {
     // Returns the codes of ratios: nearest even, the largest number if they are too large. `usual` ones are finite.
     template <bool usual = false>
     static TW_INLINE Words encode(const Words &ratio) {
-        constexpr int cut = 23 - mantissa_bits;
-        const Words a = ratio & 0x7fffffffu;
-        // Adding a power of two that is so much larger leaves the steps at the bottom, rounded by the addition. They
-        // are those of the exponent, or of the lowest one for subnormals; when rounding carries, the sum moves to the
-        // next exponent by itself. An infinity comes out as a very large code.
-        const Words exponent = larger(a & infinity, lowest);
-        const Words magic = exponent + (static_cast<uint32_t>(cut) << 23);
-        const Words steps = plus(a, magic) - magic;
-        Words code = smaller(steps + ((exponent - lowest) >> cut), first_special - 1);
-        if constexpr (specials == Specials::ieee && !usual) code = where_equal(a, infinity, first_special, code);
-        code = code | ((ratio >> (32 - bits)) & (1u << (bits - 1)));
-        if constexpr (has_nan && !usual) code = where_less(infinity, a, nan, code);
+        const Words a = magnitude_up_to(ratio, largest);
+        Words code = plus(a, above(a));
+        if constexpr (specials == Specials::ieee && !usual) {
+            code = where_equal(ratio & 0x7fffffffu, infinity, first_special, code);
+        }
+        code = merge(last, code, ratio >> (32 - bits));
+        if constexpr (has_nan && !usual) code = where_less(infinity, ratio & 0x7fffffffu, nan, code);
         return code;
+    }
+
+    // Returns the codes of usual ratios as shorts; `values` are what they are the ratios of, in bfloat16: the even ones and
+    // the odd ones of them.
+    static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &values) {
+        const auto steps = [](const Words &ratio) {
+            const Words a = magnitude_up_to(ratio, largest);
+            return plus(a, above(a));
+        };
+        const Words codes = merge(0xffffu, steps(even), steps(odd) << 16);
+        return codes | ((values >> (16 - bits)) & (0x00010001u << (bits - 1)));
     }
 
     // Returns the numbers of codes.
@@ -76,7 +84,33 @@ struct SmallFloat {
     }
 
 private:
+    static constexpr int cut = 23 - mantissa_bits;
     static constexpr uint32_t lowest = static_cast<uint32_t>(128 - bias) << 23;  // the smallest normal number
+    static constexpr uint32_t largest = ((first_special - 1) << cut) + (static_cast<uint32_t>(127 - bias) << 23);
+
+    // Returns, for an exponent, a number so much larger that adding it to a magnitude of that exponent rounds this to
+    // steps of the element, and leaves the code at the bottom: the steps, and as many more as the exponents below have.
+    static constexpr uint32_t magic(uint32_t exponent) {
+        return ((exponent + cut) << 23) + ((exponent - (lowest >> 23)) << mantissa_bits);
+    }
+
+    // Returns such numbers for magnitudes up to the largest. Subnormals have the steps of the lowest exponent; when
+    // rounding carries, the sum moves on to the next exponent by itself.
+    static TW_INLINE Words above(const Words &a) {
+        const Words normal = larger(a, lowest);
+#if defined(__AVX512BW__)
+        static constexpr auto magics = [] {
+            std::array<uint32_t, (exponent_bits > 4 ? 32 : 16)> table{};
+            constexpr uint32_t first = lowest >> 23;
+            for (uint32_t i = 0; i < table.size(); ++i) table[(first + i) % table.size()] = magic(first + i);
+            return table;
+        }();
+        return look_up(magics, normal >> 23);
+#else
+        const Words exponent = normal & infinity;
+        return exponent + (exponent >> cut) + magic(0);
+#endif
+    }
 
     static TW_INLINE Words where_nan(const Words &a, const Words &yes, const Words &no) {
         constexpr uint32_t numbers = specials == Specials::nan ? first_special - 1 : first_special;  // and infinity
@@ -94,10 +128,12 @@ struct SmallInteger {
 
     template <bool usual = false>
     static TW_INLINE Words encode(const Words &ratio) {
-        constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */, magic = 150u << 23;
-        const Words steps = smaller(times(ratio & 0x7fffffffu, sixty_four), most);
-        const Words whole = plus(steps, magic) - magic;  // rounded by the addition
-        return where_less(ratio >> 31, 1u, whole, Words(256u) - whole) & 255u;
+        constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */;
+        return rounded(within(times(ratio, sixty_four), most)) & 255u;
+    }
+
+    static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &) {
+        return merge(0xffffu, encode(even), encode(odd) << 16);
     }
 
     static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
@@ -118,9 +154,11 @@ struct PowerOfTwo {
         return larger(largest >> 23, top) - top;
     }
     // Returns what `ratio` needs of scales.
+    template <class From>
     static TW_INLINE Words factor(const Words &byte) {
         return where_less(byte, 254u, (Words(254u) - byte) << 23, 1u << 22);  // 2^-127 is subnormal
     }
+    template <class From>
     static TW_INLINE Words ratio(const Words &x, const Words &factor) { return times(x, factor); }
     static TW_INLINE uint32_t value(uint32_t byte) { return byte == nan ? quiet_nan : byte == 0 ? 1u << 22 : byte << 23; }
 };
@@ -128,6 +166,8 @@ struct PowerOfTwo {
 // A scale that is a small float: the largest magnitude of a block lands on the largest element, nearly. Only blocks of
 // zeros have scale 0.
 struct FloatScale {
+    template <class From>
+    static constexpr bool is_short = sizeof(From) == 2;
     using Float = SmallFloat<4, 3, Specials::nan>;
     static constexpr uint8_t nan = Float::nan;
 
@@ -136,10 +176,20 @@ struct FloatScale {
         const Words code = Float::encode(over(largest, Element::decode(Element::last)));
         return larger(code, smaller(largest, 1u));
     }
+    template <class From>
     static TW_INLINE Words factor(const Words &byte) {
-        return where_equal(byte, 0u, 127u << 23, Float::decode(byte));
+        const Words value = where_equal(byte, 0u, 127u << 23, Float::decode(byte));
+        if constexpr (is_short<From>) return over(127u << 23, value);
+        return value;
     }
-    static TW_INLINE Words ratio(const Words &x, const Words &factor) { return over(x, factor); }
+    // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits; a value of at most
+    // 11 bits that is not one differs from it by 2^-11 at least. So its product with the inverse of the scale, which is
+    // off by no more than 2^-22, may be rounded to 16 bits: a tie becomes exact then, and nothing else becomes one.
+    template <class From>
+    static TW_INLINE Words ratio(const Words &x, const Words &factor) {
+        if constexpr (is_short<From>) return (times(x, factor) + 0x80u) & 0xffffff00u;
+        return over(x, factor);
+    }
     static TW_INLINE uint32_t value(uint32_t byte) {
         const E4m3 scale{static_cast<uint8_t>(byte)};
         return bits_of(widen(scale)) | (byte >> 7 << 31);  // a NaN has its sign here

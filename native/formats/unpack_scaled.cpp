@@ -20,8 +20,7 @@ TW_INLINE Sixteen unpack_piece(const uint8_t *codes, uint32_t byte) {
 #else
     uint8_t apart[piece];
     split_codes<Element::bits>(codes, apart);
-    Words each;
-    for (int i = 0; i < piece; ++i) each.v[i] = apart[i];
+    const Words each = words_of_bytes(apart);
 #endif
     return sixteen_of(Element::scaled(each, Type::Scale::value(byte)));
 }

@@ -21,6 +21,11 @@
 #  endif
 #endif
 
+// The vectors that compilers offer for any machine. Without them, plain loops.
+#if defined(TW_SHUFFLEVECTOR) && !defined(__AVX2__) && !defined(TW_PORTABLE)
+#  define TW_VECTORS 1
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #  define TW_INLINE inline __attribute__((always_inline))
 #  define TW_NOINLINE __attribute__((noinline))
