@@ -47,12 +47,11 @@ TW_INLINE void encode_pieces(const uint32_t *factors, Load load, Put put) {
     using Scale = typename Type::Scale;
     constexpr int per_block = Type::block_size / piece;
     const auto bytes = [&](int i) {
-        Words codes[4];
-        for (int k = 0; k < 4; ++k) {
-            const int n = 4 * i + k;
-            codes[k] = Element::template encode<usual>(Scale::template ratio<From>(load(n), factors[n / per_block]));
-        }
-        return bytes_of(codes);
+        Words four[4];
+        for (int k = 0; k < 4; ++k) four[k] = Scale::template ratio<From>(load(4 * i + k), factors[(4 * i + k) / per_block]);
+        if constexpr (usual) return Element::encode_bytes(four);
+        for (Words &each : four) each = Element::encode(each);
+        return bytes_of(four);
     };
     join_pieces<Element::bits>(bytes, put);
 }
@@ -131,27 +130,48 @@ struct Packer {
           codes_second(paired ? p.mode[1].dst : half_codes),
           scales_second(paired ? p.mode[1].aux : at_once / 2) {}
 
-    // Where some blocks are read and written. They follow each other along mode 0 last.
+    // Where some blocks are read and written.
     struct Place {
         const uint8_t *values;
         uint8_t *codes, *scales;
-        int64_t at[max_modes] = {};
 
-        TW_INLINE void next(const Packer &packer) {
-            for (int i = 1; i < packer.p.rank; ++i) {
-                const Mode &m = packer.p.mode[i];
-                const int64_t steps = i == 1 && packer.paired ? 2 : 1;
-                const bool on = (at[i] += steps) < m.extent;
-                move(m, on ? steps : steps - m.extent);
-                if (on) return;
-                at[i] = 0;
-            }
-            move(packer.p.mode[0], packer.taken);
+        TW_INLINE void move(const Mode &by) {
+            values += by.src;
+            codes += by.dst;
+            scales += by.aux;
         }
-        TW_INLINE void move(const Mode &m, int64_t steps) {
-            values += steps * m.src;
-            codes += steps * m.dst;
-            scales += steps * m.aux;
+    };
+
+    // The way from place to place, along mode 0 last: how often to go on along each mode, and how far it is from there,
+    // back to the start of those before it.
+    struct Path {
+        int rank;
+        int64_t left[max_modes], count[max_modes];
+        Mode step[max_modes];
+
+        explicit Path(const Packer &packer) : rank(packer.p.rank) {
+            Mode back{0, 0, 0, 0};
+            for (int n = 1; n <= rank; ++n) {
+                const int i = n % rank;
+                const Mode &m = packer.p.mode[i];
+                const int64_t by = i == 0 ? packer.taken : i == 1 && packer.paired ? 2 : 1;
+                left[i] = count[i] = m.extent / by;
+                step[i] = {0, by * m.src - back.src, by * m.dst - back.dst, by * m.aux - back.aux};
+                const int64_t most = (count[i] - 1) * by;
+                back = {0, back.src + most * m.src, back.dst + most * m.dst, back.aux + most * m.aux};
+            }
+        }
+        TW_INLINE const Mode &next() {
+            for (int i = 1; i < rank; ++i) {
+                if (--left[i] > 0) return step[i];
+                left[i] = count[i];
+            }
+            return step[0];
+        }
+        int64_t repeats() const {
+            int64_t n = 1;
+            for (int i = 1; i < rank; ++i) n *= count[i];
+            return n;
         }
     };
 
@@ -163,8 +183,12 @@ struct Packer {
     };
 
     TW_INLINE Pieces pieces_of(const Place &at) const {
-        const int64_t step = p.mode[0].src;
-        return {at.values, step, p.half, paired ? p.mode[1].src : at_once / 2 * step};
+        int64_t step = p.mode[0].src, half = p.half;
+#if defined(__GNUC__)
+        // Where each piece is, is worked out every time: all their distances at once do not fit the registers.
+        __asm__ volatile("" : "+r"(step), "+r"(half));
+#endif
+        return {at.values, step, half, paired ? p.mode[1].src : at_once / 2 * step};
     }
 
     TW_INLINE void scan(const Pieces &pieces, Scales &out) const {
@@ -210,24 +234,22 @@ struct Packer {
 
     static void run(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
         const Packer packer(p, codes);
-        int64_t repeats = 1;
-        for (int i = 1; i < p.rank; ++i) repeats *= p.mode[i].extent;
-        if (packer.paired) repeats /= 2;
-        const int64_t whole = p.mode[0].extent / packer.taken * repeats, rest = p.mode[0].extent % packer.taken;
-        Place here{values, codes, scales}, next = here;
+        Path path(packer);
+        const int64_t repeats = path.repeats(), whole = p.mode[0].extent / packer.taken * repeats;
+        Place here{values, codes, scales};
         // The scales of the blocks that follow are found before these are encoded, which would have to wait for them.
         Scales found[2];
         if (whole > 0) packer.scan(packer.pieces_of(here), found[0]);
         for (int64_t i = 0; i < whole; ++i) {
-            next.next(packer);
+            Place next = here;
+            next.move(path.next());
             if (i + 1 < whole) packer.scan(packer.pieces_of(next), found[(i + 1) % 2]);
             packer.encode(here, found[i % 2]);
-            here.values = next.values;
-            here.codes = next.codes;
-            here.scales = next.scales;
+            here = next;
         }
-        for (int64_t i = 0; i < repeats && rest > 0; ++i, next.next(packer)) {
-            packer.encode_any(next, packer.pieces_of(next), rest);
+        const int64_t rest = p.mode[0].extent % packer.taken;
+        for (int64_t i = 0; i < repeats && rest > 0; ++i, here.move(path.next())) {
+            packer.encode_any(here, packer.pieces_of(here), rest);
         }
     }
 

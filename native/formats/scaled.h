@@ -40,27 +40,26 @@ struct SmallFloat {
         return a;
     }
 
-    // Returns the codes of ratios: nearest even, the largest number if they are too large. `usual` ones are finite.
-    template <bool usual = false>
+    // Returns the codes of ratios: nearest even, the largest number if they are too large.
     static TW_INLINE Words encode(const Words &ratio) {
-        const Words a = magnitude_up_to(ratio, largest);
-        Words code = plus(a, above(a));
-        if constexpr (specials == Specials::ieee && !usual) {
-            code = where_equal(ratio & 0x7fffffffu, infinity, first_special, code);
-        }
+        const Words a = ratio & 0x7fffffffu;
+        Words code = magnitude_codes(ratio);
+        if constexpr (specials == Specials::ieee) code = where_equal(a, infinity, first_special, code);
         code = merge(last, code, ratio >> (32 - bits));
-        if constexpr (has_nan && !usual) code = where_less(infinity, ratio & 0x7fffffffu, nan, code);
+        if constexpr (has_nan) code = where_less(infinity, a, nan, code);
         return code;
     }
 
-    // Returns the codes of usual ratios as shorts; `values` are what they are the ratios of, in bfloat16: the even ones and
-    // the odd ones of them.
+    // The same for finite ratios, a byte each.
+    static TW_INLINE Line encode_bytes(const Words *ratios) {
+        Words codes[4];
+        for (int i = 0; i < 4; ++i) codes[i] = magnitude_codes(ratios[i]);
+        return signed_bytes_of<bits>(codes, ratios);
+    }
+
+    // And as shorts, where `values` are what they are the ratios of, in bfloat16: the even ones and the odd ones of them.
     static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &values) {
-        const auto steps = [](const Words &ratio) {
-            const Words a = magnitude_up_to(ratio, largest);
-            return plus(a, above(a));
-        };
-        const Words codes = merge(0xffffu, steps(even), steps(odd) << 16);
+        const Words codes = shorts_of(magnitude_codes(even), magnitude_codes(odd));
         return codes | ((values >> (16 - bits)) & (0x00010001u << (bits - 1)));
     }
 
@@ -92,6 +91,12 @@ private:
     // steps of the element, and leaves the code at the bottom: the steps, and as many more as the exponents below have.
     static constexpr uint32_t magic(uint32_t exponent) {
         return ((exponent + cut) << 23) + ((exponent - (lowest >> 23)) << mantissa_bits);
+    }
+
+    // Returns words whose lower halves are the codes of magnitudes, of those with a sign too.
+    static TW_INLINE Words magnitude_codes(const Words &ratio) {
+        const Words a = magnitude_up_to(ratio, largest);
+        return plus(a, above(a));
     }
 
     // Returns such numbers for magnitudes up to the largest. Subnormals have the steps of the lowest exponent; when
@@ -126,14 +131,19 @@ struct SmallInteger {
 
     static TW_INLINE Words counted(const Words &a) { return a; }
 
-    template <bool usual = false>
     static TW_INLINE Words encode(const Words &ratio) {
         constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */;
         return rounded(within(times(ratio, sixty_four), most)) & 255u;
     }
 
+    static TW_INLINE Line encode_bytes(const Words *ratios) {
+        Words codes[4];
+        for (int i = 0; i < 4; ++i) codes[i] = encode(ratios[i]);
+        return bytes_of(codes);
+    }
+
     static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &) {
-        return merge(0xffffu, encode(even), encode(odd) << 16);
+        return shorts_of(encode(even), encode(odd));
     }
 
     static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
@@ -179,15 +189,15 @@ struct FloatScale {
     template <class From>
     static TW_INLINE Words factor(const Words &byte) {
         const Words value = where_equal(byte, 0u, 127u << 23, Float::decode(byte));
-        if constexpr (is_short<From>) return over(127u << 23, value);
+        if constexpr (is_short<From>) return over(127u << 23, value) + 1u;
         return value;
     }
     // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits; a value of at most
-    // 11 bits that is not one differs from it by 2^-11 at least. So its product with the inverse of the scale, which is
-    // off by no more than 2^-22, may be rounded to 16 bits: a tie becomes exact then, and nothing else becomes one.
+    // 11 bits that is not one differs from it by 2^-11 at least. The inverse of the scale is too large, by 2^-22 at most,
+    // so a product with it may be cut off after 16 bits: a tie becomes exact then, and nothing else becomes one.
     template <class From>
     static TW_INLINE Words ratio(const Words &x, const Words &factor) {
-        if constexpr (is_short<From>) return (times(x, factor) + 0x80u) & 0xffffff00u;
+        if constexpr (is_short<From>) return times(x, factor) & 0xffffff00u;
         return over(x, factor);
     }
     static TW_INLINE uint32_t value(uint32_t byte) {

@@ -294,6 +294,41 @@ TW_INLINE Line bytes_of(const Words *a) {
 #endif
 }
 
+// Returns 64 bytes: the last bits of four times sixteen words, and above these, the signs of as many other words. There are
+// `bits` of them with the sign.
+template <int bits>
+TW_INLINE Line signed_bytes_of(const Words *a, const Words *signs) {
+    constexpr uint32_t last = (1u << (bits - 1)) - 1;
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+    // The packs keep signs, so these need be put in their place only once for four vectors.
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), mask = part_of(last);
+    const auto clean = [&](const Words &x, int i) { return _mm256_and_si256(x.v[i], mask); };
+    const auto half = [&](int i) {
+        const __m256i codes = _mm256_packus_epi16(_mm256_packus_epi32(clean(a[i], 0), clean(a[i], 1)),
+                                                  _mm256_packus_epi32(clean(a[i + 1], 0), clean(a[i + 1], 1)));
+        const __m256i top = _mm256_packs_epi16(_mm256_packs_epi32(signs[i].v[0], signs[i].v[1]),
+                                               _mm256_packs_epi32(signs[i + 1].v[0], signs[i + 1].v[1]));
+        const __m256i sign = _mm256_and_si256(bits == 8 ? top : _mm256_srli_epi16(top, 8 - bits),
+                                              _mm256_set1_epi8(static_cast<char>(1 << (bits - 1))));
+        return Vec{_mm256_permutevar8x32_epi32(_mm256_or_si256(codes, sign), order)};
+    };
+    return {{half(0), half(2)}};
+#else
+    Words both[4];
+    for (int i = 0; i < 4; ++i) both[i] = merge(last, a[i], signs[i] >> (32 - bits));
+    return bytes_of(both);
+#endif
+}
+
+// Returns shorts: the lower halves of words in turn, those of `even` first. Of `even`, the upper halves may be anything.
+TW_INLINE Words shorts_of(const Words &even, const Words &odd) {
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+    return each_part([](Part x, Part y) { return _mm256_blend_epi16(x, _mm256_slli_epi32(y, 16), 0xaa); }, even, odd);
+#else
+    return merge(0xffffu, even, odd << 16);
+#endif
+}
+
 // Returns 64 bytes of two times thirty-two shorts below 256.
 TW_INLINE Line bytes_of_shorts(const Words *a) {
 #if defined(__AVX512BW__)
