@@ -26,12 +26,6 @@ TW_INLINE void stream_line(uint8_t *p, const Line &a) {
     for (int64_t i = 0; i < line / width; ++i) stream(p + i * width, a.v[i]);
 }
 
-#if defined(__AVX2__)
-
-TW_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
-
-#endif
-
 #if defined(__AVX512BW__)
 
 struct Sixteen {

@@ -80,6 +80,8 @@ TW_INLINE void prefetch_near(const uint8_t *p) {
 
 #if defined(__AVX2__)
 TW_INLINE __m128i load16(const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); }
+TW_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
+TW_INLINE void store32(uint8_t *p, __m256i a) { _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), a); }
 TW_INLINE void store16(uint8_t *p, __m128i a) { _mm_storeu_si128(reinterpret_cast<__m128i *>(p), a); }
 #endif
 
