@@ -74,11 +74,12 @@ struct SmallFloat {
         return value | ((code << (32 - bits)) & 0x80000000u);
     }
 
-    // Returns the numbers of codes times a scale. Their own NaN wins, with its sign, over that of the scale.
+    // Returns the numbers of codes times a scale. Their own NaN wins over that of the scale, with its sign if that is wanted.
+    template <bool signed_nan>
     static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
         const Words number = decode(code);
         const Words product = times(number, scale);
-        if constexpr (has_nan) return where_nan(code & last, number, product);
+        if constexpr (has_nan) return where_nan(code & last, signed_nan ? number : Words(quiet_nan), product);
         return product;
     }
 
@@ -146,6 +147,7 @@ struct SmallInteger {
         return shorts_of(encode(even), encode(odd));
     }
 
+    template <bool>
     static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
         // The code as a signed number and 128, above 2^23; then without these two.
         constexpr uint32_t magic = 150u << 23;
@@ -170,6 +172,8 @@ struct PowerOfTwo {
     }
     template <class From>
     static TW_INLINE Words ratio(const Words &x, const Words &factor) { return times(x, factor); }
+    // Returns whether products with elements are normal numbers, zero or infinity.
+    static TW_INLINE bool is_usual(uint32_t byte) { return byte >= 24 && byte != nan; }
     static TW_INLINE uint32_t value(uint32_t byte) { return byte == nan ? quiet_nan : byte == 0 ? 1u << 22 : byte << 23; }
 };
 
@@ -200,6 +204,7 @@ struct FloatScale {
         if constexpr (is_short<From>) return times(x, factor) & 0xffffff00u;
         return over(x, factor);
     }
+    static TW_INLINE bool is_usual(uint32_t byte) { return (byte & 0x7f) != nan; }
     static TW_INLINE uint32_t value(uint32_t byte) {
         const E4m3 scale{static_cast<uint8_t>(byte)};
         return bits_of(widen(scale)) | (byte >> 7 << 31);  // a NaN has its sign here
