@@ -218,7 +218,8 @@ bool try_pack(Job &job) {
     if (descriptor.src_type != TW_F32 && !sixteen_bits(descriptor.src_type)) return false;
     if (!whole_pieces(job, job.src_size) || nest.rank == 0) return false;
     const Mode &inner = nest.mode[0];
-    if (inner.dst != job.dst_size || inner.aux != 1 || inner.extent % 8 != 0) return false;
+    if (inner.dst != job.dst_size || inner.aux != 1) return false;
+    if (inner.extent % 8 != 0 && inner.extent < 64) return false;  // mostly what is left over
     Nest ordered = nest;
     ordered.src += descriptor.element_offset[0];
     // As for lines: at most eight streams side by side.

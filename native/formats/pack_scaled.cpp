@@ -211,7 +211,9 @@ struct Packer {
                 encode_pieces<Type, true, From>(scales.factors, [&](int n) { return load(pieces, n); }, put);
             }
         };
-        const auto place = [&](int i) { return at.codes + (i < half_codes / line ? i * line : codes_second + i * line - half_codes); };
+        const auto place = [&](int i) {
+            return at.codes + i * line + (i < half_codes / line ? 0 : codes_second - half_codes);
+        };
         if (streamed) {
             codes_of([&](const Line &a, int i) { stream_line(place(i), a); });
         } else {
