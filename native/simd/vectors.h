@@ -26,7 +26,11 @@
 #  define TW_VECTORS 1
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // checks everywhere: inlined, they take minutes to compile
+#  define TW_INLINE inline
+#  define TW_NOINLINE __attribute__((noinline))
+#  define TW_RESTRICT __restrict__
+#elif defined(__GNUC__) || defined(__clang__)
 #  define TW_INLINE inline __attribute__((always_inline))
 #  define TW_NOINLINE __attribute__((noinline))
 #  define TW_RESTRICT __restrict__
