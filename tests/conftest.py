@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 import tilewright
 
 from . import cases
+from .native import remote
+
+if remote.COMMAND:
+    remote.install()
 
 # Almost every test brings a plan of its own, and compiling it takes longer than running it: workers share kernels.
 BUILD = Path(__file__).parents[1] / "build"

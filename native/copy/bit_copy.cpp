@@ -21,6 +21,10 @@ BitCopy make_bit_copy(Nest nest, int size, bool stream, Order order) {
     for (int i = 0; i < nest.rank; ++i) nest.mode[i].aux = 0;
     normalise(nest);
     BitCopy copy;
+    copy.kind = BitCopyKind::runs;
+    copy.stream = false;
+    copy.size = 1;
+    copy.run = 0;
     copy.src = nest.src;
     copy.dst = nest.dst;
     int first = 0;

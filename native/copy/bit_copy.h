@@ -15,13 +15,28 @@ enum class BitCopyKind {
 };
 
 struct BitCopy {
-    BitCopyKind kind = BitCopyKind::runs;
-    bool stream = false;  // store past the caches; only for runs of a line or more
-    int size = 1;         // bytes per element (transpose, strided)
-    int64_t run = 0;      // bytes (runs)
-    int rank = 0;         // modes: without the run for runs, with modes 0 and 1 for transpose
+    BitCopyKind kind;
+    bool stream;   // store past the caches; only for runs of a line or more
+    int size;      // bytes per element (transpose, strided)
+    int64_t run;   // bytes (runs)
+    int rank;      // modes: without the run for runs, with modes 0 and 1 for transpose
+    int64_t src, dst;  // byte offsets
     Mode mode[max_modes];
-    int64_t src = 0, dst = 0;  // byte offsets
+
+    BitCopy() {}  // nothing: there are arrays of these, few of which are used
+    BitCopy(const BitCopy &other) { *this = other; }
+    // Copies the modes that there are, not all that there may be.
+    BitCopy &operator=(const BitCopy &other) {
+        kind = other.kind;
+        stream = other.stream;
+        size = other.size;
+        run = other.run;
+        rank = other.rank;
+        src = other.src;
+        dst = other.dst;
+        for (int i = 0; i < rank; ++i) mode[i] = other.mode[i];
+        return *this;
+    }
 };
 
 // What a line is made of its pieces by. Only conversions with a short way have one.

@@ -32,17 +32,16 @@ struct BlockKind {
     int piece_bytes() const { return piece * bits / 8; }
 };
 
-// Blocks of float32, bfloat16 or float16 to pack into contiguous codes and contiguous scales: `blocks` of them, `step`
-// bytes apart, and that `repeats` times over at the distances given. The values of a block are contiguous, or those of
-// its halves are, and these are `half` bytes apart.
+// Blocks of float32, bfloat16 or float16 to pack. Mode 0 is blocks whose codes and scales are contiguous; the others
+// repeat that, `src` on the values' side, `dst` on the codes' and `aux` on the scales'. The values of a block are contiguous,
+// or those of its halves are, and these are `half` bytes apart.
 struct Packing {
     BlockKind kind;
     int type;
     int64_t half;
-    int64_t blocks, step;
-    int64_t repeats, values_step, codes_step, scales_step;
     bool stream;
-    int64_t ahead = 0;  // bytes from each piece to one that will be read a little later; 0: nothing to prefetch
+    int rank;
+    Mode mode[max_modes];
 };
 
 // Blocks to unpack into lines of float32, bfloat16 or float16. A line takes one piece, or two of the 16-bit types. The

@@ -32,6 +32,19 @@ struct Nest {
     bool empty = false;
     int64_t src = 0, dst = 0, aux = 0;  // byte offsets of the first element
 
+    Nest() = default;
+    Nest(const Nest &other) { *this = other; }
+    // Copies the modes that there are, not all that there may be.
+    Nest &operator=(const Nest &other) {
+        rank = other.rank;
+        empty = other.empty;
+        src = other.src;
+        dst = other.dst;
+        aux = other.aux;
+        for (int i = 0; i < rank; ++i) mode[i] = other.mode[i];
+        return *this;
+    }
+
     void push(const Mode &m) { mode[rank++] = m; }
     int64_t count() const {
         int64_t n = 1;

@@ -6,6 +6,7 @@
 #include "copy/panel_kernels.h"
 
 #include "copy/line_stream.h"
+#include "copy/near_squares.h"
 #include "copy/squares.h"
 #include "copy/walk.h"
 
@@ -163,6 +164,67 @@ void all_tiles(const Plan &p, const uint8_t *src, int64_t ahead, uint8_t *dst, c
     }
 }
 
+// Lists the first multiples of a distance.
+template <int64_t count>
+void list_steps(int64_t step, int64_t *out) {
+    for (int64_t i = 0; i < count; ++i) out[i] = i * step;
+}
+
+// Transposes a line of each of as many rows as make one, `from` bytes apart, when all of it is in the caches. Column k goes
+// to dst + k * to.
+template <int size>
+TW_INLINE void near_tile(const uint8_t *src, int64_t from, uint8_t *dst, int64_t to) {
+    constexpr int64_t wide = line / size;
+#if defined(__AVX2__)
+    // Rows that fall onto each other in the first cache level push each other out between two pieces of a line. The many rows
+    // of small elements are copied first, and where others are pages apart, or half of one, whole lines are read at once.
+    constexpr int64_t far = width == line ? 2048 : 4096;
+    if constexpr (size < 4) {
+        alignas(64) uint8_t copy[wide * line];
+        for (int64_t i = 0; i < wide; ++i) {
+            const __m256i first = load32(src + i * from), second = load32(src + i * from + 32);
+            store32(copy + i * line, first);
+            store32(copy + i * line + 32, second);
+        }
+        return near_square<size>([&](int64_t i) { return copy + i * line; }, [&](int64_t k, HalfLine first, HalfLine second) {
+            store32(dst + k * to, first);
+            store32(dst + k * to + 32, second);
+        });
+    } else if (from % far != 0) {
+        return near_square<size>(EqualRows(src, from), [&](int64_t k, HalfLine first, HalfLine second) {
+            store_line(dst + k * to, line_of(first, second));
+        });
+    }
+#endif
+    int64_t rows[wide], columns[wide];
+    list_steps<wide>(from, rows);
+    list_steps<wide>(to, columns);
+    tile<size, false>(src, rows, wide, wide, dst, columns);
+}
+
+// A panel of one mode each way that is in the caches, along the rows of the target. There is a line of rows at least.
+template <int size>
+void near_panel(const Panel &panel, const uint8_t *src, uint8_t *dst) {
+    constexpr int64_t wide = line / size;
+    const Mode &across = panel.mode[0], &along = panel.mode[1];
+    for (int64_t j = 0; j < along.extent; j += wide) {
+        const int64_t left = along.extent - j;
+        for (int64_t g = 0; g < across.extent; g += wide) {
+            const int64_t at = at_most(g, across.extent - wide);  // ragged rows are done twice rather than in part
+            const uint8_t *s = src + at * across.src + j * size;
+            uint8_t *d = dst + at * size + j * along.dst;
+            if (left >= wide) {
+                near_tile<size>(s, across.src, d, along.dst);
+                continue;
+            }
+            int64_t rows[wide], columns[wide];
+            list_steps<wide>(across.src, rows);
+            list_steps<wide>(along.dst, columns);
+            tile<size, false>(s, rows, wide, left, d, columns);
+        }
+    }
+}
+
 // Returns whether all of a panel is whole lines.
 bool on_lines(const Plan &p, const uint8_t *dst) {
     return p.whole_lines && reinterpret_cast<uintptr_t>(dst) % line == 0;
@@ -186,9 +248,14 @@ void one_panel(const Panel &panel, const Plan &p, const uint8_t *src, uint8_t *d
 
 template <int size>
 void panels(const Panel &panel, const uint8_t *src, uint8_t *dst, int64_t ahead, uint8_t *staging) {
+    const int sides = panel.row_modes + panel.column_modes;
+    if (!panel.stream && panel.row_modes == 1 && panel.column_modes == 1 && panel.mode[0].extent >= line / size) {
+        return for_each_outer(panel.mode, panel.rank, sides, src, dst, [&](const uint8_t *s, uint8_t *d) {
+            near_panel<size>(panel, s, d);
+        });
+    }
     Plan p;
     plan(panel, p);
-    const int sides = panel.row_modes + panel.column_modes;
     if (panel.rank > sides) ahead = panel.mode[sides].src;
     for_each_outer(panel.mode, panel.rank, sides, src, dst, [&](const uint8_t *s, uint8_t *d) {
         one_panel<size>(panel, p, s, d, ahead, staging);

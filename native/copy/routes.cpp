@@ -218,17 +218,17 @@ bool try_pack(Job &job) {
     if (descriptor.src_type != TW_F32 && !sixteen_bits(descriptor.src_type)) return false;
     if (!whole_pieces(job, job.src_size) || nest.rank == 0) return false;
     const Mode &inner = nest.mode[0];
-    if (inner.dst != job.dst_size || inner.aux != 1 || inner.extent % 8 != 0) return false;
+    if (inner.dst != job.dst_size || inner.aux != 1) return false;
+    if (inner.extent % 8 != 0 && inner.extent < 64) return false;  // mostly what is left over
     Nest ordered = nest;
     ordered.src += descriptor.element_offset[0];
     // As for lines: at most eight streams side by side.
-    if (magnitude(inner.src) >= page && inner.extent > 8) {
-        ordered.mode[0].extent = 8;
-        ordered.push({inner.extent / 8, inner.src * 8, inner.dst * 8, inner.aux * 8});
+    const int64_t together = job.kind.is_scaled() && job.kind.bits != 6 ? 128 / job.kind.block_size : 8;
+    if (magnitude(inner.src) >= page && inner.extent > together && inner.extent % together == 0) {
+        ordered.mode[0].extent = together;
+        ordered.push({inner.extent / together, inner.src * together, inner.dst * together, inner.aux * together});
     }
     sort_by_source(ordered.mode + 1, ordered.rank - 1);
-    // Eight blocks are read at a time, and those that follow them while these are packed.
-    job.ahead = magnitude(inner.src) < page ? 64 * inner.src : ordered.rank > 1 ? 4 * ordered.mode[1].src : 0;
     job.boxes = make_strips(ordered, int64_t{job.kind.block_size} * job.src_size, entries(job));
     job.route = Route::pack;
     return true;

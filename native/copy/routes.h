@@ -32,7 +32,6 @@ struct Job {
     bool convert = false;
     BlockKind kind;                  // PACK and UNPACK: of the packed side
     int64_t half = 0;                // for those routes: bytes from the first piece of a block to the second
-    int64_t ahead = 0;               // for pack: as in Packing
     int64_t unit = 1;                // bytes of scratch for an element or block
     int64_t cost = 1;                // bytes read and written for an element or block
     bool stream = false;

@@ -53,8 +53,6 @@ TW_INLINE Vec join(__m512i rows) {
     }
 }
 
-TW_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
-
 // Returns vector i of a square; row(i) is where row i starts.
 template <int size, class Row>
 TW_INLINE Vec load_joined(Row row, int i) {

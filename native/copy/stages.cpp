@@ -120,6 +120,7 @@ struct Stages {
     Panel panel;
     Interleave interleave;
     Table table;
+    Packing packing;
     Unpacking unpacking;
 };
 
@@ -161,7 +162,7 @@ public:
                     break;
                 case Route::interleave: k_.interleave(s.interleave, src_ + here.src, dst_ + here.dst); break;
                 case Route::table: k_.table(s.table, src_ + here.src, dst_ + here.dst); break;
-                case Route::pack: pack_directly(s, here); break;
+                case Route::pack: k_.pack(s.packing, src_ + here.src, dst_ + here.dst, dst_ + here.aux); break;
                 case Route::unpack: k_.unpack(s.unpacking, src_ + here.src, src_ + here.aux, dst_ + here.dst); break;
                 case Route::staged: staged(s, here, distance); break;
             }
@@ -235,6 +236,10 @@ private:
             s.unpacking = {job_.kind, descriptor_.dst_type, job_.piece_aux, lines_of(s.box)};
             return;
         }
+        if (job_.route == Route::pack) {
+            s.packing = packing_of(s.box);
+            return;
+        }
         if (job_.route == Route::transpose) {
             s.panel = panel_of(job_.panel, s.box, stream_);
             return;
@@ -258,6 +263,13 @@ private:
         }
     }
 
+    // Returns the packing of a box.
+    Packing packing_of(const Nest &box) const {
+        Packing packing{job_.kind, descriptor_.src_type, job_.half, stream_, box.rank, {}};
+        for (int i = 0; i < box.rank; ++i) packing.mode[i] = box.mode[i];
+        return packing;
+    }
+
     // Returns the job's lines with the loops of a box.
     Lines lines_of(Nest box) const {
         Lines lines = job_.lines;
@@ -265,17 +277,6 @@ private:
         lines.rank = box.rank;
         for (int i = 0; i < box.rank; ++i) lines.mode[i] = box.mode[i];
         return lines;
-    }
-
-    void pack_directly(const Stages &s, const Walk &at) {
-        const Mode none{1, 0, 0, 0};
-        const Mode &inner = s.box.mode[0];
-        const Mode &next = s.box.rank > 1 ? s.box.mode[1] : none;
-        const Packing packing{job_.kind, descriptor_.src_type, job_.half, inner.extent, inner.src, next.extent, next.src,
-                              next.dst, next.aux, stream_, job_.ahead};
-        for_each(s.box, s.staging, 2, [&](int64_t a, int64_t d, int64_t x, int64_t) {
-            k_.pack(packing, src_ + at.src + a, dst_ + at.dst + d, dst_ + at.aux + x);
-        });
     }
 
     void prepare_fill(Stages &s) {
@@ -366,7 +367,9 @@ private:
 
     // Packs blocks of float32 that follow each other.
     void pack_singles(const uint8_t *values, int64_t blocks) {
-        k_.pack({job_.kind, TW_F32, piece * 4, blocks, block_size_ * 4, 1, 0, 0, 0, false}, values, scratch_->three, scales());
+        Packing packing{job_.kind, TW_F32, piece * 4, false, 1, {}};
+        packing.mode[0] = {blocks, block_size_ * 4, job_.dst_size, 1};
+        k_.pack(packing, values, scratch_->three, scales());
     }
 
     uint8_t *scales() const { return scratch_->three + Scratch::capacity / 2; }

@@ -26,6 +26,7 @@ int worth_threads(int asked, double bytes) {
 }
 
 void on_threads(int count, void (*work)(void *context, int index), void *context) {
+    if (count <= 1) return work(context, 0);
     std::thread helper[most_threads];
     int started = 0;
     for (int i = 1; i < count; ++i) {

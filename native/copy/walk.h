@@ -35,6 +35,25 @@ TW_INLINE void for_each_outer(const Mode *mode, int rank, int from, const uint8_
     }
 }
 
+// Calls inner(src, dst, aux) for every position of the modes.
+template <class Inner>
+TW_INLINE void for_each_at(const Mode *mode, int rank, const uint8_t *src, uint8_t *dst, uint8_t *aux, Inner inner) {
+    int64_t at[max_modes] = {};
+    int i;
+    do {
+        inner(src, dst, aux);
+        for (i = 0; i < rank; ++i) {
+            const bool on = ++at[i] < mode[i].extent;
+            const int64_t steps = on ? 1 : 1 - mode[i].extent;
+            src += steps * mode[i].src;
+            dst += steps * mode[i].dst;
+            aux += steps * mode[i].aux;
+            if (on) break;
+            at[i] = 0;
+        }
+    } while (i < rank);
+}
+
 // The same for all modes, with the two innermost loops written out: short pieces cannot pay for the general walk.
 template <class Piece>
 TW_INLINE void for_each_piece(const Mode *mode, int rank, const uint8_t *src, uint8_t *dst, Piece piece) {

@@ -5,6 +5,7 @@
 //
 // The magnitude bits of a float32 order like the float, so the largest of them, shifted, is the shared exponent.
 // Values are aligned to it by a plain right shift (what falls off is lost, not sticky) and then rounded to even.
+#include "copy/walk.h"
 #include "formats/pack.h"
 
 #include "simd/maxima.h"
@@ -295,31 +296,31 @@ void pack_one(const uint8_t *values, uint8_t *codes, uint8_t *scale) {
 
 template <int bits, bool five, class From, bool streamed>
 void pack_repeated(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
-    int64_t i = 0;
+    const Mode blocks = p.mode[0], again = p.rank > 1 ? p.mode[1] : Mode{1, 0, 0, 0};
+    const Mode *outer = p.mode + (p.rank > 1 ? 2 : 1);
+    for_each_at(outer, p.rank - static_cast<int>(outer - p.mode), values, codes, scales, [&](auto v, auto c, auto s) {
+        int64_t i = 0;
 #if defined(__AVX2__)
-    const int64_t step = p.step;
-    for (; i + 8 <= p.blocks; i += 8) {
-        for (int64_t r = 0; r < p.repeats; ++r) {
-            pack_eight<bits, five, From, streamed>(values + r * p.values_step + i * step, step,
-                                                   codes + r * p.codes_step + i * bits * 2, scales + r * p.scales_step + i);
+        for (; i + 8 <= blocks.extent; i += 8) {
+            for (int64_t r = 0; r < again.extent; ++r) {
+                pack_eight<bits, five, From, streamed>(v + r * again.src + i * blocks.src, blocks.src,
+                                                       c + r * again.dst + i * bits * 2, s + r * again.aux + i);
+            }
         }
-    }
 #endif
-    for (; i < p.blocks; ++i) {
-        for (int64_t r = 0; r < p.repeats; ++r) {
-            pack_one<bits, five, From>(values + r * p.values_step + i * p.step, codes + r * p.codes_step + i * bits * 2,
-                                 scales + r * p.scales_step + i);
+        for (; i < blocks.extent; ++i) {
+            for (int64_t r = 0; r < again.extent; ++r) {
+                pack_one<bits, five, From>(v + r * again.src + i * blocks.src, c + r * again.dst + i * bits * 2,
+                                           s + r * again.aux + i);
+            }
         }
-    }
+    });
 }
 
 template <int bits, bool five, class From>
 void pack_from(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
-    if (p.stream && reinterpret_cast<uintptr_t>(codes) % 64 == 0 && p.codes_step % 64 == 0) {
-        pack_repeated<bits, five, From, true>(p, values, codes, scales);
-    } else {
-        pack_repeated<bits, five, From, false>(p, values, codes, scales);
-    }
+    if (streams_lines(p, codes)) return pack_repeated<bits, five, From, true>(p, values, codes, scales);
+    pack_repeated<bits, five, From, false>(p, values, codes, scales);
 }
 
 template <int bits, bool five>

@@ -5,79 +5,99 @@
 #include "formats/pack.h"
 
 #include "formats/scaled.h"
+#include "simd/block_maxima.h"
+#include "simd/join_codes.h"
 
 namespace tw::TW_ISA {
 namespace {
 
-constexpr int at_once = 8;
+// The pieces that are packed at a time: 8 blocks of two, or 16 of one.
+constexpr int pieces_at_once = 16;
 
-// Joins sixteen codes, one byte each. May write up to 16 bytes.
-template <int bits>
-TW_INLINE void join_codes(const uint8_t *codes, uint8_t *out) {
-#if defined(__AVX2__)
-    // Neighbours become one number, twice for 6 bits: low + weight * high.
-    __m128i w = _mm_maddubs_epi16(load16(codes), _mm_set1_epi16(static_cast<short>(256 << bits | 1)));
-    if constexpr (bits == 4) {
-        w = _mm_packus_epi16(w, w);
-    } else {
-        w = _mm_madd_epi16(w, _mm_set1_epi32(1 << (16 + 2 * bits) | 1));
-        w = _mm_shuffle_epi8(w, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+// Where pieces are: those of a block `half` bytes apart, blocks `step` bytes apart; the second half of them, `second` bytes
+// after the first.
+struct Pieces {
+    const uint8_t *first;
+    int64_t step, half, second;
+
+    template <int per_block>
+    TW_INLINE const uint8_t *at(int n) const {
+        constexpr int each = pieces_at_once / 2;
+        return first + n / each * second + n % each / per_block * step + (n % per_block == 0 ? 0 : half);
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(out), w);
-#else
-    if constexpr (bits == 4) {
-        for (int i = 0; i < 8; ++i) out[i] = static_cast<uint8_t>(codes[2 * i] | codes[2 * i + 1] << 4);
-    } else {
-        for (int i = 0; i < 4; ++i) {
-            const unsigned a = codes[4 * i], b = codes[4 * i + 1], c = codes[4 * i + 2], d = codes[4 * i + 3];
-            out[3 * i] = static_cast<uint8_t>(a | b << 6);
-            out[3 * i + 1] = static_cast<uint8_t>(b >> 2 | c << 4);
-            out[3 * i + 2] = static_cast<uint8_t>(c >> 4 | d << 2);
-        }
+};
+
+// Calls put(line, number) with whole lines of codes that are made of bytes(number): lines of one code to a byte.
+template <int bits, class Bytes, class Put>
+TW_INLINE void join_pieces(Bytes bytes, Put put) {
+    constexpr int joined = lines_joined<bits>, made = lines_made<bits>;
+    for (int i = 0; i < pieces_at_once / 4; i += joined) {
+        Line apart[joined], lines[made];
+        for (int k = 0; k < joined; ++k) apart[k] = bytes(i + k);
+        join_codes<bits>(apart, lines);
+        for (int k = 0; k < made; ++k) put(lines[k], i / joined * made + k);
     }
-#endif
 }
 
-// Writes the codes of the pieces that load(block, number) gives, under the scales of their blocks. `usual` says that there
-// is neither NaN nor infinity.
-template <class Type, bool usual, class Load>
-TW_INLINE void encode_blocks(const Words &scale, uint8_t *out, Load load) {
+// Makes the codes of pieces that load(number) gives. `factors` are those of the scales of their blocks. `usual` says that
+// there is neither NaN nor infinity.
+template <class Type, bool usual, class From, class Load, class Put>
+TW_INLINE void encode_pieces(const uint32_t *factors, Load load, Put put) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
-    constexpr int bits = Element::bits, pieces = Type::block_size / piece;
-    alignas(64) uint32_t factor[piece];
-    store_words(factor, Scale::factor(scale));
-    for (int b = 0; b < at_once; ++b) {
-        for (int k = 0; k < pieces; ++k, out += 2 * bits) {
-            const Words codes = Element::template encode<usual>(Scale::ratio(load(b, k), factor[b]));
-            if constexpr (bits == 8) {
-                store_bytes(out, codes);
-            } else {
-                alignas(16) uint8_t apart[piece];
-                store_bytes(apart, codes);
-                join_codes<bits>(apart, out);
-            }
-        }
-    }
+    constexpr int per_block = Type::block_size / piece;
+    const auto bytes = [&](int i) {
+        Words four[4];
+        for (int k = 0; k < 4; ++k) four[k] = Scale::template ratio<From>(load(4 * i + k), factors[(4 * i + k) / per_block]);
+        if constexpr (usual) return Element::encode_bytes(four);
+        for (Words &each : four) each = Element::encode(each);
+        return bytes_of(four);
+    };
+    join_pieces<Element::bits>(bytes, put);
 }
 
-// Packs eight blocks of float32 that follow each other, in which anything may occur.
+// The same for usual pieces of bfloat16 at at(number), two by two: the upper halves of words are float32 but for the lower
+// halves, and these too when they are moved up.
+template <class Type, class At, class Put>
+TW_INLINE void encode_brains(const uint32_t *factors, At at, Put put) {
+    using Element = typename Type::Element;
+    using Scale = typename Type::Scale;
+    constexpr int per_block = Type::block_size / piece;
+    const auto bytes = [&](int i) {
+        Words codes[2];
+        for (int k = 0; k < 2; ++k) {
+            const int n = 4 * i + 2 * k;
+            const Words values = words_of(line_of(load_half_line(at(n)), load_half_line(at(n + 1))));
+            const Words factor = per_block > 1 ? Words(factors[n / 2]) : halves_of(factors[n], factors[n + 1]);
+            codes[k] = Element::encode_shorts(Scale::template ratio<Brain>(values << 16, factor),
+                                              Scale::template ratio<Brain>(values & 0xffff0000u, factor), values);
+        }
+        return bytes_of_shorts(codes);
+    };
+    join_pieces<Element::bits>(bytes, put);
+}
+
+// Packs pieces of float32 that follow each other, in which anything may occur.
 template <class Type>
 TW_NOINLINE void pack_any(const uint32_t *values, uint8_t *out, uint8_t *scales) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
-    constexpr int block_size = Type::block_size, size = block_size * Element::bits / 8;
-    const auto load = [&](int b, int k) { return load_words(values + b * block_size + k * piece); };
+    constexpr int per_block = Type::block_size / piece, at_once = pieces_at_once / per_block;
+    constexpr int size = Type::block_size * Element::bits / 8;
+    const auto load = [&](int n) { return load_words(values + n * piece); };
     Words most[at_once];
     for (int b = 0; b < at_once; ++b) {
         most[b] = 0u;
-        for (int k = 0; k < block_size / piece; ++k) most[b] = larger(most[b], Element::counted(load(b, k) & 0x7fffffffu));
+        for (int k = 0; k < per_block; ++k) {
+            most[b] = larger(most[b], Element::counted(load(b * per_block + k) & 0x7fffffffu));
+        }
     }
-    const Words largest = maxima(most);
+    const Words largest = maxima<at_once>(most);
     const Words scale = Scale::template choose<Element>(smaller(largest, largest_finite));
-    store_bytes(scales, scale);
-    encode_blocks<Type, false>(scale, out, load);
-    alignas(64) uint32_t found[piece];
+    store_halves<at_once>(scales, at_once / 2, scale);
+    uint32_t factors[16], found[16];
+    store_words(factors, Scale::template factor<float>(scale));
+    encode_pieces<Type, false, float>(factors, load, [&](const Line &a, int i) { store_line(out + i * line, a); });
     store_words(found, largest);
     for (int b = 0; b < at_once && !Element::has_nan; ++b) {
         if (found[b] <= infinity) continue;
@@ -90,75 +110,154 @@ template <class Type, class From>
 struct Packer {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
-    static constexpr int block_size = Type::block_size, size = block_size * Element::bits / 8, pieces = block_size / piece;
+    static constexpr int block_size = Type::block_size, size = block_size * Element::bits / 8;
+    static constexpr int per_block = block_size / piece, at_once = pieces_at_once / per_block;
+    // Pieces that are further apart than this are on pages of their own, or may fall onto each other in the cache.
+    static constexpr int64_t apart = 512;
 
-    // Returns a piece of a block.
-    static TW_INLINE Words load(const Packing &p, const uint8_t *values, int64_t b, int k) {
-        return words_of(load_sixteen<From>(values + b * p.step + (k == 0 ? 0 : p.half)));
-    }
+    const Packing &p;
+    const bool paired;    // half of the blocks come from the next repeat: fewer rows, and more of each
+    const bool streamed;  // whole lines of codes go past the caches
+    const int64_t taken;  // blocks of mode 0
+    const int64_t codes_second, scales_second;
 
-    // Packs eight blocks into codes and scales that have space for sixteen bytes more.
-    static TW_INLINE void pack(const Packing &p, const uint8_t *values, uint8_t *out, uint8_t *scales) {
-#if defined(__AVX2__)
-        Words most[at_once];
-        for (int b = 0; b < at_once; ++b) {
-            most[b] = load(p, values, b, 0) & 0x7fffffffu;
-            if constexpr (pieces > 1) most[b] = larger(most[b], load(p, values, b, 1) & 0x7fffffffu);
+    Packer(const Packing &packing, const uint8_t *codes)
+        : p(packing),
+          paired(is_apart(p.mode[0].src) && p.mode[0].extent % (at_once / 2) == 0 && p.rank > 1 &&
+                 p.mode[1].extent % 2 == 0 && half_codes % line == 0),
+          streamed(streams_lines(p, codes) && 2 * half_codes % line == 0),
+          taken(paired ? at_once / 2 : at_once),
+          codes_second(paired ? p.mode[1].dst : half_codes),
+          scales_second(paired ? p.mode[1].aux : at_once / 2) {}
+
+    // Where some blocks are read and written.
+    struct Place {
+        const uint8_t *values;
+        uint8_t *codes, *scales;
+
+        TW_INLINE void move(const Mode &by) {
+            values += by.src;
+            codes += by.dst;
+            scales += by.aux;
         }
-        const Words largest = maxima(most);
-        if (!any_above(largest, largest_finite)) {
-            const Words scale = Scale::template choose<Element>(largest);
-            store_bytes(scales, scale);
-            return encode_blocks<Type, true>(scale, out, [&](int b, int k) { return load(p, values, b, k); });
+    };
+
+    // The way from place to place, along mode 0 last: how often to go on along each mode, and how far it is from there,
+    // back to the start of those before it.
+    struct Path {
+        int rank;
+        int64_t left[max_modes], count[max_modes];
+        Mode step[max_modes];
+
+        explicit Path(const Packer &packer) : rank(packer.p.rank) {
+            Mode back{0, 0, 0, 0};
+            for (int n = 1; n <= rank; ++n) {
+                const int i = n % rank;
+                const Mode &m = packer.p.mode[i];
+                const int64_t by = i == 0 ? packer.taken : i == 1 && packer.paired ? 2 : 1;
+                left[i] = count[i] = m.extent / by;
+                step[i] = {0, by * m.src - back.src, by * m.dst - back.dst, by * m.aux - back.aux};
+                const int64_t most = (count[i] - 1) * by;
+                back = {0, back.src + most * m.src, back.dst + most * m.dst, back.aux + most * m.aux};
+            }
         }
+        TW_INLINE const Mode &next() {
+            for (int i = 1; i < rank; ++i) {
+                if (--left[i] > 0) return step[i];
+                left[i] = count[i];
+            }
+            return step[0];
+        }
+        int64_t repeats() const {
+            int64_t n = 1;
+            for (int i = 1; i < rank; ++i) n *= count[i];
+            return n;
+        }
+    };
+
+    // What is known of blocks before they are encoded.
+    struct Scales {
+        Words bytes;
+        bool usual;
+        alignas(64) uint32_t factors[16];
+    };
+
+    TW_INLINE Pieces pieces_of(const Place &at) const {
+        int64_t step = p.mode[0].src, half = p.half;
+#if defined(__GNUC__)
+        // Where each piece is, is worked out every time: all their distances at once do not fit the registers.
+        __asm__ volatile("" : "+r"(step), "+r"(half));
 #endif
-        alignas(64) uint32_t wide[at_once * block_size];
-        copy_blocks(p, values, at_once, wide);
-        pack_any<Type>(wide, out, scales);
+        return {at.values, step, half, paired ? p.mode[1].src : at_once / 2 * step};
     }
 
-    static TW_INLINE void copy_blocks(const Packing &p, const uint8_t *values, int64_t count, uint32_t *out) {
+    TW_INLINE void scan(const Pieces &pieces, Scales &out) const {
+        const Words largest = block_maxima<From, at_once, per_block>([&](int n) { return pieces.at<per_block>(n); });
+        out.usual = !any_above(largest, largest_finite);
+        out.bytes = Scale::template choose<Element>(largest);
+        store_words(out.factors, Scale::template factor<From>(out.bytes));
+    }
+
+    static TW_INLINE Words load(const Pieces &pieces, int n) { return words_of(load_sixteen<From>(pieces.at<per_block>(n))); }
+
+    TW_INLINE void encode(const Place &at, const Scales &scales) const {
+        const Pieces pieces = pieces_of(at);
+        if (!scales.usual) return encode_any(at, pieces, at_once);
+        store_halves<at_once>(at.scales, scales_second, scales.bytes);
+        const auto codes_of = [&](auto put) {
+            if constexpr (std::is_same_v<From, Brain>) {
+                encode_brains<Type>(scales.factors, [&](int n) { return pieces.at<per_block>(n); }, put);
+            } else {
+                encode_pieces<Type, true, From>(scales.factors, [&](int n) { return load(pieces, n); }, put);
+            }
+        };
+        const auto place = [&](int i) {
+            return at.codes + i * line + (i < half_codes / line ? 0 : codes_second - half_codes);
+        };
+        if (streamed) {
+            codes_of([&](const Line &a, int i) { stream_line(place(i), a); });
+        } else {
+            codes_of([&](const Line &a, int i) { store_line(place(i), a); });
+        }
+    }
+
+    TW_NOINLINE void encode_any(const Place &at, const Pieces &pieces, int64_t count) const {
+        alignas(64) uint32_t wide[at_once * block_size] = {};
+        alignas(64) uint8_t made[at_once * size];
+        uint8_t scales[at_once];
+        for (int n = 0; n < count * per_block; ++n) store_words(wide + n * piece, load(pieces, n));
+        pack_any<Type>(wide, made, scales);
         for (int64_t b = 0; b < count; ++b) {
-            for (int k = 0; k < pieces; ++k) store_words(out + b * block_size + k * piece, load(p, values, b, k));
+            const bool second = b >= at_once / 2;
+            std::memcpy(at.codes + b * size + (second ? codes_second - half_codes : 0), made + b * size, size);
+            at.scales[b + (second ? scales_second - at_once / 2 : 0)] = scales[b];
         }
     }
 
     static void run(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
-        alignas(64) uint8_t made[at_once * size + piece];
-        uint8_t made_scales[piece];
-        // Eight times the codes of a block are a number of lines.
-        const bool streamed = p.stream && reinterpret_cast<uintptr_t>(codes) % line == 0 && p.codes_step % line == 0;
-        int64_t i = 0;
-        for (; i + at_once <= p.blocks; i += at_once) {
-            for (int64_t r = 0; r < p.repeats; ++r) {
-                const uint8_t *from = values + r * p.values_step + i * p.step;
-                if (p.ahead != 0) fetch(p, from + p.ahead);
-                pack(p, from, made, made_scales);
-                std::memcpy(scales + r * p.scales_step + i, made_scales, at_once);
-                uint8_t *to = codes + r * p.codes_step + i * size;
-                if (streamed) {
-                    for (int k = 0; k < at_once * size; k += line) stream_line(to + k, load_line(made + k));
-                } else {
-                    for (int k = 0; k < at_once * size; k += line) store_line(to + k, load_line(made + k));
-                }
-            }
+        const Packer packer(p, codes);
+        Path path(packer);
+        const int64_t repeats = path.repeats(), whole = p.mode[0].extent / packer.taken * repeats;
+        Place here{values, codes, scales};
+        // The scales of the blocks that follow are found before these are encoded, which would have to wait for them.
+        Scales found[2];
+        if (whole > 0) packer.scan(packer.pieces_of(here), found[0]);
+        for (int64_t i = 0; i < whole; ++i) {
+            Place next = here;
+            next.move(path.next());
+            if (i + 1 < whole) packer.scan(packer.pieces_of(next), found[(i + 1) % 2]);
+            packer.encode(here, found[i % 2]);
+            here = next;
         }
-        if (i == p.blocks) return;
-        // The last few, together with blocks of zeros.
-        alignas(64) uint32_t wide[at_once * block_size] = {};
-        for (int64_t r = 0; r < p.repeats; ++r) {
-            copy_blocks(p, values + r * p.values_step + i * p.step, p.blocks - i, wide);
-            pack_any<Type>(wide, made, made_scales);
-            std::memcpy(scales + r * p.scales_step + i, made_scales, static_cast<size_t>(p.blocks - i));
-            std::memcpy(codes + r * p.codes_step + i * size, made, static_cast<size_t>((p.blocks - i) * size));
+        const int64_t rest = p.mode[0].extent % packer.taken;
+        for (int64_t i = 0; i < repeats && rest > 0; ++i, here.move(path.next())) {
+            packer.encode_any(here, packer.pieces_of(here), rest);
         }
     }
 
-    static TW_INLINE void fetch(const Packing &p, const uint8_t *values) {
-        for (int b = 0; b < at_once; ++b) {
-            for (int k = 0; k < pieces; ++k) prefetch_near(values + b * p.step + k * p.half);
-        }
-    }
+private:
+    static constexpr int64_t half_codes = at_once / 2 * size;
+    static bool is_apart(int64_t step) { return step >= apart || step <= -apart; }
 };
 
 using Pack = void (*)(const Packing &, const uint8_t *, uint8_t *, uint8_t *);

@@ -8,6 +8,8 @@
 // the side where the exact one is.
 #pragma once
 
+#include <array>
+
 #include "copy/kernels.h"
 #include "simd/words.h"
 
@@ -38,22 +40,27 @@ struct SmallFloat {
         return a;
     }
 
-    // Returns the codes of ratios: nearest even, the largest number if they are too large. `usual` ones are finite.
-    template <bool usual = false>
+    // Returns the codes of ratios: nearest even, the largest number if they are too large.
     static TW_INLINE Words encode(const Words &ratio) {
-        constexpr int cut = 23 - mantissa_bits;
         const Words a = ratio & 0x7fffffffu;
-        // Adding a power of two that is so much larger leaves the steps at the bottom, rounded by the addition. They
-        // are those of the exponent, or of the lowest one for subnormals; when rounding carries, the sum moves to the
-        // next exponent by itself. An infinity comes out as a very large code.
-        const Words exponent = larger(a & infinity, lowest);
-        const Words magic = exponent + (static_cast<uint32_t>(cut) << 23);
-        const Words steps = plus(a, magic) - magic;
-        Words code = smaller(steps + ((exponent - lowest) >> cut), first_special - 1);
-        if constexpr (specials == Specials::ieee && !usual) code = where_equal(a, infinity, first_special, code);
-        code = code | ((ratio >> (32 - bits)) & (1u << (bits - 1)));
-        if constexpr (has_nan && !usual) code = where_less(infinity, a, nan, code);
+        Words code = magnitude_codes(ratio);
+        if constexpr (specials == Specials::ieee) code = where_equal(a, infinity, first_special, code);
+        code = merge(last, code, ratio >> (32 - bits));
+        if constexpr (has_nan) code = where_less(infinity, a, nan, code);
         return code;
+    }
+
+    // The same for finite ratios, a byte each.
+    static TW_INLINE Line encode_bytes(const Words *ratios) {
+        Words codes[4];
+        for (int i = 0; i < 4; ++i) codes[i] = magnitude_codes(ratios[i]);
+        return signed_bytes_of<bits>(codes, ratios);
+    }
+
+    // And as shorts, where `values` are what they are the ratios of, in bfloat16: the even ones and the odd ones of them.
+    static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &values) {
+        const Words codes = shorts_of(magnitude_codes(even), magnitude_codes(odd));
+        return codes | ((values >> (16 - bits)) & (0x00010001u << (bits - 1)));
     }
 
     // Returns the numbers of codes.
@@ -67,16 +74,49 @@ struct SmallFloat {
         return value | ((code << (32 - bits)) & 0x80000000u);
     }
 
-    // Returns the numbers of codes times a scale. Their own NaN wins, with its sign, over that of the scale.
+    // Returns the numbers of codes times a scale. Their own NaN wins over that of the scale, with its sign if that is wanted.
+    template <bool signed_nan>
     static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
         const Words number = decode(code);
         const Words product = times(number, scale);
-        if constexpr (has_nan) return where_nan(code & last, number, product);
+        if constexpr (has_nan) return where_nan(code & last, signed_nan ? number : Words(quiet_nan), product);
         return product;
     }
 
 private:
+    static constexpr int cut = 23 - mantissa_bits;
     static constexpr uint32_t lowest = static_cast<uint32_t>(128 - bias) << 23;  // the smallest normal number
+    static constexpr uint32_t largest = ((first_special - 1) << cut) + (static_cast<uint32_t>(127 - bias) << 23);
+
+    // Returns, for an exponent, a number so much larger that adding it to a magnitude of that exponent rounds this to
+    // steps of the element, and leaves the code at the bottom: the steps, and as many more as the exponents below have.
+    static constexpr uint32_t magic(uint32_t exponent) {
+        return ((exponent + cut) << 23) + ((exponent - (lowest >> 23)) << mantissa_bits);
+    }
+
+    // Returns words whose lower halves are the codes of magnitudes, of those with a sign too.
+    static TW_INLINE Words magnitude_codes(const Words &ratio) {
+        const Words a = magnitude_up_to(ratio, largest);
+        return plus(a, above(a));
+    }
+
+    // Returns such numbers for magnitudes up to the largest. Subnormals have the steps of the lowest exponent; when
+    // rounding carries, the sum moves on to the next exponent by itself.
+    static TW_INLINE Words above(const Words &a) {
+        const Words normal = larger(a, lowest);
+#if defined(__AVX512BW__)
+        static constexpr auto magics = [] {
+            std::array<uint32_t, (exponent_bits > 4 ? 32 : 16)> table{};
+            constexpr uint32_t first = lowest >> 23;
+            for (uint32_t i = 0; i < table.size(); ++i) table[(first + i) % table.size()] = magic(first + i);
+            return table;
+        }();
+        return look_up(magics, normal >> 23);
+#else
+        const Words exponent = normal & infinity;
+        return exponent + (exponent >> cut) + magic(0);
+#endif
+    }
 
     static TW_INLINE Words where_nan(const Words &a, const Words &yes, const Words &no) {
         constexpr uint32_t numbers = specials == Specials::nan ? first_special - 1 : first_special;  // and infinity
@@ -92,14 +132,22 @@ struct SmallInteger {
 
     static TW_INLINE Words counted(const Words &a) { return a; }
 
-    template <bool usual = false>
     static TW_INLINE Words encode(const Words &ratio) {
-        constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */, magic = 150u << 23;
-        const Words steps = smaller(times(ratio & 0x7fffffffu, sixty_four), most);
-        const Words whole = plus(steps, magic) - magic;  // rounded by the addition
-        return where_less(ratio >> 31, 1u, whole, Words(256u) - whole) & 255u;
+        constexpr uint32_t sixty_four = 133u << 23, most = 0x42fe0000u /* 127 */;
+        return rounded(within(times(ratio, sixty_four), most)) & 255u;
     }
 
+    static TW_INLINE Line encode_bytes(const Words *ratios) {
+        Words codes[4];
+        for (int i = 0; i < 4; ++i) codes[i] = encode(ratios[i]);
+        return bytes_of(codes);
+    }
+
+    static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &) {
+        return shorts_of(encode(even), encode(odd));
+    }
+
+    template <bool>
     static TW_INLINE Words scaled(const Words &code, uint32_t scale) {
         // The code as a signed number and 128, above 2^23; then without these two.
         constexpr uint32_t magic = 150u << 23;
@@ -118,16 +166,22 @@ struct PowerOfTwo {
         return larger(largest >> 23, top) - top;
     }
     // Returns what `ratio` needs of scales.
+    template <class From>
     static TW_INLINE Words factor(const Words &byte) {
         return where_less(byte, 254u, (Words(254u) - byte) << 23, 1u << 22);  // 2^-127 is subnormal
     }
+    template <class From>
     static TW_INLINE Words ratio(const Words &x, const Words &factor) { return times(x, factor); }
+    // Returns whether products with elements are normal numbers, zero or infinity.
+    static TW_INLINE bool is_usual(uint32_t byte) { return byte >= 24 && byte != nan; }
     static TW_INLINE uint32_t value(uint32_t byte) { return byte == nan ? quiet_nan : byte == 0 ? 1u << 22 : byte << 23; }
 };
 
 // A scale that is a small float: the largest magnitude of a block lands on the largest element, nearly. Only blocks of
 // zeros have scale 0.
 struct FloatScale {
+    template <class From>
+    static constexpr bool is_short = sizeof(From) == 2;
     using Float = SmallFloat<4, 3, Specials::nan>;
     static constexpr uint8_t nan = Float::nan;
 
@@ -136,10 +190,21 @@ struct FloatScale {
         const Words code = Float::encode(over(largest, Element::decode(Element::last)));
         return larger(code, smaller(largest, 1u));
     }
+    template <class From>
     static TW_INLINE Words factor(const Words &byte) {
-        return where_equal(byte, 0u, 127u << 23, Float::decode(byte));
+        const Words value = where_equal(byte, 0u, 127u << 23, Float::decode(byte));
+        if constexpr (is_short<From>) return over(127u << 23, value) + 1u;
+        return value;
     }
-    static TW_INLINE Words ratio(const Words &x, const Words &factor) { return over(x, factor); }
+    // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits; a value of at most
+    // 11 bits that is not one differs from it by 2^-11 at least. The inverse of the scale is too large, by 2^-22 at most,
+    // so a product with it may be cut off after 16 bits: a tie becomes exact then, and nothing else becomes one.
+    template <class From>
+    static TW_INLINE Words ratio(const Words &x, const Words &factor) {
+        if constexpr (is_short<From>) return times(x, factor) & 0xffffff00u;
+        return over(x, factor);
+    }
+    static TW_INLINE bool is_usual(uint32_t byte) { return (byte & 0x7f) != nan; }
     static TW_INLINE uint32_t value(uint32_t byte) {
         const E4m3 scale{static_cast<uint8_t>(byte)};
         return bits_of(widen(scale)) | (byte >> 7 << 31);  // a NaN has its sign here

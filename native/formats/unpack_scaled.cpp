@@ -9,10 +9,7 @@
 namespace tw::TW_ISA {
 namespace {
 
-// Makes a line of one piece, or of two whose codes are `step` bytes apart.
-using MakeLine = Line (*)(const uint8_t *codes, int64_t step, uint32_t scale, uint32_t next);
-
-template <class Type>
+template <class Type, class To>
 TW_INLINE Sixteen unpack_piece(const uint8_t *codes, uint32_t byte) {
     using Element = typename Type::Element;
 #if defined(__AVX2__)
@@ -20,39 +17,42 @@ TW_INLINE Sixteen unpack_piece(const uint8_t *codes, uint32_t byte) {
 #else
     uint8_t apart[piece];
     split_codes<Element::bits>(codes, apart);
-    Words each;
-    for (int i = 0; i < piece; ++i) each.v[i] = apart[i];
+    const Words each = words_of_bytes(apart);
 #endif
-    return sixteen_of(Element::scaled(each, Type::Scale::value(byte)));
+    return sixteen_of(Element::template scaled<std::is_same_v<To, float>>(each, Type::Scale::value(byte)));
 }
 
 template <class Type, class To>
-Line make_line(const uint8_t *codes, [[maybe_unused]] int64_t step, uint32_t scale, [[maybe_unused]] uint32_t next) {
-    if constexpr (std::is_same_v<To, float>) {
-        return line_of(unpack_piece<Type>(codes, scale));
-    } else {
-        return line_of(narrowed<To>(unpack_piece<Type>(codes, scale)), narrowed<To>(unpack_piece<Type>(codes + step, next)));
+TW_INLINE Line two_pieces(const uint8_t *codes, int64_t step, uint32_t scale, uint32_t next) {
+    const Sixteen a = unpack_piece<Type, To>(codes, scale), b = unpack_piece<Type, To>(codes + step, next);
+    if constexpr (std::is_same_v<To, Brain>) {  // numbers of a few bits, which bfloat16 holds exactly unless they are tiny
+        if (Type::Scale::is_usual(scale) && Type::Scale::is_usual(next)) return brain_line(a, b);
     }
+    return line_of(narrowed<To>(a), narrowed<To>(b));
 }
 
-MakeLine line_maker(int block_type, int type) {
-    return with_scaled(block_type, [&](auto block) -> MakeLine {
-        using Type = decltype(block);
-        if (type == TW_BF16) return make_line<Type, Brain>;
-        if (type == TW_F16) return make_line<Type, Half>;
-        return make_line<Type, float>;
+template <class Type, class To>
+void unpack_to(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, uint8_t *values) {
+    const Lines &lines = u.lines;
+    with_put(lines, values, [&](auto put) {
+        for_each_place(lines.mode, lines.rank, {codes, scales, values, 0}, [&](const Place &p) {
+            if constexpr (std::is_same_v<To, float>) {
+                put(p, line_of(unpack_piece<Type, To>(p.src, *p.aux)));
+            } else {
+                put(p, two_pieces<Type, To>(p.src, lines.piece_step, *p.aux, p.aux[u.piece_aux]));
+            }
+        });
     });
 }
 
 }  // namespace
 
 void unpack_scaled(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, uint8_t *values) {
-    const Lines &lines = u.lines;
-    const MakeLine make = line_maker(u.kind.type, u.type);
-    with_put(lines, values, [&](auto put) {
-        for_each_place(lines.mode, lines.rank, {codes, scales, values, 0}, [&](const Place &p) {
-            put(p, make(p.src, lines.piece_step, *p.aux, p.aux[u.piece_aux]));
-        });
+    with_scaled(u.kind.type, [&](auto block) {
+        using Type = decltype(block);
+        if (u.type == TW_BF16) return unpack_to<Type, Brain>(u, codes, scales, values);
+        if (u.type == TW_F16) return unpack_to<Type, Half>(u, codes, scales, values);
+        unpack_to<Type, float>(u, codes, scales, values);
     });
 }
 

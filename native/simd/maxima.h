@@ -31,15 +31,22 @@ TW_INLINE __m512i maxima(const __m512i *a) {
     return _mm512_max_epu32(_mm512_shuffle_i32x4(w[0], last, 0x88), _mm512_shuffle_i32x4(w[0], last, 0xdd));
 }
 
-#elif defined(__AVX2__)
+#endif
+
+#if defined(__AVX2__)
+
+// Returns the largest word of each half of each of four vectors: word i of a half is that of vector i. `larger_of` compares
+// words, or parts of them.
+template <class LargerOf>
+TW_INLINE __m256i lane_maxima(const __m256i *a, LargerOf larger_of) {
+    const auto pairs = [&](__m256i x, __m256i y) { return larger_of(_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y)); };
+    const __m256i t = pairs(a[0], a[1]), u = pairs(a[2], a[3]);
+    return larger_of(_mm256_unpacklo_epi64(t, u), _mm256_unpackhi_epi64(t, u));
+}
 
 // Returns the largest word of each of four vectors, that of vector i in word i.
 TW_INLINE __m128i maxima(const __m256i *a) {
-    const auto pairs = [](__m256i x, __m256i y) {
-        return _mm256_max_epu32(_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y));
-    };
-    const __m256i t = pairs(a[0], a[1]), u = pairs(a[2], a[3]);
-    const __m256i w = _mm256_max_epu32(_mm256_unpacklo_epi64(t, u), _mm256_unpackhi_epi64(t, u));
+    const __m256i w = lane_maxima(a, [](__m256i x, __m256i y) { return _mm256_max_epu32(x, y); });
     return _mm_max_epu32(_mm256_castsi256_si128(w), _mm256_extracti128_si256(w, 1));
 }
 

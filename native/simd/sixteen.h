@@ -26,12 +26,6 @@ TW_INLINE void stream_line(uint8_t *p, const Line &a) {
     for (int64_t i = 0; i < line / width; ++i) stream(p + i * width, a.v[i]);
 }
 
-#if defined(__AVX2__)
-
-TW_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
-
-#endif
-
 #if defined(__AVX512BW__)
 
 struct Sixteen {
@@ -45,9 +39,13 @@ TW_INLINE __m512 plain_nan(__m512 x) {
 }
 
 template <class From>
+TW_INLINE Sixteen widened(HalfLine a) {
+    if constexpr (std::is_same_v<From, Half>) return {_mm512_castps_si512(plain_nan(_mm512_cvtph_ps(a)))};
+    return {_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)};
+}
+template <class From>
 TW_INLINE Sixteen load_sixteen(const uint8_t *p) {
-    if constexpr (std::is_same_v<From, Brain>) return {_mm512_slli_epi32(_mm512_cvtepu16_epi32(load32(p)), 16)};
-    if constexpr (std::is_same_v<From, Half>) return {_mm512_castps_si512(plain_nan(_mm512_cvtph_ps(load32(p))))};
+    if constexpr (sizeof(From) == 2) return widened<From>(load32(p));
     return {_mm512_loadu_si512(p)};
 }
 
@@ -95,14 +93,18 @@ TW_INLINE __m256 plain_nan(__m256 x) {
 }
 
 template <class From>
-TW_INLINE __m256i load_eight(const uint8_t *p) {
-    if constexpr (std::is_same_v<From, Brain>) return _mm256_slli_epi32(_mm256_cvtepu16_epi32(load16(p)), 16);
-    if constexpr (std::is_same_v<From, Half>) return _mm256_castps_si256(plain_nan(_mm256_cvtph_ps(load16(p))));
-    return load32(p);
+TW_INLINE __m256i widened_eight(__m128i a) {
+    if constexpr (std::is_same_v<From, Half>) return _mm256_castps_si256(plain_nan(_mm256_cvtph_ps(a)));
+    return _mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16);
+}
+template <class From>
+TW_INLINE Sixteen widened(HalfLine a) {
+    return {{widened_eight<From>(_mm256_castsi256_si128(a)), widened_eight<From>(_mm256_extracti128_si256(a, 1))}};
 }
 template <class From>
 TW_INLINE Sixteen load_sixteen(const uint8_t *p) {
-    return {{load_eight<From>(p), load_eight<From>(p + 8 * sizeof(From))}};
+    if constexpr (sizeof(From) == 2) return {{widened_eight<From>(load16(p)), widened_eight<From>(load16(p + 16))}};
+    return {{load32(p), load32(p + 32)}};
 }
 
 TW_INLINE __m256i brain_bits(__m256i x) {

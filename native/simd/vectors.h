@@ -21,7 +21,16 @@
 #  endif
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
+// The vectors that compilers offer for any machine. Without them, plain loops.
+#if defined(TW_SHUFFLEVECTOR) && !defined(__AVX2__) && !defined(TW_PORTABLE)
+#  define TW_VECTORS 1
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // checks everywhere: inlined, they take minutes to compile
+#  define TW_INLINE inline
+#  define TW_NOINLINE __attribute__((noinline))
+#  define TW_RESTRICT __restrict__
+#elif defined(__GNUC__) || defined(__clang__)
 #  define TW_INLINE inline __attribute__((always_inline))
 #  define TW_NOINLINE __attribute__((noinline))
 #  define TW_RESTRICT __restrict__
@@ -75,6 +84,8 @@ TW_INLINE void prefetch_near(const uint8_t *p) {
 
 #if defined(__AVX2__)
 TW_INLINE __m128i load16(const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); }
+TW_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
+TW_INLINE void store32(uint8_t *p, __m256i a) { _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), a); }
 TW_INLINE void store16(uint8_t *p, __m128i a) { _mm_storeu_si128(reinterpret_cast<__m128i *>(p), a); }
 #endif
 

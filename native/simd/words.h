@@ -4,6 +4,8 @@
 // files compiled once for each instruction set.
 #pragma once
 
+#include <array>
+
 #include "simd/maxima.h"
 #include "simd/sixteen.h"
 
@@ -55,9 +57,25 @@ TW_INLINE Part over_part(Part a, Part b) { return bits(TW_WORDS(div_ps)(floats(a
 TW_INLINE Part float_part(Part a) { return bits(TW_WORDS(cvtepi32_ps)(a)); }
 #  undef TW_WORDS
 
+#elif defined(TW_VECTORS)
+
+// Four words of a register of 128 bits, whatever the machine: NEON, SSE2 and others, as the compiler knows them.
+typedef uint32_t Part __attribute__((vector_size(16)));
+typedef int32_t SignedPart __attribute__((vector_size(16)));
+typedef float Floats __attribute__((vector_size(16)));
+TW_INLINE Floats floats(Part a) { return (Floats)a; }
+TW_INLINE Part bits(Floats a) { return (Part)a; }
+TW_INLINE Part part_of(uint32_t a) { return Part{a, a, a, a}; }
+TW_INLINE Part less_part(Part a, Part b, Part yes, Part no) { return (SignedPart)a < (SignedPart)b ? yes : no; }
+TW_INLINE Part equal_part(Part a, Part b, Part yes, Part no) { return a == b ? yes : no; }
+TW_INLINE Part float_part(Part a) { return bits(__builtin_convertvector((SignedPart)a, Floats)); }
+
 #else
 
 using Part = uint32_t;
+using Floats = float;
+TW_INLINE Floats floats(Part a) { return float_of(a); }
+TW_INLINE Part bits(Floats a) { return bits_of(a); }
 TW_INLINE Part part_of(uint32_t a) { return a; }
 // Written so, compilers make no branch of it, which would keep a loop from becoming vector instructions.
 TW_INLINE Part chosen_part(bool first, Part yes, Part no) {
@@ -68,6 +86,12 @@ TW_INLINE Part less_part(Part a, Part b, Part yes, Part no) {
     return chosen_part(static_cast<int32_t>(a) < static_cast<int32_t>(b), yes, no);
 }
 TW_INLINE Part equal_part(Part a, Part b, Part yes, Part no) { return chosen_part(a == b, yes, no); }
+TW_INLINE Part float_part(Part a) { return bits_of(static_cast<float>(static_cast<int32_t>(a))); }
+
+#endif
+
+#if !defined(__AVX2__)
+
 TW_INLINE Part and_part(Part a, Part b) { return a & b; }
 TW_INLINE Part or_part(Part a, Part b) { return a | b; }
 TW_INLINE Part add_part(Part a, Part b) { return a + b; }
@@ -76,10 +100,9 @@ TW_INLINE Part min_part(Part a, Part b) { return a < b ? a : b; }
 TW_INLINE Part max_part(Part a, Part b) { return a > b ? a : b; }
 TW_INLINE Part up_part(Part a, int n) { return a << n; }
 TW_INLINE Part down_part(Part a, int n) { return a >> n; }
-TW_INLINE Part plus_part(Part a, Part b) { return bits_of(float_of(a) + float_of(b)); }
-TW_INLINE Part times_part(Part a, Part b) { return bits_of(float_of(a) * float_of(b)); }
-TW_INLINE Part over_part(Part a, Part b) { return bits_of(float_of(a) / float_of(b)); }
-TW_INLINE Part float_part(Part a) { return bits_of(static_cast<float>(static_cast<int32_t>(a))); }
+TW_INLINE Part plus_part(Part a, Part b) { return bits(floats(a) + floats(b)); }
+TW_INLINE Part times_part(Part a, Part b) { return bits(floats(a) * floats(b)); }
+TW_INLINE Part over_part(Part a, Part b) { return bits(floats(a) / floats(b)); }
 
 #endif
 
@@ -148,24 +171,73 @@ TW_INLINE Sixteen sixteen_of(const Words &a) {
     return x;
 }
 
+TW_INLINE Words words_of(const Line &a) {
+    Words x;
+    static_assert(sizeof(a) == sizeof(x.v));
+    std::memcpy(x.v, &a, sizeof(a));
+    return x;
+}
+
 TW_INLINE Words words_of(const Sixteen &a) {
     Words x;
     std::memcpy(x.v, &a, sizeof(a));
     return x;
 }
 
-// Writes sixteen words below 256 as bytes.
-TW_INLINE void store_bytes(uint8_t *p, const Words &a) {
+// Returns the bits of a that a mask has, and those of b that it does not have.
+TW_INLINE Words merge(uint32_t mask, const Words &a, const Words &b) {
 #if defined(__AVX512BW__)
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(p), _mm512_cvtepi32_epi8(a.v[0]));
-#elif defined(__AVX2__)
-    const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(a.v[0], a.v[1]), 0xd8);
-    const __m128i low = _mm256_castsi256_si128(both), high = _mm256_extracti128_si256(both, 1);
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(p), _mm_packus_epi16(low, high));
+    return each_part([mask](Part x, Part y) { return _mm512_ternarylogic_epi32(part_of(mask), x, y, 0xca); }, a, b);
 #else
-    for (int i = 0; i < 16; ++i) p[i] = static_cast<uint8_t>(a.v[i]);
+    return (a & mask) | (b & ~mask);
 #endif
 }
+
+// Returns the magnitudes of float32, or `most` for larger ones; of a NaN, anything.
+TW_INLINE Words magnitude_up_to(const Words &a, uint32_t most) {
+#if defined(__AVX512BW__)
+    constexpr int smaller_magnitude = 2, no_sign = 2 << 2;
+    return each_part(
+        [most](Part x) { return bits(_mm512_range_ps(floats(x), floats(part_of(most)), smaller_magnitude | no_sign)); },
+        a);
+#else
+    return smaller(a & 0x7fffffffu, most);
+#endif
+}
+
+// Returns float32, or `most` with their sign for those of larger magnitude; for a NaN, anything.
+TW_INLINE Words within(const Words &a, uint32_t most) {
+#if defined(__AVX512BW__)
+    constexpr int smaller_magnitude = 2;
+    return each_part([most](Part x) { return bits(_mm512_range_ps(floats(x), floats(part_of(most)), smaller_magnitude)); }, a);
+#else
+    return merge(0x7fffffffu, smaller(a & 0x7fffffffu, most), a);
+#endif
+}
+
+// Returns float32 as integers, nearest even; those of larger magnitude than 2^23 are of no meaning.
+TW_INLINE Words rounded(const Words &a) {
+#if defined(__AVX512BW__)
+    return each_part([](Part x) { return _mm512_cvtps_epi32(floats(x)); }, a);
+#elif defined(__AVX2__)
+    return each_part([](Part x) { return _mm256_cvtps_epi32(floats(x)); }, a);
+#else
+    constexpr uint32_t magic = 0x4b400000u;  // 1.5 * 2^23: the addition rounds
+    return plus(a, magic) - magic;
+#endif
+}
+
+#if defined(__AVX512BW__)
+// Returns the words of a table that the last bits of `index` name.
+template <size_t size>
+TW_INLINE Words look_up(const std::array<uint32_t, size> &table, const Words &index) {
+    static_assert(size == 16 || size == 32);
+    const __m512i low = _mm512_loadu_si512(table.data());
+    if constexpr (size == 16) return each_part([&](Part x) { return _mm512_permutexvar_epi32(x, low); }, index);
+    const __m512i high = _mm512_loadu_si512(table.data() + size - 16);
+    return each_part([&](Part x) { return _mm512_permutex2var_epi32(low, x, high); }, index);
+}
+#endif
 
 #if defined(__AVX2__)
 // Returns sixteen bytes as words.
@@ -179,38 +251,150 @@ TW_INLINE Words words_of(__m128i bytes) {
 #  endif
     return a;
 }
-#endif
-
-#if defined(__AVX2__)
-// Returns whether one of the first eight is greater than a number, all below 2^31.
-TW_INLINE bool any_above(const Words &a, uint32_t number) {
-#  if defined(__AVX512BW__)
-    return (_mm512_cmpgt_epi32_mask(a.v[0], part_of(number)) & 0xff) != 0;
-#  else
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(a.v[0], part_of(number))) != 0;
-#  endif
+#else
+TW_INLINE Words words_of_bytes(const uint8_t *bytes) {
+    uint32_t each[16];
+    for (int i = 0; i < 16; ++i) each[i] = bytes[i];
+    return load_words(each);
 }
 #endif
 
-// Returns the largest of each of eight, in order; the other words are of no meaning.
-TW_INLINE Words maxima(const Words *a) {
-    Words all;
+// Returns 64 bytes of four times sixteen words below 256.
+TW_INLINE Line bytes_of(const Words *a) {
 #if defined(__AVX512BW__)
-    __m512i one[8];
-    for (int i = 0; i < 8; ++i) one[i] = a[i].v[0];
-    all.v[0] = maxima<8>(one);
+    // The packs work in 128-bit lanes, the permutation reorders.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i all = _mm512_packus_epi16(_mm512_packus_epi32(a[0].v[0], a[1].v[0]),
+                                            _mm512_packus_epi32(a[2].v[0], a[3].v[0]));
+    return {{{_mm512_permutexvar_epi32(order, all)}}};
 #elif defined(__AVX2__)
-    __m256i one[8];
-    for (int i = 0; i < 8; ++i) one[i] = _mm256_max_epu32(a[i].v[0], a[i].v[1]);
-    all.v[0] = all.v[1] = _mm256_inserti128_si256(_mm256_castsi128_si256(maxima(one)), maxima(one + 4), 1);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const auto half = [&](const Words &x, const Words &y) {
+        const __m256i all = _mm256_packus_epi16(_mm256_packus_epi32(x.v[0], x.v[1]), _mm256_packus_epi32(y.v[0], y.v[1]));
+        return Vec{_mm256_permutevar8x32_epi32(all, order)};
+    };
+    return {{half(a[0], a[1]), half(a[2], a[3])}};
 #else
-    for (int i = 0; i < 16; ++i) {
-        uint32_t most = 0;
-        for (int k = 0; k < 16; ++k) most = a[i % 8].v[k] > most ? a[i % 8].v[k] : most;
-        all.v[i] = most;
+    uint8_t made[line];
+    for (int i = 0; i < 4; ++i) {
+#  if defined(TW_VECTORS)
+        typedef uint16_t Shorts __attribute__((vector_size(16)));
+        typedef uint8_t Bytes __attribute__((vector_size(16)));
+        const auto shorts = [](Part x, Part y) {
+            return __builtin_shufflevector((Shorts)x, (Shorts)y, 0, 2, 4, 6, 8, 10, 12, 14);
+        };
+        const Shorts x = shorts(a[i].v[0], a[i].v[1]), y = shorts(a[i].v[2], a[i].v[3]);
+        const Bytes all = __builtin_shufflevector((Bytes)x, (Bytes)y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        std::memcpy(made + 16 * i, &all, 16);
+#  else
+        for (int k = 0; k < 16; ++k) made[16 * i + k] = static_cast<uint8_t>(a[i].v[k]);
+#  endif
     }
+    return load_line(made);
 #endif
+}
+
+// Returns 64 bytes: the last bits of four times sixteen words, and above these, the signs of as many other words. There are
+// `bits` of them with the sign.
+template <int bits>
+TW_INLINE Line signed_bytes_of(const Words *a, const Words *signs) {
+    constexpr uint32_t last = (1u << (bits - 1)) - 1;
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+    // The packs keep signs, so these need be put in their place only once for four vectors.
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), mask = part_of(last);
+    const auto clean = [&](const Words &x, int i) { return _mm256_and_si256(x.v[i], mask); };
+    const auto half = [&](int i) {
+        const __m256i codes = _mm256_packus_epi16(_mm256_packus_epi32(clean(a[i], 0), clean(a[i], 1)),
+                                                  _mm256_packus_epi32(clean(a[i + 1], 0), clean(a[i + 1], 1)));
+        const __m256i top = _mm256_packs_epi16(_mm256_packs_epi32(signs[i].v[0], signs[i].v[1]),
+                                               _mm256_packs_epi32(signs[i + 1].v[0], signs[i + 1].v[1]));
+        const __m256i sign = _mm256_and_si256(bits == 8 ? top : _mm256_srli_epi16(top, 8 - bits),
+                                              _mm256_set1_epi8(static_cast<char>(1 << (bits - 1))));
+        return Vec{_mm256_permutevar8x32_epi32(_mm256_or_si256(codes, sign), order)};
+    };
+    return {{half(0), half(2)}};
+#else
+    Words both[4];
+    for (int i = 0; i < 4; ++i) both[i] = merge(last, a[i], signs[i] >> (32 - bits));
+    return bytes_of(both);
+#endif
+}
+
+// Returns shorts: the lower halves of words in turn, those of `even` first. Of `even`, the upper halves may be anything.
+TW_INLINE Words shorts_of(const Words &even, const Words &odd) {
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+    return each_part([](Part x, Part y) { return _mm256_blend_epi16(x, _mm256_slli_epi32(y, 16), 0xaa); }, even, odd);
+#else
+    return merge(0xffffu, even, odd << 16);
+#endif
+}
+
+// Returns 64 bytes of two times thirty-two shorts below 256.
+TW_INLINE Line bytes_of_shorts(const Words *a) {
+#if defined(__AVX512BW__)
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    return {{{_mm512_permutexvar_epi64(order, _mm512_packus_epi16(a[0].v[0], a[1].v[0]))}}};
+#elif defined(__AVX2__)
+    const auto half = [](const Words &x) {
+        return Vec{_mm256_permute4x64_epi64(_mm256_packus_epi16(x.v[0], x.v[1]), 0xd8)};
+    };
+    return {{half(a[0]), half(a[1])}};
+#else
+    uint8_t made[line];
+    for (int i = 0; i < 2; ++i) {
+        uint16_t each[32];
+        std::memcpy(each, a[i].v, sizeof(each));
+        for (int k = 0; k < 32; ++k) made[32 * i + k] = static_cast<uint8_t>(each[k]);
+    }
+    return load_line(made);
+#endif
+}
+
+// Returns eight times one word and eight times another.
+TW_INLINE Words halves_of(uint32_t a, uint32_t b) {
+#if defined(__AVX512BW__)
+    Words all;
+    all.v[0] = _mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(a)), 0xff00, static_cast<int>(b));
     return all;
+#else
+    Words all;
+    for (int i = 0; i < Words::parts; ++i) all.v[i] = part_of(i < Words::parts / 2 ? a : b);
+    return all;
+#endif
+}
+
+// Writes the first `count` words, below 256, as bytes: 8 or 16 of them, the second half of them `second` bytes after the
+// first.
+template <int count>
+TW_INLINE void store_halves(uint8_t *p, int64_t second, const Words &a) {
+    uint8_t bytes[16];
+#if defined(__AVX512BW__)
+    store16(bytes, _mm512_cvtepi32_epi8(a.v[0]));
+#elif defined(__AVX2__)
+    const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(a.v[0], a.v[1]), 0xd8);
+    store16(bytes, _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1)));
+#else
+    uint32_t each[16];
+    store_words(each, a);
+    for (int i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(each[i]);
+#endif
+    std::memcpy(p, bytes, count / 2);
+    std::memcpy(p + second, bytes + count / 2, count / 2);
+}
+
+// Returns whether one of the words is greater than a number, all below 2^31.
+TW_INLINE bool any_above(const Words &a, uint32_t number) {
+#if defined(__AVX512BW__)
+    return _mm512_cmpgt_epi32_mask(a.v[0], part_of(number)) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(max_part(a.v[0], a.v[1]), part_of(number))) != 0;
+#else
+    uint32_t each[16];
+    store_words(each, a);
+    uint32_t most = 0;
+    for (uint32_t one : each) most = one > most ? one : most;
+    return most > number;
+#endif
 }
 
 }  // namespace

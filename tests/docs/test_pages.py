@@ -63,9 +63,9 @@ def is_json(text):
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_commands_between_lines_of_text_exist(path):
     """Indented lines are commands for a checkout; their targets and scripts must be there."""
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for line in re.findall(r"^    (\S.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
-        if found := re.match(r"make ([a-z-]+)", line):
+        if found := re.match(r"make ([a-z0-9-]+)", line):
             assert found[1] in targets, line
         for script in re.findall(r"\b((?:bench|examples|docs|tests)/[\w/]+\.py)", line):
             assert (ROOT / script).is_file(), line

@@ -7,12 +7,15 @@ import ctypes
 import os
 import shutil
 import tempfile
+from functools import cache
 
 from .abi import LIBRARY, NativeNest
+from .remote import COMMAND
 
-LEVELS = ("best", "avx2", "portable")
+LEVELS = ("best",) if COMMAND else ("best", "avx2", "portable")
 
 
+@cache
 def at_level(level, function="tw_run"):
     """Return tw_run, or a function like it, of a library that was held back to a level.
 

@@ -3,6 +3,7 @@
 
 import math
 from functools import cache, lru_cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from .abi import (
     nest,
     run,
 )
+from .levels import LEVELS, at_level, run_at
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
 
@@ -100,15 +102,15 @@ def source_bytes(rng, count, dtype):
 
 
 def check(make, src, size, threads=(1, 2), past=0):
-    """Run make() on a poisoned target of `size` bytes for each number of threads; return the bytes.
+    """Run make() on a poisoned target of `size` bytes at each level and for each number of threads; return the bytes.
 
     The byte after the guard is `past` bytes past a cache line.
     """
     results = []
-    for count in threads:
+    for level, count in [*product(LEVELS[:1], threads), *product(LEVELS[1:], threads[:1])]:
         dst = memory(size, past - GUARD, POISON)
         before = src.copy()
-        assert run(make(), src, dst, count) == 0
+        assert run_at(at_level(level), make(), src, dst, count) == 0
         assert np.array_equal(src, before)
         results.append(dst)
     assert all(np.array_equal(results[0], other) for other in results[1:])

@@ -174,15 +174,17 @@ def test_unpacking_every_code_under_every_scale(run, kind, scalar, turned):
     assert (out[-GUARD:] == POISON).all()
 
 
-@all_cases(("past, extra", [(0, 0), (16, 0), (34, 9)]), ("scalar", [F32, BF16, F16]), groups=4)
+@all_cases(("past, extra", [(0, 0), (16, 0), (34, 9), (0, 1888)]), ("scalar", [F32, BF16, F16]), groups=4)
 def test_tiles_of_faces_and_back(run, kind, scalar, past, extra):
-    """Blocks of 32 are two rows of a face: halves that lie a row of the matrix apart."""
+    """Blocks of 32 are two rows of a face: halves that lie a row of the matrix apart, or even a page."""
     element, dtype = BLOCK_FORMATS[SCALED[kind]], SCALARS[scalar]
     height, width = 64, 160
     pitch, size, block = width + extra, dtype.itemsize, element.block
     rng = np.random.default_rng(past)
     matrix = memory(height * pitch * size, past).view(dtype).reshape(height, pitch)
-    matrix[...] = rng.standard_normal(matrix.shape, dtype=np.float32).astype(dtype)
+    numbers = rng.standard_normal(matrix.shape, dtype=np.float32)
+    numbers[rng.random(matrix.shape) < 0.0005] = np.inf  # in a few of the groups that are packed together
+    matrix[...] = numbers.astype(dtype)
     tile, codes, rows = element.bytes_per_tile(1024), block * element.bits // 8, block // 16
     scales, blocks, across = 1024 // block, 256 // block, width // 32
     modes = [

@@ -20,11 +20,6 @@ BF16, F16 = 3, 2
 ROWS = 32 * 9  # in tiles: 9 of them, so that two threads get unequal shares
 
 
-@lru_cache(maxsize=len(LEVELS))
-def library_at(level):
-    return at_level(level)
-
-
 def tile_modes(rows, columns, pitch, source_size, target_size, to_tiles):
     """Return the modes between rows of `pitch` elements and 32 x 32 tiles of 16 x 16 faces."""
     across = columns // 32
@@ -40,7 +35,7 @@ def check_tiles(pair, to_tiles, past, columns, pitch, rows=ROWS):
     modes, source, expected = tiles_case(pair, to_tiles, columns, pitch, rows)
     for level, threads in product(LEVELS, (1, 2)):
         dst = memory(len(expected), past - GUARD, POISON)
-        assert run_at(library_at(level), [nest(COPY, modes, *pair, (0, GUARD, 0))], source, dst, threads) == 0
+        assert run_at(at_level(level), [nest(COPY, modes, *pair, (0, GUARD, 0))], source, dst, threads) == 0
         assert np.array_equal(dst, expected), f"{level}, {threads} threads"
 
 
@@ -141,7 +136,7 @@ def test_blocks(level, past, extra, scalar, kind):
     packing = block_modes(ROWS, columns, pitch, dtype.itemsize, kind, True)
     packed = memory(ROWS // 32 * across * tile, past, POISON)
     p = nest(PACK, packing, scalar, kind, (0, 64, 0), lanes, 0xFFFF)
-    assert run_at(library_at(level), [p], source, packed, 2) == 0
+    assert run_at(at_level(level), [p], source, packed, 2) == 0
 
     def in_blocks(array):
         inner = array[:, :columns].reshape(ROWS // 32, 2, 16, across, 2, 16)
@@ -161,7 +156,7 @@ def test_blocks(level, past, extra, scalar, kind):
 
     back = memory(ROWS * pitch * dtype.itemsize + GUARD, past, POISON)
     p = nest(UNPACK, [(n, c, s, x) for n, s, c, x in packing], kind, scalar, (64, 0, 0), lanes, 0xFFFF)
-    assert run_at(library_at(level), [p], packed, back, 2) == 0
+    assert run_at(at_level(level), [p], packed, back, 2) == 0
     assert (back[-GUARD:] == POISON).all()
     result = back[:-GUARD].view(dtype).reshape(ROWS, pitch)
     assert (np.ascontiguousarray(result[:, columns:]).reshape(-1).view(np.uint8) == POISON).all()
