@@ -27,6 +27,7 @@ from .test_surface import PACKAGES, public_names
 
 # What belongs to one process: its memory, its threads, its files; or what is no value at all.
 NOT_VALUES = {
+    "BoundPlan",  # holds addresses
     *["Device", "DeviceBuffer", "DeviceContext", "MeshDevice"],  # the memory of whole chips
     "TransferEvent",  # a transfer that is going on
     "InlineQueue",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from math import lcm, prod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .codegen import generate_program
 from .loop_nest import LoopNest, split_mode
 from .nest_builder import build_nests
 from .placement import Placement, validate_fill
-
-if TYPE_CHECKING:
-    from .bound_plan import BoundPlan
 
 SLAB_BYTES = 16 << 20
 Memory = TypeVar("Memory")
@@ -159,7 +156,9 @@ class Plan(Shown):
                 lines += _describe_nest(step, nest)
         return "\n".join(lines)
 
-    def bind(self, source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> BoundPlan:
+    def bind(
+        self, source: Any, target: Any, threads: int | None = None, engine: str | None = None
+    ) -> Callable[[], None]:
         """Return a function without arguments that runs the plan on the memory of two arrays, checked once.
 
         For a copy that is repeated: the call costs little more than the copy, and on a CUDA device it can be captured
@@ -179,10 +178,8 @@ class Plan(Shown):
         [3, 2, 1, 0]
         """
         # engines import this module, so what runs plans is imported when one is bound
-        bound: BoundPlan = import_module("tilewright.copying.bound_plan").BoundPlan(
-            self, source, target, threads, engine
-        )
-        return bound
+        bind_plan: Callable[..., Callable[[], None]] = import_module("tilewright.copying.bound_plan").BoundPlan
+        return bind_plan(self, source, target, threads, engine)
 
     def code(self, dialect: str) -> str:
         """Return the source text of the plan in the `dialect` "opencl" or "cuda" of C: a kernel for each loop nest.

@@ -185,7 +185,7 @@ class KernelProgram:
         lines = [words.prelude]
         if needs_double(*[each.format for each in self.operands]):
             lines.append(words.doubles)
-        lines.append(read_header(f"{self.dialect}_pipeline"))
+        lines += [read_header(f"{self.dialect}_{part}") for part in ("pipeline", "async")]
         for operand in self.operands:
             lines += [f"// {operand.describe()}", *operand.box_code()]
             moving = import_code if operand in self.inputs else export_code

@@ -7,6 +7,7 @@ The simulated machines take batches from one driver, as `TilePlan.run` hands the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from heapq import heappop, heappush, heapreplace
 from math import ceil, inf, prod
@@ -176,11 +177,7 @@ def _add_loads(
             requests += elements > 0
             nbytes += elements * size
             continue
-        touched = [
-            np.where(end > start, (end - 1) // n - start // n + 1, 0)
-            for (start, end), n in zip(spans, chunks, strict=True)
-        ]
-        count = _in_order(plan, tiler, _outer_product(touched))
+        count = _in_order(plan, tiler, _outer_product(_touched_chunks(tiler, chunks, plan.pad)))
         requests += count
         nbytes += count * (prod(chunks) * size)
     return requests, nbytes
@@ -188,19 +185,39 @@ def _add_loads(
 
 def _spans(tiler: Tiler, pad: Any = 0) -> list[tuple[Array, Array]]:
     """Return what the tiles read along each axis, from start to end; `pad` may repeat elements from further inside."""
-    spans = []
+    spans: list[tuple[Array, Array]] = []
     for (step, first, extent, last, rest), space in zip(tiler.axes, tiler.space, strict=True):
         starts = first + step * np.arange(last + 1)
         ends = starts + extent
         ends[last] = starts[last] + rest
         low, high = np.clip(starts, 0, space), np.clip(ends, 0, space)
         if isinstance(pad, str):
-            for k in np.flatnonzero((starts < 0) | (ends > space)).tolist():
-                tile = Box((int(starts[k]),), (int(ends[k] - starts[k]),))
-                boxes = [source_box_of(segments) for segments in repeated_boxes(tile, (space,), pad)]
+            for k, boxes in _repeated(tiler, len(spans), pad):
                 low[k], high[k] = min(box.offset[0] for box in boxes), max(box.end[0] for box in boxes)
         spans.append((low, high))
     return spans
+
+
+def _touched_chunks(tiler: Tiler, chunks: tuple[int, ...], pad: Any) -> list[Array]:
+    """Return how many chunks the tiles read along each axis; what wraps around is read in parts, each by itself."""
+    touched = []
+    for axis, ((start, end), n) in enumerate(zip(_spans(tiler, pad), chunks, strict=True)):
+        counts = np.where(end > start, (end - 1) // n - start // n + 1, 0)
+        if isinstance(pad, str) and pad == "wrap":
+            for k, boxes in _repeated(tiler, axis, pad):
+                counts[k] = sum([(box.end[0] - 1) // n - box.offset[0] // n + 1 for box in boxes])
+        touched.append(counts)
+    return touched
+
+
+def _repeated(tiler: Tiler, axis: int, pad: str) -> Iterator[tuple[int, list[Box]]]:
+    """Yield the tiles that reach outside along an axis, with the boxes of the space that they repeat there."""
+    (step, first, extent, last, rest), space = tiler.axes[axis], tiler.space[axis]
+    for k in range(last + 1):
+        start, count = first + step * k, rest if k == last else extent
+        if start < 0 or start + count > space:
+            tile = Box((start,), (count,))
+            yield k, [source_box_of(segments) for segments in repeated_boxes(tile, (space,), pad)]
 
 
 def _outer_product(axes: list[Array]) -> Array:

@@ -17,10 +17,10 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
+from ..atomic import replace_file
 from ..errors import TransferError
 from .chunk_cache import chunk_range
 
@@ -140,22 +140,15 @@ class ZarrChunks:
                 os.unlink(path)
             return
         encoded = chunk if self._compressor is None else self._compressor.encode(chunk.reshape(-1))
-        draft = f"{path}.{uuid4().hex}.partial"
         try:
-            try:
-                file = open(draft, "xb", buffering=0)  # noqa: SIM115
-            except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                file = open(draft, "xb", buffering=0)  # noqa: SIM115
-            with file:
-                rest = memoryview(encoded).cast("B")  # type: ignore[arg-type]
-                while rest:
-                    rest = rest[file.write(rest) :]
-            os.replace(draft, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
+            self._replace_chunk(path, encoded)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._replace_chunk(path, encoded)
+
+    def _replace_chunk(self, path: str, encoded: Any) -> None:
+        with replace_file(path, durable=False) as file:
+            file.write(memoryview(encoded).cast("B"))
 
     def _is_empty(self, chunk: Array) -> bool:
         """Return whether all elements have the bits of the fill value."""

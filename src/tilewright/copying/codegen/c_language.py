@@ -39,8 +39,8 @@ def read_sections(name: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CDialect:
-    """A dialect of C: its prelude, whether threads can exchange registers (`shuffles`), and whether arguments have
-    start offsets (`starts`).
+    """A dialect of C: its prelude, what float64, blocks and asynchronous copies need, whether threads can exchange
+    registers (`shuffles`), and whether arguments have start offsets (`starts`).
 
     >>> c_dialect("cuda").shuffles, c_dialect("opencl").starts
     (True, True)
@@ -49,6 +49,8 @@ class CDialect:
     name: str
     prelude: str
     doubles: str
+    blocks: str
+    async_copies: str
     shuffles: bool
     starts: bool
 
@@ -63,7 +65,8 @@ def c_dialect(name: str, unroll: bool = True) -> CDialect:
         raise TransferError(f"unknown dialect {name!r}; use 'opencl' or 'cuda'")
     pragma = '_Pragma("unroll")' if unroll or name == "cuda" else ""
     prelude = f"#define UNROLL {pragma}\n{read_header(name)}"
-    return CDialect(name, prelude, read_header(f"{name}_double"), shuffles=name == "cuda", starts=name == "opencl")
+    double, blocks, async_copies = [read_header(f"{name}_{part}") for part in ("double", "blocks", "async")]
+    return CDialect(name, prelude, double, blocks, async_copies, shuffles=name == "cuda", starts=name == "opencl")
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,10 @@ def generate_program(
     text = language.prelude
     if needs_double(plan.source.format, plan.target.format):
         text += language.doubles
+    if plan.source.format.has_blocks or plan.target.format.has_blocks:
+        text += language.blocks
+    if any("COPY_ASYNC" in line for kernel in kernels for line in kernel.body):
+        text += language.async_copies
     text += "".join(f"\n{function}" for function in functions) + "\n" * bool(definitions) + "".join(sorted(definitions))
     if batched:
         text += f"typedef struct {{ const u8 *source[{MAX_BATCH}]; u8 *target[{MAX_BATCH}]; }} Batch;\n"

@@ -42,7 +42,7 @@ SHARED = 2  # the side of an axis that has its step in shared memory
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class StagedBox:
     """How many indices of each axis a box has, and on each side the axes of its runs and of its rows."""
 
     taken: tuple[int, ...]
@@ -103,7 +103,7 @@ def _order(axes: Sequence[LoopAxis], side: int, counts: Sequence[int]) -> list[i
     return sorted(used, key=lambda k: (axes[k].steps[side] == 0, abs(axes[k].steps[side] or 0), k))
 
 
-def choose_box(axes: Sequence[LoopAxis], sizes: Sequence[int], limit: int, words: Sequence[int]) -> Box:
+def choose_box(axes: Sequence[LoopAxis], sizes: Sequence[int], limit: int, words: Sequence[int]) -> StagedBox:
     """Return the box of at most `limit` bytes with the lowest cost.
 
     The cost counts what memory transfers beyond the ends of runs, and indices beyond the ends of axes.
@@ -117,19 +117,19 @@ def choose_box(axes: Sequence[LoopAxis], sizes: Sequence[int], limit: int, words
     return min(fitting or boxes, key=lambda box: (box.cost, box.shared_bytes(sizes[0], words[0])))
 
 
-def _make_box(axes: Sequence[LoopAxis], sizes: Sequence[int], goals: Sequence[int], words: Sequence[int]) -> Box:
+def _make_box(axes: Sequence[LoopAxis], sizes: Sequence[int], goals: Sequence[int], words: Sequence[int]) -> StagedBox:
     """Return the box whose runs have about the bytes of `goals` on the two sides."""
     taken = [1] * len(axes)
     for side in (0, 1):
         _grow_run(axes, side, sizes[side], goals[side], taken)
     runs = _run_axes(axes, 0, sizes[0], taken), _run_axes(axes, 1, sizes[1], taken)
     rows = tuple([tuple([k for k in _order(axes, side, taken) if k not in runs[side]]) for side in (0, 1)])
-    box = Box(tuple(taken), runs, (rows[0], rows[1]))
+    box = StagedBox(tuple(taken), runs, (rows[0], rows[1]))
     read, written = (box.run_length(side) * sizes[side] for side in (0, 1))
     ragged = prod([-(-axis.extent // n) * n / axis.extent for axis, n in zip(axes, taken, strict=True)]) - 1
     small = 256 / prod(taken)  # what a work-group costs beside its elements
     cost = (SECTOR + words[0]) / 2 / read + (SECTOR + words[1]) / written + ragged / 2 + small
-    return Box(box.taken, box.runs, box.rows, cost)
+    return StagedBox(box.taken, box.runs, box.rows, cost)
 
 
 def _grow_run(axes: Sequence[LoopAxis], side: int, size: int, goal: int, taken: list[int]) -> None:
@@ -160,7 +160,7 @@ def _run_axes(axes: Sequence[LoopAxis], side: int, size: int, taken: Sequence[in
     return tuple(found)
 
 
-def _word_digits(job: KernelJob, box: Box, side: int, word: int) -> list[Digit]:
+def _word_digits(job: KernelJob, box: StagedBox, side: int, word: int) -> list[Digit]:
     """Return the digits of the words of a box in the order of one side: the word of a run, and the rows.
 
     The word has the number of an axis after the last one.
@@ -212,7 +212,7 @@ def choose_thread_count(phases: Sequence[Sequence[Digit]], most: int) -> int:
 
 
 def _with_shared_steps(
-    job: KernelJob, box: Box, words: Sequence[int], dealt: Sequence[Digit]
+    job: KernelJob, box: StagedBox, words: Sequence[int], dealt: Sequence[Digit]
 ) -> tuple[list[LoopAxis], int]:
     """Return the axes with their steps in shared memory, and the bytes of the box there.
 
@@ -243,7 +243,7 @@ def _paddings(rows: int) -> Iterator[tuple[int, ...]]:
         yield (*reversed(pads), *[0] * (rows - len(pads)))
 
 
-def _first_warp(box: Box, dealt: Sequence[Digit], per_word: int, steps: Sequence[int]) -> list[int]:
+def _first_warp(box: StagedBox, dealt: Sequence[Digit], per_word: int, steps: Sequence[int]) -> list[int]:
     """Return the offset in shared memory of the first element that each thread of the first warp reads."""
     places = []
     for thread in range(WARP):
@@ -273,7 +273,7 @@ def _bank_conflicts(places: Sequence[int], size: int) -> int:
 
 def _guards(
     axes: Sequence[LoopAxis],
-    box: Box,
+    box: StagedBox,
     rows: Sequence[NamedDigit],
     in_group: Sequence[NamedDigit],
     holding: int,
@@ -293,7 +293,7 @@ def _guards(
 def _load_box(
     job: KernelJob,
     axes: list[LoopAxis],
-    box: Box,
+    box: StagedBox,
     word: int,
     split: tuple[list[Digit], list[Digit]],
     threads: int,
@@ -330,7 +330,7 @@ def _load_box(
     return [*lines, *start, *unrolled_loop("r", count, conditional(condition, load)), "STARTED;", "ARRIVED(0);"]
 
 
-def _lead(job: KernelJob, axes: Sequence[LoopAxis], box: Box, side: int, word: int, unit: int) -> str:
+def _lead(job: KernelJob, axes: Sequence[LoopAxis], box: StagedBox, side: int, word: int, unit: int) -> str:
     """Return a term that takes off the part of a word before a row, in units of bytes; empty if rows start at words."""
     offset = (job.nest.source_offset, job.nest.target_offset)[side]
     steps = [(axes[k].steps[side] or 0) * (n if k in box.runs[side] else 1) for k, n in enumerate(box.taken)]
@@ -342,7 +342,7 @@ def _lead(job: KernelJob, axes: Sequence[LoopAxis], box: Box, side: int, word: i
 def _store_box(
     job: KernelJob,
     axes: list[LoopAxis],
-    box: Box,
+    box: StagedBox,
     word: int,
     split: tuple[list[Digit], list[Digit]],
     threads: int,
@@ -391,7 +391,7 @@ def _store_box(
     return [*lines, *_run_end(axes, box, in_group), *unrolled_loop("r", count, conditional(condition, store))]
 
 
-def _walk_run(axes: Sequence[LoopAxis], box: Box, per_word: int) -> tuple[list[str], list[str]]:
+def _walk_run(axes: Sequence[LoopAxis], box: StagedBox, per_word: int) -> tuple[list[str], list[str]]:
     """Return statements that declare `at`, the place of element `i` of a run in shared memory, and that advance it.
 
     `i` may be up to `per_word - 1` before the run; its digits are those of a later index, which is not negative.
@@ -418,7 +418,7 @@ def _walk_run(axes: Sequence[LoopAxis], box: Box, per_word: int) -> tuple[list[s
     return start, [f"at += {steps[0]};", *advance]
 
 
-def _run_end(axes: Sequence[LoopAxis], box: Box, in_group: Sequence[NamedDigit]) -> list[str]:
+def _run_end(axes: Sequence[LoopAxis], box: StagedBox, in_group: Sequence[NamedDigit]) -> list[str]:
     """Return the declaration of `length`, the elements of a run of the target that are inside the tensor."""
     length, last = box.run_length(1), box.runs[1][-1]
     own = [digit for digit in in_group if digit.digit.axis == last]

@@ -39,25 +39,3 @@ INLINE u32 larger(u32 x, u32 y) { return max(x, y); }
 INLINE u32 low_bytes(u32 a, u32 b, u32 c, u32 d) { return as_uint((uchar4)((u8)a, (u8)b, (u8)c, (u8)d)); }
 INLINE u32 top_bytes(u32 a, u32 b, u32 c, u32 d) { return low_bytes(a >> 24, b >> 24, c >> 24, d >> 24); }
 INLINE u32 byte_under(u32 top, u32 x, u32 k) { return top | ((x >> 8u * k) & 0xffu); }
-INLINE f32 multiply_add(f32 a, f32 b, f32 c) { return fma(a, b, c); }
-INLINE f32 reciprocal(f32 x) {  // rounded once, which OpenCL does not promise of a division
-    const f32 y = 1.0f / x;
-    return fma(fma(-x, y, 1.0f), y, y);
-}
-
-// Two bfloat16 in one word.
-INLINE u32 low_half(u32 x) { return x << 16; }
-INLINE u32 high_half(u32 x) { return x & 0xffff0000u; }
-INLINE u32 high_halves(u32 a, u32 b) { return a >> 16 | high_half(b); }
-INLINE u32 even_bytes(u32 a, u32 b) { return low_bytes(a, a >> 16, b, b >> 16); }
-INLINE u32 odd_bytes(u32 a, u32 b) { return low_bytes(a >> 8, a >> 24, b >> 8, b >> 24); }
-INLINE u32 larger_pairs(u32 a, u32 b) {
-    return max(high_half(a), high_half(b)) | max(a & 0xffffu, b & 0xffffu);
-}
-
-// Copies of words from global to shared memory; here they are done at once.
-#define COPY_ASYNC_4(to, from) (*(LOCAL u32 *)(to) = *(GLOBAL const u32 *)(from))
-#define COPY_ASYNC_8(to, from) (*(LOCAL v8 *)(to) = *(GLOBAL const v8 *)(from))
-#define COPY_ASYNC_16(to, from) (*(LOCAL v16 *)(to) = *(GLOBAL const v16 *)(from))
-#define STARTED
-#define ARRIVED(waiting)
