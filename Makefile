@@ -190,6 +190,7 @@ pictures: $(INSTALLED) ## draw the pictures of the documentation again
 	$(BIN)/python docs/images/make_where.py
 	$(BIN)/python docs/images/make_gallery.py
 	$(BIN)/python docs/images/make_founding_figures.py
+	$(BIN)/python docs/images/make_charts.py
 	$(BIN)/python -m tests.docs.pictures
 
 # Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.

@@ -17,16 +17,16 @@ from tilewright.views.svg_elements import LIGHT, SANS, dark_style, text_element,
 
 PAGE = Path(__file__).parents[1] / "performance.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(images/(performance_\w+\.svg)\)")
-COLORS = ("#2f6f9f", "#d08a3e", "#7aa874", "#9c6b98")
+COLORS = ("#2f6f9f", "#d08a3e", "#7aa874", "#9c6b98", "#8c959f")
 LABELS_WIDTH, BARS_WIDTH, VALUES_WIDTH = 330, 360, 60
 BAR, GAP, TOP = 13, 9, 62
 
 
 class Table(NamedTuple):
-    """The labels of the rows of a table, and its series by their titles."""
+    """The labels of the rows of a table, and its series by their titles: numbers as they are written, or "-"."""
 
     labels: list[str]
-    series: dict[str, list[float | None]]
+    series: dict[str, list[str]]
 
 
 def read_table(lines: list[str]) -> Table:
@@ -39,7 +39,7 @@ def read_table(lines: list[str]) -> Table:
         rows.append([cell.strip().replace("`", "") for cell in line.strip().strip("|").split("|")])
     titles, _, *body = rows
     series = {
-        title: [None if row[k] == "-" else float(row[k]) for row in body]
+        title: [row[k] for row in body]
         for k, title in enumerate(titles)
         if k and all(re.fullmatch(r"-|\d+(\.\d+)?", row[k]) for row in body)
     }
@@ -47,16 +47,14 @@ def read_table(lines: list[str]) -> Table:
 
 
 def draw_chart(title: str, table: Table) -> str:
-    """Return a chart of horizontal bars, a group for each row of a table; a line marks 1."""
-    values = [value for column in table.series.values() for value in column if value is not None]
-    longest = max(values)
-    scale = BARS_WIDTH / longest
+    """Return a chart of horizontal bars, a group for each row of a table; a line marks a ratio of 1."""
+    scale = BARS_WIDTH / max([float(cell) for column in table.series.values() for cell in column if cell != "-"])
     group = BAR * len(table.series) + GAP
     width = LABELS_WIDTH + BARS_WIDTH + VALUES_WIDTH
     height = TOP + group * len(table.labels) + 12
     body = [text_element(14, 24, title, 14, bold=True)]
     x = 14.0
-    for color, name in zip(COLORS, table.series, strict=False):
+    for color, name in zip(COLORS[: len(table.series)], table.series, strict=True):
         body.append(f'<rect x="{x:g}" y="38" width="11" height="11" fill="{color}"/>')
         body.append(text_element(x + 16, 48, name, 12, "soft"))
         x += 34 + text_width(name, 12)
@@ -64,14 +62,14 @@ def draw_chart(title: str, table: Table) -> str:
         top = TOP + row * group
         middle = top + BAR * len(table.series) / 2 + 4
         body.append(text_element(LABELS_WIDTH - 10, middle, label, 12, anchor="end"))
-        for k, (color, column) in enumerate(zip(COLORS, table.series.values(), strict=False)):
-            value, y = column[row], top + k * BAR
-            if value is None:
-                continue
-            size = f'width="{value * scale:.1f}" height="{BAR - 2}"'
-            body.append(f'<rect x="{LABELS_WIDTH}" y="{y}" {size} fill="{color}"/>')
-            body.append(text_element(LABELS_WIDTH + value * scale + 5, y + BAR - 3, f"{value:g}", 11, "soft"))
-    if 0.5 < longest < 20:
+        for k, column in enumerate(table.series.values()):
+            cell, y = column[row], top + k * BAR
+            if cell != "-":
+                length = float(cell) * scale
+                size = f'width="{length:.1f}" height="{BAR - 2}"'
+                body.append(f'<rect x="{LABELS_WIDTH}" y="{y}" {size} fill="{COLORS[k]}"/>')
+                body.append(text_element(round(LABELS_WIDTH + length + 5, 1), y + BAR - 3, cell, 11, "soft"))
+    if "ratio" in title:
         x = LABELS_WIDTH + scale
         body.append(f'<path d="M{x:.1f} {TOP - 6}V{height - 10}" stroke="{LIGHT["soft"]}" stroke-dasharray="3 3"/>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
