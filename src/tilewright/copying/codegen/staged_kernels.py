@@ -80,11 +80,11 @@ def make_staged_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         f"const i32 skew = (i32)(ADDRESS(from) & {words[0] - 1}u);",
         "LOCAL u8 *tile = (LOCAL u8 *)shared_tile;",
         "{",
-        *indent(_load_box(job, axes, box, words[0], split_digits(digits[0], threads), threads, in_group)),
+        *indent(_load_box(_Phase(job, axes, box, 0, words[0], digits[0], threads, in_group))),
         "}",
         "BARRIER;",
         "{",
-        *indent(_store_box(job, axes, box, words[1], split_digits(digits[1], threads), threads, in_group)),
+        *indent(_store_box(_Phase(job, axes, box, 1, words[1], digits[1], threads, in_group))),
         "}",
     ]
     shape = " x ".join(str(box.taken[k]) for k in reversed(_order(axes, 1, box.taken)))
@@ -271,53 +271,72 @@ def _bank_conflicts(places: Sequence[int], size: int) -> int:
     return max(map(len, words.values())) - max(1, size // BANK_BYTES)
 
 
-def _guards(
-    axes: Sequence[LoopAxis],
-    box: StagedBox,
-    rows: Sequence[NamedDigit],
-    in_group: Sequence[NamedDigit],
-    holding: int,
-    threads: int,
-) -> str:
-    """Return the condition that a thread has a row inside the box and the tensor."""
-    conditions = [guard_expression([*in_group, *rows], axes)]
-    for k in dict.fromkeys(digit.digit.axis for digit in rows):
-        own = [digit for digit in rows if digit.digit.axis == k]
-        if sum((digit.digit.count - 1) * digit.digit.radix for digit in own) >= box.taken[k]:
-            conditions.append(f"{index_expression(own, k)} < {box.taken[k]}u")
-    if holding < threads:
-        conditions.append(f"thread < {holding}u")
-    return " && ".join(filter(None, conditions))
+class _Phase:
+    """The reading or the writing of a box: which words of which rows a thread has.
+
+    `named` are the digits of a thread and of its repeats, the word among them as the axis after the last one; `rows`
+    are those of rows.
+    """
+
+    def __init__(
+        self,
+        job: KernelJob,
+        axes: Sequence[LoopAxis],
+        box: StagedBox,
+        side: int,
+        word: int,
+        digits: Sequence[Digit],
+        threads: int,
+        in_group: Sequence[NamedDigit],
+    ) -> None:
+        self.job, self.axes, self.box, self.side, self.word = job, axes, box, side, word
+        self.threads, self.in_group = threads, in_group
+        self.dealt, self.repeated = split_digits(digits, threads)
+        self.lines, in_thread = declare_digits("thread", self.dealt, "t")
+        self.named = [*in_thread, *digit_expressions("r", self.repeated)]
+        self.rows = [digit for digit in self.named if digit.digit.axis < len(axes)]
+
+    def offset(self, side: int) -> str:
+        """Return the offset of the row on one side, from the start of the box."""
+        return offset_expression(self.rows, self.axes, side)
+
+    def word_start(self, unit: int) -> str:
+        """Return where the word starts in its row, in units of bytes: before it if the row starts inside a word."""
+        start = f"(i32)({index_expression(self.named, len(self.axes))}) * {self.word // unit}"
+        offset = (self.job.nest.source_offset, self.job.nest.target_offset)[self.side]
+        own = self.box.runs[self.side]
+        steps = [(self.axes[k].steps[self.side] or 0) * (n if k in own else 1) for k, n in enumerate(self.box.taken)]
+        if common_alignment(self.job.aligned[self.side], offset, *steps) % self.word == 0:
+            return start
+        return f"{start} - (i32)(ADDRESS(row) & {self.word - 1}u)" + (f" / {unit}" if unit > 1 else "")
+
+    def repeat(self, statements: Sequence[str]) -> list[str]:
+        """Return statements for every repeat of a thread, if its row is inside the box and the tensor."""
+        outer = [digit for digit in self.in_group if digit.digit.axis not in self.box.runs[self.side]]
+        conditions = [guard_expression([*outer, *self.rows], self.axes)]
+        for k in dict.fromkeys(digit.digit.axis for digit in self.rows):
+            own = [digit for digit in self.rows if digit.digit.axis == k]
+            if sum((digit.digit.count - 1) * digit.digit.radix for digit in own) >= self.box.taken[k]:
+                conditions.append(f"{index_expression(own, k)} < {self.box.taken[k]}u")
+        holding = digit_combinations(self.dealt)
+        if holding < self.threads:
+            conditions.append(f"thread < {holding}u")
+        condition = " && ".join(filter(None, conditions))
+        return unrolled_loop("r", digit_combinations(self.repeated), conditional(condition, statements))
 
 
-def _load_box(
-    job: KernelJob,
-    axes: list[LoopAxis],
-    box: StagedBox,
-    word: int,
-    split: tuple[list[Digit], list[Digit]],
-    threads: int,
-    in_group: Sequence[NamedDigit],
-) -> list[str]:
+def _load_box(phase: _Phase) -> list[str]:
     """Return the statements that copy the words of a box into shared memory."""
-    dealt, repeated = split
-    lines, in_thread = declare_digits("thread", dealt, "t")
-    named = [*in_thread, *digit_expressions("r", repeated)]
-    rows = [digit for digit in named if digit.digit.axis < len(axes)]
-    in_rows = [digit for digit in in_group if digit.digit.axis not in box.runs[0]]
+    job, axes, box, word = phase.job, phase.axes, phase.box, phase.word
     size, run = job.source.nbytes, box.run_length(0) * job.sizes[0]
     reaches = [(box.taken[k] - 1) * (axes[k].steps[0] or 0) for k in box.rows[0]]
     low, high = sum(n for n in reaches if n < 0) - word, sum(n for n in reaches if n > 0) + run + word
-    start = [
-        "const i64 start = (i64)(from - source);",
-        f"const i32 inside = start >= {-low} && start <= {size - high};  // all words of the box are in the source",
-    ]
     load = [
-        f"GLOBAL const u8 *row = from + ({offset_expression(rows, axes, 0)});",
-        f"const i32 first = (i32)({index_expression(named, len(axes))}) * {word}{_lead(job, axes, box, 0, word, 1)};",
+        f"GLOBAL const u8 *row = from + ({phase.offset(0)});",
+        f"const i32 first = {phase.word_start(1)};",
         f"if (first < {run}) {{",
         "    GLOBAL const u8 *at = row + first;",
-        f"    LOCAL u8 *place = tile + (skew + ({offset_expression(rows, axes, SHARED)}) + first);",
+        f"    LOCAL u8 *place = tile + (skew + ({phase.offset(SHARED)}) + first);",
         f"    if (inside || (u64)(at - source) <= {max(0, size - word)}u) COPY_ASYNC_{word}(place, at);",
         "    else {",
         f"        ROLLED for (i32 k = 0; k < {word}; ++k)",
@@ -325,70 +344,42 @@ def _load_box(
         "    }",
         "}",
     ]
-    condition = _guards(axes, box, rows, in_rows, digit_combinations(dealt), threads)
-    count = digit_combinations(repeated)
-    return [*lines, *start, *unrolled_loop("r", count, conditional(condition, load)), "STARTED;", "ARRIVED(0);"]
-
-
-def _lead(job: KernelJob, axes: Sequence[LoopAxis], box: StagedBox, side: int, word: int, unit: int) -> str:
-    """Return a term that takes off the part of a word before a row, in units of bytes; empty if rows start at words."""
-    offset = (job.nest.source_offset, job.nest.target_offset)[side]
-    steps = [(axes[k].steps[side] or 0) * (n if k in box.runs[side] else 1) for k, n in enumerate(box.taken)]
-    if common_alignment(job.aligned[side], offset, *steps) % word == 0:
-        return ""
-    return f" - (i32)(ADDRESS(row) & {word - 1}u)" + (f" / {unit}" if unit > 1 else "")
-
-
-def _store_box(
-    job: KernelJob,
-    axes: list[LoopAxis],
-    box: StagedBox,
-    word: int,
-    split: tuple[list[Digit], list[Digit]],
-    threads: int,
-    in_group: Sequence[NamedDigit],
-) -> list[str]:
-    """Return the statements that write the words of a box in the order of the target."""
-    dealt, repeated = split
-    before, after = job.sizes
-    lines, in_thread = declare_digits("thread", dealt, "t")
-    named = [*in_thread, *digit_expressions("r", repeated)]
-    rows = [digit for digit in named if digit.digit.axis < len(axes)]
-    in_rows = [digit for digit in in_group if digit.digit.axis not in box.runs[1]]
-    per_word, near, kind = word // after, raw_type(before), raw_type(after)
-    value = f"*(LOCAL const {near} *)(own + at)"
-    value = value if job.source.format == job.target.format else f"converted({value})"
-    store = [
-        f"GLOBAL u8 *row = to + ({offset_expression(rows, axes, 1)});",
-        f"LOCAL const u8 *own = tile + (skew + ({offset_expression(rows, axes, SHARED)}));",
-        f"i32 i = (i32)({index_expression(named, len(axes))}) * {per_word}{_lead(job, axes, box, 1, word, after)};",
+    return [
+        *phase.lines,
+        "const i64 start = (i64)(from - source);",
+        f"const i32 inside = start >= {-low} && start <= {size - high};  // all words of the box are in the source",
+        *phase.repeat(load),
+        "STARTED;",
+        "ARRIVED(0);",
     ]
-    start, advance = _walk_run(axes, box, per_word)
-    store += start
+
+
+def _store_box(phase: _Phase) -> list[str]:
+    """Return the statements that write the words of a box in the order of the target."""
+    job, (before, after) = phase.job, phase.job.sizes
+    per_word, kind = phase.word // after, raw_type(after)
+    value = f"*(LOCAL const {raw_type(before)} *)(own + at)"
+    value = value if job.source.format == job.target.format else f"converted({value})"
+    start, advance = _walk_run(phase.axes, phase.box, per_word)
+    store = [
+        f"GLOBAL u8 *row = to + ({phase.offset(1)});",
+        f"LOCAL const u8 *own = tile + (skew + ({phase.offset(SHARED)}));",
+        f"i32 i = {phase.word_start(after)};",
+        *start,
+    ]
     if per_word == 1:
         store.append(f"if ((u32)i < length) STORE({kind}, row + i * {after}, {value});")
     else:
-        union, _ = elements_type(per_word, after)
+        end = ["const i32 at = i + (i32)k;", f"if ((u32)at < length) STORE({kind}, row + at * {after}, y.each[k]);"]
         store += [
-            f"{union} y;",
+            f"{elements_type(per_word, after)[0]} y;",
             *unrolled_loop("k", per_word, [f"if ((u32)(i + (i32)k) < length) y.each[k] = {value};", *advance]),
-            f"if (i >= 0 && i + {per_word} <= (i32)length) STORE({vector_type(word)}, row + i * {after}, y.all);",
+            f"if (i >= 0 && i + {per_word} <= (i32)length) STORE({vector_type(phase.word)}, row + i * {after}, y.all);",
             "else {  // the ends of the run",
-            *indent(
-                unrolled_loop(
-                    "k",
-                    per_word,
-                    [
-                        "const i32 at = i + (i32)k;",
-                        f"if ((u32)at < length) STORE({kind}, row + at * {after}, y.each[k]);",
-                    ],
-                )
-            ),
+            *indent(unrolled_loop("k", per_word, end)),
             "}",
         ]
-    count = digit_combinations(repeated)
-    condition = _guards(axes, box, rows, in_rows, digit_combinations(dealt), threads)
-    return [*lines, *_run_end(axes, box, in_group), *unrolled_loop("r", count, conditional(condition, store))]
+    return [*phase.lines, *_run_end(phase.axes, phase.box, phase.in_group), *phase.repeat(store)]
 
 
 def _walk_run(axes: Sequence[LoopAxis], box: StagedBox, per_word: int) -> tuple[list[str], list[str]]:
