@@ -105,6 +105,8 @@ def test_errors_come_again():
     for _ in range(3):
         with pytest.raises(LayoutError, match="tile must be"):
             tw.tilize(array, tile=(0, 4))
+        with pytest.raises(TypeError, match="copy needs an array as its target, got None"):
+            tw.copy(array, None)
         with pytest.raises(LayoutError, match="needs a contiguous array"):
             tw.untilize(np.ones((64, 64), np.float32).T, (64, 64))
 

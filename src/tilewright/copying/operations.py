@@ -298,6 +298,8 @@ def copy(source: Any, target: Any, threads: int | None = None, engine: str | Non
     >>> copy(np.arange(6, dtype=np.float32).reshape(2, 3).T, np.empty((3, 2), dtype=np.int16)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
+    if target is None:
+        raise TypeError("copy needs an array as its target, got None; make one of the shape of the source")
     run_copy(_plan_elements, source, target, (), threads, engine)
     return target
 
