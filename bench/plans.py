@@ -57,7 +57,7 @@ def executor_of(place: str, workers: int, folder: str) -> Iterator[Executor | No
 
         with (
             dask.config.set({"temporary-directory": folder}),
-            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
             Client(cluster) as client,
         ):
             yield client.get_executor()

@@ -22,7 +22,7 @@ def test_the_plan_of_the_guide_runs_on_dask(tmp_path, monkeypatch):
         np.lib.format.open_memmap("out.npy", "w+", np.float32, wanted.shape).flush()
         with (
             dask.config.set({"temporary-directory": str(tmp_path)}),
-            distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
         ):
             report = names["on_dask"](cluster.scheduler_address)
         assert report.tasks == 16

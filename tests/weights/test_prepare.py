@@ -59,7 +59,7 @@ def test_little_memory_and_an_executor_give_the_same_cache(source, whole, tmp_pa
 
 def test_a_dask_cluster_gives_the_same_cache(source, whole, tmp_path):
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         tw.prepare(source, tmp_path / "out", "N300", executor=client.get_executor())
     assert files_of(tmp_path / "out") == whole
