@@ -59,7 +59,11 @@ class KernelLaunch:
         own = KernelLaunch(self.kernel, *self._keep_alive[:2])
         own._addresses[0], own._addresses[1] = source, target
         launch, arguments = partial(own._launch, *own._sizes), own._arguments
-        return lambda stream, _own=own: launch(stream, arguments, 0)  # type: ignore[misc]
+
+        def enqueue(stream: int, _owner: KernelLaunch = own) -> None:  # which keeps the arguments alive
+            launch(stream, arguments, 0)
+
+        return enqueue
 
 
 class BatchLaunch:
